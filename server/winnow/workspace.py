@@ -187,6 +187,11 @@ class Workspace:
         return search_roots(allowed, self.refusal)
 
     @property
+    def shown_root(self) -> str:
+        """The first root, as answers show it. Raises as :meth:`search_roots` does."""
+        return shown_path(str(self.search_roots()[0]))[0]
+
+    @property
     def has_no_folder(self) -> bool:
         """True if no open folder may be searched, whether or not it exists."""
         return all(map(self.refusal, self.folders))

@@ -20,12 +20,12 @@ from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.build.workers import IndexWorkers
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.trigrams import Condition, TrigramQuery, required_by
+from winnow.index.report import NotCovered
 from winnow.index.store import rows
 from winnow.index.store.file_record import EXCLUDED, FULL, FileRecord, IndexJob
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 from winnow.text.ripgrep import TextPattern
-from winnow.types.index_status import NotCovered
 from winnow.workspace import Workspace
 
 SECONDS = 120.0

@@ -23,12 +23,12 @@ from winnow.errors import IndexUnavailable
 from winnow.index.build import folder as folder_module
 from winnow.index.build import unsaved
 from winnow.index.build.disk_scan import IndexScope
+from winnow.index.report import IndexStatus
 from winnow.index.store import file_record
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
-from winnow.types.index_status import IndexStatus
 from winnow.workspace import Workspace
 
 # Generous: a machine may be busy.

@@ -7,6 +7,9 @@ from typing import Literal
 from winnow.tools.audit import AuditResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.feedback import FeedbackResult
+from winnow.tools.index import IndexResult
+from winnow.tools.index_status import IndexStatusResult
+from winnow.tools.refresh import RefreshResult
 from winnow.tools.search_metrics import SearchMetricsResult
 from winnow.tools.tools import ToolsResult
 from winnow.types.bash import BashResult
@@ -16,12 +19,9 @@ from winnow.types.find_references import FindReferencesResult
 from winnow.types.find_symbol import FindSymbolResult
 from winnow.types.glob import GlobResult
 from winnow.types.grep import GrepResult
-from winnow.types.index import IndexResult
-from winnow.types.index_status import IndexStatusResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.types.read_file import ReadFileResult
 from winnow.types.read_file import Span
-from winnow.types.refresh import RefreshResult
 from winnow.types.search_docs import SearchDocsResult
 from winnow.types.semantic_search import SemanticSearchResult
 from winnow.types.tree import TreeResult
@@ -164,11 +164,11 @@ class ToolMethods:
         self,
         action: Literal['build', 'pause', 'resume', 'clear'],
     ) -> IndexResult:
-        """Make, pause, resume or delete the index that semantic_search, code_search and find_symbol use."""
+        """Build, pause, resume or delete the index that semantic_search, code_search and find_symbol use."""
     async def index_status(
         self,
     ) -> IndexStatusResult:
-        """Say what the index knows: files known and left out with reasons, size, memory, workers, how changes are heard of, the last error."""
+        """Show the state of the index: indexed and excluded files, size, memory, workers, how changes are detected, the last error."""
     async def keyword_search(
         self,
         query: str,
@@ -208,7 +208,7 @@ class ToolMethods:
         paths: Sequence[str] = (),
         wait: bool = True,
     ) -> RefreshResult:
-        """Have the index take files that have changed, now: those that are named, or all that differ."""
+        """Index changed files now: the named ones, or all that differ from the index."""
     async def search_docs(
         self,
         query: str,

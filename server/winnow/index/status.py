@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from winnow.index.build.folder import FolderIndex
+from winnow.index.report import FolderStatus, NotCovered
 from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS, TOO_LARGE, UNREADABLE_FILE
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import REPLACED
 from winnow.storage.paths import shown_path
-from winnow.types.index_status import FolderStatus, NotCovered
 
 # Reasons by the beginning of a problem.
 REASONS = (

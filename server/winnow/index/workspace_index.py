@@ -37,6 +37,7 @@ from winnow.index.build.folder import FolderIndex, FolderSettings, OrderFiles, R
 from winnow.index.build.throttle import Throttle, most_parsed
 from winnow.index.build.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
 from winnow.index.build.workers import IndexWorkers
+from winnow.index.report import IndexStatus, IndexStatusSettings, NotCovered
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.status import folder_status, total_of
 from winnow.index.store.file_record import FULL
@@ -53,7 +54,6 @@ from winnow.text.ripgrep import Ripgrep
 from winnow.text.roots import is_indexable
 from winnow.text.scope import search_roots
 from winnow.types import IndexState
-from winnow.types.index_status import IndexStatus, IndexStatusSettings, NotCovered
 
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus

@@ -1,31 +1,58 @@
-"""index: make, pause, resume or delete the index."""
+"""index: build, pause, resume or delete the index."""
 
 from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
 from winnow.tools.registry import Effects, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
-from winnow.types import Progress
-from winnow.types.index import IndexParams, IndexResult
-from winnow.workspace import Workspace
+from winnow.types import Answer, Params, Progress
+from winnow.workspace import Lifetime, Workspace
 
+Action = Literal["build", "pause", "resume", "clear"]
 _DONE = {
-    "build": "the index is built",
-    "pause": "the background is paused",
-    "resume": "the background goes on",
+    "build": "the index is complete",
+    "pause": "background work is paused",
+    "resume": "background work is resumed",
     "clear": "the index is deleted",
 }
 
 
+class IndexParams(Params, frozen=True, kw_only=True):
+    """The action on the index."""
+
+    action: Annotated[
+        Action,
+        Meta(
+            description="'build': build or update the index, even for a folder that is not indexed"
+            " automatically (more than `index.max_files` files, or a home folder with"
+            " `workspace.allow_home_root`). 'pause': stop background work until 'resume'."
+            " 'clear': delete the index."
+        ),
+    ]
+
+
+class IndexResult(Answer, frozen=True, kw_only=True):
+    """The outcome. `returned` counts the indexed files, `total_found` all files."""
+
+    action: Annotated[str, Meta(description="The requested action.")]
+    done: Annotated[
+        bool, Meta(description="True if the action is complete, false if it continues.")
+    ]
+
+
 def plain(result: IndexResult) -> str:
-    """What was done, and how many files it knows."""
+    """Render the outcome and the number of indexed files."""
     return text(result, FOR_AGENTS, "")
 
 
 def text(result: IndexResult, style: Style, folder: str) -> str:
-    """The same with colours."""
-    done = style.good(_DONE[result.action]) if result.done else style.bad("it goes on")
-    summary = f"{result.returned} of {result.total_found} files are known"
+    """Render the same with colors."""
+    done = style.good(_DONE[result.action]) if result.done else style.bad("in progress")
+    summary = f"{result.returned} of {result.total_found} files indexed"
     return "\n".join([done, *notes_of(result, summary, style)])
 
 
@@ -37,10 +64,45 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
     effects=Effects(changes=True, destroys=True),
 )
 async def index(workspace: Workspace, params: IndexParams, progress: Progress) -> IndexResult:
-    """Make, pause, resume or delete the index that semantic_search, code_search and find_symbol use.
-    'build' also indexes what is not indexed by itself: a folder with more than `index.max_files` files, or a home folder where `workspace.allow_home_root` is set. Ask the user before. A language server builds in the background: `index_status` says how far it is.
+    """Build, pause, resume or delete the index that semantic_search, code_search and find_symbol use.
+    'build' also indexes folders that are not indexed automatically: those with more than `index.max_files` files, or a home folder where `workspace.allow_home_root` is set. Ask the user first. A language server builds in the background: `index_status` shows its progress.
     """  # noqa: E501 - one sentence a line, as agents read it
-    # Not needed to start a server or to print help.
-    from winnow.search.index.requests import change_index
+    # Importing the index takes a tenth of a second.
+    from winnow.search.index.build import build_index
+    from winnow.search.index.state import index_completeness
 
-    return await change_index(workspace, params, progress)
+    root = workspace.shown_root
+    if params.action == "build" and workspace.lifetime is Lifetime.SERVER:
+        workspace.start_indexing(True)
+    elif params.action == "build":
+        await build_index(workspace, progress, consent=True)
+    elif params.action == "clear":
+        await workspace.index.clear()
+    elif params.action == "pause":
+        workspace.index.pause()
+    else:
+        workspace.index.resume()
+    state = workspace.index.state()
+    return IndexResult(
+        root=root,
+        action=params.action,
+        done=params.action != "build" or state.state == "ready",
+        total_found=state.files_total,
+        returned=state.files_indexed,
+        truncated=state.files_indexed < state.files_total,
+        completeness=index_completeness(workspace),
+        warnings=_warnings(workspace, params.action, is_ready=state.state == "ready"),
+    )
+
+
+def _warnings(workspace: Workspace, action: Action, *, is_ready: bool) -> list[str]:
+    from winnow.search.index.build import build_started
+    from winnow.search.index.state import index_warnings
+
+    has_background = workspace.lifetime is Lifetime.SERVER
+    if action == "build":
+        is_running = has_background and not is_ready
+        return build_started(workspace) if is_running else index_warnings(workspace)
+    if action == "clear" or has_background:
+        return []
+    return ["only a language server has background work: this command changed nothing"]

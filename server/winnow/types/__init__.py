@@ -124,6 +124,16 @@ class SearchAnswer(Answer, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=new_search_id)
 
 
+class IndexOffer(Result, frozen=True, kw_only=True):
+    """An offer to build an index, which gives better and faster answers."""
+
+    text: Annotated[str, Meta(description="The offer, in words.")]
+    param: Annotated[str, Meta(description="The param that builds the index with the next search.")]
+    command: Annotated[str, Meta(description="The command that builds it.")]
+    files: Annotated[int, Meta(description="Number of files to index.")]
+    seconds: Annotated[float, Meta(description="Estimated time, in seconds.")]
+
+
 # Patterns and paths go on a command line.
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Scoped = Literal["workspace", "changed", "open"]

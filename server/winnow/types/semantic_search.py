@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from winnow.types import Result, ScopeParams, SearchAnswer
+from winnow.types import IndexOffer, Result, ScopeParams, SearchAnswer
 
 Engine = Literal["lexical", "lexical+embeddings", "text"]
 
@@ -36,16 +36,6 @@ class Fallback(Result, frozen=True, kw_only=True):
         bool,
         Meta(description="Only for the files that the index does not know; the rest is from it."),
     ] = False
-
-
-class IndexOffer(Result, frozen=True, kw_only=True):
-    """How an index can be had, which answers better and faster."""
-
-    text: Annotated[str, Meta(description="The offer, in a sentence.")]
-    param: Annotated[str, Meta(description="The param that starts the index with the next search.")]
-    command: Annotated[str, Meta(description="The command that makes it.")]
-    files: Annotated[int, Meta(description="How many files there are to index.")]
-    seconds: Annotated[float, Meta(description="About how long that takes.")]
 
 
 class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):

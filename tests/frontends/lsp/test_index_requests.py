@@ -12,16 +12,15 @@ from conftest import MakeWorkspace, write_files
 from frontends.lsp.conftest import Client, StartClient
 from frontends.lsp.test_semantic_search import paths, ready
 from waiting_for import until
-from winnow.search.index.requests import index_status_of
+from winnow.search.index.state import read_status
 from winnow.types import no_progress
-from winnow.types.index_status import IndexStatusParams
 from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.wire
 
 BUILD = {"action": "build"}
 PAUSED = "somebody has paused it"
-NO_INDEX = "there is no index: `index` with action 'build' makes one"
+NO_INDEX = "there is no index: build it with `index` and action 'build'"
 
 
 @pytest_asyncio.fixture
@@ -98,9 +97,7 @@ async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
     assert result["index_offer"]["files"] == 5  # few, but none is made by itself
     built = await client.request("$/index", BUILD)
     assert (built["action"], built["done"]) == ("build", False)
-    assert built["warnings"] == [
-        "the index is being made in the background: `index_status` says how far it is"
-    ]
+    assert built["warnings"] == ["the index is being built in the background: see `index_status`"]
     await ready(client)
     result = await client.request("$/semanticSearch", {"query": "where are plugins loaded"})
     assert result["engine"].startswith("lexical")
@@ -114,8 +111,7 @@ async def test_the_status_of_an_index_that_is_deleted_makes_none(
         return make_workspace(project)
 
     async def state(workspace: Workspace) -> str:
-        status = await index_status_of(workspace, IndexStatusParams(), no_progress)
-        return status.index.folders[0].state
+        return (await read_status(workspace, no_progress)).folders[0].state
 
     async with another().index.snapshot({}, 20.0):
         pass

@@ -10,13 +10,13 @@ import pytest
 
 from conftest import MakeWorkspace, git_commit, write_files
 from winnow.index.build.folder import FolderIndex
+from winnow.index.report import FolderStatus
 from winnow.index.store.store import Store
-from winnow.search.index.requests import index_status_of
+from winnow.search.index.state import read_status
 from winnow.search.symbols.search import find_symbols
 from winnow.storage.database import StoreDamaged
 from winnow.types import no_progress
 from winnow.types.find_symbol import FindSymbolParams
-from winnow.types.index_status import FolderStatus, IndexStatusParams
 from winnow.workspace import Workspace
 
 # Before it are the schema and the mark: where these are damaged, the index is not opened.
@@ -35,7 +35,7 @@ def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "SEARCH_SECONDS"):
         monkeypatch.setattr(f"winnow.search.symbols.search.{name}", 60.0)
     monkeypatch.setattr("winnow.search.index.background.OPEN_SECONDS", 60.0)
-    monkeypatch.setattr("winnow.search.index.requests.STATUS_SECONDS", 60.0)
+    monkeypatch.setattr("winnow.search.index.state.STATUS_SECONDS", 60.0)
 
 
 def folder_of(workspace: Workspace) -> FolderIndex:
@@ -54,8 +54,7 @@ async def found(workspace: Workspace, name: str) -> list[str]:
 
 
 async def status(workspace: Workspace) -> FolderStatus:
-    result = await index_status_of(workspace, IndexStatusParams(), no_progress)
-    [folder] = result.index.folders
+    [folder] = (await read_status(workspace, no_progress)).folders
     return folder
 
 

@@ -96,7 +96,7 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspac
     assert (result.completeness.complete, result.completeness.reasons, index.state) == (
         True, [], "ready"
     )  # fmt: skip
-    assert result.warnings == ["1 files are not searched that index.exclude_patterns names"]
+    assert result.warnings == ["1 files match index.exclude_patterns and are not searched"]
 
 
 async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> None:
@@ -108,13 +108,13 @@ async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> No
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
         [
-            "1 files took too much time or memory to be parsed, or their parser failed:"
-            " code_search with search_type 'text' searches them",
+            "1 files could not be parsed in time or memory: code_search with search_type 'text'"
+            " searches them",
             "1 files could not be read",
         ],
     )
     assert result.warnings == [
-        "1 files are not searched that index.exclude_patterns names",
+        "1 files match index.exclude_patterns and are not searched",
         "1 files are larger than limits.parse_bytes: code_search with search_type 'text' searches"
         " them",
     ]
@@ -260,7 +260,7 @@ async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
     params = {"query": "how is a password compared", "enable_indexing": True}
     result = await TOOLS["code_search"].call(workspace, params, no_progress)
     assert result.warnings[0] == (
-        "no index is made here, as of a home folder: ask for just that by `winnow index build`"
+        "a home folder is not indexed by a search: use `winnow index build`"
     )
     assert (result.engine, result.index_offer) == ("text", None)
     assert result.results[0].path == "src/auth/login.py"
@@ -289,7 +289,7 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     assert result.fallback is not None
     assert (result.fallback.partly, result.engine) == (True, "lexical")
     assert result.fallback.reason == (
-        "the index is being built (0 of 120 files; it is paused until `index` with action"
+        "the index is being built (0 of 120 files; paused until `index` with action"
         " 'resume'): the other files were searched for the words of the query"
     )
     scores = [one.score for one in result.results]

@@ -397,7 +397,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
     write_files(workspace.folders[0], {"net/new.py": "def arrive(): ...\n"})
     result = await find(workspace, name="arrive")
     assert places(result) == ["net/new.py:1:5 definition certain"]
-    assert result.completeness.reasons == ["files have changed that the index does not know yet"]
+    assert result.completeness.reasons == ["some changed files are not indexed yet"]
     with pytest.raises(NoSymbol, match="find_symbol"):
         await find(workspace, name="nothing_is_called_so")
 

@@ -217,7 +217,7 @@ async def test_what_is_defined_in_files_that_the_index_leaves_out_is_not_known(
     workspace = make_workspace(project)
     await workspace.index.build()
     result = await find(workspace, "launchRocket")
-    assert result.warnings == ["1 files are not searched that index.exclude_patterns names"]
+    assert result.warnings == ["1 files match index.exclude_patterns and are not searched"]
     assert (await find(workspace, "launchRocket", path="src")).warnings == []
     assert (await find(workspace, "load_plugin")).warnings == []
 

@@ -18,6 +18,7 @@ import winnow
 from winnow.config import Config
 from winnow.documents.extract import ocr
 from winnow.errors import SearchError, SearchFailed
+from winnow.index.report import FolderStatus
 from winnow.privacy.outbound import no_consent
 from winnow.processes import sandbox
 from winnow.processes.children import Processes
@@ -32,7 +33,6 @@ from winnow.text.ripgrep import NO_CONFIG
 from winnow.text.roots import refusal
 from winnow.text.scope import repository_root
 from winnow.types import Progress
-from winnow.types.index_status import FolderStatus, IndexStatusParams
 from winnow.workspace import Workspace
 
 VERSION_SECONDS = 10.0
@@ -267,12 +267,11 @@ def _index(
 async def _statuses(
     folder: Path, config: Config, environment: Mapping[str, str]
 ) -> list[FolderStatus]:
-    from winnow.search.index.requests import index_status_of
+    from winnow.search.index.state import read_status
 
     workspace = Workspace([folder], config, environment)
     try:
-        result = await index_status_of(workspace, IndexStatusParams(), Progress())
-        return result.index.folders
+        return (await read_status(workspace, Progress())).folders
     finally:
         await workspace.aclose()
 

@@ -35,7 +35,8 @@ from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import Reading, Search, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Meant, find_meant, suggestions
-from winnow.search.index.requests import begin_index, index_offer, state_in_words
+from winnow.search.index.build import begin_index, index_offer
+from winnow.search.index.state import state_in_words
 from winnow.search.symbols.search import find_symbols
 from winnow.storage.paths import shown_path
 from winnow.symbols.search.query import parse

@@ -29,13 +29,9 @@ from winnow.search.answer.hits import (
 )
 from winnow.search.code.indexed import Indexed, lacking, merged, search_index
 from winnow.search.code.ranked_text import files_about, telling_words
-from winnow.search.index.requests import (
-    begin_index,
-    index_offer,
-    left_out_in_words,
-    state_in_words,
-)
+from winnow.search.index.build import begin_index, index_offer
 from winnow.search.index.retry import again_if_damaged
+from winnow.search.index.state import left_out_in_words, state_in_words
 from winnow.storage.paths import shown_path
 from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped

@@ -1,6 +1,6 @@
 """The index of a session: made in the background of a server, and kept up to date.
 
-Apart from :mod:`winnow.search.index.requests`, because nothing heavy may be imported here: a
+Apart from :mod:`winnow.search.index.build`, because nothing heavy may be imported here: a
 server's loop would stand still for it.
 """
 

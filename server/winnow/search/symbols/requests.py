@@ -180,7 +180,7 @@ def index_reasons(answered: Answered[T]) -> list[str]:
         )
     reasons += [f"the index lacks something: {one}" for one in answered.problem_messages]
     if state.state == "stale":
-        reasons.append("files have changed that the index does not know yet")
+        reasons.append("some changed files are not indexed yet")
     if answered.timed_out:
         reasons.append("time ran out before all files that hold the name were read")
     if answered.navigation.changed:

@@ -25,8 +25,8 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.index.background import open_index
-from winnow.search.index.requests import left_out_in_words, left_out_of, state_in_words
 from winnow.search.index.retry import again_if_damaged
+from winnow.search.index.state import left_out_in_words, left_out_of, state_in_words
 from winnow.storage.paths import shown_path
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
