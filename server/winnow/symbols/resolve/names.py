@@ -1,4 +1,4 @@
-"""Names without a receiver: from scope to scope outwards, then through imports."""
+"""Resolve names without a receiver: from scope to scope outwards, then through imports."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from msgspec import Struct
 from winnow.symbols.file_symbols import BINDS, Import
 from winnow.symbols.resolve.session import ResolverFile, Session
 
-STEPS = 100  # through re-exports
+STEPS = 100  # the maximum number of re-exports to follow
 
 
 class Name(Struct, frozen=True, gc=False):
-    """A name bound in a scope of a file; scope 0 is what others can import. ``apart`` is for those
-    of the language's second kind, see `Rules.apart`. ``spaces`` leaves only some of what is
-    declared under this name, see `references.space`; 0 leaves all. ``static`` are members of a
-    class itself, where objects can have others of this name. ``space`` is for names of C that do
-    not meet others: "tag", "macro", "label"."""
+    """A name bound in a scope of a file. Other files can import names of scope 0.
+
+    ``apart`` names are in the second name space, see `Rules.apart`. ``spaces`` selects declarations
+    of the name, see `references.space`; 0 selects all. ``static`` members belong to the class
+    itself. ``space`` separates names of C: "tag", "macro", "label".
+    """
 
     path: str
     scope: int
@@ -30,14 +31,14 @@ class Name(Struct, frozen=True, gc=False):
 
 
 class Module(Struct, frozen=True, gc=False):
-    """A file or package as a whole, as an import gives it."""
+    """An imported file or package."""
 
     path: str
 
 
 class External(Struct, frozen=True, gc=False):
-    """Something from a module that is not in the workspace; ``capital`` if its name begins with a
-    capital, as those of classes do."""
+    """Something from a module outside the workspace. ``capital`` if its name is capitalized, like a
+    class."""
 
     module: str
     capital: bool = False
@@ -57,7 +58,7 @@ class ResolvedReference(Struct, frozen=True, gc=False):
     name: str = ""
 
 
-# What a module is as a whole where it says so: `export =`, `module.exports =`.
+# The name of a complete module's value: `export =`, `module.exports =`.
 WHOLE = "export="
 
 Target = Name | Module | External
@@ -66,9 +67,9 @@ Target = Name | Module | External
 def resolve(
     session: Session, file: ResolverFile, scope: int, name: str, apart: bool = False
 ) -> list[Target]:
-    """What a name means that stands in a scope of a file; nothing if it is bound nowhere.
+    """Return the meanings of a name in a scope, or nothing if no scope binds it.
 
-    Where both an import and a definition bind it (`try: import x`), it means both.
+    If both an import and a definition bind it (`try: import x`), it means both.
     """
     bound = session.bound(file, name, apart)
     rules = file.rules
@@ -86,13 +87,13 @@ def resolve(
 
 
 def outside(session: Session, file: ResolverFile, scope: int, name: str) -> list[Target]:
-    """What a name means that its file does not bind."""
+    """Return the meanings of a name that its file does not bind."""
     if name in file.rules.roots:
         path = session.module(file, name)
         return [Module(path)] if path else []
     found: list[Target] = list(_beside(session, file, name))
     found = found or from_stars(session, file, name, set()) or _everywhere(session, file, name)
-    if not found and file.rules.roots:  # the name of another workspace's member
+    if not found and file.rules.roots:  # the name of a workspace member
         path = session.module(file, name)
         found = [Module(path)] if path else []
     if not found and file.rules.closed and not file.rules.merging:
@@ -101,7 +102,7 @@ def outside(session: Session, file: ResolverFile, scope: int, name: str) -> list
 
 
 def _beside(session: Session, file: ResolverFile, name: str) -> Iterator[Name]:
-    """What the other files of a package define."""
+    """Yield the definitions in other files of the package."""
     place = session.package(file)
     if place:
         for facts, _ in session.in_package(place, name, file.language):
@@ -109,7 +110,7 @@ def _beside(session: Session, file: ResolverFile, name: str) -> Iterator[Name]:
 
 
 def _everywhere(session: Session, file: ResolverFile, name: str) -> list[Target]:
-    """What is visible without an import."""
+    """Return definitions that are visible without an import."""
     kinds = file.rules.everywhere
     if not kinds:
         return []
@@ -121,7 +122,7 @@ def _everywhere(session: Session, file: ResolverFile, name: str) -> list[Target]
 
 
 def _in_other_part(file: ResolverFile, scope: int, bound: frozenset[int]) -> bool:
-    """Whether another part of a namespace binds a name."""
+    """Return True if another part of the namespace binds the name."""
     return file.scopes[scope].kind == "namespace" and any(
         file.scopes[other].kind == "namespace" and file.canonical[other] == file.canonical[scope]
         for other in bound
@@ -129,7 +130,7 @@ def _in_other_part(file: ResolverFile, scope: int, bound: frozenset[int]) -> boo
 
 
 def bindings(session: Session, file: ResolverFile, scope: int, name: str) -> list[Target]:
-    """What a name means that is bound in this scope."""
+    """Return the meanings of a name in the scope that binds it."""
     imports = [one for one in file.imports.get(name, ()) if one.scope == scope]
     found: list[Target] = []
     for one in imports:
@@ -140,7 +141,7 @@ def bindings(session: Session, file: ResolverFile, scope: int, name: str) -> lis
 
 
 def defined(session: Session, file: ResolverFile, scope: int, name: str) -> bool:
-    """Whether a scope binds a name by something else than an import."""
+    """Return True if a scope binds a name other than by an import."""
     numbers = session.unpacked(file, name)
     if any(file.scope_at(at) == scope for at, flags, _ in numbers if flags & BINDS):
         return True
@@ -150,13 +151,13 @@ def defined(session: Session, file: ResolverFile, scope: int, name: str) -> bool
 def imported(
     session: Session, file: ResolverFile, one: Import, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
-    """What an import gives."""
+    """Return the targets of an import."""
     if one.name:
         return from_module(session, file, one.module, one.name, seen)
     if file.rules.roots:
         if "." not in one.module:
             return along(session, file, one.scope, one.module, seen)
-        path = session.module(file, one.module)  # a module that is declared here
+        path = session.module(file, one.module)  # a module declared in this file
         return [Module(path)] if path else []
     # `import a.b` binds `a`.
     module = one.module.partition(".")[0] if name != one.local else one.module
@@ -170,13 +171,13 @@ def imported(
 def from_module(
     session: Session, file: ResolverFile, module: str, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
-    """What `from module import name` gives in this file."""
+    """Return the targets of `from module import name` in this file."""
     if file.rules.roots:
         found = along(session, file, 0, module, seen)
         return [one for place in found for one in within(session, place, name, seen)]
     path = session.module(file, module)
     if path is None:
-        # A folder without a file of its own.
+        # A folder without an `__init__` file.
         below = _submodule(session, file, module, name)
         return [Module(below)] if below else [External(module, name[:1].isupper())]
     found = exported(session, path, name, seen, inside=path == file.path)
@@ -191,7 +192,7 @@ def from_module(
 def along(
     session: Session, file: ResolverFile, scope: int, path: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
-    """What a path such as `crate.net.Client` means, which begins in a scope of a file."""
+    """Return the targets of a path like `crate.net.Client`, evaluated in a scope of a file."""
     first, *rest = path.split(".")
     step = (f"{file.path} {scope}", path)
     if step in seen or len(seen) > STEPS:
@@ -217,7 +218,7 @@ def along(
 
 
 def _root(session: Session, file: ResolverFile, first: str, inside: int) -> list[Target]:
-    """The module that `crate`, `self` or `super` is in a scope of a file."""
+    """Return the module that `crate`, `self` or `super` means in a scope of a file."""
     if inside and first == "self":
         return [Name(file.path, file.scopes[inside].parent, file.scopes[inside].name)]
     if inside and first == "super":
@@ -236,7 +237,7 @@ def _first(
     while place >= 0:
         if place in session.bound(file, name):
             imports = [one for one in file.imports.get(name, ()) if one.scope == place]
-            # `use tokio;`, and `use a::b` where `a` is what is being looked up.
+            # `use tokio;`, and `use a::b` while `a` is being resolved.
             found: list[Target] = []
             for one in imports:
                 found += imported(session, file, one, name, seen)
@@ -255,7 +256,7 @@ def _first(
 def within(
     session: Session, place: Target, name: str, seen: set[tuple[str, str]] | None = None
 ) -> list[Target]:
-    """What a name is in a module, a class or something foreign."""
+    """Return the meanings of a name in a module, a class or something external."""
     if isinstance(place, External):
         return [External(place.module, name[:1].isupper())]
     if isinstance(place, Module):
@@ -284,8 +285,8 @@ def exported(
     *,
     inside: bool = False,
 ) -> list[Target]:
-    """What a name of a module means, through whatever re-exports; ``inside`` of the module itself
-    what others do not see, too."""
+    """Return the meanings of a name of a module, following re-exports. ``inside`` includes private
+    names."""
     seen = set() if seen is None else seen
     if (path, name) in seen:
         return []
@@ -325,7 +326,7 @@ def exported(
 def from_stars(
     session: Session, file: ResolverFile, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
-    """What `from module import *` gives for a name that is bound nowhere else."""
+    """Return the meanings of a name through `from module import *`."""
     for module in file.scope_table.stars:
         if file.rules.roots:
             targets = along(session, file, 0, module, set(seen))

@@ -1,10 +1,10 @@
-"""Paths, compared."""
+"""Compare paths."""
 
 from __future__ import annotations
 
 
 def shared_folders(one: str, other: str) -> int:
-    """How many folders two files have in common."""
+    """Return the number of leading folders that two files share."""
     count = 0
     for mine, theirs in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
         if mine != theirs:

@@ -1,4 +1,4 @@
-"""Where targets are defined, and which definition stands around a place."""
+"""Find the definitions of resolved targets, and the definition around an offset."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
 from winnow.symbols.resolve.types import Types
 from winnow.symbols.view import SymbolView
 
-# What `Name.space` is, by the role of an occurrence.
+# `Name.space`, by the role of an occurrence.
 SPACES = {TAG: "tag", MACRO: "macro", LABEL: "label"}
 FUNCTIONS = frozenset(("function", "method", "constructor", "property", "macro"))
 
 
 class NamePlace(Struct, frozen=True, gc=False):
-    """Where something is defined: an offset in a file, and the definition, where there is one
-    (parameters and local variables have none)."""
+    """A place that defines a name: an offset in a file, and the definition. Parameters and local
+    variables have no definition."""
 
     path: str
     at: int
@@ -28,7 +28,7 @@ class NamePlace(Struct, frozen=True, gc=False):
 
 
 def places(types: Types, targets: Iterable[Target]) -> list[NamePlace]:
-    """Where targets are defined, those with a body first, then in the order of the text."""
+    """Return the places that define targets: those with a body first, then in text order."""
     found: dict[tuple[str, int], NamePlace] = {}
     for target in targets:
         if isinstance(target, Module):
@@ -72,8 +72,10 @@ def _places_of(types: Types, target: Name) -> list[NamePlace]:
 
 
 def _linked(session: Session, file: ResolverFile, target: Name) -> list[NamePlace]:
-    """In C and C++ names of several kinds may be called the same, and a member be defined outside
-    of its class."""
+    """Return the places of a name of C or C++.
+
+    Names of several kinds may be equal, and a member may be defined outside its class.
+    """
     of_class = file.scopes[target.scope].kind == "class"
     bound = [
         at
@@ -99,8 +101,11 @@ def _linked(session: Session, file: ResolverFile, target: Name) -> list[NamePlac
 
 
 def _is_bound_in(file: ResolverFile, at: int, scope: int) -> bool:
-    """Whether what stands at an offset is bound in a scope: what templates and enumerations hold
-    belongs to the scope around, and in C what a struct holds beside its members."""
+    """Return True if the offset binds its name in a scope.
+
+    Names in templates and enumerations belong to the enclosing scope; in C, so do names in a struct
+    that are not members.
+    """
     place = file.scope_at(at)
     inner = {"template", "enum"}
     if file.scopes[scope].kind != "class":
@@ -111,7 +116,7 @@ def _is_bound_in(file: ResolverFile, at: int, scope: int) -> bool:
 
 
 def _members(types: Types, file: ResolverFile, target: Name) -> list[NamePlace]:
-    """The definitions of a member, wherever its class's members stand."""
+    """Return the definitions of a member, wherever its class is continued."""
     if file.scopes[target.scope].kind not in MEMBERS or file.rules.plain:
         return []
     definers = types.standing(target.name, file.language, target.apart)
@@ -130,7 +135,7 @@ def _members(types: Types, file: ResolverFile, target: Name) -> list[NamePlace]:
 
 
 def function_around(view: SymbolView, path: str, at: int) -> Definition | None:
-    """The innermost function or method whose definition an offset is in."""
+    """Return the innermost function or method definition that contains an offset."""
     found = None
     for definition in view.definitions_in(path):
         if definition.start > at:

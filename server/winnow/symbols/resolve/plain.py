@@ -1,8 +1,8 @@
-"""Languages of which only names and definitions are known.
+"""Resolve references in languages of which only names and definitions are known.
 
-A parameter belongs to its function. A name that one definition has means that one; of several, the
-ones that what stands before the name says, those of the same file, and those whose class or file is
-mentioned in the file are likely, and all others possible. Nothing is certain.
+A parameter belongs to its function. A name with a single definition means that one. Of several
+definitions, likely ones match the receiver, are in the same file, or have a class or file that the
+file mentions; all others are possible. No answer is certain.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
 from winnow.symbols.view import SymbolView
 
-# Kinds whose names local variables have, too.
+# Kinds whose names are often also names of local variables.
 _VARIABLES = frozenset(("field", "property", "variable", "enum_member"))
-# Kinds that go on in other files, and languages in which classes do.
+# Kinds that continue in other files, and languages in which classes do.
 _SPREAD = frozenset(("module", "namespace"))
 _OPEN = frozenset(("ruby", "csharp", "swift"))
 _SELVES = frozenset(("self", "this", "Self", "static", "__MODULE__"))
@@ -32,7 +32,7 @@ RULES = Rules(module=_no_module, plain=True)
 
 
 class NameCandidates:
-    """The definitions of a name in a world of languages, by what can tell one from another."""
+    """The definitions of a name in related languages, with what distinguishes them."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class NameCandidates:
         self.all: dict[Name, None] = {}
         self.owners: dict[Name, str] = {}
         self.by_owner: dict[str, set[Name]] = {}
-        # Definitions that are the same thing, continued elsewhere.
+        # Definitions of one symbol that continues elsewhere.
         self.same: dict[Name, set[Name]] = {}
         self._variables: set[Name] = set()
         self._mentioned: dict[tuple[str, str], bool] = {}
@@ -57,12 +57,12 @@ class NameCandidates:
                 continue
             around = definition.container.rpartition(".")[2]
             if definition.kind == "constructor" and around == name:
-                continue  # it is called by the name of its class
+                continue  # it is called by its class name
             if facts.rules.plain:
                 scope = facts.scope_at(definition.at)
                 found = [Name(file.path, scope, name)]
                 if facts.scopes[scope].kind == "function":
-                    continue  # it is seen in that function only
+                    continue  # it is only visible in that function
             else:
                 targets = targets_at(file.path, definition.at, name)
                 found = [one for one in targets if isinstance(one, Name)]
@@ -81,7 +81,7 @@ class NameCandidates:
         self.single = len(groups) == 1
 
     def meant(self, file: ResolverFile, at: int, flags: int, receiver: int) -> set[Name] | None:
-        """What the name at an offset means, where something says it; None where nothing does."""
+        """Return the definitions that the name at an offset means, or None if nothing decides."""
         scope = file.scope_at(at)
         if flags & DEFINES:
             here = Name(file.path, scope, self.name)
@@ -101,53 +101,53 @@ class NameCandidates:
                 return {here}
             scope = file.scopes[scope].parent
         if not self.all:
-            # Nothing defines it: a variable of the function around.
+            # Nothing defines it: a variable of the enclosing function.
             return {Name(file.path, file.scope_at(at), self.name)}
         return None
 
     def _is_local(self, file: ResolverFile, name: Name) -> bool:
-        """Whether a function defines the name for itself."""
+        """Return True if a function defines the name locally."""
         return file.scopes[name.scope].kind == "function" and any(
             flags & DEFINES and file.scope_at(at) == name.scope
             for at, flags, _ in self.session.unpacked(file, self.name)
         )
 
     def tier(
-        self, file: ResolverFile, wanted: Name, at: int, flags: int, receiver: int
+        self, file: ResolverFile, target: Name, at: int, flags: int, receiver: int
     ) -> Literal["likely", "possible"] | None:
-        """How sure it is that the name at an offset means one of the definitions."""
+        """Return how certain it is that the name at an offset means a definition."""
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
-            return "likely" if wanted in meant else None
-        if wanted not in self.all:
+            return "likely" if target in meant else None
+        if target not in self.all:
             return None
         if (
             flags & ROLE != ATTRIBUTE
-            and (not self.single or wanted in self._variables)
-            and self._is_member(wanted)
+            and (not self.single or target in self._variables)
+            and self._is_member(target)
         ):
-            # Without a receiver, members are seen in their own classes, and those below.
+            # Without a receiver, members are visible in their class and its subclasses.
             around = file.class_around(file.scope_at(at))
-            inside = around is not None and file.scopes[around].name == self.owners[wanted]
+            inside = around is not None and file.scopes[around].name == self.owners[target]
             return "likely" if inside else "possible"
-        near = self.single or any(self._is_near(file, one) for one in self.same[wanted])
+        near = self.single or any(self._is_near(file, one) for one in self.same[target])
         return "likely" if near else "possible"
 
-    def _is_member(self, wanted: Name) -> bool:
-        file = self.session.file(wanted.path)
-        return file is not None and file.scopes[wanted.scope].kind in MEMBERS
+    def _is_member(self, target: Name) -> bool:
+        file = self.session.file(target.path)
+        return file is not None and file.scopes[target.scope].kind in MEMBERS
 
-    def _is_near(self, file: ResolverFile, wanted: Name) -> bool:
-        if wanted.path == file.path:
+    def _is_near(self, file: ResolverFile, target: Name) -> bool:
+        if target.path == file.path:
             return True
-        owner = self.owners[wanted]
+        owner = self.owners[target]
         key = (file.path, owner)
         if key not in self._mentioned:
             self._mentioned[key] = bool(self.session.unpacked(file, owner))
         return self._mentioned[key]
 
     def near(self, file: ResolverFile, at: int, flags: int, receiver: int) -> list[Name]:
-        """What a name probably means: the likely definitions, else all of them."""
+        """Return the likely definitions of a name, or all if none is likely."""
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
             return sorted(meant, key=lambda one: (one.path, one.scope))

@@ -1,4 +1,4 @@
-"""What resolving has to know of a language; its module in ``languages/`` says it."""
+"""How names work in a language; each language module has its rules."""
 
 from __future__ import annotations
 
@@ -9,46 +9,56 @@ from msgspec import Struct
 
 from winnow.symbols.view import SymbolView
 
-# The name that a call of an object itself stands under (TypeScript's `interface A { (b: B): C }`).
+# The member name for calls of an object itself (TypeScript's `interface A { (b: B): C }`).
 SIGNATURE = "()"
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """How names of a language find their definitions.
+    """The rules by which the resolver finds what names of a language mean.
 
-    ``module`` gives the file that an import means: asked with the importing file's path and the
-    module as it is written. ``submodules`` says that a name imported from a folder's file may be a
-    file of that folder. ``instance`` are names of the object that a method is called on.
-    ``members_bare`` says where members are visible without a receiver: "direct" in the class's body
-    only, "never", or "always" in its methods too. ``family`` says that a method and those that
-    override it count as one. ``plain`` says that nothing is known but names and definitions, see
-    :mod:`winnow.symbols.resolve.plain`. ``linkage`` says that a name is one of the whole program,
-    or of the files that include it: :mod:`winnow.symbols.resolve.linkage` answers. ``wrappers`` are
-    generic types that stand for their first argument, ``containers`` those whose items are of their
-    last. ``self_types`` mean the class around, ``class_types`` a class rather than an object of it.
-    ``common`` are members of built-in types, ``same`` and ``item`` those of containers that give
-    one with the same items, or one item, ``takes`` those that take items.
+    Modules:
 
-    ``merging`` says that declarations of one name in one scope are one symbol, and that types and
-    values of this name are told apart. ``renames`` says that uses under the name that an import
-    gives count, too. ``closed`` says that a name bound nowhere is foreign, as no file sees those of
-    others. ``marked`` says that all members are marked so where they are written down.
-    ``any_types`` are types that allow everything. ``typed_parameters`` says that a parameter has a
-    type even if none is declared.
+    * ``module(view, importer, module)`` returns the file that an import resolves to. A result that
+      ends with "/" is a package; "::" and a qualified name after a path mean a class or inline
+      module.
+    * ``package(path, declared)`` returns the package of a file, in the same form
+    * ``submodules``: a name imported from a folder may be a file in it
+    * ``roots``: words that start a module path (`crate`, `super`); the parts of such a path are
+      resolved individually, so that they can be re-exported
+    * ``everywhere``: kinds that are visible without an import
+    * ``closed``: a name that nothing binds is external, because files do not see each other's names
+    * ``renames``: uses under an import's alias count as references
 
-    Modules may be others than files. What ``module`` gives ends with "/" for a package, which
-    consists of the files that ``package`` gives the same for (asked with a file's path and the
-    package it says it belongs to), and with "::" and a qualified name for a class or module within
-    a file. ``roots`` are the words that a path of modules begins with (`crate`, `super`); where
-    there are any, the parts of a path are looked up one by one, so that they can be re-exported.
+    Scopes and members:
 
-    ``apart`` are kinds of members that can have the same name as a member of another kind (methods
-    of Java, fields of Rust); their occurrences are flagged. ``structural`` says that a class with
-    all members of an interface has it as a base without saying so, ``extending`` that interfaces
-    can have members for any class. ``everywhere`` are kinds that are visible without an import.
-    ``keeping`` are
-    methods that give an object of the same type as the one they are called on, as far as its class
-    does not define them, or the same items; ``taking`` those of containers that give an item.
+    * ``instance``: names of the object that a method is called on; ``super_name`` skips its class
+    * ``members_bare``: where members are visible without a receiver: only in the class body
+      ("direct"), also in methods ("always"), or "never"
+    * ``family``: a method and its overrides count as one symbol
+    * ``marked``: occurrences that declare members are flagged
+    * ``merging``: declarations of one name in one scope are one symbol; types and values are
+      separate
+    * ``apart``: kinds of members with a separate name space (methods in Java, fields in Rust);
+      their occurrences are flagged
+    * ``structural``: a class with all members of an interface implements it
+    * ``extending``: interfaces can add members to any class
+    * ``common``: members of built-in types
+    * ``linkage``: names belong to the program, or to the files that include them; handled by
+      :mod:`winnow.symbols.resolve.linkage`
+    * ``plain``: only names and definitions are known; handled by
+      :mod:`winnow.symbols.resolve.plain`
+
+    Types:
+
+    * ``wrappers``: generic types that are treated as their first argument
+    * ``containers``: generic types whose items have the type of their last argument
+    * ``self_types`` mean the enclosing class; ``class_types`` a class instead of its instances
+    * ``any_types`` allow everything
+    * ``typed_parameters``: a parameter without a declared type still has a type
+    * ``same``, ``item``, ``takes``: container methods that return a container of the same items,
+      return an item, or accept items
+    * ``keeping``: methods that return an object of the receiver's type, or the same items, unless
+      the class defines them; ``taking``: container methods that return an item
     """
 
     module: Callable[[SymbolView, str, str], str | None]
@@ -83,7 +93,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     typed_parameters: bool = False
 
 
-# Languages that use each other's definitions, by the one that stands for all of them.
+# Languages that use each other's definitions, mapped to one of them.
 _WORLDS = {
     "cpp": "c",
     "objc": "c",
@@ -100,5 +110,5 @@ _WORLDS = {
 
 
 def world(language: str) -> str:
-    """What languages that use each other's definitions have in common."""
+    """Return a common name for languages that use each other's definitions."""
     return _WORLDS.get(language, language)

@@ -1,4 +1,4 @@
-"""The facts that one request looks at, unpacked once and kept as long as it runs."""
+"""The symbols that one request reads, cached for its duration."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from winnow.symbols.language import languages
 from winnow.symbols.resolve.rules import Rules, world
 from winnow.symbols.view import File, SymbolView
 
-# Kinds of scopes that hold members of a class.
+# Kinds of scopes that bind class members.
 MEMBERS = ("class", "part")
 
 
 class ResolverFile:
-    """One file's scope_table, with what is asked of it again and again."""
+    """The scope table of a file, with cached lookups."""
 
     def __init__(self, path: str, language: str, scope_table: ScopeTable, rules: Rules) -> None:
         self.path = path
@@ -53,18 +53,18 @@ class ResolverFile:
         return scope_at(self._starts, self.scopes, at)
 
     def outwards(self, scope: int) -> int:
-        """The scope around one in which its names are looked up next; -1 if there is none."""
+        """Return the next scope for a name lookup, or -1."""
         around = self.scopes[scope].parent
         return self.scopes[around].parent if self.scopes[scope].kind == "outside" else around
 
     def class_around(self, scope: int) -> int | None:
-        """The innermost scope with a class's members from this one outwards."""
+        """Return the innermost scope of class members, from this scope outwards."""
         while scope >= 0 and self.scopes[scope].kind not in MEMBERS:
             scope = self.scopes[scope].parent
         return scope if scope >= 0 else None
 
     def qualified(self, scope: int) -> str:
-        """The name of a scope with those around it, as `Definition.container` has it."""
+        """Return the qualified name of a scope, in the form of `Definition.container`."""
         names = []
         while scope > 0:
             if self.scopes[scope].name:
@@ -88,7 +88,7 @@ class ResolverFile:
 
     @cached_property
     def canonical(self) -> Sequence[int]:
-        """For each scope its number, or that of the first one it is merged with."""
+        """Scope numbers, with merged scopes mapped to the first one."""
         return merge_scopes(self.scopes) if self.rules.merging else range(len(self.scopes))
 
     @cached_property
@@ -97,7 +97,7 @@ class ResolverFile:
 
     @cached_property
     def imports(self) -> dict[str, list[Import]]:
-        """Imports by local name; `import a.b` stands under `a`, too."""
+        """Imports by local name; `import a.b` is also listed under `a`."""
         found: dict[str, list[Import]] = {}
         for one in self.scope_table.imports:
             found.setdefault(one.local, []).append(one)
@@ -107,7 +107,7 @@ class ResolverFile:
 
     @cached_property
     def classes(self) -> dict[str, int]:
-        """Scopes of classes, namespaces and modules within the file, by qualified name."""
+        """Scopes of classes, namespaces and inline modules, by qualified name."""
         return {
             self.qualified(number): self.canonical[number]
             for number, scope in enumerate(self.scopes)
@@ -116,7 +116,7 @@ class ResolverFile:
 
     @cached_property
     def inner(self) -> dict[tuple[int, str], int]:
-        """Scopes of classes and namespaces by the scope that their name is bound in."""
+        """Scopes of classes and namespaces, by the scope that binds their name."""
         return {
             (self.canonical[scope_of_name(self.scopes, number)], scope.name): self.canonical[number]
             for number, scope in enumerate(self.scopes)
@@ -125,17 +125,17 @@ class ResolverFile:
 
     @cached_property
     def parts(self) -> list[int]:
-        """Scopes with members of classes that stand elsewhere."""
+        """Scopes with members of classes declared elsewhere."""
         return [number for number, scope in enumerate(self.scopes) if scope.kind == "part"]
 
     def inline_module(self, scope: int) -> int:
-        """The innermost module within the file around a scope; 0 is the file itself."""
+        """Return the innermost module within the file that contains a scope; 0 is the file."""
         while scope > 0 and self.scopes[scope].kind != "module":
             scope = self.scopes[scope].parent
         return scope
 
     def container_scope(self, definition: Definition) -> int | None:
-        """The scope whose member a definition of this file is."""
+        """Return the scope that a definition in this file is a member of."""
         scope = self.scope_at(definition.at)
         if scope and self.scopes[scope].kind in (*MEMBERS, "module"):
             return scope
@@ -143,12 +143,12 @@ class ResolverFile:
 
     @cached_property
     def functions(self) -> dict[tuple[int, str], int]:
-        """Scopes of functions by the scope around and their name."""
+        """Scopes of functions, by parent scope and name."""
         return {key: numbers[-1] for key, numbers in self.overloads.items()}
 
     @cached_property
     def overloads(self) -> dict[tuple[int, str], list[int]]:
-        """All scopes of functions by the scope around and their name."""
+        """All scopes of functions, by parent scope and name."""
         found: dict[tuple[int, str], list[int]] = {}
         for number, scope in enumerate(self.scopes):
             if scope.kind == "function" and scope.name:
@@ -157,8 +157,8 @@ class ResolverFile:
         return found
 
     def members(self, numbers: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, bool]]:
-        """Scopes of classes that have one of these occurrences of a name as a member, and whether
-        it is static."""
+        """Yield the class scopes that have one of these occurrences as a member, with whether it is
+        static."""
         for at, flags, receiver in numbers:
             role = flags & ROLE
             if role == MEMBER or (
@@ -175,11 +175,11 @@ class ResolverFile:
 
 
 class Session:
-    """A view, and what has been looked up in it."""
+    """A view with cached lookups."""
 
     def __init__(self, view: SymbolView, plain: Rules) -> None:
         self.view = view
-        self._plain = plain  # for languages without rules of their own
+        self._plain = plain  # for languages without rules
         self._files: dict[str, ResolverFile | None] = {}
         self._bound: dict[tuple[str, str, bool], frozenset[int]] = {}
         self._unpacked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
@@ -187,7 +187,7 @@ class Session:
         self._definitions: dict[str, list[tuple[File, Definition]]] = {}
 
     def file(self, path: str) -> ResolverFile | None:
-        """A file of a language whose names can be resolved."""
+        """Return a file, or None if it is not indexed."""
         if path not in self._files:
             self._files[path] = self._load(path)
         return self._files[path]
@@ -202,7 +202,7 @@ class Session:
         return ResolverFile(path, file.language, scope_table, rules)
 
     def bound(self, file: ResolverFile, name: str, apart: bool = False) -> frozenset[int]:
-        """The scopes of a file in which a name is bound, by imports too."""
+        """Return the scopes of a file that bind a name, including imports."""
         key = (file.path, name, apart)
         known = self._bound.get(key)
         if known is None:
@@ -213,7 +213,7 @@ class Session:
             }
             for scope, names in file.scope_table.outer.items():
                 if name in names:
-                    # `global` binds it in the file's scope, `nonlocal` in a function's around.
+                    # `global` binds it in the file's scope, `nonlocal` in an enclosing function's.
                     found.discard(scope)
                     found.add(0)
             found.update(one.scope for one in file.imports.get(name, ()))
@@ -221,7 +221,7 @@ class Session:
         return known
 
     def unpacked(self, file: ResolverFile, name: str) -> list[tuple[int, int, int]]:
-        """The occurrences of a name in a file: offset, flags, number of the receiver."""
+        """Return the occurrences of a name in a file: offset, flags, receiver number."""
         key = (file.path, name)
         known = self._unpacked.get(key)
         if known is None:
@@ -230,31 +230,31 @@ class Session:
         return known
 
     def module(self, file: ResolverFile, module: str) -> str | None:
-        """The file that an import in this file means."""
+        """Return the file that an import in this file resolves to."""
         key = (file.path, module)
         if key not in self._modules:
             self._modules[key] = file.rules.module(self.view, file.path, module)
         return self._modules[key]
 
     def definitions(self, name: str, language: str = "") -> list[tuple[File, Definition]]:
-        """Definitions of a name, in a language and those that share its world."""
+        """Return the definitions of a name in a language and in those of its world."""
         if name not in self._definitions:
             self._definitions[name] = list(self.view.definitions(name))
         found = self._definitions[name]
         if not language:
             return found
-        around = world(language)
-        return [one for one in found if world(one[0].language) == around]
+        language_world = world(language)
+        return [(file, each) for file, each in found if world(file.language) == language_world]
 
     def has_member(self, file: ResolverFile, scope: int, name: str, apart: bool) -> bool:
-        """Whether a member of this name is written down in a scope of a file."""
+        """Return True if a scope of a file declares a member of this name."""
         return any(
             flags & ROLE == MEMBER and bool(flags & APART) == apart and file.scope_at(at) == scope
             for at, flags, _ in self.unpacked(file, name)
         )
 
     def in_package(self, place: str, name: str, language: str) -> list[tuple[ResolverFile, int]]:
-        """The files of a package in which a name is defined for all of them, and where."""
+        """Return the files of a package that define a name for the package, with the offset."""
         found: dict[str, tuple[ResolverFile, int]] = {}
         folder = place.rstrip("/").rpartition("/")[0]
         for file, definition in self.definitions(name, language):
@@ -268,6 +268,6 @@ class Session:
         return list(found.values())
 
     def package(self, file: ResolverFile) -> str:
-        """The package of a file, as `Rules.module` gives it; empty if there are none."""
+        """Return the package of a file in the form of `Rules.module`, or ""."""
         package = file.rules.package
         return package(file.path, file.scope_table.package) if package else ""

@@ -1,4 +1,4 @@
-"""Parts of types as they are written down: alternatives, generic arguments, types of functions."""
+"""Split types as written in source: alternatives, generic arguments, function types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPED = re.compile(r"[^:]*?\??\s*:\s*")
 
 
 def split(text: str, signs: str) -> list[str]:
-    """The parts of a text between some signs, outside of brackets."""
+    """Split a text at some signs, outside of brackets."""
     parts, depth, start = [], 0, 0
     for place, sign in enumerate(text):
         if sign in _OPENING:
@@ -28,7 +28,7 @@ def split(text: str, signs: str) -> list[str]:
 
 
 def generic(text: str) -> tuple[str, list[str]]:
-    """`A[B, C]` and `A<B, C>` as `A` and its arguments."""
+    """Split `A[B, C]` or `A<B, C>` into `A` and its arguments."""
     head = _HEAD.match(text)
     if head is None:
         return "", []
@@ -39,7 +39,7 @@ def generic(text: str) -> tuple[str, list[str]]:
 
 
 def function(text: str) -> tuple[tuple[str, ...], str] | None:
-    """The types of parameters, and what is returned, of `(a: A, b?: B) => C`."""
+    """Return the parameter types and the result type of `(a: A, b?: B) => C`."""
     start = _FUNCTION.match(text)
     if start is None:
         return None
@@ -47,10 +47,10 @@ def function(text: str) -> tuple[tuple[str, ...], str] | None:
     arrow = _ARROW.match(text, end + 1) if end else None
     if arrow is None:
         return None
-    # Its own type parameters say nothing.
+    # The function's own type parameters are unknown.
     own = set(_PARAMETERS.findall(start.group()))
     inside = [*_parameters(split(text[start.end() : end], ",")), text[arrow.end() :]]
-    *parameters, returns = ["" if one.strip() in own else one for one in inside]
+    *parameters, returns = ["" if part.strip() in own else part for part in inside]
     return tuple(parameters), returns
 
 
@@ -63,7 +63,7 @@ def _parameters(parts: list[str]) -> Iterator[str]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Where the bracket at a place is closed; 0 if it is not."""
+    """Return the position of the bracket that closes the one at a position, or 0."""
     depth = 0
     for place in range(opening, len(text)):
         if text[place] in _OPENING:
@@ -76,7 +76,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def unwrapped(text: str) -> str:
-    """A type without brackets around it."""
+    """Return a type without parentheses around it."""
     while text.startswith("(") and _closing(text, 0) == len(text) - 1:
         text = text[1:-1].strip()
     return text
