@@ -142,7 +142,7 @@ class Navigation:
         for start, flags, receiver in self.resolver.session.unpacked(file, name):
             if start == at:
                 meaning = self.resolver.meaning(file, name, at, flags, receiver)
-                targets = self.resolver.told_apart(meaning.targets, file, at, flags)
+                targets = self.resolver.select_declarations(meaning.targets, file, at, flags)
                 guessed = not targets and (meaning.unknown or meaning.of is not None)
                 if guessed:
                     apart = bool(flags & APART)

@@ -1,9 +1,9 @@
-"""Names of C and C++: of the whole program, or of a file and those that include it.
+"""Resolve names of C and C++: names of the whole program, or of a file and its includers.
 
-What a name means follows from where it stands, then from what its file declares, then from the
-files it includes, the nearest first. Two declarations are of one symbol if they have linkage, so
-that a meaning is the list of all of them. Members are found by declared types; macros stand for
-what is in them: where one is used, all that it names is used, which is what compilers see.
+The meaning of a name depends first on its scope, then on its file, then on the included files,
+nearest first. Two declarations with linkage declare one symbol, so a meaning is the list of all of
+them. Members are found by declared types. Macros count as their text: a use of a macro uses every
+name in it, as it does for a compiler.
 """
 
 from __future__ import annotations
@@ -48,19 +48,18 @@ from winnow.symbols.resolve.session import ResolverFile, Session
 from winnow.symbols.resolve.types import Class
 
 LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "template"))
-# Files that are mostly included have other ends of names.
+# Extensions of files that are usually not included.
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm")
-ELSEWHERE = "std"  # a namespace that no macro opens
-UNNAMED = "{}"  # an enumeration without a name
-LISTED = 3  # brackets without a name that may stand around a named field
-DEPTH = 12  # of declarations that lead to others
-INCLUDED = 3_000  # files that one file includes, by whatever way
+ELSEWHERE = "std"  # a namespace that macros do not open
+UNNAMED = "{}"  # an unnamed enumeration
+LISTED = 3  # the maximum number of unnamed braces around a named field
+DEPTH = 12  # the maximum number of declarations in a chain
+INCLUDED = 3_000  # the maximum number of files that a file includes, directly or not
 
 
 class Bound(Struct, frozen=True, gc=False):
-    """A name that other files may see: where it is bound. ``private`` ones only those see that
-    include the file. ``enum`` is the name of the enumeration that it is one of, ``owner`` the
-    namespace."""
+    """A binding of a name that other files may see. Only includers see ``private`` ones. ``enum``
+    is the enumeration that it belongs to, ``owner`` the namespace."""
 
     target: Name
     private: bool
@@ -68,7 +67,7 @@ class Bound(Struct, frozen=True, gc=False):
     owner: str = ""
 
 
-# Of a type that no file of the workspace declares: what its members are is known to be elsewhere.
+# A type that no workspace file declares; its members are external.
 FOREIGN = (Class("", 0, ""),)
 _TYPE = re.compile(
     r"(?:(?:const|struct|class|typename|volatile)\s+)*((?:::)?\w+(?:::\w+)*)\s*(?:<(.*)>)?"
@@ -76,18 +75,18 @@ _TYPE = re.compile(
 
 
 class Linker:
-    """Answers about one view, for one request."""
+    """Resolves names in one view, for one request."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        # Uses of the name that may be of the symbol, or of another one that is called so.
+        # Uses that may be of the symbol, or of another one with the same name.
         self.undecided = 0
         self._bound: dict[str, list[Bound]] = {}
         self._members: dict[str, list[Class]] = {}
         self._globals: dict[tuple[str, str, str], list[Name]] = {}
         self._tags: dict[tuple[str, str], list[Name]] = {}
         self._locals: dict[tuple[str, str, bool], frozenset[int]] = {}
-        # Namespaces that macros open: what stands in them seems to stand outside.
+        # Namespaces that macros open: names in them appear to be outside.
         self._opened: set[str] = set()
         self._above: dict[Class, list[Class]] = {}
         self._bodies: dict[str, dict[str, list[int]]] = {}
@@ -100,7 +99,8 @@ class Linker:
     def uses(
         self, name: str, targets: Iterable[Target], path: str | None = None
     ) -> Iterator[ResolvedReference]:
-        """Uses of a symbol, by way of macros too; in one file only, if it is named."""
+        """Yield the uses of a symbol, also through macros; only in one file if ``path`` is
+        given."""
         self.undecided = 0
         wanted = frozenset(target for target in targets if isinstance(target, Name))
         macros: dict[Name, None] = {}
@@ -127,7 +127,7 @@ class Linker:
     def _direct(
         self, name: str, wanted: frozenset[Name]
     ) -> Iterator[tuple[ResolvedReference, Name | None]]:
-        """Uses that bear the name, each with the macro in whose text it stands."""
+        """Yield uses with the symbol's own name, each with the macro whose text contains it."""
         for file, packed in self.session.view.occurrences(name):
             facts = self.session.file(file.path)
             if facts is None or not facts.rules.linkage:
@@ -146,7 +146,7 @@ class Linker:
                 macro = (
                     Name(file.path, 0, scope.name, space="macro") if scope.kind == "macro" else None
                 )
-                # What stands in a macro may be something else where that is used.
+                # Names in a macro may have another meaning where the macro is used.
                 sure = found is not None and macro is None
                 yield (
                     ResolvedReference(file.path, at, flags, "certain" if sure else "likely"),
@@ -158,7 +158,8 @@ class Linker:
     def meaning(
         self, file: ResolverFile, name: str, at: int, flags: int, receiver: int
     ) -> list[Name] | None:
-        """What the name at an offset means; None if it is a member of something unknown."""
+        """Return the meanings of the name at an offset, or None for a member of something
+        unknown."""
         role = flags & ROLE
         scope = file.scope_at(at)
         if role == LABEL:
@@ -211,12 +212,14 @@ class Linker:
         if any(owner.name == name for owner in owners) and _classes_hold(file):
             return self._of_owner(owners, name)
         found = self.member(owners, name)
-        # A base that is not known may have it.
+        # An unknown base may define it.
         return found or (None if any(map(self._derived, owners)) else [])
 
     def guess(self, file: ResolverFile, name: str, receiver: Expression) -> list[Name]:
-        """What a qualified name means if the first of its namespaces, which nothing seems to open,
-        are those that some macro opens: it is looked for in the others."""
+        """Return the meanings of a qualified name whose first namespace may be opened by a macro.
+
+        If no declaration opens the first namespace, the name is looked up in the rest of the path.
+        """
         if not _classes_hold(file) or not receiver.names:
             return []
         first, *rest = receiver.names
@@ -230,7 +233,7 @@ class Linker:
         return []
 
     def _derived(self, owner: Class) -> bool:
-        """Whether a class has a base that is not known."""
+        """Return True if a class has an unknown base."""
         for one in self.above(owner):
             file = self.session.file(one.path)
             for base in file.scope_table.bases.get(one.scope, ()) if file else ():
@@ -247,7 +250,7 @@ class Linker:
         )
 
     def _of_owner(self, owners: Iterable[Class], name: str) -> list[Name]:
-        """A class as its constructor, `A::A`."""
+        """Return the class that its constructor `A::A` names."""
         return [
             target
             for owner in owners
@@ -256,15 +259,17 @@ class Linker:
         ]
 
     def _key(self, file: ResolverFile, scope: int, name: str) -> list[Name] | None:
-        """A named field where an object is initialized."""
+        """Return the meanings of a named field in an initializer."""
         if _initializes(file, scope):
             return self._initialized(file, scope, name) or None
         found = self.member(self._this(file, scope), name)
         return found or self.ordinary(file, scope, name)
 
     def _initialized(self, file: ResolverFile, scope: int, name: str) -> list[Name]:
-        """The fields of this name that the brackets around it may be for. Where values without
-        names are listed, these are brackets of one of the fields of what is initialized."""
+        """Return the fields of this name that the enclosing braces can initialize.
+
+        Braces in a list without names initialize a field of the enclosing object.
+        """
         sources = file.type_sources(scope, INITIALIZED)
         owners = self._from(file, file.scopes[scope].parent, sources)
         for _ in range(LISTED):
@@ -275,7 +280,7 @@ class Linker:
         return []
 
     def _fields(self, owners: Iterable[Class]) -> tuple[Class, ...]:
-        """The classes of the fields of some classes."""
+        """Return the classes of the fields of some classes."""
         found: dict[Class, None] = {}
         for owner in owners:
             file = self.session.file(owner.path)
@@ -286,7 +291,7 @@ class Linker:
         return tuple(found)
 
     def _this(self, file: ResolverFile, scope: int) -> tuple[Class, ...]:
-        """The class whose member a scope is in."""
+        """Return the class that the function around a scope is a member of."""
         while scope > 0:
             one = file.scopes[scope]
             if one.kind == "class":
@@ -297,12 +302,12 @@ class Linker:
         return ()
 
     def _enumerator(self, file: ResolverFile, name: str) -> list[Name]:
-        """What a macro of the same name hides from here on."""
+        """Return the definitions that a macro of the same name hides."""
         candidates = [one for one in self.bound(name) if one.target.space == ""]
         return self._linked(candidates, self._seen(file, candidates))
 
     def _own_member(self, file: ResolverFile, scope: int, name: str) -> list[Name]:
-        """A member where it is declared, and in copies of its class."""
+        """Return the declarations of a member: its own, and those in copies of its class."""
         label = file.scopes[scope].name
         if _classes_hold(file):
             if label == name:  # a constructor
@@ -318,8 +323,8 @@ class Linker:
     def ordinary(
         self, file: ResolverFile, scope: int, name: str, *, typed: bool = False
     ) -> list[Name]:
-        """What a name without a receiver means: from scope to scope outwards, then globally. A
-        ``typed`` one is a type."""
+        """Return the meanings of a name without a receiver: scope by scope, then globally.
+        ``typed`` names are types."""
         bound = self._local(file, name, typed)
         in_classes = _classes_hold(file)
         owner = self._namespace(file, scope) if in_classes else ""
@@ -336,7 +341,7 @@ class Linker:
         return self.globally(file, name, owner)
 
     def _local(self, file: ResolverFile, name: str, typed: bool) -> frozenset[int]:
-        """The scopes of a file that bind a name."""
+        """Return the scopes of a file that bind a name."""
         key = (file.path, name, typed)
         if key not in self._locals:
             found = (
@@ -354,7 +359,7 @@ class Linker:
         return self._locals[key]
 
     def _namespace(self, file: ResolverFile, scope: int) -> str:
-        """The namespace around a scope."""
+        """Return the namespace around a scope."""
         names = []
         while scope > 0:
             one = file.scopes[scope]
@@ -368,13 +373,13 @@ class Linker:
     # --- names of the program --------------------------------------------------------------
 
     def bound(self, name: str) -> list[Bound]:
-        """All places outside of functions that bind a name."""
+        """Return all bindings of a name outside of functions."""
         if name not in self._bound:
             self._read(name)
         return self._bound[name]
 
     def definers(self, name: str) -> list[Class]:
-        """All classes that have a member of this name."""
+        """Return all classes that have a member of this name."""
         if name not in self._members:
             self._read(name)
         return self._members[name]
@@ -430,7 +435,7 @@ class Linker:
                 owner = self._namespace(file, scope) if in_classes else ""
                 bound[Bound(Name(file.path, scope, name, space="tag"), False, "", owner)] = None
             return
-        # What a struct lists in C beside its members (an enum) is known around it.
+        # In C, an enumeration inside a struct is visible outside of it.
         while file.scopes[scope].kind == "class":
             scope = file.scopes[scope].parent
         if file.scopes[scope].kind not in LOCAL:
@@ -440,7 +445,7 @@ class Linker:
             bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
 
     def globally(self, file: ResolverFile, name: str, owner: str = "") -> list[Name]:
-        """What a name means outside of functions in a file, and in a namespace."""
+        """Return the meanings of a name outside of functions, seen from a file and a namespace."""
         key = (file.path, name, owner)
         known = self._globals.get(key)
         if known is None:
@@ -452,7 +457,7 @@ class Linker:
             if candidates:
                 known = self._linked(candidates, self._seen(file, candidates))
             elif not self.definers(name) or not _classes_hold(file):
-                # From outside of the workspace.
+                # Declared outside the workspace.
                 known = [Name("", 0, name)]
             else:
                 known = []
@@ -460,8 +465,11 @@ class Linker:
         return known
 
     def _around(self, file: ResolverFile, candidates: list[Bound], owner: str) -> list[Bound]:
-        """Those that are seen in a namespace: of the innermost around it, else of those that the
-        file uses, else of any if there is only one (that of the arguments, in a call)."""
+        """Return the candidates visible in a namespace.
+
+        Those of the innermost enclosing namespace come first, then those of namespaces that the
+        file uses, then any if all are of one namespace (argument-dependent lookup in a call).
+        """
         macros = [one for one in candidates if one.target.space == "macro"]
         place = owner
         while True:
@@ -477,7 +485,7 @@ class Linker:
         return found + macros
 
     def _in_namespace(self, file: ResolverFile, namespace: str, name: str) -> list[Name]:
-        """What `namespace::name` means; of an enumeration, too."""
+        """Return the meanings of `namespace::name`; the namespace may be an enumeration."""
         first, sign, rest = namespace.partition("::")
         for one in file.imports.get(first, ()):
             if not one.name:
@@ -500,10 +508,11 @@ class Linker:
         return self._linked(exact, self._seen(file, exact))
 
     def _linked(self, candidates: list[Bound], seen: list[Bound]) -> list[Name]:
-        """The declarations of what is seen: with linkage, those in all files."""
+        """Return the declarations of visible bindings; with linkage, those in all files."""
         macros = [one.target for one in seen if one.target.space == "macro"]
         if macros:
-            # `#define A A` stands for what it hides; else one of the two is there, by conditions.
+            # `#define A A` means the name that it hides. Otherwise, conditions select the macro or
+            # the name.
             places = {one.path for one in macros}
             own = any(self._names_itself(one) for one in macros)
             seen = [
@@ -527,7 +536,7 @@ class Linker:
         return file is not None and file.type_sources(0, macro_key(macro.name)) == (itself,)
 
     def _seen(self, file: ResolverFile, candidates: list[Bound]) -> list[Bound]:
-        """Those of the candidates that a file sees."""
+        """Return the candidates visible in a file."""
         if not candidates:
             return []
         here = [one for one in candidates if one.target.path == file.path]
@@ -546,7 +555,7 @@ class Linker:
         near = self._nearest(file.path, paths)
         if near:
             return [one for one in candidates if one.target.path in near]
-        # Headers may need that others are included before them.
+        # A header may rely on headers included before it.
         headers = [
             one for one in candidates if not one.private or not one.target.path.endswith(SOURCES)
         ]
@@ -556,7 +565,7 @@ class Linker:
         return [one for one in headers if shared_folders(one.target.path, file.path) == share]
 
     def _nearest(self, path: str, wanted: set[str]) -> set[str]:
-        """Those of some files that a file includes, by the shortest way."""
+        """Return those files that a file includes by the shortest path."""
         for level in self._reached(path):
             near = wanted.intersection(level)
             if near:
@@ -564,7 +573,7 @@ class Linker:
         return set()
 
     def _reached(self, path: str) -> Iterator[list[str]]:
-        """What a file includes, what these include, and so on."""
+        """Yield the files that a file includes, level by level."""
         levels = self._levels.setdefault(path, [[path]])
         depth, count = 0, 0
         while count < INCLUDED:
@@ -588,7 +597,7 @@ class Linker:
         return [one for one in found if one is not None]
 
     def tag(self, file: ResolverFile, name: str) -> list[Name]:
-        """What `struct name` means: where its members are listed, as near as possible."""
+        """Return the meanings of `struct name`: the nearest definitions."""
         key = (file.path, name)
         if key not in self._tags:
             candidates = [one for one in self.bound(name) if one.target.space == "tag"]
@@ -602,8 +611,10 @@ class Linker:
         return self._tags[key]
 
     def with_namesakes(self, targets: Iterable[Target]) -> list[Target]:
-        """Targets, with the typedef of each tag and the tag of each typedef that are called the
-        same: `typedef struct a {…} a;`."""
+        """Add the typedef of each tag, and the tag of each typedef, of the same name.
+
+        `typedef struct a {…} a;` declares both.
+        """
         found = dict.fromkeys(targets)
         for one in list(found):
             if isinstance(one, Name) and one.space in ("", "tag"):
@@ -628,8 +639,8 @@ class Linker:
     # --- types -----------------------------------------------------------------------------
 
     def of(self, file: ResolverFile, scope: int, expression: Expression) -> tuple[Class, ...]:
-        """The classes that an expression in a scope of a file may be of; pointers and arrays are
-        what they point to and consist of."""
+        """Return the classes that an expression can have. Pointers and arrays count as their
+        targets."""
         key = (file.path, scope, expression)
         known = self._values.get(key)
         if known is not None:
@@ -658,7 +669,7 @@ class Linker:
         elif isinstance(first, NameStep):
             value, rest = self._first(file, scope, first.name, rest)
             if value == FOREIGN and file.scopes[scope].kind == "macro":
-                return ()  # a name that is known where the macro is used
+                return ()  # a name that is declared where the macro is used
         for step in rest:
             if isinstance(step, NameStep) and value and value != FOREIGN:
                 value = self._of_names(self.member(value, step.name))
@@ -697,7 +708,7 @@ class Linker:
         return ()
 
     def _of_names(self, names: Iterable[Name]) -> tuple[Class, ...]:
-        """What was said of the first of some names of which anything was."""
+        """Return the classes of the first name that has a known type."""
         for one in names:
             if one.path == "":
                 return FOREIGN
@@ -714,7 +725,7 @@ class Linker:
     def _of_macros(
         self, file: ResolverFile, scope: int, names: Iterable[Name]
     ) -> tuple[Class, ...]:
-        """What the text of a macro is where it stands."""
+        """Return the classes of a macro's text, evaluated where it is used."""
         for one in names:
             home = self.session.file(one.path) if one.space == "macro" else None
             sources = home.type_sources(0, macro_key(one.name)) if home else ()
@@ -723,7 +734,7 @@ class Linker:
         return ()
 
     def declared(self, file: ResolverFile, scope: int, text: str) -> tuple[Class, ...]:
-        """The classes that a type names."""
+        """Return the classes that a type names."""
         if (start := unnamed_scope(text)) is not None:  # the offset of a scope
             return tuple(
                 Class(file.path, number, "")
@@ -755,7 +766,7 @@ class Linker:
         return tuple(found) or self._of_macros(file, scope, names)
 
     def _of_class(self, home: ResolverFile, one: Name) -> tuple[Class, ...]:
-        """The classes that a name is, or is another name for."""
+        """Return the classes that a name denotes, directly or as an alias."""
         if one.space == "tag":
             return self._of_tags((one,))
         if _classes_hold(home) and home.scopes[one.scope].kind == "class":
@@ -785,7 +796,7 @@ class Linker:
         )
 
     def _classes(self, path: str) -> dict[str, list[int]]:
-        """The scopes of the classes of a file by their name."""
+        """Return the class scopes of a file, by name."""
         if path not in self._bodies:
             found: dict[str, list[int]] = {}
             file = self.session.file(path)
@@ -796,7 +807,7 @@ class Linker:
         return self._bodies[path]
 
     def member(self, owners: Iterable[Class], name: str) -> list[Name]:
-        """The members of this name that some classes have."""
+        """Return the members of this name that some classes have."""
         found: dict[Name, None] = {}
         definers = self.definers(name)
         for owner in owners:
@@ -806,12 +817,12 @@ class Linker:
         return list(found)
 
     def above(self, owner: Class) -> list[Class]:
-        """A class, its bases, and its members without names, whose members are its own."""
+        """Return a class, its bases, and its unnamed members, whose members are also its own."""
         known = self._above.get(owner)
         if known is not None:
             return known
         found, todo = [owner], [owner]
-        self._above[owner] = found  # a class above itself, in code that is being written
+        self._above[owner] = found  # code being edited may contain circular inheritance
         while todo and len(found) < 60:
             one = todo.pop()
             file = self.session.file(one.path)
@@ -825,7 +836,7 @@ class Linker:
         return found
 
     def possible(self, file: ResolverFile, name: str, wanted: frozenset[Name]) -> bool:
-        """Whether a member of something unknown can only be one of these."""
+        """Return True if a member of something unknown can only be one of the targets."""
         definers = self.definers(name)
         ours = [one for one in definers if Name(one.path, one.scope, name) in wanted]
         if not ours:
@@ -841,12 +852,12 @@ class Linker:
 
 
 def _classes_hold(file: ResolverFile) -> bool:
-    """Whether classes and namespaces hold names, as in C++."""
+    """Return True if classes and namespaces bind names, as in C++."""
     return file.rules.members_bare == "always"
 
 
 def _names_macro(flags: int) -> bool:
-    """Whether a macro is defined or undefined here, so that its text does not stand here."""
+    """Return True if a macro is defined or undefined here, so that its text is not used."""
     return flags & ROLE == MACRO or bool(flags & MENTIONED)
 
 
@@ -855,19 +866,22 @@ def _initializes(file: ResolverFile, scope: int) -> bool:
 
 
 def _beyond_templates(file: ResolverFile, scope: int) -> int:
-    """The scope in which a template stands."""
+    """Return the scope that contains a template."""
     while file.scopes[scope].kind == "template":
         scope = file.scopes[scope].parent
     return scope
 
 
 def _within(owner: str, namespace: str) -> bool:
-    """Whether `namespace::` leads to what is in a namespace (as it does through inline ones)."""
+    """Return True if `namespace::` can name members of ``owner``, also through inline
+    namespaces."""
     return bool(owner) and f"::{namespace}::" in f"::{owner}::"
 
 
 def _twins(one: Name, other: Name) -> bool:
-    """Whether two names may be copies of each other: those of a header and its source, which then
-    does not include it (as parser generators write them)."""
+    """Return True if two names can be copies of each other in a header and its source.
+
+    Parser generators write the declarations into both instead of including the header.
+    """
     a, b = one.path.rpartition("."), other.path.rpartition(".")
     return a[0] == b[0] and a[2] != b[2]

@@ -1,11 +1,10 @@
-"""Where a symbol is used: every occurrence of its name is asked what it means.
+"""Find the uses of a symbol: resolve every occurrence of its name.
 
-An answer is "certain" where scopes, imports and declared types lead from the occurrence to the
-symbol. Where nothing says what stands before a name (``x.send`` with an x from anywhere), it is
-"likely" as long as hardly anything else of that name is defined: the rule that is worth the most
-of all, measured on what compilers' servers answer (see ``server/README.md``). Where what stands
-before it comes from a parameter without a declared type, it is only "possible": there those servers
-answer nothing.
+An answer is "certain" if scopes, imports and declared types lead from the occurrence to the symbol.
+If the receiver's type is unknown (``x.send`` with any x), it is "likely" as long as hardly any
+other definition has the name. This rule matters most of all, measured against language servers that
+use compilers (see ``server/README.md``). If the receiver derives from a parameter without a
+declared type, it is only "possible"; those servers return nothing there.
 """
 
 from __future__ import annotations
@@ -58,20 +57,20 @@ from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, 
 from winnow.symbols.view import SymbolView
 
 DEFAULT = "default"
-NEVER = 1_000_000  # others
-# What is bound nowhere: what the language itself brings, or what is not written yet.
+NEVER = 1_000_000  # more rivals than any limit
+# A name that nothing binds: a built-in, or not written yet.
 BUILT_IN = External("")
-FEW = 12  # names that are looked up one by one in a file, rather than all of its names
+FEW = 12  # up to this many names are looked up individually in a file
 FAMILY_TO_OTHERS = 3
 CONSTRUCTOR = "constructor"
 
 
 class Meaning(Struct, frozen=True):
-    """What an occurrence means, as far as it can be said.
+    """The meaning of an occurrence.
 
-    ``unknown`` says that it may be a member of anything, ``untyped`` that this is because a
-    parameter is declared without a type; ``of`` is the class whose member it is, where none was
-    found that defines it. ``either`` says that it means one of the targets, and not which.
+    ``unknown``: it can be a member of anything; ``untyped``: because a parameter has no declared
+    type. ``of`` is the class whose member it is, if no definition was found. ``either``: it means
+    only one of the targets, and it is not known which.
     """
 
     targets: list[Target] = []
@@ -82,7 +81,7 @@ class Meaning(Struct, frozen=True):
 
 
 def _either(meanings: list[Meaning]) -> Meaning:
-    """One of several meanings."""
+    """Combine alternative meanings."""
     if len(meanings) == 1:
         return meanings[0]
     targets = list(dict.fromkeys(target for one in meanings for target in one.targets))
@@ -94,12 +93,12 @@ def _either(meanings: list[Meaning]) -> Meaning:
     )
 
 
-# Spaces of names: one name can be a type, a value and a namespace.
+# Name spaces: one name can be a type, a value and a namespace.
 VALUES, TYPES, NAMESPACES = 1, 2, 4
 
 
 def space(flags: int) -> int:
-    """The spaces that an occurrence can mean."""
+    """Return the name spaces that an occurrence can refer to."""
     if flags & MENTIONED or flags & ROLE == IMPORTED:
         return VALUES | TYPES | NAMESPACES
     if flags & QUALIFIES:
@@ -108,11 +107,11 @@ def space(flags: int) -> int:
 
 
 class _Names:
-    """The names that a symbol is looked for under: its own, and those that imports give it."""
+    """The names to search for: the symbol's own, and aliases given by imports."""
 
     def __init__(self, name: str) -> None:
         self.first = name
-        # By name the files to look at, None for all.
+        # The files to search, by name; None means all.
         self._files: dict[str, set[str] | None] = {name: None}
         self._todo = [name]
         self._seen: set[tuple[str, int]] = set()
@@ -130,7 +129,7 @@ class _Names:
             self._todo.append(name)
 
     def add_renamed(self, file: ResolverFile, name: str, at: int) -> None:
-        """The name that an import or export at this place gives, where it is another one."""
+        """Add the alias that an import or export at this offset gives."""
         for one in file.scope_table.imports:
             if one.at == at and one.local != name and one.name in (name, DEFAULT):
                 self.add(one.local, None if one.exported and one.scope == 0 else file.path)
@@ -147,8 +146,8 @@ class _Names:
 
 
 class Rivals(Struct, frozen=True):
-    """How many classes define a member beside a family of classes, of how many this consists, and
-    their names without containers."""
+    """The number of classes that define a member outside of a class family, the size of the family,
+    and its unqualified names."""
 
     others: int
     family: int
@@ -156,7 +155,7 @@ class Rivals(Struct, frozen=True):
 
 
 class Resolver:
-    """Answers about one view, for one request."""
+    """Resolves names in one view, for one request."""
 
     def __init__(self, view: SymbolView) -> None:
         self.view = view
@@ -164,7 +163,7 @@ class Resolver:
         self._candidates: dict[tuple[str, str], NameCandidates] = {}
         self.types = Types(self.session)
         self.linker = Linker(self.session)
-        # Uses of a name that may mean the symbol, or another one that is called so.
+        # Uses that may mean the symbol, or another one with the same name.
         self.undecided = 0
         self._families: dict[Class, frozenset[Class]] = {}
         self._known_rivals: dict[tuple[object, ...], Rivals] = {}
@@ -173,7 +172,7 @@ class Resolver:
     # --- from an occurrence to what it means -----------------------------------------------
 
     def meaning(self, file: ResolverFile, name: str, at: int, flags: int, receiver: int) -> Meaning:
-        """What the name at an offset means."""
+        """Return the meaning of the name at an offset."""
         if file.rules.linkage:
             names = self.linker.meaning(file, name, at, flags, receiver)
             if names is None:
@@ -191,7 +190,7 @@ class Resolver:
         if role == STRING:
             return Meaning(exported(self.session, file.path, name))
         if role == MEMBER:
-            # Where members are marked, what stands before one is not all of their class.
+            # With marked members, a receiver does not name the complete class.
             owner = self._around(file, scope, 0 if file.rules.marked else receiver)
             static = bool(flags & STATIC)
             return Meaning([Name(owner.path, owner.scope, name, apart, 0, static)] if owner else [])
@@ -216,7 +215,7 @@ class Resolver:
         return Meaning(found or [BUILT_IN])
 
     def _around(self, file: ResolverFile, scope: int, receiver: int) -> Class | None:
-        """The class that a member is written down for."""
+        """Return the class that a member is declared for."""
         if receiver:
             owner = self.types.of(file, scope, file.receiver(receiver))
             return owner if isinstance(owner, Class) else None
@@ -226,12 +225,12 @@ class Resolver:
     def _shorthand(
         self, file: ResolverFile, scope: int, name: str, flags: int, receiver: int
     ) -> Meaning:
-        """A variable and a member in one."""
+        """Return the meaning of a name that is both a variable and a member."""
         variable = self.types.named(file, scope, name, False)
         if flags & PARAMETER:
             around = file.class_around(scope)
             member = [] if around is None else [Name(file.path, file.canonical[around], name)]
-            return Meaning([*member, *variable])  # the first is what it is called by
+            return Meaning([*member, *variable])  # the first is the name in answers
         apart = "field" in file.rules.apart
         key = self._key(file, scope, name, file.scope_table.receivers[receiver], apart)
         return replace(key, targets=[*variable, *key.targets])
@@ -239,7 +238,7 @@ class Resolver:
     def _key(
         self, file: ResolverFile, scope: int, name: str, receiver: str, apart: bool
     ) -> Meaning:
-        """A key of an object: a member of what is expected there, if anything is."""
+        """Return the meaning of an object key: a member of the expected type."""
         if not receiver:
             return Meaning()
         if file.rules.merging:
@@ -252,7 +251,7 @@ class Resolver:
                 return found
         if isinstance(owner, External):
             return Meaning([owner])
-        # A key of a map may be a name like any other.
+        # The key of a map can be an ordinary name.
         return Meaning([] if apart else self.types.named(file, scope, name, False))
 
     def _plain(self, name: str, language: str) -> NameCandidates:
@@ -281,7 +280,7 @@ class Resolver:
         return _either([self._attribute_of(file, name, kind, apart) for kind in kinds])
 
     def _attribute_of(self, file: ResolverFile, name: str, kind: Type, apart: bool) -> Meaning:
-        """What a name means behind something of a type."""
+        """Return the meaning of a name after a receiver of this type."""
         if kind is None or isinstance(kind, Untyped):
             return Meaning(unknown=True, untyped=kind is not None)
         if isinstance(kind, Module):
@@ -305,7 +304,7 @@ class Resolver:
         return file.imports if file else ()
 
     def _extends(self, file: ResolverFile, name: str) -> bool:
-        """Whether an interface defines a member, which any class may then have."""
+        """Return True if an interface defines the member, so that any class can have it."""
         definers = self.types.definers(name, file.language)
         return any(self.types.kind(one) in ("trait", "interface") for one in definers)
 
@@ -324,14 +323,15 @@ class Resolver:
         return Meaning() if above else Meaning(of=owner)
 
     def _is_in_namespace(self, file: ResolverFile, owner: Class, name: str) -> bool:
-        """Whether one of the namespaces that a class's name stands for binds a name."""
+        """Return True if a namespace with the name of the class binds a name."""
         return any(
             file.scopes[scope].kind == "namespace" and file.canonical[scope] == owner.scope
             for scope in self.session.bound(file, name)
         )
 
     def _keyword(self, file: ResolverFile, scope: int, name: str, called: Expression) -> Meaning:
-        """The parameter of the function called, or the field of the class without a constructor."""
+        """Return the parameter of the called function, or the field of a class without a
+        constructor."""
         kinds = self.types.each(file, scope, called)
         return _either([self._keyword_of(kind, name) for kind in kinds])
 
@@ -352,23 +352,25 @@ class Resolver:
 
     # --- types and values of one name ------------------------------------------------------
 
-    def told_apart(
+    def select_declarations(
         self, targets: list[Target], file: ResolverFile, at: int, flags: int
     ) -> list[Target]:
-        """Targets, those in the workspace if there are some, each with only those declarations of
-        its name that this occurrence can mean."""
+        """Restrict targets to the declarations that this occurrence can mean, preferring workspace
+        targets."""
         known = [target for target in targets if not isinstance(target, External)]
-        # What is defined elsewhere as well is meant by its definition here.
-        return [self._told_apart(target, file, at, flags) for target in known or targets]
+        # If a symbol is also defined externally, its workspace definition counts.
+        return [self._select_declarations(target, file, at, flags) for target in known or targets]
 
-    def _told_apart(self, target: Target, file: ResolverFile, at: int, flags: int) -> Target:
-        """A target with only those declarations of its name that this occurrence can mean."""
+    def _select_declarations(
+        self, target: Target, file: ResolverFile, at: int, flags: int
+    ) -> Target:
+        """Restrict a target to the declarations that this occurrence can mean."""
         if not isinstance(target, Name) or not file.rules.merging:
             return target
         declared = self._declarations(target)
         spaces = declared.get(at) if target.path == file.path else None
         meant = spaces or space(flags)
-        for _ in declared:  # what is of two kinds joins them
+        for _ in declared:  # a declaration in two name spaces joins them
             for one in declared.values():
                 meant |= one if one & meant else 0
         return (
@@ -378,7 +380,7 @@ class Resolver:
         )
 
     def _declarations(self, target: Name) -> dict[int, int]:
-        """The declarations of a name in a scope by offset, with the spaces they are in."""
+        """Return the name spaces of each declaration of a name in its scope, by offset."""
         file = self.session.file(target.path)
         if file is None:
             return {}
@@ -397,21 +399,24 @@ class Resolver:
     # --- from a symbol to its references ---------------------------------------------------
 
     def at(self, path: str, offset: int, name: str) -> list[Target]:
-        """What the name at an offset of a file means."""
+        """Return the targets of the name at an offset of a file."""
         file = self.session.file(path)
         if file is None:
             return []
         for at, flags, receiver in self.session.unpacked(file, name):
             if at == offset:
                 meaning = self.meaning(file, name, at, flags, receiver)
-                return self.told_apart(meaning.targets, file, at, flags)
+                return self.select_declarations(meaning.targets, file, at, flags)
         return []
 
     def references(
         self, name: str, targets: list[Target], path: str | None = None, language: str = ""
     ) -> Iterator[ResolvedReference]:
-        """Every use of what these targets are, declarations included; in one file only, if it is
-        named. ``language`` is that of the place where the name was asked for."""
+        """Yield all uses of the targets, including declarations; only in one file if ``path`` is
+        given.
+
+        ``language`` is the language of the file in which the user selected the name.
+        """
         if any(self._linked(target) for target in targets):
             yield from self.linker.uses(name, targets, path)
             self.undecided += self.linker.undecided
@@ -463,7 +468,7 @@ class Resolver:
                         self.undecided += 1
 
     def _written(self, file: ResolverFile, name: str, at: int, flags: int) -> str:
-        """What stands where an occurrence of a name is."""
+        """Return the text at an occurrence of a name."""
         if name == CONSTRUCTOR and flags & CALLED:
             return file.rules.super_name
         if name == DEFAULT and flags & ROLE == IMPORTED:
@@ -475,7 +480,7 @@ class Resolver:
         return name
 
     def _constructed(self, targets: list[Target], path: str | None) -> Iterator[ResolvedReference]:
-        """Where objects of a class are made, for its constructor."""
+        """Yield the places that create instances of a class, for its constructor."""
         for target in targets:
             file = self.session.file(target.path) if isinstance(target, Name) else None
             if file is None or not isinstance(target, Name) or not file.rules.merging:
@@ -489,7 +494,7 @@ class Resolver:
     def _files(
         self, name: str, names: _Names, path: str | None
     ) -> Iterator[tuple[ResolverFile, Iterable[tuple[int, int, int]]]]:
-        """Files with occurrences of a name, and these."""
+        """Yield the files that contain a name, with its occurrences."""
         only = names.only_in(name) if path is None else {path}
         for file, packed in self.view.occurrences(name):
             facts = self.session.file(file.path)
@@ -498,7 +503,7 @@ class Resolver:
                 yield facts, zip(numbers, numbers, numbers, strict=True)
 
     def _add_defaults(self, names: _Names, wanted: dict[Target, Target]) -> None:
-        """Whatever is called `default` may be one of these, if a file of theirs exports it so."""
+        """Also search for `default` if a file exports a target under that name."""
         for target in list(wanted):
             file = self.session.file(target.path) if isinstance(target, Name) else None
             if file is None or not file.rules.renames:
@@ -510,8 +515,8 @@ class Resolver:
         return replace(target, spaces=0) if isinstance(target, Name) and target.spaces else target
 
     def _overrides(self, name: str, owners: list[Class]) -> list[Class]:
-        """The classes whose members of this name count as one with those of the owners: of those
-        that they override, and that override these."""
+        """Return the classes whose members of this name belong to the family of the owners'
+        members: those that they override, and that override them."""
         tops: set[Class] = set()
         definers = self.types.definers(name) if owners else {}
         for owner in owners:
@@ -529,14 +534,15 @@ class Resolver:
         ]
 
     def _linked(self, target: Target) -> bool:
-        """Whether a target is of a language whose names have linkage."""
+        """Return True if a target is in a language with linkage."""
         if not isinstance(target, Name):
             return False
         file = self.session.file(target.path)
         return target.space != "" or (file is not None and file.rules.linkage)
 
     def definers(self, file: ResolverFile, name: str, apart: bool = False) -> Iterable[Class]:
-        """All classes that define a member of this name, as a file's language has them."""
+        """Return all classes that define a member of this name, by the rules of a file's
+        language."""
         if file.rules.linkage:
             return self.linker.definers(name)
         return self.types.definers(name, file.language, apart)
@@ -560,7 +566,7 @@ class Resolver:
                 yield ResolvedReference(file.path, at, flags, tier)
 
     def _owner(self, target: Target) -> Class | None:
-        """The class that a target is a member of."""
+        """Return the class that a target is a member of."""
         file = self.session.file(target.path) if isinstance(target, Name) else None
         if file is None or not isinstance(target, Name):
             return None
@@ -575,7 +581,7 @@ class Resolver:
         return None if isinstance(target, External) else self.session.file(target.path)
 
     def _overriding(self, name: str, targets: list[Target]) -> frozenset[Name]:
-        """The same member of classes above and below, where these count as one."""
+        """Return the same member of superclasses and subclasses, if these count as one symbol."""
         found: set[Name] = set()
         for target in targets:
             file, owner = self._file(target), self._owner(target)
@@ -586,7 +592,7 @@ class Resolver:
             definers = self.types.definers(name, file.language, target.apart)
             above = [one for one in self.types.mro(owner) if one in definers]
             if file.rules.extending:
-                # What a class has without any base is no one else's.
+                # A member without a base belongs to its class only.
                 above = [one for one in above if self.types.kind(one) in ("trait", "interface")]
             for top in above:
                 found.update(
@@ -599,7 +605,7 @@ class Resolver:
     def _is_override(
         self, file: ResolverFile, at: int, flags: int, wanted: Iterable[Target]
     ) -> bool:
-        """Whether a member that is written down here, in a class without a name, overrides one."""
+        """Return True if a member declared here, in an unnamed class, overrides a target."""
         if not file.rules.family or file.rules.marked or flags & ROLE != MEMBER:
             return False
         scope = file.class_around(file.scope_at(at))
@@ -613,7 +619,7 @@ class Resolver:
         )
 
     def _satisfying(self, name: str, targets: list[Target]) -> frozenset[Name]:
-        """The same member of interfaces that are satisfied without being named."""
+        """Return the same member of interfaces that are implemented implicitly."""
         found = set()
         for target in targets:
             file, owner = self._file(target), self._owner(target)
@@ -630,18 +636,18 @@ class Resolver:
         overrides: list[Class],
         apart: bool,
     ) -> bool:
-        """Whether a member that is not known to be one of these can be."""
+        """Return True if an unresolved member can be one of the targets."""
         if meaning.of is not None:
             if file.rules.marked:
                 return False
-            # Used in a class that leaves it to those below to define it.
+            # Used in a class whose subclasses define it.
             return any(meaning.of in self.types.mro(owner)[1:] for owner in owners)
         if not meaning.unknown:
             return False
         rivals = self._rivals(file, name, (*owners,), (*overrides,), apart)
         if not rivals.others:
             return True
-        # A family that defines it again and again is more probable than one other class.
+        # A family with many definitions is more probable than a single other class.
         allowed = max(1, rivals.family // FAMILY_TO_OTHERS)
         return rivals.others <= allowed and self._mentions(file, rivals.names)
 
@@ -653,7 +659,7 @@ class Resolver:
         overrides: tuple[Class, ...],
         apart: bool,
     ) -> Rivals:
-        """The same for all occurrences in a language."""
+        """Return the rivals of a member, the same for all occurrences in a language."""
         key = (file.language, name, owners, overrides, apart)
         known = self._known_rivals.get(key)
         if known is None:
@@ -669,7 +675,7 @@ class Resolver:
         return known
 
     def _mentions(self, file: ResolverFile, names: frozenset[str]) -> bool:
-        """Whether one of these names stands in a file."""
+        """Return True if one of these names occurs in a file."""
         key = (file.path, names)
         known = self._known_mentions.get(key)
         if known is None:
@@ -681,7 +687,7 @@ class Resolver:
         return known
 
     def family(self, owner: Class) -> frozenset[Class]:
-        """A class, those above it, and those below."""
+        """Return a class with its superclasses and subclasses."""
         known = self._families.get(owner)
         if known is None:
             known = self._families[owner] = frozenset(self.types.mro(owner)) | self.types.below(

@@ -1,4 +1,4 @@
-"""How names work in a language; each language module has its rules."""
+"""The rules of a language for resolving names."""
 
 from __future__ import annotations
 

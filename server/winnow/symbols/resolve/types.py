@@ -1,7 +1,7 @@
-"""What an expression is, as far as declarations, assignments and imports say it.
+"""Find the types of expressions from declarations, assignments and imports.
 
-No type inference: what is declared, what a name was assigned, what a function says it returns.
-Expressions are in the short form of :class:`~winnow.symbols.file_symbols.ScopeTable`.
+There is no type inference: types come from declarations, assigned values and return types.
+:mod:`winnow.symbols.expressions` defines the expressions.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from winnow.symbols.resolve.names import (
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
 
-DEPTH = 8  # of declarations that lead to others
-OF_OBJECTS, OF_CLASS = 1, 2  # what members are for
-MRO = 60  # classes above a class
-BELOW = 2_000  # classes below one
+DEPTH = 8  # the maximum number of declarations in a chain
+OF_OBJECTS, OF_CLASS = 1, 2  # members of instances, of the class itself
+MRO = 60  # the maximum number of superclasses
+BELOW = 2_000  # the maximum number of subclasses
 
 
 class Class(Struct, frozen=True, gc=False):
-    """A class itself; ``scope`` is that of its members, ``name`` is qualified."""
+    """A class itself. ``scope`` binds its members; ``name`` is qualified."""
 
     path: str
     scope: int
@@ -61,14 +61,15 @@ class Class(Struct, frozen=True, gc=False):
 
 
 class Instance(Struct, frozen=True, gc=False):
-    """An object of a class; ``above`` leaves out what the class itself defines (`super()`)."""
+    """An instance of a class. ``above`` skips members that the class itself defines (`super()`)."""
 
     of: Class
     above: bool = False
 
 
 class Function(Struct, frozen=True, gc=False):
-    """A function or method, bound in a scope of a file; ``owner`` is the class it was found by."""
+    """A function or method bound in a scope of a file. ``owner`` is the class through which it was
+    found."""
 
     path: str
     scope: int
@@ -77,17 +78,17 @@ class Function(Struct, frozen=True, gc=False):
 
 
 class Items(Struct, frozen=True, gc=False):
-    """Something that has items of a type."""
+    """A container with items of a type."""
 
     of: Type
 
 
 class Untyped(Struct, frozen=True, gc=False):
-    """Whatever is passed for a parameter without a declared type, or comes from that."""
+    """A parameter without a declared type, or a value derived from one."""
 
 
 class Signature(Struct, frozen=True, gc=False):
-    """What a function type says, written down in a scope of a file."""
+    """A function type written in a scope of a file."""
 
     path: str
     scope: int
@@ -96,19 +97,19 @@ class Signature(Struct, frozen=True, gc=False):
 
 
 class Returning(Struct, frozen=True, gc=False):
-    """A function that gives this when it is called."""
+    """A function that returns this."""
 
     of: Type
 
 
 class Taking(Struct, frozen=True, gc=False):
-    """A function that takes this."""
+    """A function that takes this as its argument."""
 
     of: Type
 
 
 class Either(Struct, frozen=True, gc=False):
-    """One of several: a name was assigned things of different types."""
+    """One of several types: a name was assigned values of different types."""
 
     types: tuple[Type, ...]
 
@@ -119,7 +120,7 @@ UNTYPED = Untyped()
 
 
 class Types:
-    """Types of expressions, for one request."""
+    """Finds types of expressions, for one request."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -133,12 +134,11 @@ class Types:
     # --- expressions -----------------------------------------------------------------------
 
     def of(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
-        """The type of an expression that stands in a scope of a file, the first of several; None if
-        nothing says it."""
+        """Return the type of an expression in a scope of a file (the first of several), or None."""
         return self.each(file, scope, expression)[0]
 
     def each(self, file: ResolverFile, scope: int, expression: Expression) -> tuple[Type, ...]:
-        """All types that an expression may have, by what was assigned."""
+        """Return all types that an expression can have, depending on assignments."""
         found = self._of(file, scope, expression)
         return found.types if isinstance(found, Either) else (found,)
 
@@ -150,10 +150,10 @@ class Types:
             return None
         self._busy.add(key)
         try:
-            found = self._known[key] = self._evaluate(file, scope, expression)
+            result = self._known[key] = self._evaluate(file, scope, expression)
         finally:
             self._busy.discard(key)
-        return found
+        return result
 
     def _evaluate(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
         steps = expression.steps
@@ -175,7 +175,10 @@ class Types:
             if value is None:
                 return None
             if isinstance(value, Either):
-                return either(self._follow(file, scope, one, steps[place:]) for one in value.types)
+                return either(
+                    self._follow(file, scope, alternative, steps[place:])
+                    for alternative in value.types
+                )
             called = steps[place + 1 : place + 2] == (CALL,)
             if isinstance(step, CallStep):
                 value = self._called(value, step.result)
@@ -196,7 +199,8 @@ class Types:
         return value
 
     def _kept(self, file: ResolverFile, value: Type, method: str) -> Type:
-        """What methods of foreign classes give that are wrapped around our objects."""
+        """Return the result of a method of an external class that wraps an object of the
+        workspace."""
         rules = file.rules
         if isinstance(value, Items):
             if method in rules.taking:
@@ -233,13 +237,13 @@ class Types:
             count = 1
             while names[count : count + 1] == ("super",):
                 count += 1
-            targets = along(self.session, file, scope, ".".join(names[:count]), set())
-            return self.of_targets(targets), steps[count:]
+            meanings = along(self.session, file, scope, ".".join(names[:count]), set())
+            return self.of_targets(meanings), steps[count:]
         # `import a.b` is used as `a.b`: the longest import wins.
         for count in range(len(names), 1, -1):
-            for one in file.imports.get(".".join(names[:count]), ()):
-                path = self.session.module(file, one.module)
-                return (Module(path) if path else External(one.module)), steps[count:]
+            for imported in file.imports.get(".".join(names[:count]), ()):
+                path = self.session.module(file, imported.module)
+                return (Module(path) if path else External(imported.module)), steps[count:]
         called = bool(rules.apart) and rest[:1] == (CALL,)
         if rules.closed and rules.package and not called and name[:1].islower():
             package, count = self._package(file, scope, names)
@@ -248,15 +252,15 @@ class Types:
         narrowed = self._narrowed(file, scope, name)
         if narrowed is not None:
             return narrowed, rest
-        targets = self.named(file, scope, name, called)
-        if called and not any(isinstance(one, Name) for one in targets):
-            targets = self.named(file, scope, name, called=False)  # a class that is created
-        if not targets and rules.closed:
+        meanings = self.named(file, scope, name, called)
+        if called and not any(isinstance(meaning, Name) for meaning in meanings):
+            meanings = self.named(file, scope, name, called=False)  # a class that is created
+        if not meanings and rules.closed:
             return External("", name[:1].isupper()), rest
-        return self.of_targets(targets, called), rest
+        return self.of_targets(meanings, called), rest
 
     def _narrowed(self, file: ResolverFile, scope: int, name: str) -> Type:
-        """What a block says of the type of a name that is bound outside of it."""
+        """Return the type that a block gives to a name bound outside of it."""
         bound = self.session.bound(file, name)
         while scope > 0 and scope not in bound:
             sources = file.type_sources(scope, name)
@@ -270,14 +274,15 @@ class Types:
     ) -> tuple[Module | None, int]:
         """Return the package at the start of `org.example.net.Client`, and its length."""
         found = self.named(file, scope, names[0], called=False)
-        if any(not isinstance(one, External) or one.module for one in found):
+        if any(not isinstance(target, External) or target.module for target in found):
             return None, 0
         count = len([*takewhile(lambda name: name[:1].islower(), names)])
         path = self.session.module(file, ".".join(names[:count]))
         return (Module(path) if path else None), count
 
     def named(self, file: ResolverFile, scope: int, name: str, called: bool) -> list[Target]:
-        """What a name without a receiver means, members of the classes around included."""
+        """Return the meanings of a name without a receiver, including members of enclosing
+        classes."""
         apart = called and "method" in file.rules.apart
         if file.rules.members_bare != "always":
             return resolve(self.session, file, scope, name)
@@ -298,7 +303,8 @@ class Types:
         return [one for one in found if not isinstance(one, Name) or one.apart == apart]
 
     def _receiver(self, file: ResolverFile, scope: int, name: str) -> Type:
-        """`self` or `this`: an object of the class around, or what a function declares for it."""
+        """Return the type of `self` or `this`: an instance of the enclosing class, or as
+        declared."""
         place = scope
         while place >= 0 and file.scopes[place].kind not in MEMBERS:
             if sources := file.type_sources(place, name):
@@ -313,11 +319,11 @@ class Types:
         return Instance(self.class_at(file, around))
 
     def class_at(self, file: ResolverFile, scope: int) -> Class:
-        """The class whose members stand in a scope."""
+        """Return the class whose members a scope binds."""
         found = file.scopes[scope]
         if found.kind == "part":
             named = self.of(file, found.parent, parse_expression(found.name))
-            if isinstance(named, Instance):  # another name for it
+            if isinstance(named, Instance):  # an alias
                 named = named.of
             if isinstance(named, Class):
                 return named
@@ -326,7 +332,7 @@ class Types:
         return Class(file.path, file.canonical[scope], file.qualified(scope))
 
     def of_targets(self, targets: list[Target], called: bool = False) -> Type:
-        """The type of the first of some bindings that has one."""
+        """Return the type of the first target that has one."""
         for target in targets:
             found = self._of_target(target, called)
             if found is not None:
@@ -342,7 +348,8 @@ class Types:
     def _bound(
         self, file: ResolverFile, scope: int, name: str, owner: Class | None, called: bool
     ) -> Type:
-        """What a name is that this scope binds: a class, a function, or what was said of it."""
+        """Return the type of a name bound in this scope: a class, a function, or by its type
+        sources."""
         if called and file.rules.apart and name in file.scope_table.returns.get(scope, {}):
             return Function(file.path, scope, name, owner)
         alias = file.scope_table.aliases.get(name)
@@ -388,7 +395,9 @@ class Types:
             scope = file.classes.get(around, 0) if file and around else 0
             if file is None or last not in file.scope_table.returns.get(scope, {}):
                 return Instance(value)
-            value = Function(value.path, scope, last)  # with a namespace of the same name
+            value = Function(
+                value.path, scope, last
+            )  # a function that shares its name with a namespace
         if isinstance(value, Instance):
             value = self._attribute(value.of, SIGNATURE, False, value.above, instance=True)
         if isinstance(value, Returning):
@@ -397,7 +406,8 @@ class Types:
             file = self.session.file(value.path)
             return self.declared(file, value.scope, value.returns) if file else None
         if isinstance(value, (External, Untyped)):
-            # An object of a foreign class; what a foreign function returns may be ours.
+            # An instance of an external class. The result of an external function may be of the
+            # workspace.
             return value if isinstance(value, Untyped) or value.capital else None
         if not isinstance(value, Function):
             return None
@@ -413,13 +423,13 @@ class Types:
             last = source.type.strip("'\" ").rpartition(".")[2]
             if last in file.rules.self_types and value.owner:
                 return Instance(value.owner)
-            # Type parameters are bound inside of a function.
+            # Type parameters are bound inside the function.
             within = inside if file.rules.merging else value.scope
             return self.declared(file, within, source.type)
         return self._of(file, inside, source.value)
 
     def _passed(self, value: Type, index: int) -> Type:
-        """What a function gets for the parameter with this number."""
+        """Return the type of the argument that a function gets for the parameter at an index."""
         if isinstance(value, Class):
             definer = self.definer(value, "constructor")
             value = Function(definer.path, definer.scope, "constructor") if definer else None
@@ -485,7 +495,7 @@ class Types:
                     return found
         file = self.session.file(owner.path)
         if file is not None and not instance and name in file.imports:
-            # What a module within the file has from elsewhere.
+            # A name that an inline module imports.
             return self.of_targets(exported(self.session, f"{owner.path}::{owner.name}", name))
         definer = self.definer(owner, name, above=above, file=file) if file else None
         if definer is not None and definer not in self.mro(owner):
@@ -493,7 +503,7 @@ class Types:
         return None
 
     def _places(self, owner: Class, name: str, called: bool) -> list[tuple[str, int]]:
-        """The scopes in which a member of a class may stand."""
+        """Return the scopes that can bind a member of a class."""
         own = [(owner.path, owner.scope)]
         file = self.session.file(owner.path)
         if file is None or (not file.rules.apart and file.rules.package is None):
@@ -512,14 +522,14 @@ class Types:
     # --- declared types --------------------------------------------------------------------
 
     def declared(self, file: ResolverFile, scope: int, text: str) -> Type:
-        """The type that a declaration names: an object of the first class in it that is known."""
-        foreign: Type = None
+        """Return the type that a declaration names: an instance of the first known class in it."""
+        external: Type = None
         for part in signatures.split(text.strip().strip("'\""), "|&"):
             found = self._declared_one(file, scope, part.strip().strip("'\""))
             if found is not None and (not file.rules.closed or not isinstance(found, External)):
                 return found
-            foreign = foreign or found
-        return foreign
+            external = external or found
+        return external
 
     def _declared_one(self, file: ResolverFile, scope: int, text: str) -> Type:
         if not text:
@@ -538,7 +548,7 @@ class Types:
             return inner.of if isinstance(inner, Instance) else None
         own = None
         if rules.closed and arguments and last in rules.wrappers | rules.containers:
-            # A class of the workspace may have a well-known name.
+            # A class of the workspace may share its name with a wrapper or container.
             own = self._class_named(file, scope, head)
             if isinstance(own, Instance) and last in rules.containers:
                 return own
@@ -557,7 +567,8 @@ class Types:
         return self._class_named(file, scope, head)
 
     def _written(self, file: ResolverFile, scope: int, text: str) -> tuple[Type, str]:
-        """What a type of TypeScript's grammar says, or else the text that is left to look at."""
+        """Return the type for TypeScript's type syntax, or else the text that remains to be
+        resolved."""
         if text.startswith("readonly "):
             text = text[9:].lstrip()
         if text.startswith("("):
@@ -584,16 +595,16 @@ class Types:
         if isinstance(found, Class):
             return Instance(found)
         if file.rules.merging and not isinstance(found, (Function, Module)):
-            return found  # an alias, or a parameter of a type with bounds
+            return found  # an alias, or a type parameter with bounds
         return found if isinstance(found, (External, Instance)) else None
 
     # --- classes ---------------------------------------------------------------------------
 
     def mro(self, owner: Class) -> list[Class]:
-        """A class and those above it that are known, nearest first."""
+        """Return a class and its known superclasses, nearest first."""
         if owner in self._mro:
             return self._mro[owner]
-        self._mro[owner] = [owner]  # a class above itself, in code that is being written
+        self._mro[owner] = [owner]  # code being edited may contain circular inheritance
         found = [owner]
         level = [owner]
         while level and len(found) < MRO:
@@ -619,7 +630,7 @@ class Types:
         return found
 
     def _bases_at(self, file: ResolverFile, scope: int) -> list[Class]:
-        """The bases that a scope of a class, or of a part of one, names."""
+        """Return the bases that a scope of a class, or of a part, names."""
         around = file.scopes[scope].parent
         found = []
         for written in file.scope_table.bases.get(scope, ()):
@@ -638,7 +649,7 @@ class Types:
         apart: bool = False,
         file: ResolverFile | None = None,
     ) -> Class | None:
-        """The nearest class from this one upwards that defines a member."""
+        """Return the nearest class, from this one upwards, that defines a member."""
         file = file or self.session.file(owner.path)
         definers = self.definers(name, file.language if file else "", apart)
         if not definers:
@@ -646,15 +657,18 @@ class Types:
         classes = self.mro(owner)[1 if above else 0 :]
         found = next((one for one in classes if one in definers), None)
         if found is None and file is not None and file.rules.extending:
-            # A base may be named where that base stands.
+            # The base itself may name the class (Rust's `impl Trait for Type`).
             found = next((one for one in definers if owner in self.below(one)), None)
         return found
 
     def members(
         self, owner: Class, name: str, *, above: bool = False, static: bool = False
     ) -> list[Name]:
-        """What a member of a class means: those of the nearest classes that define it, on all ways
-        upwards; of objects, or of the class itself as far as it has one."""
+        """Return the definitions of a member of a class: those of the nearest classes on all paths
+        upwards.
+
+        ``static`` prefers members of the class itself to members of instances.
+        """
         definers = self.definers(name)
         if not definers:
             return []
@@ -679,8 +693,7 @@ class Types:
         return list(found)
 
     def definers(self, name: str, language: str = "", apart: bool = False) -> dict[Class, int]:
-        """All classes that define a member of this name, with whether they have it for their
-        objects, for themselves, or both: OF_OBJECTS, OF_CLASS."""
+        """Return all classes that define a member of this name: OF_OBJECTS, OF_CLASS, or both."""
         key = (name, language, apart)
         known = self._definers.get(key)
         if known is None:
@@ -689,8 +702,8 @@ class Types:
         return known
 
     def standing(self, name: str, language: str, apart: bool) -> dict[Class, list[tuple[str, int]]]:
-        """Classes that define a member of this name, and the scopes that it stands in, of files
-        where members are not marked."""
+        """Return classes that define a member, with the scopes that bind it, for files without
+        ``marked``."""
         key = (name, language, apart)
         known = self._stand.get(key)
         if known is None:
@@ -701,14 +714,14 @@ class Types:
                 if facts is None or scope is None or facts.rules.marked:
                     continue
                 if definition.kind == "constructor" and facts.scopes[scope].name == name:
-                    continue  # it is called by the name of its class
+                    continue  # it is called by its class name
                 if (definition.kind in facts.rules.apart) == apart:
                     owner = self.class_at(facts, scope)
                     known.setdefault(owner, []).append((one.path, scope))
         return known
 
     def _marked(self, name: str) -> dict[Class, int]:
-        """The same in files where members are marked."""
+        """Return classes that define a member, for files with ``marked``."""
         found: dict[Class, int] = {}
         for file, packed in self.session.view.occurrences(name):
             facts = self.session.file(file.path)
@@ -721,7 +734,7 @@ class Types:
         return found
 
     def kind(self, owner: Class) -> str:
-        """What kind of class it is, as its definition says."""
+        """Return the kind of a class from its definition."""
         container, _, name = owner.name.rpartition(".")
         return next(
             (
@@ -733,7 +746,7 @@ class Types:
         )
 
     def below(self, owner: Class) -> set[Class]:
-        """A class and all those that are derived from it."""
+        """Return a class and all its subclasses."""
         known = self._below.get(owner)
         if known is not None:
             return known
@@ -752,8 +765,8 @@ class Types:
         return found
 
     def satisfying(self, owner: Class, name: str, language: str) -> set[Class]:
-        """Where members may be called through an interface that is named nowhere: interfaces with
-        this member that the class has all members of, or classes that have all of the interface."""
+        """Return classes related by structural typing: interfaces with this member that the class
+        satisfies, or classes that satisfy the interface."""
         is_interface = self.kind(owner) == "interface"
         found = set()
         for one in self.definers(name, language):
@@ -774,7 +787,7 @@ class Types:
 
 
 def either(types: Iterable[Type]) -> Type:
-    """One of several types, as far as something is known of them."""
+    """Return a union of the known types."""
     found: dict[Type, None] = {}
     for one in types:
         found.update((each, None) for each in (one.types if isinstance(one, Either) else (one,)))
@@ -785,7 +798,8 @@ def either(types: Iterable[Type]) -> Type:
 
 
 def _of_items(value: Items, name: str, rules: Rules) -> Type:
-    """A member of a container: a function that gives one like it, or one of its items."""
+    """Return the type of a member of a container: a function that returns a container or an
+    item."""
     if name in rules.takes:
         return Taking(value.of)
     if name in rules.same:
