@@ -20,7 +20,7 @@ from waiting_for import until
 from winnow import SearchError, Workspace
 from winnow.errors import InvalidParams
 from winnow.tools import TOOLS
-from winnow.types.grep import GrepResult
+from winnow.tools.grep import GrepResult
 from winnow.types.read_file import Span
 
 pytestmark = pytest.mark.process
@@ -82,7 +82,7 @@ def test_examples_are_typed(tmp_path: Path) -> None:
     )
     said = [line for line in done.stdout.splitlines() if ": note: See" not in line]
     assert said == [
-        'wrong.py:6: note: Revealed type is "winnow.types.grep.GrepResult"',
+        'wrong.py:6: note: Revealed type is "winnow.tools.grep.GrepResult"',
         'wrong.py:7: error: Argument 1 to "grep" of "ToolMethods" has incompatible type "int";'
         ' expected "str"  [arg-type]',
         'wrong.py:8: error: "Workspace" has no attribute "no_tool"  [attr-defined]',

@@ -19,8 +19,8 @@ from winnow.errors import NoWorkspace, PathOutsideWorkspace, RootRefused
 from winnow.storage.config_files import load
 from winnow.text.roots import refusal
 from winnow.tools import TOOLS
+from winnow.tools.grep import GrepResult
 from winnow.types import no_progress
-from winnow.types.grep import GrepResult
 
 SETTING = {"workspace": {"allow_home_root": True}}
 ALLOWED, _ = merged(Config(), SETTING, "test")

@@ -7,6 +7,7 @@ from typing import Literal
 from winnow.tools.audit import AuditResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.feedback import FeedbackResult
+from winnow.tools.grep import GrepResult
 from winnow.tools.index import IndexResult
 from winnow.tools.index_status import IndexStatusResult
 from winnow.tools.refresh import RefreshResult
@@ -18,7 +19,6 @@ from winnow.types.document_text import DocumentTextResult
 from winnow.types.find_references import FindReferencesResult
 from winnow.types.find_symbol import FindSymbolResult
 from winnow.types.glob import GlobResult
-from winnow.types.grep import GrepResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.types.read_file import ReadFileResult
 from winnow.types.read_file import Span

@@ -133,6 +133,7 @@ class _Links:
             self._scope,
             paths=tuple(fitting),
             links=tuple((real, link) for link, real in self._chosen.items()),
+            follows_links=True,
             warnings=tuple(warnings),
         )
 

@@ -57,7 +57,8 @@ class Scope(Struct, frozen=True):
 
     ``files`` confine the search to these, where ripgrep's arguments do not count (see
     :mod:`winnow.text.selection`). ``links`` are symlinks among the paths that are searched, each
-    behind what it leads to. ``warnings`` say what a reader should know of the scope.
+    behind what it leads to; ``follows_links`` is True if symlinks are searched. ``warnings`` say
+    what a reader should know of the scope. ``filters`` are the params it was made for.
     """
 
     roots: tuple[Path, ...]
@@ -68,6 +69,14 @@ class Scope(Struct, frozen=True):
     files: tuple[str, ...] | None = None
     links: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+    filters: SearchParams = SearchParams()
+    follows_links: bool = False
+
+    @property
+    def is_filtered(self) -> bool:
+        """True if a path, a glob or a file type restricts the scope."""
+        filters = self.filters
+        return bool(filters.path or filters.include or filters.exclude or filters.file_types)
 
     @property
     def root(self) -> Path:
@@ -104,6 +113,11 @@ class Scope(Struct, frozen=True):
             return False
         name = below.rpartition("/")[2]
         return self.covers(path) and (not types or any(one.fullmatch(name) for one in types))
+
+    def selects(self, place: int, below: str, types: Sequence[re.Pattern[str]]) -> bool:
+        """Return True if a file below a root is in the scope; see :meth:`covers_named`."""
+        path = self.prefix(place) + below
+        return self.within_paths(place, below) and self.covers_named(path, types)
 
     def within_paths(self, place: int, below: str) -> bool:
         """Whether a path below a root is, or is below, the path that was asked for."""
@@ -302,6 +316,7 @@ def search_scope(
     Raises NoWorkspace, NotFound, PathOutsideWorkspace and, for a bad glob, InvalidParams.
     """
     roots = list(search_roots(folders) if roots is None else roots)
+    filters = params
     warnings = [
         f"not searched: {shown_path(str(folder))[0]}, a workspace folder that is gone"
         for folder in folders
@@ -350,7 +365,13 @@ def search_scope(
         for root, names in zip(roots, left_out, strict=True)
     )
     return Scope(
-        tuple(roots), tuple(paths), tuple(arguments), include, ignored, warnings=tuple(warnings)
+        tuple(roots),
+        tuple(paths),
+        tuple(arguments),
+        include,
+        ignored,
+        warnings=tuple(warnings),
+        filters=filters,
     )
 
 

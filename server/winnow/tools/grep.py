@@ -2,31 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
 
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
+from winnow.search.answer import cursor
+from winnow.search.answer.completeness import fractions
+from winnow.search.answer.shorten import shorten
+from winnow.search.grep.page import GrepMatch, GrepPage, MatchPosition, PreviewLine
+from winnow.search.grep.search import GrepSearch, start_search
+from winnow.storage.paths import shown_path
+from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
+from winnow.text.scope import Scope, order
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
-from winnow.types import Progress
-from winnow.types.grep import (
-    GrepParams,
-    GrepPartial,
-    GrepResult,
-    PreviewLine,
-)
+from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
+
+# A shortened preview keeps this many characters of a line.
+SHORT_LINE = 100
+# Fewer places than this are worth less than the number of matches of each file.
+FEWEST_PLACES = 3
+
+
+class GrepParams(FileParams, frozen=True, kw_only=True):
+    """An exact pattern, and the files to search."""
+
+    pattern: Annotated[
+        str,
+        Meta(
+            description="The regular expression (Rust syntax) or, with `literal`, the text.",
+            max_length=10_000,
+        ),
+    ]
+    literal: Annotated[
+        bool, Meta(description="Treat the pattern as text, not as a regular expression.")
+    ] = False
+    case_sensitive: Annotated[bool, Meta(description="Distinguish upper and lower case.")] = True
+    word: Annotated[bool, Meta(description="Match whole words only.")] = False
+    multiline: Annotated[
+        bool,
+        Meta(description="Allow matches to span lines; `\\n` and `\\s` then match line endings."),
+    ] = False
+    include_binary: Annotated[
+        bool, Meta(description="Also search files that contain NUL bytes, as if they were text.")
+    ] = False
+    encoding: Annotated[
+        str,
+        Meta(
+            description="Encoding of the files, such as 'latin1', 'utf-16le' or 'shift_jis', if it"
+            " is not UTF-8 and the files have no byte order mark.",
+            pattern="^[A-Za-z0-9_-]{0,40}$",
+        ),
+    ] = ""
+    context_lines: Annotated[
+        int, Meta(description="Number of lines to show before and after each match.", ge=0, le=100)
+    ] = 2
+    max_results: Annotated[
+        int, Meta(description="Maximum number of matches (or files) to return.", ge=1, le=1_000_000)
+    ] = 50
+    mode: Annotated[
+        Literal["matches", "files", "counts"],
+        Meta(
+            description="'matches': each match with its lines; 'files': the files that match;"
+            " 'counts': the files that match, with the number of matches in each."
+        ),
+    ] = "matches"
+
+
+class GrepFile(InFile, frozen=True, kw_only=True):
+    """A file that matches."""
+
+    matches: Annotated[
+        int | None, Meta(description="Number of matches in the file; absent in mode 'files'.")
+    ] = None
+
+
+class GrepResult(SearchAnswer, frozen=True, kw_only=True):
+    """The matches; `total_found` and `returned` count matches, or files if `files` is present."""
+
+    matches: Annotated[
+        list[GrepMatch],
+        Meta(description="The matches, in the order of paths; empty if they were streamed."),
+    ]
+    files: Annotated[
+        list[GrepFile] | None,
+        Meta(description="In modes 'files' and 'counts', or if `max_tokens` leaves no room."),
+    ] = None
+    total_matches: Annotated[
+        int | None, Meta(description="Total number of matches; absent if they were not counted.")
+    ] = None
+    total_is_lower_bound: Annotated[
+        bool, Meta(description="True if the search stopped early, so that there may be more.")
+    ] = False
+
+
+class GrepPartial(Result, frozen=True, kw_only=True):
+    """Further matches or files, which the result does not repeat."""
+
+    matches: Annotated[list[GrepMatch], Meta(description="The next matches.")]
+    files: Annotated[
+        list[GrepFile] | None, Meta(description="The files, in modes 'files' and 'counts'.")
+    ] = None
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def text(result: GrepResult, style: Style, folder: str) -> str:
-    """Files, each with its lines under it (`12:` matches, `11-` is context); then what was left
-    out. Paths are shown as seen from ``folder``."""
+    """Render files with their lines (`12:` matches, `11-` is context), then what was skipped.
+
+    Paths are relative to ``folder``.
+    """
     return _rendered(result, style, folder)
 
 
 def plain(result: GrepResult) -> str:
-    """The same without colours, with paths as the result has them."""
+    """Render the same without colors, with the paths of the result."""
     return _rendered(result, FOR_AGENTS, None)
 
 
@@ -49,13 +147,9 @@ def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
             if last and line.line > last + 1:
                 lines.append(style.dim("--"))
             last = line.line
-            lines.append(_line(line, style))
+            mark = ":" if line.match else "-"
+            lines.append(style.dim(f"{line.line}{mark}") + printable(line.text))
     return "\n".join([*lines, *[""] * bool(lines), *_notes(result, style)])
-
-
-def _line(line: PreviewLine, style: Style) -> str:
-    mark = ":" if line.match else "-"
-    return style.dim(f"{line.line}{mark}") + printable(line.text)
 
 
 def _notes(result: GrepResult, style: Style) -> Iterator[str]:
@@ -65,6 +159,9 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     if what == "files" and result.total_matches is not None:
         summary += f", {result.total_matches} matches"
     return notes_of(result, summary, style)
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -84,14 +181,232 @@ async def grep(workspace: Workspace, params: GrepParams, progress: Progress) -> 
     """Search for exact text or a regular expression in files. Returns matches with surrounding lines.
 
     Effective use:
-    - Use it when you know what the text looks like: names, messages, calls
-    - Narrow with `path`, `include` and `file_types` before raising `max_results`
-    - `mode: "counts"` or `"files"` tells cheaply where a common word is
-    - `total_is_lower_bound` says that the search stopped early; `cursor` continues it exactly
-    - Ignored, hidden and binary files are not searched unless asked for; `completeness` and
-      `warnings` say what that left out
+    - Use it when you know the text: names, messages, calls
+    - Narrow with `path`, `include` and `file_types` before you raise `max_results`
+    - `mode: "counts"` or `"files"` is a cheap way to see where a common word occurs
+    - If `total_is_lower_bound` is true, the search stopped early; `cursor` continues it exactly
+    - Ignored, hidden and binary files are searched only on request; `completeness` and `warnings`
+      report what was skipped
     """  # noqa: E501 - the first line is the summary
-    # Not needed to start a server or to print help.
-    from winnow.search.grep.search import search_text
+    if not params.pattern:
+        raise EmptyQuery
+    scope = workspace.scope(params)
+    query = TextPattern(
+        pattern=params.pattern,
+        literal=params.literal,
+        case_sensitive=params.case_sensitive,
+        word=params.word,
+        multiline=params.multiline,
+        binary=params.include_binary,
+        encoding=params.encoding,
+    )
+    context = params.context_lines if params.mode == "matches" else 0
+    async with workspace.search_slots:
+        progress(f"Searching for {params.pattern[:60]!r}")
+        ripgrep = workspace.run_ripgrep()
+        scope = await workspace.narrow_scope(scope, params, ripgrep)
+        search_in = start_search(
+            *(workspace, ripgrep, scope, query), context=context, max_results=params.max_results
+        )
+        async with search_in as search:
+            answer = _matches if params.mode == "matches" else _files
+            result = await answer(params, search, progress)
+            if result.total_found or params.cursor:
+                return result
+            if params.scope == "workspace":
+                warnings = await search.excluded_matches()
+            else:
+                files = len(scope.files or ())
+                warnings = [f"scope={params.scope!r} has only {files} files"]
+            return msgspec.structs.replace(result, warnings=[*result.warnings, *warnings])
 
-    return await search_text(workspace, params, progress)
+
+# --- matches -------------------------------------------------------------------------------
+
+
+async def _matches(params: GrepParams, search: GrepSearch, progress: Progress) -> GrepResult:
+    streams = progress.streaming and not params.max_tokens
+    scope = search.text.scope
+    page = GrepPage(
+        scope,
+        search.text.overlay,
+        cursor.decode(params, MatchPosition),
+        max_matches=params.max_results,
+        max_bytes=None if streams else search.text.limits.answer_bytes,
+        context=params.context_lines,
+    )
+
+    async def stream(matches: Sequence[GrepMatch]) -> None:
+        progress(f"{page.returned} matches", partial=GrepPartial(matches=list(matches)))
+        await progress.drain()
+
+    await search.read(page, stream if streams else None)
+    if streams and page.matches:
+        partial = GrepPartial(matches=list(page.matches))
+        progress(f"{page.returned} matches", partial=partial)
+    finished, timed_out = search.text.finished, search.text.timed_out
+    total = search.text.total if search.text.total is not None else page.seen
+    truncated = page.more or timed_out or (page.full and not finished)
+    has_cursor = truncated and search.text.ordered
+    result = GrepResult(
+        root=shown_path(str(scope.root))[0],
+        matches=[] if streams else page.matches,
+        total_matches=total,
+        total_is_lower_bound=not search.is_total_known,
+        total_found=total,
+        returned=page.returned,
+        truncated=truncated,
+        completeness=await search.completeness(page, changed=page.changed),
+        warnings=search.warnings(page),
+        cursor=_cursor(params, page, len(page.positions)) if has_cursor else None,
+    )
+    return shorten(result, params.max_tokens, _shorter(params, page, result))
+
+
+def _cursor(params: GrepParams, page: GrepPage, count: int) -> str | None:
+    """Return the cursor after the first ``count`` matches of the page."""
+    if not count:
+        return None
+    position = page.positions[count - 1]
+    return cursor.encode(params, position, page.digests[position.path])
+
+
+def _shorter(
+    params: GrepParams, page: GrepPage, result: GrepResult
+) -> list[Callable[[], GrepResult]]:
+    """Return ever shorter forms of the result: shorter lines, places only, fewer places, and
+    counts of files."""
+
+    def with_matches(change: Callable[[GrepMatch], GrepMatch]) -> Callable[[], GrepResult]:
+        return lambda: msgspec.structs.replace(
+            result, matches=[change(match) for match in result.matches], truncated=True
+        )
+
+    def first(count: int) -> Callable[[], GrepResult]:
+        return lambda: msgspec.structs.replace(
+            result,
+            matches=[_place(match) for match in result.matches[:count]],
+            returned=count,
+            truncated=True,
+            cursor=_cursor(params, page, count),
+        )
+
+    def counts(files: int) -> Callable[[], GrepResult]:
+        return lambda: _counted(params, page, result, files)
+
+    fewer_places = fractions(len(result.matches), FEWEST_PLACES)
+    fewer_files = fractions(len({match.path for match in result.matches}), 1)
+    return [
+        with_matches(_without_context),
+        with_matches(_short),
+        with_matches(_place),
+        *map(first, fewer_places),
+        *map(counts, fewer_files),
+    ]
+
+
+def _without_context(match: GrepMatch) -> GrepMatch:
+    return msgspec.structs.replace(match, preview=[line for line in match.preview if line.match])
+
+
+def _short(match: GrepMatch) -> GrepMatch:
+    """Return the match with its own line only, cut around it."""
+    lines = [line for line in match.preview if line.line == match.line]
+    return msgspec.structs.replace(match, preview=[_cut(line, match.column) for line in lines])
+
+
+def _cut(line: PreviewLine, column: int) -> PreviewLine:
+    if len(line.text) <= SHORT_LINE:
+        return line
+    shift = line.text_column or 1
+    start = max(0, min(column - shift - SHORT_LINE // 4, len(line.text) - SHORT_LINE))
+    text = line.text[start : start + SHORT_LINE]
+    return msgspec.structs.replace(line, text=text, text_column=(start + shift) or None)
+
+
+def _place(match: GrepMatch) -> GrepMatch:
+    return msgspec.structs.replace(match, preview=[])
+
+
+def _counted(params: GrepParams, page: GrepPage, result: GrepResult, files: int) -> GrepResult:
+    """Return the number of matches in each of the first ``files`` files, instead of matches."""
+    counts: dict[tuple[str, str | None, str | None], int] = {}
+    returned = 0
+    for match in result.matches:
+        key = match.path, match.root, match.uri
+        if key not in counts and len(counts) == files:
+            break
+        counts[key] = counts.get(key, 0) + 1
+        returned += 1
+    more = returned < len(result.matches) or result.truncated
+    return msgspec.structs.replace(
+        result,
+        matches=[],
+        files=[
+            GrepFile(path=path, matches=count, root=root, uri=uri)
+            for (path, root, uri), count in counts.items()
+        ],
+        returned=returned,
+        truncated=True,
+        cursor=_cursor(params, page, returned) if more else None,
+        warnings=[*result.warnings, "max_tokens leaves room only for the counts of files"],
+    )
+
+
+# --- files and counts ----------------------------------------------------------------------
+
+
+async def _files(params: GrepParams, search: GrepSearch, progress: Progress) -> GrepResult:
+    is_counted = params.mode == "counts"
+    counts = await search.count_files(matches=is_counted)
+    scope, paths = search.text.scope, list(counts)
+    first, changed = _first_after_cursor(params, scope, counts)
+    end = min(first + params.max_results, len(paths))
+    completeness = await search.completeness(None, changed=changed)
+
+    def file(path: str) -> GrepFile:
+        shown = scope.shown(path)
+        matches = counts[path] if is_counted else None
+        return GrepFile(path=shown.path, matches=matches, root=shown.root, uri=shown.uri)
+
+    def page_to(end: int) -> GrepResult:
+        more, position = end < len(paths), os.fsencode(paths[end - 1]) if end else b""
+        stamp = _stamp(paths[:end], counts)
+        return GrepResult(
+            root=shown_path(str(scope.root))[0],
+            matches=[],
+            files=[file(path) for path in paths[first:end]],
+            total_matches=sum(counts.values()) if is_counted else None,
+            total_is_lower_bound=search.text.timed_out,
+            total_found=len(paths),
+            returned=end - first,
+            truncated=more,
+            completeness=completeness,
+            warnings=search.warnings(None),
+            cursor=cursor.encode(params, position, stamp) if more else None,
+        )
+
+    fewer = fractions(end - first, 1)[1:]
+    steps = [lambda count=count: page_to(first + count) for count in fewer]
+    result = shorten(page_to(end), params.max_tokens, steps)
+    if progress.streaming and not params.max_tokens and result.files:
+        progress(f"{len(paths)} files", partial=GrepPartial(matches=[], files=result.files))
+        return msgspec.structs.replace(result, files=[])
+    return result
+
+
+def _stamp(paths: Sequence[str], counts: Mapping[str, int]) -> bytes:
+    return cursor.stamp_of([(path, counts[path]) for path in paths])
+
+
+def _first_after_cursor(
+    params: GrepParams, scope: Scope, counts: Mapping[str, int]
+) -> tuple[int, bool]:
+    """Return the index of the first file after the cursor, and whether earlier files changed."""
+    key = order(scope)
+
+    def passed(position: bytes) -> int:
+        last = key(os.fsdecode(position))
+        return sum(key(path) <= last for path in counts)
+
+    return cursor.resume(params, bytes, passed, lambda first: _stamp(list(counts)[:first], counts))

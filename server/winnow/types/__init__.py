@@ -24,6 +24,16 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A result, or a part of one."""
 
 
+class InFile(Result, frozen=True, kw_only=True):
+    """A file, or something in it."""
+
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    root: Annotated[str | None, Meta(description="The workspace folder, if there are several.")] = (
+        None
+    )
+    uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
+
+
 class Skipped(Result, frozen=True, kw_only=True):
     """How much was passed over, by reason; a reason that was not counted is absent, never 0.
 

@@ -57,10 +57,10 @@ LOADED = (
 PATIENT = {
     "winnow.search.answer.completeness": (
         "LINKS_SECONDS",
-        "SECOND_LOOK_SECONDS",
+        "EXCLUDED_SECONDS",
         "SMALL_TREE_SECONDS",
     ),
-    "winnow.search.keyword.search": ("SECOND_LOOK_SECONDS",),
+    "winnow.search.keyword.search": ("EXCLUDED_SECONDS",),
     "winnow.index.build.unsaved": ("UNSAVED_SECONDS",),
     "winnow.search.symbols.search": (
         *("SEARCH_SECONDS", "COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "TYPING_SECONDS"),

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from conftest import MakeWorkspace
 from winnow.search.answer.completeness import (
-    SECOND_LOOK_SECONDS,
+    EXCLUDED_SECONDS,
     completeness_of,
+    count_excluded_matches,
     fractions,
-    left_out,
     links_of,
-    second_look,
     unsaved_failed,
+    with_short_deadline,
 )
 from winnow.text.buffers import Overlay
 from winnow.text.scope import search_scope
@@ -87,14 +87,14 @@ async def test_only_the_flags_that_are_needed_are_named(
     async def count(params: SearchParams) -> int:
         return int(bool(has) and all(getattr(params, flag) for flag in has))
 
-    assert await left_out(SearchParams(**given_already), count) == expected  # type: ignore[arg-type]
+    assert await count_excluded_matches(SearchParams(**given_already), count) == expected  # type: ignore[arg-type]
 
 
 async def test_flags_that_each_find_something_are_all_named() -> None:
     async def count(params: SearchParams) -> int:
         return 2 * params.include_hidden + 3 * params.include_submodules
 
-    found, flags = await left_out(SearchParams(), count)
+    found, flags = await count_excluded_matches(SearchParams(), count)
     assert (found, flags) == (5, ["include_hidden", "include_submodules"])
 
 
@@ -104,7 +104,7 @@ async def test_what_no_flag_makes_a_difference_to_is_not_told() -> None:
     async def count(params: SearchParams) -> int:
         return 7
 
-    assert await left_out(SearchParams(), count) == (0, [])
+    assert await count_excluded_matches(SearchParams(), count) == (0, [])
 
 
 async def test_with_everything_asked_for_nothing_is_counted() -> None:
@@ -112,21 +112,19 @@ async def test_with_everything_asked_for_nothing_is_counted() -> None:
         raise AssertionError
 
     everything = SearchParams(include_ignored=True, include_hidden=True, include_submodules=True)
-    assert await left_out(everything, count) == (0, [])
+    assert await count_excluded_matches(everything, count) == (0, [])
 
 
-async def test_a_second_look_takes_no_longer_than_the_search_may(
+async def test_counting_excluded_matches_takes_no_longer_than_the_search_may(
     project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "winnow.search.answer.completeness.SECOND_LOOK_SECONDS", SECOND_LOOK_SECONDS
-    )
+    monkeypatch.setattr("winnow.search.answer.completeness.EXCLUDED_SECONDS", EXCLUDED_SECONDS)
     ripgrep = make_workspace(project).run_ripgrep()
     now = asyncio.get_running_loop().time()
-    deadline = second_look(ripgrep).deadline
-    assert now < deadline <= asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
-    short = second_look(second_look(ripgrep))
-    assert short.deadline <= second_look(ripgrep).deadline
+    deadline = with_short_deadline(ripgrep).deadline
+    assert now < deadline <= asyncio.get_running_loop().time() + EXCLUDED_SECONDS
+    short = with_short_deadline(with_short_deadline(ripgrep))
+    assert short.deadline <= with_short_deadline(ripgrep).deadline
 
 
 async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(

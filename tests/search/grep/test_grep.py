@@ -23,11 +23,12 @@ from winnow.errors import (
     SearchTimedOut,
 )
 from winnow.search.answer.shorten import estimated_tokens
+from winnow.search.grep.page import GrepMatch, PreviewLine
 from winnow.text import grep as text_grep
 from winnow.text.ripgrep import command_lines
 from winnow.tools import TOOLS
+from winnow.tools.grep import GrepFile, GrepPartial, GrepResult
 from winnow.types import Progress, no_progress
-from winnow.types.grep import GrepFile, GrepMatch, GrepPartial, GrepResult, PreviewLine
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["grep"]
@@ -354,7 +355,7 @@ async def test_where_no_place_fits_the_counts_of_files_are_told(
     assert [file.matches for file in result.files or []] == [40, 20]
     assert result.truncated
     assert result.returned == 60
-    assert "counts of files only" in result.warnings[-1]
+    assert "only for the counts of files" in result.warnings[-1]
     rest = await grep(make_workspace(tmp_path), "x", max_results=60, cursor=result.cursor)
     assert len(rest.matches) == 20
 
@@ -475,13 +476,13 @@ async def test_nothing_found_says_what_other_files_hold(
         return (await grep(workspace, pattern, **params)).warnings
 
     assert await warnings("load_plugin_from_cache") == [
-        "0 matches; 1 in files that were left out: pass include_ignored"
+        "0 matches; 1 in excluded files: pass include_ignored"
     ]
     assert await warnings("hidden_plugin") == [
-        "0 matches; 1 in files that were left out: pass include_hidden"
+        "0 matches; 1 in excluded files: pass include_hidden"
     ]
     assert await warnings("hidden_plugin|load_plugin_from_cache", mode="counts") == [
-        "0 matches; 2 in files that were left out: pass include_ignored and include_hidden"
+        "0 matches; 2 in excluded files: pass include_ignored and include_hidden"
     ]
     assert await warnings("hidden_plugin", include_hidden=True) == []
     assert await warnings("there is no such thing") == []
@@ -539,7 +540,7 @@ async def test_other_encodings_are_searched_on_request(
 
 @requires_posix
 @pytest.mark.parametrize("slow", ["--hidden", "--text"])
-async def test_a_second_look_that_is_cut_short_says_so(
+async def test_a_count_of_excluded_matches_that_is_cut_short_says_so(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     """By a ripgrep that takes its time for what is looked at then."""
@@ -551,23 +552,23 @@ async def test_a_second_look_that_is_cut_short_says_so(
     folder = tmp_path / "tree"
     write_files(folder, {"plain.py": "alpha = 1\n", ".hidden/two.txt": "hidden_word\n"})
     (folder / "data.bin").write_bytes(b"\0 of another kind\n")
-    monkeypatch.setattr("winnow.search.answer.completeness.SECOND_LOOK_SECONDS", 2.0)
+    monkeypatch.setattr("winnow.search.answer.completeness.EXCLUDED_SECONDS", 2.0)
     config, _ = merged(Config(), {"programs": {"rg": str(program)}}, "test")
     workspace = make_workspace(folder, config=config, environment={"PATH": os.environ["PATH"]})
-    no_time = "0 matches; there was no time for all of the files that were left out"
+    no_time = "0 matches; not all excluded files could be searched in time"
     found = await grep(workspace, "hidden_word", mode="files")
     if slow == "--hidden":
         assert found.warnings == [
-            "0 matches; at least 1 in files that were left out:"
+            "0 matches; at least 1 in excluded files:"
             " pass include_ignored or include_hidden or include_submodules",
             no_time,
         ]
     else:
         assert found.warnings == [
-            "0 matches; 1 in files that were left out: pass include_hidden",
+            "0 matches; 1 in excluded files: pass include_hidden",
             no_time,
         ]
-    monkeypatch.setattr("winnow.search.answer.completeness.SECOND_LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("winnow.search.answer.completeness.EXCLUDED_SECONDS", 0.5)
     assert (await grep(workspace, "nowhere_at_all", mode="files")).warnings == [no_time]
 
 
@@ -646,7 +647,7 @@ async def test_matches_that_take_too_much_memory_do_not_cost_the_others(
         ("a.txt", 2, 2),
         ("z.txt", 1, 1),
     ]
-    reason = "1 files of more than 4 MiB were left out: ripgrep ran out of memory"
+    reason = "1 files of more than 4 MiB were skipped: ripgrep ran out of memory"
     assert result.completeness.reasons == [reason]
     alone = await TOOL.call(workspace, {**raw, "path": "long.txt"}, recorder)
     assert (alone.matches, alone.completeness.reasons) == ([], [reason])
@@ -670,7 +671,7 @@ async def test_cut_and_giant_lines_are_told(
     start = first.column - line.text_column
     assert line.text[start : start + 6] == "needle"
     assert result.warnings == ["lines of more than 500 characters are cut"]
-    assert result.completeness.reasons == ["1 matching lines of more than 4 MiB are left out"]
+    assert result.completeness.reasons == ["1 matching lines of more than 4 MiB are not shown"]
 
 
 async def test_a_file_too_large_for_a_search_over_lines_is_told(
@@ -751,7 +752,7 @@ async def test_unsaved_documents_with_hidden_names_are_found_where_they_are_aske
         project / ".d/e.py": "needle\n",
     }
     nothing = await grep(workspace, "needle")
-    assert nothing.warnings == ["0 matches; 2 in files that were left out: pass include_hidden"]
+    assert nothing.warnings == ["0 matches; 2 in excluded files: pass include_hidden"]
     assert len(places(await grep(workspace, "needle", include_hidden=True))) == 2
     assert places(await grep(workspace, "needle", path=".env")) == [(".env", 1, 1)]
     assert places(await grep(workspace, "needle", path=".env", exclude=["*"])) == [(".env", 1, 1)]
@@ -780,7 +781,7 @@ async def test_open_and_changed_files_only(make_workspace: MakeWorkspace, projec
     workspace = make_workspace(project)
     nothing = await grep(workspace, "plugin", scope="open")
     assert nothing.matches == []
-    assert nothing.warnings == ["only the 0 files of scope='open' count"]
+    assert nothing.warnings == ["scope='open' has only 0 files"]
     workspace.open_documents = lambda: {
         project / "src/main.py": (project / "src/main.py").read_text()
     }

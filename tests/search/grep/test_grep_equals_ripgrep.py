@@ -29,7 +29,7 @@ from asking import answered, pages
 from conftest import CI, RIPGREP, MakeWorkspace
 from winnow.config import Config, LearningSettings
 from winnow.tools import TOOLS
-from winnow.types.grep import GrepResult
+from winnow.tools.grep import GrepResult
 from winnow.workspace import Workspace
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))

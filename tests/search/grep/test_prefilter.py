@@ -19,12 +19,12 @@ from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from waiting_for import until
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.index.postings.trigrams import Condition
-from winnow.search.grep.prefilter import Narrowed
+from winnow.search.grep.prefilter import PrefilteredFiles
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
 from winnow.tools import TOOLS
+from winnow.tools.grep import GrepResult
 from winnow.types import Answer, SearchAnswer, no_progress
-from winnow.types.grep import GrepResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
@@ -74,22 +74,22 @@ def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def narrowings(monkeypatch: pytest.MonkeyPatch) -> list[Narrowed | None]:
+def prefiltered(monkeypatch: pytest.MonkeyPatch) -> list[PrefilteredFiles | None]:
     """What was known of each search."""
-    seen: list[Narrowed | None] = []
+    seen: list[PrefilteredFiles | None] = []
     for module in (winnow.search.grep.search, winnow.search.keyword.search):
-        original = module.narrowed
+        original = module.prefilter
 
-        async def spied(*args: Any, original: Any = original) -> list[Narrowed | None]:
-            known: list[Narrowed | None] = await original(*args)
+        async def spied(*args: Any, original: Any = original) -> list[PrefilteredFiles | None]:
+            known: list[PrefilteredFiles | None] = await original(*args)
             seen.extend(known)
             return known
 
-        monkeypatch.setattr(module, "narrowed", spied)
+        monkeypatch.setattr(module, "prefilter", spied)
     return seen
 
 
-def named(known: Narrowed | None) -> tuple[Sequence[str], int | None]:
+def named(known: PrefilteredFiles | None) -> tuple[Sequence[str], int | None]:
     """What a search was confined to, and how many files it stands for."""
     assert known is not None
     return known.files, known.searched
@@ -148,13 +148,13 @@ async def beside(make_workspace: MakeWorkspace, *folders: Path) -> Beside:
 
 
 async def test_files_that_cannot_match_are_not_read(
-    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     both = await beside(make_workspace, project)
     found = await both.grep(pattern="def load_plug", mode="files")
     assert [one.path for one in found.files or ()] == ["src/loader.py"]
-    assert [one and one.files for one in narrowings] == [["src/loader.py"], None]
-    assert named(narrowings[0]) == (["src/loader.py"], 5)
+    assert [one and one.files for one in prefiltered] == [["src/loader.py"], None]
+    assert named(prefiltered[0]) == (["src/loader.py"], 5)
 
 
 async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
@@ -193,10 +193,10 @@ async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
     in_latin1 = "0 matches; 1 if files are read as Latin-1: pass encoding='latin1'"
     for mode in ("matches", "files"):
         assert await told_of("ignored_word", mode) == [
-            "0 matches; 1 in files that were left out: pass include_ignored"
+            "0 matches; 1 in excluded files: pass include_ignored"
         ]
         assert await told_of("hidden_word", mode) == [
-            "0 matches; 1 in files that were left out: pass include_hidden"
+            "0 matches; 1 in excluded files: pass include_hidden"
         ]
         assert await told_of("binary_word", mode) == [in_binary]
         assert await told_of("late_word", mode) == [in_binary]
@@ -249,8 +249,8 @@ async def test_what_was_left_out_is_listed_once_as_long_as_no_folder_changes(
         assert (found.total_found, *found.warnings) == (0, *warnings)
         return listed
 
-    ignored = "0 matches; 1 in files that were left out: pass include_ignored"
-    hidden = "0 matches; 1 in files that were left out: pass include_hidden"
+    ignored = "0 matches; 1 in excluded files: pass include_ignored"
+    hidden = "0 matches; 1 in excluded files: pass include_hidden"
     # Folders that have changed a moment ago may do so once more unseen.
     with monkeypatch.context() as patch:
         patch.setattr("winnow.index.untracked_files.RECENT_NS", 10**18)
@@ -297,7 +297,7 @@ MODES: list[dict[str, Any]] = [
 
 
 async def test_answers_are_the_same_whatever_is_asked_for(
-    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     filler = "x" * 99 + "\n"
     late = "load_plugin\n" + filler * 1000 + "\0"
@@ -309,7 +309,7 @@ async def test_answers_are_the_same_whatever_is_asked_for(
             while cursor is not None:
                 answer = await both.grep(pattern=pattern, **params, cursor=cursor)
                 cursor = answer.cursor
-    assert sum(one is not None for one in narrowings) > 20
+    assert sum(one is not None for one in prefiltered) > 20
 
 
 async def test_a_type_that_is_unknown_is_told_in_the_same_words(
@@ -326,7 +326,7 @@ async def test_a_type_that_is_unknown_is_told_in_the_same_words(
 
 
 async def test_unsaved_documents_stand_for_their_files(
-    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     both = await beside(make_workspace, project)
     buffers = {
@@ -337,21 +337,21 @@ async def test_unsaved_documents_stand_for_their_files(
     both.indexed.open_documents = both.plain.open_documents = lambda: buffers
     found = await both.grep(pattern="load_plugin_", mode="files")
     assert [one.path for one in found.files or ()] == ["src/new.py", "src/registry.py"]
-    assert narrowings[0] is not None
+    assert prefiltered[0] is not None
 
 
 async def test_a_bad_pattern_is_refused_though_no_file_can_match(
-    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     both = await beside(make_workspace, project)
     for workspace in (both.indexed, both.plain):
         with pytest.raises(InvalidPattern):
             await TOOLS["grep"].call(workspace, {"pattern": "no_such_word\\n"}, no_progress)
-    assert [one and named(one) for one in narrowings] == [([], 5), None]
+    assert [one and named(one) for one in prefiltered] == [([], 5), None]
 
 
 async def test_a_binary_file_counts_up_to_its_first_null_byte_if_that_is_late(
-    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     filler = "x" * 99 + "\n"
     write_files(
@@ -371,11 +371,11 @@ async def test_a_binary_file_counts_up_to_its_first_null_byte_if_that_is_late(
         assert [one.path for one in found.files or ()] == ["late.txt", "plain.txt"]
     await both.grep(pattern="want[e]d\\n", multiline=True)
     await both.ask("keyword_search", query="wanted", search_terms=["wanted", "x{9}\\s"])
-    assert sum(one is not None for one in narrowings) == 6
+    assert sum(one is not None for one in prefiltered) == 6
 
 
 async def test_nested_folders_of_a_workspace_are_searched_once(
-    tmp_path: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    tmp_path: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     outer = write_files(git_init(tmp_path / "outer"), {"a.txt": "wanted a\n", "b.txt": "other\n"})
     inner = write_files(git_init(outer / "inner"), {"c.txt": "wanted c\n", "d.txt": "other\n"})
@@ -383,15 +383,15 @@ async def test_nested_folders_of_a_workspace_are_searched_once(
     both = await beside(make_workspace, outer, inner, another)
     found = await both.grep(pattern="wanted")
     assert [one.path for one in found.matches] == ["a.txt", "c.txt", "e.txt"]
-    assert narrowings[0] is not None
+    assert prefiltered[0] is not None
     assert len((await both.grep(pattern="wanted", path=str(inner))).matches) == 1
     # By itself, the outer folder has the files of the inner one, too.
     await both.grep(pattern="wanted", path=str(outer))
-    assert narrowings[-2] is None
+    assert prefiltered[-2] is None
 
 
 async def test_ignore_files_elsewhere_and_settings_change_what_is_searched(
-    tmp_path: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None]
+    tmp_path: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     folder = write_files(git_init(tmp_path / "here"), {"a.txt": "wanted\n", "b.log": "wanted\n"})
     both = await beside(make_workspace, folder)
@@ -407,14 +407,17 @@ async def test_ignore_files_elsewhere_and_settings_change_what_is_searched(
 
     async def is_back() -> bool:
         await both.grep(pattern="wanted")
-        return narrowings[-2] is not None
+        return prefiltered[-2] is not None
 
     await until(is_back, "the index does not come back")
 
 
 @pytest.mark.parametrize("broad", ["skip", "shrink"])
 async def test_a_keyword_search_collects_the_same_evidence(
-    project: Path, make_workspace: MakeWorkspace, narrowings: list[Narrowed | None], broad: str
+    project: Path,
+    make_workspace: MakeWorkspace,
+    prefiltered: list[PrefilteredFiles | None],
+    broad: str,
 ) -> None:
     lines = {f"many/{number}.txt": f"common word {number}\n" * 400 for number in range(60)}
     write_files(project, lines)
@@ -431,7 +434,7 @@ async def test_a_keyword_search_collects_the_same_evidence(
         "used",
         "invalid",
     ]
-    assert sum(one is not None for one in narrowings) >= 3
+    assert sum(one is not None for one in prefiltered) >= 3
 
 
 async def test_the_index_is_asked_once_for_all_terms(
@@ -455,7 +458,7 @@ async def test_the_index_is_asked_once_for_all_terms(
 async def test_an_index_that_is_busy_is_waited_for_no_longer_than_ripgrep_takes(
     project: Path,
     make_workspace: MakeWorkspace,
-    narrowings: list[Narrowed | None],
+    prefiltered: list[PrefilteredFiles | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     both = await beside(make_workspace, project)
@@ -471,7 +474,7 @@ async def test_an_index_that_is_busy_is_waited_for_no_longer_than_ripgrep_takes(
         monkeypatch.setattr("winnow.search.grep.prefilter.MOST_SECONDS", most)
         await both.grep(pattern="load_plugin")
     assert waited == [pytest.approx(0.015), pytest.approx(0.012)]
-    assert narrowings == [None] * 4
+    assert prefiltered == [None] * 4
 
 
 # --- many things after each other ----------------------------------------------------------
@@ -572,7 +575,7 @@ class Edits:
 async def test_after_any_change_the_answers_are_still_the_same(
     tmp_path: Path,
     make_workspace: MakeWorkspace,
-    narrowings: list[Narrowed | None],
+    prefiltered: list[PrefilteredFiles | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chance = random.Random(SEED)
@@ -596,4 +599,4 @@ async def test_after_any_change_the_answers_are_still_the_same(
             raise AssertionError(f"after {done[-3:]}: {error}") from None
         if chance.random() < 0.2:
             await asyncio.sleep(chance.random() * 0.05)
-    assert sum(one is not None for one in narrowings) > STEPS / 3
+    assert sum(one is not None for one in prefiltered) > STEPS / 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import TypeVar
 
 import msgspec
 
@@ -21,9 +20,7 @@ WIDENING = ("include_ignored", "include_hidden", "include_submodules")
 # Counting symlinks may take this long.
 LINKS_SECONDS = 0.03
 SMALL_TREE_SECONDS = 0.2
-SECOND_LOOK_SECONDS = 1.0
-
-S = TypeVar("S", bound=SearchParams)
+EXCLUDED_SECONDS = 1.0
 
 CHANGED = "what is before this page has changed since: something may be missing or repeated"
 
@@ -66,9 +63,9 @@ async def links_of(ripgrep: Ripgrep, scope: Scope, skipped: SkippedFiles | None)
     return await asyncio.to_thread(folder_links, scope, skipped.excluded, LINKS_SECONDS)
 
 
-def second_look(ripgrep: Ripgrep) -> Ripgrep:
+def with_short_deadline(ripgrep: Ripgrep) -> Ripgrep:
     """How ripgrep is run to see what was left out, which is to take little time."""
-    until = asyncio.get_running_loop().time() + SECOND_LOOK_SECONDS
+    until = asyncio.get_running_loop().time() + EXCLUDED_SECONDS
     return dataclasses.replace(ripgrep, deadline=min(until, ripgrep.deadline))
 
 
@@ -96,18 +93,20 @@ def fractions(count: int, least: int = 1) -> list[int]:
     return steps
 
 
-async def left_out(
-    params: S, count: Callable[[S], Awaitable[int]], known: int = 0
+async def count_excluded_matches(
+    filters: SearchParams, count: Callable[[SearchParams], Awaitable[int]], matches: int = 0
 ) -> tuple[int, list[str]]:
-    """How much more than is ``known`` there is with the whole scope that params can ask for, as
-    ``count`` finds it, and which of them it takes; for a search that has found nothing. Nothing
-    where none of them makes a difference."""
-    everything = msgspec.structs.replace(params, **dict.fromkeys(WIDENING, True))
-    if everything == params or (found := await count(everything)) <= known:
+    """Return the number of matches that filters exclude, and the params that would include them.
+
+    ``count`` counts the matches with other filters; ``matches`` is the number with these. Returns
+    ``(0, [])`` if no param makes a difference.
+    """
+    widest = msgspec.structs.replace(filters, **dict.fromkeys(WIDENING, True))
+    if widest == filters or (found := await count(widest)) <= matches:
         return 0, []
     flags = []
     for flag in WIDENING:
-        without = msgspec.structs.replace(everything, **{flag: getattr(params, flag)})
-        if without != everything and await count(without) < found:
+        without = msgspec.structs.replace(widest, **{flag: getattr(filters, flag)})
+        if without != widest and await count(without) < found:
             flags.append(flag)
-    return (found - known, flags) if flags else (0, [])
+    return (found - matches, flags) if flags else (0, [])

@@ -20,7 +20,7 @@ from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.request import Document, DocumentQuery, NotRead, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.processes.waiting import acquire_within
-from winnow.search.answer.completeness import left_out, second_look
+from winnow.search.answer.completeness import WIDENING, count_excluded_matches, with_short_deadline
 from winnow.search.answer.cursor import stamp_of
 from winnow.search.documents.answer import DocumentSearch, nothing_at, result_of
 from winnow.search.documents.engines import run_engines
@@ -65,7 +65,7 @@ async def search_documents(
             if search.timed_out and not search.found and not search.searched:
                 raise SearchTimedOut(params.timeout, ASK_AGAIN)
             if not search.found:
-                search.warnings += await _second_look(workspace, search, ends)
+                search.warnings += await _excluded_matches(workspace, search, ends)
             room = workspace.config.limits.answer_bytes
             return await asyncio.to_thread(result_of, search, room)
     finally:
@@ -237,17 +237,19 @@ async def _check_pattern(search: DocumentSearch, query: TextPattern) -> None:
             raise InvalidPattern(query.pattern, problem)
 
 
-async def _second_look(
+async def _excluded_matches(
     workspace: Workspace, search: DocumentSearch, ends: Iterable[str]
 ) -> list[str]:
     """Nothing is found: say how many documents were left out."""
 
-    async def count(params: SearchDocsParams) -> int:
+    async def count(filters: SearchParams) -> int:
+        flags = {flag: getattr(filters, flag) for flag in WIDENING}
+        params = msgspec.structs.replace(search.params, **flags)
         scope, wanted = _scope(workspace, params, ends)
-        listing = await list_files(second_look(search.ripgrep), scope, Overlay())
+        listing = await list_files(with_short_deadline(search.ripgrep), scope, Overlay())
         return sum(map(wanted, listing.paths))
 
-    more, flags = await left_out(search.params, count, search.listed)
+    more, flags = await count_excluded_matches(search.scope.filters, count, search.listed)
     if more:
         return [f"{more} more documents were left out: pass {' and '.join(flags)}"]
     return [] if search.listed else ["there are no documents in scope"]

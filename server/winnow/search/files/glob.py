@@ -16,11 +16,11 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import (
     CHANGED,
     completeness_of,
+    count_excluded_matches,
     fractions,
-    left_out,
     links_of,
-    second_look,
     unsaved_failed,
+    with_short_deadline,
 )
 from winnow.search.answer.shorten import shorten
 from winnow.storage.paths import shown_path
@@ -28,7 +28,7 @@ from winnow.text.buffers import Overlay, unsaved
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, order, path_matcher
-from winnow.types import Progress
+from winnow.types import Progress, SearchParams
 from winnow.types.glob import GlobFile, GlobParams, GlobPartial, GlobResult
 from winnow.workspace import Workspace
 
@@ -86,7 +86,7 @@ async def find_files(workspace: Workspace, params: GlobParams, progress: Progres
             links = await links_of(ripgrep, scope, listing.skipped_files)
             result = await asyncio.to_thread(_result, params, search, entries, links)
         if not entries and not params.cursor:
-            more = await _second_look(workspace, params, search, matches)
+            more = await _excluded_matches(workspace, params, search, matches)
             result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
     if progress.streaming and not params.max_tokens and result.files:
         progress(f"{result.returned} files", partial=GlobPartial(files=result.files))
@@ -210,19 +210,19 @@ def _first_behind(params: GlobParams, scope: Scope, entries: Sequence[Entry]) ->
     return cursor.resume(params, Position, passed, lambda first: _stamp(params, entries[:first]))
 
 
-async def _second_look(
+async def _excluded_matches(
     workspace: Workspace, params: GlobParams, search: _Search, matches: Callable[[str], bool]
 ) -> list[str]:
     """Nothing matches: say what the files that were left out would have."""
     if params.scope != "workspace":
         return [f"only the {len(search.scope.files or ())} files of scope={params.scope!r} count"]
 
-    async def count(params: GlobParams) -> int:
-        scope = workspace.scope(params)
-        listing = await list_files(second_look(search.ripgrep), scope, Overlay())
+    async def count(filters: SearchParams) -> int:
+        scope = workspace.scope(filters)
+        listing = await list_files(with_short_deadline(search.ripgrep), scope, Overlay())
         return sum(map(matches, listing.paths))
 
-    found, flags = await left_out(params, count)
+    found, flags = await count_excluded_matches(search.scope.filters, count)
     if not found:
         return []
     return [f"0 files; {found} match that were left out: pass {' and '.join(flags)}"]

@@ -22,10 +22,10 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import (
     CHANGED,
     completeness_of,
+    count_excluded_matches,
     fractions,
-    left_out,
-    second_look,
     unsaved_failed,
+    with_short_deadline,
 )
 from winnow.search.answer.shorten import shorten
 from winnow.storage.paths import shown_path
@@ -79,7 +79,7 @@ async def show_tree(workspace: Workspace, params: TreeParams, progress: Progress
             tree = await asyncio.to_thread(_tree_of, params, scope, overlay, listing)
             result = await asyncio.to_thread(_result, tree, ripgrep, listing)
         if not tree.entries and not params.cursor:
-            more = await _second_look(workspace, params, ripgrep)
+            more = await _excluded_matches(workspace, params, ripgrep)
             result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
     return result
 
@@ -278,14 +278,16 @@ def _count(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-async def _second_look(workspace: Workspace, params: TreeParams, ripgrep: Ripgrep) -> list[str]:
+async def _excluded_matches(
+    workspace: Workspace, params: TreeParams, ripgrep: Ripgrep
+) -> list[str]:
     """Nothing is there: say what the files that were left out would be."""
 
     async def count(params: SearchParams) -> int:
-        listing = await list_files(second_look(ripgrep), workspace.scope(params), Overlay())
+        listing = await list_files(with_short_deadline(ripgrep), workspace.scope(params), Overlay())
         return len(listing.paths)
 
-    found, flags = await left_out(_scope_params(params), count)
+    found, flags = await count_excluded_matches(_scope_params(params), count)
     if not found:
         return []
     names = ["show_hidden" if flag == "include_hidden" else flag for flag in flags]

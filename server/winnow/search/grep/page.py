@@ -1,8 +1,8 @@
-"""A page of matches: those behind the cursor, as many as are wanted, with their lines.
+"""A page of matches: the matches after a cursor, with their lines, up to a limit.
 
-The page reads matching lines and context in the order of paths from the first on. That is what
-makes a cursor exact: what stands before its position is passed over, and a fingerprint of the files
-that were answered tells whether they are still the same.
+The page reads matching lines and context in the order of paths, from the first. This makes a
+cursor exact: the page skips what comes before its position, and a fingerprint of the files on
+earlier pages shows whether they have changed.
 """
 
 from __future__ import annotations
@@ -10,41 +10,87 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from winnow.search.answer import cursor
 from winnow.text.buffers import Overlay
 from winnow.text.ripgrep import FileLine
 from winnow.text.scope import DisplayPath, Scope, order
-from winnow.types.grep import GrepMatch, GrepParams, PreviewLine
+from winnow.types import InFile, Result
 
-# What a match takes besides the text of its lines, about.
+# Approximate size of a match besides the text of its lines.
 MATCH_BYTES = 200
 
 
-class Position(Struct, frozen=True, array_like=True):
-    """The last match that was answered."""
+class PreviewLine(Result, frozen=True, kw_only=True):
+    """A line of a file."""
+
+    line: Annotated[int, Meta(description="Line number, from 1.")]
+    text: Annotated[str, Meta(description="The line, without its line ending.")]
+    match: Annotated[
+        bool, Meta(description="True if the line matches; false for a context line.")
+    ] = False
+    text_column: Annotated[
+        int | None,
+        Meta(
+            description="Column of the first character of `text`, if a long line was cut around"
+            " its match."
+        ),
+    ] = None
+
+
+class GrepMatch(InFile, frozen=True, kw_only=True):
+    """A match. Columns start at 1 and count code points; the end is exclusive."""
+
+    line: Annotated[int, Meta(description="Line number of the start of the match, from 1.")]
+    column: Annotated[int, Meta(description="Column of the start of the match.")]
+    match_range: Annotated[
+        tuple[int, int],
+        Meta(description="First column, and the column after the last (in `end_line`, if set)."),
+    ]
+    preview: Annotated[
+        list[PreviewLine],
+        Meta(
+            description="The line and its context. A line that belongs to the context of several"
+            " matches is in one preview only."
+        ),
+    ]
+    end_line: Annotated[int | None, Meta(description="The line where a multi-line match ends.")] = (
+        None
+    )
+
+
+class MatchPosition(Struct, frozen=True, array_like=True):
+    """The position of the last match on a page."""
 
     path: bytes
     line: int
     column: int
 
 
-class Page:
-    """The matches for an answer, collected line by line.
+class GrepPage:
+    """The matches on a page, collected line by line.
 
-    ``matches`` and ``positions`` are those that were not taken away with :meth:`pop`. ``seen``
-    counts all matches that came by, ``returned`` those of the page. ``more`` says that there are
-    some behind it, ``changed`` that the files before the cursor are not what they were, and
-    ``no_room`` that the page ended for its size.
+    ``after`` is the position where the previous page ended, with the fingerprint of the files up to
+    there. ``matches`` and ``positions`` exclude the matches removed with :meth:`pop`. ``seen``
+    counts all matches, ``returned`` the matches on the page. ``more`` is True if matches follow the
+    page, ``changed`` if files on earlier pages have changed, ``no_room`` if the page ended because
+    of its size.
     """
 
     def __init__(
-        self, params: GrepParams, scope: Scope, overlay: Overlay, max_bytes: int | None
+        self,
+        scope: Scope,
+        overlay: Overlay,
+        after: tuple[MatchPosition, bytes] | None = None,
+        *,
+        max_matches: int,
+        max_bytes: int | None,
+        context: int,
     ) -> None:
         self.matches: list[GrepMatch] = []
-        self.positions: list[Position] = []
+        self.positions: list[MatchPosition] = []
         self.digests: dict[bytes, bytes] = {}
         self.seen = 0
         self.returned = 0
@@ -53,39 +99,38 @@ class Page:
         self.changed = False
         self.no_room = False
         self.cut_lines = 0
-        self._wanted = params.max_results
+        self._max_matches = max_matches
         self._room = max_bytes
         self._scope = scope
         self._order = order(scope)
         self._files = Fingerprint(scope, overlay)
-        self._previews = _Previews(params.context_lines)
+        self._previews = _Previews(context)
         self._path, self._raw_path = "", b""
         self._shown = DisplayPath("", None, None)
-        continued = cursor.decode(params, Position)
-        self._from = continued[0] if continued else None
-        self._stamp = continued[1] if continued else b""
-        self._from_key = self._order(os.fsdecode(self._from.path)) if self._from else None
-        self._passed = self._from is None  # whether the cursor's position is behind
+        self._after = after[0] if after else None
+        self._stamp = after[1] if after else b""
+        self._after_key = self._order(os.fsdecode(self._after.path)) if self._after else None
+        self._is_past_cursor = self._after is None
         self._in_first_file = False
 
-    def take(self, path: str, line: FileLine) -> None:
-        """Add a line of the search: its matches, or what it is to the matches beside it."""
+    def add(self, path: str, line: FileLine) -> None:
+        """Add a line of the search: its matches, or the context of others."""
         if path != self._path:
             self._begin_file(path)
         new: list[GrepMatch] = []
         for place, (start, _) in enumerate(line.line.ranges):
             self.seen += 1
-            if not self._is_behind_cursor(line.number, start + 1):
+            if not self._is_after_cursor(line.number, start + 1):
                 continue
             if self.full:
                 self.more = True
                 continue
             new.append(self._match(line, place))
-            self.positions.append(Position(self._raw_path, line.number, start + 1))
+            self.positions.append(MatchPosition(self._raw_path, line.number, start + 1))
             self.returned += 1
-            self.full = self.returned >= self._wanted
+            self.full = self.returned >= self._max_matches
         self.matches += new
-        size = self._previews.take(line, new)
+        size = self._previews.add(line, new)
         self.cut_lines += line.line.cut and size > 0
         if new and self._raw_path not in self.digests:
             self.digests[self._raw_path] = self._files.digest()
@@ -95,15 +140,15 @@ class Page:
             self.full |= self.no_room
 
     def end(self) -> None:
-        """There are no more lines."""
-        if not self._passed:
+        """Finish the page: there are no more lines."""
+        if not self._is_past_cursor:
             self._pass_cursor()
 
     def pop(self) -> list[GrepMatch]:
-        """The matches whose previews are complete, which the page forgets."""
+        """Remove and return the matches whose previews are complete."""
         ready, self.matches = self.matches[:-1], self.matches[-1:]
         self.positions = self.positions[-1:]
-        self.digests = {one.path: self.digests[one.path] for one in self.positions}
+        self.digests = {last.path: self.digests[last.path] for last in self.positions}
         return ready
 
     def _begin_file(self, path: str) -> None:
@@ -111,23 +156,23 @@ class Page:
         self._shown = self._scope.shown(path)
         self._previews.begin_file()
         self._in_first_file = False
-        if self._from_key is not None and not self._passed:
+        if self._after_key is not None and not self._is_past_cursor:
             key = self._order(path)
-            if key > self._from_key:
+            if key > self._after_key:
                 self._pass_cursor()
-            self._in_first_file = key == self._from_key
+            self._in_first_file = key == self._after_key
         self._files.add(path)
 
     def _pass_cursor(self) -> None:
-        self._passed = True
+        self._is_past_cursor = True
         self.changed = self._files.digest() != self._stamp
 
-    def _is_behind_cursor(self, line: int, column: int) -> bool:
-        if self._passed:
+    def _is_after_cursor(self, line: int, column: int) -> bool:
+        if self._is_past_cursor:
             return True
-        if self._from is None or not self._in_first_file:
+        if self._after is None or not self._in_first_file:
             return False
-        return (line, column) > (self._from.line, self._from.column)
+        return (line, column) > (self._after.line, self._after.column)
 
     def _match(self, line: FileLine, place: int) -> GrepMatch:
         start, end = line.line.ranges[place]
@@ -145,8 +190,10 @@ class Page:
 
 
 class _Previews:
-    """Hands each line of a file to the preview of one match: its own lines to a match, then as
-    many of context behind it, and what is left to the match that follows."""
+    """Adds each line of a file to the preview of one match.
+
+    A match gets its own lines and the context after it; the rest goes to the next match.
+    """
 
     def __init__(self, context: int) -> None:
         self._context = context
@@ -157,8 +204,8 @@ class _Previews:
         self._last: GrepMatch | None = None
         self._last_line = 0
 
-    def take(self, line: FileLine, new: list[GrepMatch]) -> int:
-        """Hand on a line with its new matches; the number of characters that were shown."""
+    def add(self, line: FileLine, new: list[GrepMatch]) -> int:
+        """Add a line with its new matches; return the number of characters shown."""
         text = line.line
         shown = PreviewLine(
             line=line.number,
@@ -168,22 +215,22 @@ class _Previews:
         )
         if new:
             first = line.number - self._context
-            before = [one for one in self._waiting if one.line >= first]
+            before = [waiting for waiting in self._waiting if waiting.line >= first]
             new[0].preview.extend([*before, shown])
             self._waiting.clear()
             self._last, self._last_line = new[0], line.number
-            return sum(len(one.text) for one in new[0].preview)
-        goes_on = line.matched and not text.ranges and line.number == self._last_line + 1
-        if self._last and (goes_on or line.number <= self._last_line + self._context):
+            return sum(len(shown.text) for shown in new[0].preview)
+        continues = line.matched and not text.ranges and line.number == self._last_line + 1
+        if self._last and (continues or line.number <= self._last_line + self._context):
             self._last.preview.append(shown)
-            self._last_line += goes_on
+            self._last_line += continues
             return len(text.text)
         self._waiting.append(shown)
         return 0
 
 
 class Fingerprint:
-    """A digest of files in order: of their names, sizes and times, or of their unsaved text."""
+    """A digest of an ordered list of files: names, sizes and times, or unsaved texts."""
 
     def __init__(self, scope: Scope, overlay: Overlay) -> None:
         self._scope = scope

@@ -31,15 +31,15 @@ from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import ModelError, ModelRequest
 from winnow.ranking.tokens import estimated_tokens
-from winnow.search.answer.completeness import left_out
-from winnow.search.grep.prefilter import narrowed
+from winnow.search.answer.completeness import count_excluded_matches
+from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
 from winnow.search.keyword.result import Chosen, Found, ranked_file, result_of
 from winnow.search.keyword.terms import Search, TermMatches
 from winnow.text.buffers import unsaved
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
-from winnow.types import Candidate, Line, Progress, Ranked
+from winnow.types import Candidate, Line, Progress, Ranked, SearchParams
 from winnow.types.keyword_search import (
     KeywordSearchParams,
     KeywordSearchPartial,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # The first local ranking goes out this soon after the first match, later ones less often.
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
-SECOND_LOOK_SECONDS = 1.0
+EXCLUDED_SECONDS = 1.0
 TOO_BROAD = "these words are in too many files to rank them: name something more specific"
 ONLY_INDEX = "no search term has matches that can be used: these files are the index's alone"
 
@@ -175,7 +175,7 @@ async def _searched(request: Request) -> Search:
         evidence=request.news.set,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
-    await _narrow(request, search)
+    await _prefilter(request, search)
     teller = asyncio.create_task(_tell_while_searching(request, search))
     try:
         async with _overlaid(request, search):
@@ -196,17 +196,16 @@ def _usable(request: Request, search: Search) -> Found:
     return Found(search, kept, candidates, request.laid)
 
 
-async def _narrow(request: Request, search: Search) -> None:
+async def _prefilter(request: Request, search: Search) -> None:
     """Let the search know which files can match, as far as the index tells."""
     workspace = request.workspace
     queries = [TextPattern(found.term, case_sensitive=False) for found in search.terms]
-    narrowings = await narrowed(
-        workspace, workspace.run_ripgrep(), request.scope, request.params, queries
-    )
-    for found, known in zip(search.terms, narrowings, strict=True):
-        if known:
-            search.candidates[found.term] = known.files
-            search.searched = known.searched
+    ripgrep = workspace.run_ripgrep()
+    prefiltered = await prefilter(workspace, ripgrep, request.scope, queries)
+    for found, files in zip(search.terms, prefiltered, strict=True):
+        if files:
+            search.candidates[found.term] = files.files
+            search.searched = files.searched
     if request.index and not search.candidates:
         request.index.begin()  # terms that are in so many files are shrunk first: it tells sooner
 
@@ -334,18 +333,18 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
 async def _without_matches(request: Request, found: Found) -> list[str]:
     """Nothing matches: say whose files there are, and whether some that were left out match."""
     warnings = [ONLY_INDEX] if found.candidates else []
-    return warnings + (await _second_look(request, found) if found.kept else [])
+    return warnings + (await _excluded_matches(request, found) if found.kept else [])
 
 
-async def _second_look(request: Request, found: Found) -> list[str]:
+async def _excluded_matches(request: Request, found: Found) -> list[str]:
     """Whether files that were left out would have matched."""
 
-    async def count(params: KeywordSearchParams) -> int:
-        scope = request.workspace.scope(params)
-        others = await found.search.list_files(found.kept, scope, SECOND_LOOK_SECONDS)
+    async def count(filters: SearchParams) -> int:
+        scope = request.workspace.scope(filters)
+        others = await found.search.list_files(found.kept, scope, EXCLUDED_SECONDS)
         return len(others.difference(*(one.binary for one in found.kept)))
 
-    files, flags = await left_out(request.params, count)
+    files, flags = await count_excluded_matches(request.scope.filters, count)
     if not files:
         return []
     return [f"0 matches; {files} files that were left out match: pass {' and '.join(flags)}"]

@@ -101,7 +101,7 @@ async def find_symbols(
         types = await file_type_globs(ripgrep, scope.root, params.file_types)
         search = _Search(workspace, params, scope, ripgrep, types)
         await search.run(progress)
-        more = await search.second_look() if not search.found.total else []
+        more = await search.with_short_deadline() if not search.found.total else []
     return _answer(search, more, progress)
 
 
@@ -352,7 +352,7 @@ class _Search:
 
     # --- nothing found ---------------------------------------------------------------------
 
-    async def second_look(self) -> list[str]:
+    async def with_short_deadline(self) -> list[str]:
         """Nothing was found: say what would be without the filters."""
         asked, notes = self.query, []
         if asked.kinds is not None:
