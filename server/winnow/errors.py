@@ -273,8 +273,7 @@ class IndexUnavailable(SearchError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(
-            f"The symbol index is unavailable: {detail}. Check that the disk has space; `grep` works"
-            " without an index",
+            f"The symbol index is unavailable: {detail}. `grep` works without an index",
             detail=detail,
         )
 
