@@ -20,7 +20,7 @@ import pytest
 from winnow.index.store.file_record import CLOCK_NS
 from winnow.processes.children import Child, Processes
 from winnow.processes.memory import anonymous_bytes
-from winnow.processes.messages import LENGTH_BYTES
+from winnow.processes.worker_side import LENGTH_BYTES
 from winnow.processes.workers import ENVIRONMENT, HERE
 
 # Arguments of `python -m`: a module, and limits.parse_seconds or QUICK_SECONDS of documents.

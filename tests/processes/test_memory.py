@@ -16,7 +16,7 @@ from winnow.processes.memory import anonymous_bytes, wants_processor
 # own, it keeps the rest, too: 104 MB together.
 THREADS = """
 import os, threading
-from winnow.processes.memory import anonymous_bytes, give_back_what_is_freed
+from winnow.processes.memory import anonymous_bytes, return_freed_memory
 
 def work(done):
     some = [bytes(20_000) for _ in range(3_000)]
@@ -25,7 +25,7 @@ def work(done):
     done.set()
     end.wait()
 
-give_back_what_is_freed()
+return_freed_memory()
 kept, end = [], threading.Event()
 for _ in range(4):
     done = threading.Event()

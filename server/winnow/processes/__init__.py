@@ -1,6 +1,5 @@
-"""Which programs Winnow runs, and with which environment.
+"""Child processes: finding, starting, restricting and limiting programs.
 
-Everything that looks for a program goes through :mod:`winnow.processes.programs`, and everything
-that starts a process through :mod:`winnow.processes.children`: `tests/test_owners.py` reports the
-code that does not.
+Only :mod:`winnow.processes.programs` looks up programs, and only :mod:`winnow.processes.children`
+starts processes; `tests/test_owners.py` enforces both.
 """

@@ -1,10 +1,8 @@
-"""Running child programs: the only place in Winnow that starts a process.
+"""Run child programs. No other module of Winnow starts processes.
 
-A child gets no standard input (ripgrep would otherwise read the protocol stream of a stdio
-server) or a pipe of its own, a process group, a deadline unless it is there to answer questions,
-and capped output; it is killed, group and all,
-as soon as the ``async with`` block that holds it is left, for whatever reason. Cancellation needs
-nothing else.
+A child gets no standard input, because ripgrep would read the protocol stream of a stdio server, or
+a pipe. It gets a process group, limited output and a deadline, unless it is a worker. Leaving the
+``async with`` block kills the child and its group, so cancellation needs no code of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from winnow.errors import SearchFailed
-from winnow.processes.messages import LENGTH_BYTES
+from winnow.processes.worker_side import LENGTH_BYTES
 from winnow.storage.writing import temporary_file
 
 if TYPE_CHECKING:
@@ -33,15 +31,15 @@ if TYPE_CHECKING:
 if sys.platform == "linux":
     import resource
 
-# Enough for any message worth showing; the rest is read and thrown away, or the pipe would block.
+# Enough for any message worth showing. The rest is read and dropped, or the pipe would block.
 STDERR_BYTES = 64 * 1024
 CHUNK_BYTES = 64 * 1024
-# What a child may have in memory for itself: ripgrep holds a line as a whole, and a pattern with
-# nested repetitions can make grep and find take all there is. Linux only.
+# Memory of a child: ripgrep holds complete lines in memory, and a pattern with nested repetitions
+# can make grep and find use all memory. Linux only.
 MEMORY_BYTES = 2 * 1024**3
-# A search that is cancelled meanwhile waits for it.
+# Time to try a program in the sandbox. A search that is canceled meanwhile waits for it.
 PROBE_SECONDS = 2.0
-HEAD_BYTES = 64  # what is kept of a record that is dropped
+HEAD_BYTES = 64  # what remains of a dropped record
 
 
 class LogParser(Protocol):
@@ -170,17 +168,16 @@ class Processes:
         return self._tried.get(program, False)
 
     def close(self) -> None:
-        """End every child now, and each that is being started as soon as it has been."""
+        """Kill all children now, and any still starting as soon as they are up."""
         self._closed = True
         for child in list(self._alive):
             child.kill()
 
 
 class Child:
-    """One running program and its output.
+    """A running program and its output.
 
-    ``timed_out`` says that the deadline ended it; ``exit_code`` is known after the output was read
-    to its end and :meth:`wait` was called.
+    ``timed_out`` is True if the deadline killed it. ``rest`` is the output after the last record.
     """
 
     def __init__(
@@ -247,22 +244,21 @@ class Child:
         return self
 
     async def _started(self) -> Process:
-        """The program, running. Raises OSError."""
+        """Start the program. If that is cancelled, kill all that it started. Raises OSError."""
         options = {
             "stdin": self.stdin,
             "stdout": self._output or self.stdout,
             "stderr": self._log or subprocess.PIPE,
             "cwd": self._cwd,
             "env": self._environment,
-            # Makes the group; Windows has none of this kind, and a child of ours starts no children
-            # there.
+            # Creates the process group. Windows has none, and children start no children there.
             "start_new_session": sys.platform != "win32",
         }
         starting = asyncio.ensure_future(self._start(options))
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # asyncio would end the program alone, and not what it has started meanwhile.
+            # asyncio would kill only the program, not the processes that it has started.
             with contextlib.suppress(OSError):
                 self._process = await starting
                 self.kill()
@@ -271,11 +267,11 @@ class Child:
             raise
 
     async def _start(self, options: Mapping[str, Any]) -> Process:
-        """The program, sandboxed if it is to be and can be, its memory bounded. Raises OSError."""
+        """Start the program, in the sandbox if possible, with limited memory. Raises OSError."""
         bounded = partial(_limit_memory, size=self.memory_bytes)
-        if self._sandboxed and self._owner._readable and _has_sandbox():
+        if self._sandboxed and self._owner._readable:
             allowed, tried = self._owner._readable, self._owner._tried
-            sandboxed = await _started_sandboxed(self._arguments, allowed, tried, bounded, options)
+            sandboxed = await _start_sandboxed(self._arguments, allowed, tried, bounded, options)
             if sandboxed:
                 return sandboxed
         started = await asyncio.create_subprocess_exec(
@@ -298,14 +294,13 @@ class Child:
             self._alarm.cancel()
         if self._watch:
             self._watch.cancel()
-        self._problem = None  # what is still to be read is dropped
+        self._problem = None  # the remaining output is dropped
         if self._process.stdin:
             self._process.stdin.close()
         self.kill()
         try:
             if self._output is None:
-                # asyncio takes a child for ended only when its pipes are: what a killed one has
-                # left in them is read and dropped.
+                # asyncio waits for the end of the pipes, so their remaining output is dropped.
                 async for _ in self.chunks():
                     pass
             await self._process.wait()
@@ -328,12 +323,14 @@ class Child:
 
     @property
     def stderr(self) -> str:
-        """What the program complained of, at most :data:`STDERR_BYTES`."""
+        """The error messages of the program, at most :data:`STDERR_BYTES`."""
         return self._stderr.decode("utf-8", "replace")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The output as it comes, in pieces of at most :data:`CHUNK_BYTES`; nothing where another
-        child reads it."""
+        """Yield the output as it arrives, in chunks of at most :data:`CHUNK_BYTES`.
+
+        If another child reads the output, there are none.
+        """
         if self._output:
             await self._process.wait()
             if self._problem:
@@ -348,49 +345,49 @@ class Child:
             raise self._problem
 
     async def records(self, end: bytes, max_bytes: int) -> AsyncIterator[bytes]:
-        """The output cut at every ``end``, without it.
+        """Yield the output, cut at each ``end`` and without it.
 
-        A record of more than ``max_bytes`` is dropped while it is read; ``dropped`` keeps its first
-        bytes. What stands behind the last ``end`` is in ``rest``, and may be incomplete.
+        A record of more than ``max_bytes`` is dropped while it is read; its first bytes are
+        appended to ``dropped``. The output after the last ``end``, perhaps incomplete, is ``rest``.
         """
-        kept = bytearray()
+        record = bytearray()
         dropping = False
         async for chunk in self.chunks():
-            *whole, rest = chunk.split(end)
-            for piece in whole:
+            *complete, rest = chunk.split(end)
+            for piece in complete:
                 if not dropping:
-                    kept += piece
-                    if len(kept) <= max_bytes:
-                        yield bytes(kept)
+                    record += piece
+                    if len(record) <= max_bytes:
+                        yield bytes(record)
                     else:
-                        self.dropped.append(bytes(kept[:HEAD_BYTES]))
-                kept.clear()
+                        self.dropped.append(bytes(record[:HEAD_BYTES]))
+                record.clear()
                 dropping = False
             if not dropping:
-                kept += rest
-                if len(kept) > max_bytes:
-                    self.dropped.append(bytes(kept[:HEAD_BYTES]))
-                    kept.clear()
+                record += rest
+                if len(record) > max_bytes:
+                    self.dropped.append(bytes(record[:HEAD_BYTES]))
+                    record.clear()
                     dropping = True
-        self.rest = bytes(kept)
+        self.rest = bytes(record)
 
     def send(self, message: bytes) -> None:
-        """Write a message, its length first, to a child that answers.
+        """Write a message with a length prefix to a worker.
 
-        What the pipe does not take is kept, and does not wait: the child may in turn be waiting
-        for somebody who reads.
+        This never waits: a buffer holds what the pipe cannot, because the worker may itself be
+        waiting for a reader.
         """
         assert self._process.stdin is not None
         self._process.stdin.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
 
     async def receive(self) -> bytes:
-        """The next message of a child that answers. Raises EOFError when the child has ended."""
+        """Return the next message of a worker. Raises EOFError when it has exited."""
         assert self._process.stdout is not None
         length = await self._process.stdout.readexactly(LENGTH_BYTES)
         return await self._process.stdout.readexactly(int.from_bytes(length, "little"))
 
     async def wait(self) -> int:
-        """The exit code, once the program has ended and all of its stderr is read."""
+        """Return the exit code, after the program has exited and all of its stderr is read."""
         code = await self._process.wait()
         await self._drain
         if self._watchdog and code < 0 and not self._killed:  # it may have run out of memory
@@ -400,14 +397,14 @@ class Child:
         return code
 
     async def _watch_for(self, watchdog: Watchdog) -> None:
-        """Kill the child once it has run for long, if the watchdog finds a reason."""
+        """Kill the child after the watchdog's time, if the watchdog finds a problem."""
         await asyncio.sleep(watchdog.seconds)
         self._problem = await watchdog.problem()
         if self._problem:
             self.kill()
 
     def kill(self) -> None:
-        """End the program and whatever it started; harmless when it has ended already."""
+        """Kill the program and all that it started. Harmless after it has exited."""
         self._killed = True
         if self._process.returncode is not None:
             return
@@ -426,30 +423,30 @@ class Child:
             await self._process.wait()
             self._log.seek(0)
             for line in self._log:
-                self._take_line(line.removesuffix(b"\n"))
+                self._parse_line(line.removesuffix(b"\n"))
             return
         assert self._process.stderr is not None
         rest = b""
         while chunk := await self._process.stderr.read(CHUNK_BYTES):
             if self._log_parser is None:
-                self._complain(chunk)
+                self._add_error(chunk)
                 continue
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                self._take_line(line)
+                self._parse_line(line)
             rest = rest[-CHUNK_BYTES:]
-        self._complain(rest)
+        self._add_error(rest)
 
-    def _take_line(self, line: bytes) -> None:
+    def _parse_line(self, line: bytes) -> None:
         if self._log_parser is None or not self._log_parser.parse(line):
-            self._complain(line + b"\n")
+            self._add_error(line + b"\n")
 
-    def _complain(self, said: bytes) -> None:
-        self._stderr += said[: STDERR_BYTES - len(self._stderr)]
+    def _add_error(self, text: bytes) -> None:
+        self._stderr += text[: STDERR_BYTES - len(self._stderr)]
 
 
 class SandboxedProcess:
-    """A process that another thread has started, as asyncio has those of its own."""
+    """A process started by another thread, with the interface of asyncio's processes."""
 
     stdin = None
 
@@ -460,7 +457,7 @@ class SandboxedProcess:
         self.stderr: asyncio.StreamReader | None = None
 
     async def connect(self) -> SandboxedProcess:
-        """Begin to read what it writes, and to wait for its end."""
+        """Start reading its output and waiting for its exit."""
         loop = asyncio.get_running_loop()
         self._ended = loop.create_future()
         self._descriptor = os.pidfd_open(self.pid)
@@ -503,7 +500,7 @@ class SandboxedProcess:
         return self._process.returncode
 
     async def communicate(self) -> None:
-        """Wait for its end; what it writes is dropped."""
+        """Wait for its exit and drop its output."""
         await self.wait()
 
     def close(self) -> None:
@@ -515,30 +512,24 @@ class SandboxedProcess:
 Process = asyncio.subprocess.Process | SandboxedProcess
 
 
-def _has_sandbox() -> bool:
-    # What it imports is of no use elsewhere.
-    from winnow.processes import sandbox
-
-    return sandbox.is_available()
-
-
-async def _started_sandboxed(
+async def _start_sandboxed(
     arguments: Sequence[str],
     readable: Callable[[], Iterable[ReadablePath]],
     tried: dict[str, bool],
     begun: Callable[[int], None],
     options: Mapping[str, Any],
 ) -> SandboxedProcess | None:
-    """The program, started by a thread that is restricted; None if it cannot run so.
+    """Start a program in a restricted thread. Return None if it cannot run in the sandbox.
 
-    ``tried`` keeps which programs can. ``begun`` is called by the thread with its number: the
-    event loop may be late. Raises OSError.
+    ``tried`` caches which programs can. The thread calls ``begun`` with the process id at once,
+    because the event loop may be late. Raises OSError.
     """
+    # Nothing else needs these imports.
     from winnow.processes import sandbox
     from winnow.processes.sandbox import ReadablePath
 
     program = arguments[0]
-    if not tried.get(program, True):
+    if not sandbox.is_available() or not tried.get(program, True):
         return None
 
     def start() -> subprocess.Popen[bytes] | None:
@@ -562,13 +553,13 @@ async def _started_sandboxed(
         return None
     try:
         return await SandboxedProcess(process).connect()
-    except OSError:  # there are no descriptors left
+    except OSError:  # out of file descriptors
         _end_group(process)
         raise
 
 
 def _runs(program: str, options: Mapping[str, Any]) -> bool:
-    """Whether a program runs on this thread; what it may have started is ended with it."""
+    """Return True if a program runs in this thread; kill all that it starts."""
     with contextlib.suppress(OSError):
         tried = subprocess.Popen(
             [program, "--version"],
@@ -595,14 +586,14 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _spool() -> IO[bytes]:
-    """A file for what a child writes: in memory where the system can, so that no disk is full."""
+    """Return a file for a child's output, in memory if possible, so that no disk can be full."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("spool"), "w+b")
     return temporary_file()
 
 
 def _limit_memory(pid: int, size: int) -> None:
-    """Bound the memory of a process that has just begun."""
+    """Limit the memory of a new process."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # it has ended already
+        with contextlib.suppress(OSError):  # it has already exited
             resource.prlimit(pid, resource.RLIMIT_DATA, (size, size))

@@ -8,8 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 
-# What installs a package, by the program that it is done with, and where packages of another name
-# have a program; None is for those that have none with it.
+# The install command of each package manager.
 _MANAGERS = {
     "apt-get": "sudo apt install",
     "dnf": "sudo dnf install",
@@ -20,6 +19,7 @@ _MANAGERS = {
     "scoop": "scoop install",
     "winget": "winget install",
 }
+# Package names that differ from the program's; None if a manager has no package.
 _NAMES: Mapping[str, Mapping[str, str | None]] = {
     "file": {"brew": "file-formula", "winget": None},
     "git": {"winget": "Git.Git"},
@@ -42,10 +42,7 @@ _OTHERWISE = {"rga": "cargo install --locked ripgrep_all"}
 
 
 def how_to_install(name: str, located: Callable[[str], str | None]) -> str:
-    """Return the command that installs a program on this system, if one is known.
-
-    ``located`` finds the package managers that are there.
-    """
+    """Return the command that installs a program; ``located`` finds the package managers."""
     names = _NAMES.get(name, {})
     for manager, command in _MANAGERS.items():
         package = names.get(manager, name)
@@ -55,9 +52,9 @@ def how_to_install(name: str, located: Callable[[str], str | None]) -> str:
 
 
 def pip_install(*packages: str) -> str:
-    """Return the command that installs Python packages where this one is.
+    """Return the command that installs Python packages in Winnow's environment.
 
-    An environment that uv has made has no pip of its own.
+    An environment made by uv has no pip.
     """
     if importlib.util.find_spec("pip") is None:
         command = ["uv", "pip", "install", "--python", sys.executable, *packages]

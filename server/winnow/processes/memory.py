@@ -1,21 +1,21 @@
-"""What a process takes: memory for itself, that is in no file and ends with it; and processors.
-Whether there is one."""
+"""Memory and processor time of Winnow's processes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
 
-# What glibc's mallopt(3) takes: M_ARENA_MAX, M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, in bytes.
+# For glibc's mallopt(3): M_ARENA_MAX, then M_TRIM_THRESHOLD and M_MMAP_THRESHOLD in bytes.
 _GLIBC_OPTIONS = {-8: 1, -1: 1 << 20, -3: 1 << 20}
 
 
-def give_back_what_is_freed() -> None:
-    """Have the C library give memory back to the system when it is freed. Else glibc has an arena
-    for each thread, and each keeps what a large answer has taken: 50 MB for a server that indexes
-    generated headers. Does nothing with other libraries."""
+def return_freed_memory() -> None:
+    """Make glibc return memory to the system when it is freed.
+
+    By default, glibc has an arena per thread, and each keeps the memory of a large answer: 50 MB
+    for a server that indexes generated headers. Other C libraries are left alone.
+    """
     if sys.platform != "linux":
         return
     import ctypes
@@ -26,10 +26,11 @@ def give_back_what_is_freed() -> None:
             mallopt(option, value)
 
 
-def give_back_free_pages() -> None:
-    """Give back what lies free between what is in use, which the C library keeps otherwise: some
-    10 MB after a batch of files. Takes milliseconds; does nothing with other libraries than
-    glibc."""
+def return_free_pages() -> None:
+    """Make glibc return free pages between used ones: some 10 MB after a batch of files.
+
+    This takes milliseconds. Other C libraries are left alone.
+    """
     if sys.platform != "linux":
         return
     import ctypes
@@ -39,10 +40,10 @@ def give_back_free_pages() -> None:
 
 
 def anonymous_bytes(pid: int) -> int:
-    """The anonymous memory of a process of ours; 0 if it has ended.
+    """Return the anonymous memory of a process; 0 if it has exited.
 
-    On Linux `RssAnon`, which costs some 30 µs to read; elsewhere what the system calls unique to
-    the process (USS).
+    On Linux this is `RssAnon`, which takes 30 µs to read; elsewhere the memory unique to the
+    process (USS).
     """
     if os.path.exists("/proc/self/status"):
         with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/status", "rb") as file:
@@ -57,16 +58,11 @@ def anonymous_bytes(pid: int) -> int:
 
 
 def processor_seconds(pid: int) -> float:
-    """For how long a process of ours has had a processor, in seconds; 0 if it has ended."""
+    """Return the processor time that a process has used, in seconds; 0 if it has exited."""
     if os.path.exists("/proc/self/stat"):
-        with (
-            contextlib.suppress(OSError, IndexError, ValueError),
-            open(f"/proc/{pid}/stat", "rb") as file,
-        ):
-            # The name stands in brackets, and may hold anything.
-            fields = file.read().rpartition(b")")[2].split()
-            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return 0.0
+        fields = _stat(f"/proc/{pid}/stat")
+        ticks = int(fields[11]) + int(fields[12]) if fields else 0
+        return ticks / os.sysconf("SC_CLK_TCK")
     import psutil
 
     try:
@@ -77,10 +73,14 @@ def processor_seconds(pid: int) -> float:
 
 
 def wants_processor(pid: int) -> bool:
-    """Whether a thread of a process of ours would go on if it had a processor or a disk's answer;
-    False for a process that waits for something else, or has ended."""
+    """Return True if a thread of a process runs, or waits only for a processor or the disk."""
     if os.path.exists("/proc/self/task"):
-        return any(state in "RD" for state in _states(pid))
+        threads: list[str] = []
+        with contextlib.suppress(OSError):
+            threads = os.listdir(f"/proc/{pid}/task")
+        return any(
+            _stat(f"/proc/{pid}/task/{name}/stat")[:1] in ([b"R"], [b"D"]) for name in threads
+        )
     import psutil
 
     try:
@@ -89,25 +89,18 @@ def wants_processor(pid: int) -> bool:
         return False
 
 
-def _states(pid: int) -> Iterator[str]:
-    """The state of each thread of a process, as Linux names it."""
-    threads: list[str] = []
-    with contextlib.suppress(OSError):
-        threads = os.listdir(f"/proc/{pid}/task")
-    for thread in threads:
-        with (
-            contextlib.suppress(OSError, IndexError),
-            open(f"/proc/{pid}/task/{thread}/stat", "rb") as file,
-        ):
-            yield file.read().rpartition(b")")[2].split()[0].decode()
-
-
 def is_there(pid: int) -> bool:
-    """Whether there is a process of this number that has not ended."""
+    """Return True if a process with this id exists and has not exited."""
     if os.path.exists("/proc/self/stat"):
-        with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-        return False
+        return _stat(f"/proc/{pid}/stat")[:1] not in ([], [b"Z"], [b"X"])
     import psutil
 
     return bool(psutil.pid_exists(pid))
+
+
+def _stat(file: str) -> list[bytes]:
+    """Return the fields of proc(5)'s `stat`, from the state on; none of a process that is gone."""
+    with contextlib.suppress(OSError), open(file, "rb") as opened:
+        # The name before the state is in brackets, and may contain anything.
+        return opened.read().rpartition(b")")[2].split()
+    return []

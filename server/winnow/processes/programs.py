@@ -1,11 +1,10 @@
-"""Resolve programs: absolute paths outside of every workspace folder.
+"""Resolve programs to absolute paths outside all workspace folders.
 
-A program `grep` in the folder that is searched belongs to the repository, not to the user. PATH can
-lead there by `.`, an empty entry, `<workspace>/.venv/bin` or a symlink. So an entry counts only if
-it is absolute and neither its spelling nor what it resolves to is in the workspace. The same
-holds for the program that is found in it, and for the environment that children inherit: a script
-looks for its interpreter on PATH, git for its filters, the dynamic linker for libraries in
-LD_LIBRARY_PATH.
+A program `grep` in the searched folder belongs to the repository, not to the user. PATH can lead
+there through `.`, an empty entry, `<workspace>/.venv/bin` or a symlink. So an entry counts only if
+it is absolute, and neither its spelling nor its real path is in the workspace. The same holds for
+the program itself, and for the environment of children: a script finds its interpreter on PATH, git
+its filters, the dynamic linker its libraries in LD_LIBRARY_PATH.
 """
 
 from __future__ import annotations
@@ -14,28 +13,29 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from winnow.errors import ProgramNotInstalled
 from winnow.processes.installing import how_to_install, pip_install
 from winnow.storage.paths import is_below, real_path, shown_path
 
-# Restricted children get these alone, without GREP_OPTIONS, RGA_CONFIG, MAGIC, LD_PRELOAD and
-# whatever the next release will read. Git's global ignore file is found by the folders.
+# Restricted children get only these, without GREP_OPTIONS, RGA_CONFIG, MAGIC, LD_PRELOAD and any
+# variable that a later release may read. Git finds its global ignore file by these folders.
 _RESTRICTED = (
     *("HOME", "XDG_CONFIG_HOME", "TMPDIR", "TMP", "TEMP", "TZ"),
     *("SYSTEMROOT", "WINDIR", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA"),
 )
-# Names and matches in UTF-8, messages in English, the same order everywhere.
+# Names and matches in UTF-8, English messages, the same sort order everywhere.
 _LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"
-# Folders in which the dynamic linker looks for libraries: an empty one is the current folder.
+# Folders that the dynamic linker searches for libraries. An empty entry is the current folder.
 _LIBRARY_PATHS = (
     *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
     *("DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_FRAMEWORK_PATH"),
 )
-# Libraries that it loads into each program; only a name with a slash is a path.
+# Libraries that the linker loads into each program. Only a name with a slash is a path.
 _LIBRARIES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
-# Programs that children start by their names: rga, git, and scripts by their first line.
+# Programs that children start by name: rga, git, and the interpreters of scripts.
 _STARTED = (
     *("rg", "rga", "rga-preproc", "pandoc", "pdftotext", "ffmpeg", "ffprobe"),
     *("git", "env", "sh", "bash", "python", "python3", "perl"),
@@ -44,7 +44,7 @@ _SUFFIX = ".exe" if sys.platform == "win32" else ""
 
 
 class RefusedProgram(NamedTuple):
-    """A program on PATH that is not used, and why."""
+    """A program on PATH that Winnow does not use, and the reason."""
 
     path: str
     reason: str
@@ -55,10 +55,9 @@ class RefusedProgram(NamedTuple):
 
 
 class InstalledPrograms:
-    """The programs of this machine, none of which is in the workspace.
+    """The programs of this machine outside the workspace.
 
-    ``environment`` names PATH; ``folders`` are the folders of the workspace and the repositories
-    that they belong to.
+    ``environment`` has PATH; ``folders`` are the workspace folders and their repositories.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class InstalledPrograms:
         self.environment = environment
         spelled = [os.path.abspath(folder) for folder in folders]
         self._roots = tuple(dict.fromkeys([*spelled, *map(real_path, spelled)]))
-        # A file system that ignores case, or a bind mount, has more than one name for a folder.
+        # A folder has several names if its file system ignores case, or is mounted twice.
         self._identities = frozenset(filter(None, map(_identity, self._roots)))
 
     # --- programs --------------------------------------------------------------------------
@@ -75,16 +74,16 @@ class InstalledPrograms:
     def find(self, name: str, purpose: str = "") -> str:
         """Return the absolute path of a program on PATH. Raises ProgramNotInstalled.
 
-        ``purpose`` says what needs it.
+        ``purpose`` says what needs the program.
         """
         if found := self.located(name):
             return found
-        what = "; ".join([*map(str, self.refused(name)[:1]), *([purpose] if purpose else [])])
+        what = "; ".join(filter(None, (self._refusal(name), purpose)))
         missing = f"{name} is not on PATH (outside of the workspace)"
         raise ProgramNotInstalled(name, f"{what or missing}. Install it: {self._how(name)}")
 
     def located(self, name: str) -> str | None:
-        """Return the absolute path of a program on PATH; None if there is none."""
+        """Return the absolute path of a program on PATH, or None."""
         for folder in self.path_entries():
             path = os.path.join(folder, name + _SUFFIX)
             if _is_executable(path) and not self.in_workspace(path):
@@ -92,7 +91,7 @@ class InstalledPrograms:
         return None
 
     def refused(self, name: str) -> list[RefusedProgram]:
-        """Return the programs of this name on PATH that are not used."""
+        """Return the programs of this name on PATH that Winnow does not use."""
         found = []
         for folder in _path(self.environment).split(os.pathsep):
             path = os.path.join(folder or os.curdir, name + _SUFFIX)
@@ -104,9 +103,11 @@ class InstalledPrograms:
                 found.append(RefusedProgram(path, "in a relative folder"))
         return found
 
+    def _refusal(self, name: str) -> str:
+        return "".join(map(str, self.refused(name)[:1]))
+
     def configured(self, name: str, setting: str, path: str) -> str:
-        """Return the absolute path of a program that the user's setting names: a path, or a name
-        to look for on PATH.
+        """Return the absolute path of the program in a user's setting: a path or a name on PATH.
 
         Raises ProgramNotInstalled if it is missing, relative or in the workspace.
         """
@@ -114,7 +115,7 @@ class InstalledPrograms:
         if os.path.basename(path) == path:
             if found := self.located(path.removesuffix(_SUFFIX)):
                 return found
-            problem = "; ".join(map(str, self.refused(path)[:1])) or f"{shown} is not on PATH"
+            problem = self._refusal(path) or f"{shown} is not on PATH"
         elif not os.path.isabs(path):
             problem = f"{shown} is relative: name an absolute path"
         elif self.in_workspace(path):
@@ -131,19 +132,18 @@ class InstalledPrograms:
         package. Raises ProgramNotInstalled."""
         if configured:
             return self.configured("ripgrep", "programs.rg", configured)
-        found = self.located("rg") or self.packaged("rg")
-        if found:
+        if found := self.located("rg") or self.packaged("rg"):
             return found
-        where = "; ".join(map(str, self.refused("rg")[:1]))
-        where = where or f"ripgrep is not on PATH or in {sysconfig.get_path('scripts')}"
+        scripts = sysconfig.get_path("scripts")
+        where = self._refusal("rg") or f"ripgrep is not on PATH or in {scripts}"
         raise ProgramNotInstalled("ripgrep", f"{where}. Install it: {self._how('ripgrep')}")
 
     def packaged(self, name: str) -> str | None:
         """Return the absolute path of a program that was installed with Winnow.
 
-        The environment that runs Winnow may be in the workspace (`.venv`): its programs are as
-        trustworthy as Winnow itself, which Python loads from there. PATH does not prove that, so
-        that only Python's own record of the folder counts.
+        The environment that runs Winnow may be in the workspace (`.venv`). Its programs are as
+        trustworthy as Winnow, which Python loads from there. PATH is no proof of that; only
+        Python's own record of the folder counts.
         """
         scripts = sysconfig.get_path("scripts")
         path = os.path.join(scripts, name + _SUFFIX)
@@ -155,7 +155,7 @@ class InstalledPrograms:
         return os.path.abspath(path)
 
     def how_to_install(self, name: str) -> str:
-        """Return the command that installs a program on this system, if one is known."""
+        """Return the command that installs a program on this system, if Winnow knows one."""
         return how_to_install(name, self.located)
 
     def _how(self, name: str) -> str:
@@ -165,25 +165,26 @@ class InstalledPrograms:
     # --- folders ---------------------------------------------------------------------------
 
     def in_workspace(self, path: str) -> bool:
-        """Tell whether a path, as spelled or with its symlinks resolved, is in the workspace."""
+        """Return True if a path, as spelled or with symlinks resolved, is in the workspace."""
         try:
             real = real_path(path)
         except (OSError, ValueError):
             return True
         paths = (os.path.abspath(path), real)
-        if any(is_below(one, root) for one in paths for root in self._roots):
+        if any(is_below(spelled, root) for spelled in paths for root in self._roots):
             return True
-        return any(_identity(one) in self._identities for one in _with_parents(real))
+        parents = (real, *map(str, Path(real).parents))
+        return any(_identity(folder) in self._identities for folder in parents)
 
     def path_entries(self) -> Iterator[str]:
-        """Yield the folders of PATH that are absolute and not in the workspace."""
+        """Yield the folders of PATH that are absolute and outside the workspace."""
         for folder in _path(self.environment).split(os.pathsep):
             if self._is_outside(folder):
                 yield folder
 
     def _child_entries(self) -> Iterator[str]:
-        """Yield the folders of PATH that children may use: without those in which a program that
-        they start is a symlink into the workspace."""
+        """Yield the folders of PATH for children, except those in which a program that they start
+        is a symlink into the workspace."""
         for folder in self.path_entries():
             started = (os.path.join(folder, name + _SUFFIX) for name in _STARTED)
             links = (path for path in started if os.path.islink(path) and _is_executable(path))
@@ -196,32 +197,30 @@ class InstalledPrograms:
     # --- environments ----------------------------------------------------------------------
 
     def inherited(self) -> dict[str, str]:
-        """Return the environment, without what leads into the workspace."""
-        kept = dict(self.environment)
+        """Return the environment without paths into the workspace."""
+        variables = dict(self.environment)
         for name in _LIBRARY_PATHS:
-            if name in kept:
-                folders = [one for one in kept[name].split(os.pathsep) if self._is_outside(one)]
-                kept[name] = os.pathsep.join(folders)
+            folders = variables.pop(name, "").split(os.pathsep)
+            if outside := os.pathsep.join(filter(self._is_outside, folders)):
+                variables[name] = outside
         for name in _LIBRARIES:
-            if name in kept:
-                files = kept[name].replace(os.pathsep, " ").split()
-                kept[name] = os.pathsep.join(
-                    one for one in files if os.sep not in one or self._is_outside(one)
-                )
-        for name in (*_LIBRARY_PATHS, *_LIBRARIES):
-            if not kept.get(name):
-                kept.pop(name, None)
-        return {**kept, "PATH": self._joined(self._child_entries())}
+            files = variables.pop(name, "").replace(os.pathsep, " ").split()
+            outside = os.pathsep.join(
+                file for file in files if os.sep not in file or self._is_outside(file)
+            )
+            if outside:
+                variables[name] = outside
+        return {**variables, "PATH": self._joined(self._child_entries())}
 
     def restricted(self, *folders: str) -> dict[str, str]:
-        """Return the few variables that a program of `bash` or rga gets; ``folders`` are further
-        entries of its PATH."""
-        kept = {name: self.environment[name] for name in _RESTRICTED if self.environment.get(name)}
+        """Return the few variables that a program of `bash` or rga gets, with ``folders`` as
+        further entries of its PATH."""
+        own = {name: self.environment[name] for name in _RESTRICTED if self.environment.get(name)}
         more = [folder for folder in folders if self._is_outside(folder)]
-        return {**kept, "LC_ALL": _LOCALE, "PATH": self._joined([*self._child_entries(), *more])}
+        return {**own, "LC_ALL": _LOCALE, "PATH": self._joined([*self._child_entries(), *more])}
 
     def _joined(self, folders: Iterable[str]) -> str:
-        # An empty PATH is the current folder, a file is no folder at all.
+        # An empty PATH would be the current folder. A file is no folder at all.
         return os.pathsep.join(dict.fromkeys(folders)) or os.devnull
 
 
@@ -238,15 +237,5 @@ def _identity(path: str) -> tuple[int, int] | None:
         status = os.stat(path)
     except (OSError, ValueError):
         return None
-    # Some file systems of Windows have no numbers.
+    # Some Windows file systems have no inode numbers.
     return (status.st_dev, status.st_ino) if status.st_ino else None
-
-
-def _with_parents(path: str) -> Iterator[str]:
-    """Yield an absolute path and the folders that hold it."""
-    while True:
-        yield path
-        parent = os.path.dirname(path)
-        if parent == path:
-            return
-        path = parent

@@ -1,9 +1,9 @@
 """Restrict programs to the files of the workspace with Linux's Landlock.
 
-Programs open files by name. A symlink can replace a file after Winnow has checked the name; the
-kernel checks the file that is opened. A restriction holds for a thread and the processes that it
-starts, for good: each start gets its own thread, and the server itself stays unrestricted. Only
-reading is restricted: Winnow starts no program here that writes.
+Programs open files by name. A symlink can replace a file after Winnow has checked its name, but the
+kernel checks the opened file. A restriction is permanent for a thread and the processes that it
+starts, so each program starts in a new thread, and the server stays unrestricted. Only reading is
+restricted, because no program that Winnow runs here writes.
 
 Without Landlock (macOS, Windows, Linux before 5.13) programs run unrestricted.
 """
@@ -21,13 +21,13 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-# landlock(7); the numbers of the calls are those of every architecture that has them.
+# landlock(7). The system call numbers are the same on all architectures.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _NO_NEW_PRIVILEGES = 38  # prctl(2)
 
-# Programs and what they load; no folder of a user.
+# Folders of programs and their libraries, none of them a user's.
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"),
     *("/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew"),
@@ -44,10 +44,10 @@ class _Beneath(ctypes.Structure):
 
 
 class ReadablePath(Struct, frozen=True):
-    """A folder with all that is below it, or a file, that a program may read.
+    """A file, or a folder with all that it contains, that a program may read.
 
-    A ``strict`` file is one that a repository can place or name: it must be a regular file, and
-    its path resolved, without a symlink in it.
+    A repository can create or name a ``strict`` file, so it must be a regular file, and its path
+    must have no symlinks.
     """
 
     path: str
@@ -57,7 +57,7 @@ class ReadablePath(Struct, frozen=True):
 
 @functools.cache
 def is_available() -> bool:
-    """Return whether the kernel can restrict a thread; the first call tries it."""
+    """Return True if the kernel can restrict a thread; the first call tries it."""
     if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
         return False
     worked = []
@@ -76,7 +76,7 @@ def is_available() -> bool:
 def restrict_thread(allowed: Iterable[ReadablePath]) -> None:
     """Restrict this thread, and the processes that it starts, to reading these files and folders.
 
-    Paths that do not exist, or are not what they should be, add nothing. Raises OSError.
+    Paths that don't exist, or aren't the expected kind of file, are ignored. Raises OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     handled = _Ruleset(_READ_FILE | _READ_DIR)
@@ -84,39 +84,38 @@ def restrict_thread(allowed: Iterable[ReadablePath]) -> None:
     ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0)
     _check(ruleset)
     try:
-        for one in allowed:
+        for path in allowed:
             with contextlib.suppress(OSError):
-                _allow(libc, ruleset, one)
+                _allow(libc, ruleset, path)
         _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
         _check(libc.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, one: ReadablePath) -> None:
-    """Add a rule for what the path opens, if that is what it should be."""
-    flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if one.strict else 0)
-    opened = os.open(one.path, flags)
+def _allow(libc: ctypes.CDLL, ruleset: int, path: ReadablePath) -> None:
+    """Add a rule for the file at a path, if it is of the expected kind."""
+    flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if path.strict else 0)
+    opened = os.open(path.path, flags)
     try:
-        if not _is_expected(opened, one):
+        if not _is_expected(opened, path):
             return
-        allowed = _READ_FILE | _READ_DIR if one.is_folder else _READ_FILE
+        allowed = _READ_FILE | _READ_DIR if path.is_folder else _READ_FILE
         rule = _Beneath(allowed, opened)
         _check(libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(opened)
 
 
-def _is_expected(opened: int, one: ReadablePath) -> bool:
-    """Return whether a descriptor is the kind of file that a rule is for. A rule for a folder would
-    open all that is below it."""
+def _is_expected(opened: int, path: ReadablePath) -> bool:
+    """Check an opened file: a rule for a folder instead of a file would allow all below it."""
     mode = os.fstat(opened).st_mode
-    if stat.S_ISDIR(mode) != one.is_folder:
+    if stat.S_ISDIR(mode) != path.is_folder:
         return False
-    if not one.strict:
+    if not path.strict:
         return True
-    # A symlink may have replaced a folder of the path since it was resolved.
-    return stat.S_ISREG(mode) and os.readlink(f"/proc/self/fd/{opened}") == one.path
+    # A symlink may have replaced a folder of the path since the path was resolved.
+    return stat.S_ISREG(mode) and os.readlink(f"/proc/self/fd/{opened}") == path.path
 
 
 def _check(result: int) -> None:
@@ -126,10 +125,10 @@ def _check(result: int) -> None:
 
 
 def is_of_system(program: str) -> bool:
-    """Return whether a program and all that it loads are the system's.
+    """Return True if a program and all that it loads belong to the system.
 
-    Other programs are tried: one that is in a user's folder with the files that it needs, or a
-    script that looks for it there, does not start. snap needs privileges that nothing gets here.
+    Other programs must be tried: a program whose files are in a user's folder, or a script whose
+    interpreter is there, does not start. snap needs privileges that the sandbox removes.
     """
     real = os.path.realpath(program)
     is_there = any(real.startswith(f"{folder}/") for folder in SYSTEM)

@@ -1,8 +1,7 @@
-"""Wait without losing a cancellation, or what is being made for whoever is cancelled.
+"""Wait without losing a cancellation, or a result that is produced meanwhile.
 
-Before Python 3.12, `asyncio.wait_for` returns the result if the cancellation comes at the moment in
-which that is there (https://github.com/python/cpython/issues/86296): a request that was cancelled
-then went on to its deadline.
+Before Python 3.12, `asyncio.wait_for` returns the result if the cancellation arrives together with
+it (https://github.com/python/cpython/issues/86296), and the canceled request ran to its deadline.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ T = TypeVar("T")
 
 
 async def within(work: Awaitable[T], seconds: float) -> T:
-    """Return what an awaitable gives. Raises asyncio.TimeoutError, and cancels it, if that takes
-    longer."""
+    """Return the result of an awaitable. After the time, cancel it and raise
+    asyncio.TimeoutError."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task}, timeout=max(seconds, 0.0))
@@ -24,7 +23,7 @@ async def within(work: Awaitable[T], seconds: float) -> T:
         is_late = not task.done()
         if is_late:
             task.cancel()
-        # Also to take note of an error that nobody waits for any more.
+        # This also retrieves an error that has no other reader.
         await asyncio.gather(task, return_exceptions=True)
     if is_late:
         raise asyncio.TimeoutError
@@ -32,7 +31,7 @@ async def within(work: Awaitable[T], seconds: float) -> T:
 
 
 async def acquire_within(slots: asyncio.Semaphore, seconds: float) -> None:
-    """Acquire a semaphore. Raises asyncio.TimeoutError if that takes longer."""
+    """Acquire a semaphore. Raises asyncio.TimeoutError after the time."""
     task = asyncio.ensure_future(slots.acquire())
     try:
         await asyncio.wait({task}, timeout=seconds)
@@ -45,9 +44,8 @@ async def acquire_within(slots: asyncio.Semaphore, seconds: float) -> None:
 
 
 async def to_the_end(work: Awaitable[T], undo: Callable[[T], object] | None = None) -> T:
-    """Return what an awaitable gives. When the caller is cancelled, the work ends before that is
-    raised, and what it gives is undone: a thread cannot be cancelled, and what it makes needs an
-    owner."""
+    """Return the result of an awaitable. If the caller is canceled, let the work finish, pass its
+    result to ``undo`` and raise: a thread cannot be canceled, and its result needs an owner."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

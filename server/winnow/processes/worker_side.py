@@ -1,4 +1,4 @@
-"""A worker's side: jobs from standard input, answers to standard output, until the input ends."""
+"""The loop of a worker: read jobs from standard input, write answers to standard output."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ import sys
 from collections.abc import Callable
 from typing import BinaryIO
 
-from winnow.processes.messages import LENGTH_BYTES
-
-# A third of what a program of ordinary priority gets where all processors are busy. At 10, a query
-# that needs files read at once waited twenty times as long on a machine with a load of 5, and a
-# process that has given way cannot take that back. What is not urgent is held back before it
-# begins, see `index/build/throttle.py`. The priority for the disk follows by itself.
+LENGTH_BYTES = 4  # each message has its length before it
+# A third of the processor time of normal priority while all processors are busy. At 10, a query
+# that had to read files waited twenty times as long on a machine with a load of 5, and a process
+# cannot raise its priority again. Background jobs are throttled before they start, see
+# `index/build/throttle.py`. The disk priority follows the processor priority.
 NICE = 5
-# The server ends a worker that takes too long. If it cannot, being dead itself, the worker does:
-# later than the server would in any case.
+# The server kills a worker that takes too long. If the server is dead, the worker exits by itself,
+# after this multiple of the time, which is longer than the server ever waits.
 PATIENCE = 20.0
 READY = b""
 
 
 def serve(answer: Callable[[bytes], bytes], seconds: float) -> None:
-    """Answer messages until the input ends; none takes longer than ``seconds``, or the server ends
-    this process."""
-    _give_way()
+    """Answer messages until the input ends.
+
+    The server kills this process if an answer takes longer than ``seconds``.
+    """
+    _lower_priority()
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # keep what libraries print out of the answers
     log = open(os.devnull, "w")  # noqa: SIM115
     _send(answers, READY)
     while (message := _receive(sys.stdin.buffer)) is not None:
-        # A thread without Python's lock, which a parser that hangs would hold.
+        # This timer needs no GIL, which a hanging parser may hold.
         faulthandler.dump_traceback_later(seconds * PATIENCE, exit=True, file=log)
         _send(answers, answer(message))
         faulthandler.cancel_dump_traceback_later()
 
 
-def _give_way() -> None:
-    """Have this process run after those of ordinary priority."""
+def _lower_priority() -> None:
+    """Run this process after those of normal priority."""
     if sys.platform == "win32":
         import psutil
 
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
         return
     os.nice(NICE)
-    # Where Linux groups processes by session, as on desktops, a priority counts within the group
-    # only, and a worker is a session of its own: the group needs one, too.
+    # Linux desktops schedule sessions as groups, and a priority counts only within its group. A
+    # worker has a session of its own, so its group needs a lower priority too.
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
         group.write(str(NICE))
 

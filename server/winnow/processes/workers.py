@@ -1,11 +1,11 @@
-"""Workers: processes that read files of strangers, and what becomes of those that fail.
+"""Pools of worker processes that parse untrusted files, and the handling of failed workers.
 
-Jobs of queries go before those of the background, which a regulator holds back where the machine
-has other things to do. A file on which a worker hangs, or dies again and again, is answered with a
-problem, the worker is replaced, and the other files do not notice.
+Urgent jobs, which requests wait for, go first. A regulator throttles background jobs while the
+machine is busy. If a worker hangs on a file or repeatedly crashes over it, the answer for this file
+is a problem, and a new worker continues with the other files.
 
-What bounds the memory of all together: a worker that has grown is replaced, jobs that may take much
-are done one at a time, and nothing more is begun for somebody who does not take the answers.
+Three rules limit the memory of all workers: a worker that has grown is replaced, jobs that may need
+much memory run one at a time, and a caller with unread answers gets no further background jobs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -30,95 +31,92 @@ from winnow.processes.waiting import within
 J = TypeVar("J")
 A = TypeVar("A")
 
-# An idle worker has some 20 MB; to start another takes 150 ms, and more until it has loaded all.
+# An idle worker has about 20 MB. Starting one takes 150 ms, and more until its imports are loaded.
 IDLE_SECONDS = 20.0
-# So that to replace those that have grown costs at most a tenth.
+# Replacing workers that have grown thus costs at most a tenth of the time.
 REPLACE_SECONDS = 2.0
 START_SECONDS = 30.0
 START_ATTEMPTS = 3
-# A job over which so many workers end is at fault, not whoever kills them.
+# After this number of dead workers the job is at fault, not another process that kills workers.
 CRASHES = 3
-# A worker of low priority has a tenth of a processor where others want it all.
+# A worker of low priority gets a tenth of a processor while other programs want all of it.
 WAITING = 10
-# A worker that waits so long hangs, as a part of what one file may take. One look does not tell:
-# it may have answered since, and have nothing to do.
+# A worker that waits this fraction of a file's time hangs. Two checks must agree: after one, the
+# worker may have answered and have nothing to do.
 HANGS = 0.2
 MOST_WORKERS = 4
-# With more cores than this, one is left to others. With fewer, that would make an index take twice
-# as long, and workers give way to everything else anyway.
+# With more cores than this, one stays free for others. With fewer, that would make indexing take
+# twice as long, and workers have low priority anyway.
 FEW_CORES = 2
-# Jobs that take more than this part of a worker's memory, or than is left, are done alone; those
-# that take less than so much are not, whatever is left.
+# Jobs that need more than this fraction of a worker's memory, or more than is left, run alone.
+# Jobs of less than LIGHT_BYTES never do.
 LIGHT_SHARE = 0.55
 LIGHT_BYTES = 4 * 1024**2
-# What a caller of the background may have unread before no more is begun for it. An answer may have
-# four times the bytes of its file, and in memory three times as many again.
+# Unread answers, in bytes, after which a caller gets no further background jobs. An answer may be
+# four times as large as its file, and three times larger again in memory.
 UNREAD_BYTES = 2 * 1024**2
-# `-m` looks for the package here first, not in a folder of the workspace.
+# `-m` searches this folder for the package first, not a folder of the workspace.
 HERE = Path(winnow.__file__).parent.parent
 ENVIRONMENT = {
-    # Else Python may be told not to look in the current folder.
+    # With a value, Python may skip the current folder.
     "PYTHONSAFEPATH": "",
-    # A worker has one thread that works. Each further arena of glibc, and each thread of OpenBLAS,
-    # would keep memory of its own.
+    # A worker computes in one thread. Each further arena of glibc, and each thread of OpenBLAS,
+    # would use more memory.
     "MALLOC_ARENA_MAX": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    # Given, they hold; else glibc raises them with what it is asked for, and keeps a large tree's
-    # memory for the next one.
+    # Without values, glibc raises both thresholds as a program allocates, and keeps the memory
+    # of a large tree for the next one.
     "MALLOC_MMAP_THRESHOLD_": "131072",
     "MALLOC_TRIM_THRESHOLD_": "1048576",
 }
 
 
 class Regulator(Protocol):
-    """Says when and how much the background may work; see `index/build/throttle.py`."""
+    """Decides when and how much the background may work; see `index/build/throttle.py`."""
 
     async def turn(self) -> None:
-        """Wait until one more batch of the background may begin."""
+        """Wait until another background batch may start."""
 
     def workers(self) -> int:
-        """How many workers may have batches of the background now."""
+        """Return the number of workers that may have background batches now."""
 
     def worker_bytes(self, *, alone: bool = False) -> int:
-        """How much memory one worker may have now, or the only one: one with more is replaced after
-        its batch, and a job that may take a large part of it is done while no other one of the
-        background is."""
+        """Return the memory that a worker may have now, or the only worker with ``alone``.
+
+        A worker with more is replaced after its batch. A job that may need a large part of it runs
+        while no other background job does.
+        """
 
     def left_bytes(self) -> int:
-        """How much memory is left for all together."""
+        """Return the memory that is left for all workers together."""
 
 
+@dataclass
 class WorkerKind(Generic[J, A]):
-    """What workers are: the ``module`` that each runs; the type of an ``answer``; what a job is
-    answered with on which one ``failed``, and why; the memory that one may have; and how many jobs
-    one takes in a ``batch``, so that it need not wait for the server: what is urgent waits for
-    these. The last worker without work is kept for ``keep_seconds`` more than the others.
-    ``weigh`` says about how much memory a job takes; it may read the disk."""
+    """A kind of worker.
 
-    def __init__(
-        self,
-        *,
-        module: str,
-        answer: object,
-        failed: Callable[[J, str], A],
-        memory_bytes: int,
-        batch: int,
-        keep_seconds: float = 0.0,
-        weigh: Callable[[J], int] | None = None,
-    ) -> None:
-        self.module = module
-        self.failed = failed
-        self.memory_bytes = memory_bytes
-        self.batch = batch
-        self.keep_seconds = keep_seconds
-        self.weigh = weigh
+    Workers run ``module`` and send values of the type ``answer``, with at most ``memory_bytes`` of
+    memory. ``failed`` makes the answer for a failed job from the problem. A worker gets ``batch``
+    jobs at once, so that it need not wait for the server; urgent jobs wait for these. The last idle
+    worker stays ``keep_seconds`` longer than the others. ``weigh`` estimates the memory that a job
+    needs, and may read the disk.
+    """
+
+    module: str
+    answer: object
+    failed: Callable[[J, str], A]
+    memory_bytes: int
+    batch: int
+    keep_seconds: float = 0.0
+    weigh: Callable[[J], int] | None = None
+
+    def __post_init__(self) -> None:
         self.encode: Callable[[J], bytes] = msgspec.msgpack.Encoder().encode
-        self.decode: Callable[[bytes], A] = msgspec.msgpack.Decoder(answer).decode
+        self.decode: Callable[[bytes], A] = msgspec.msgpack.Decoder(self.answer).decode
 
 
 class _Caller(Generic[J, A]):
-    """Somebody who waits for answers; ``unread`` are the bytes of those that are there, or being
-    taken."""
+    """A caller that waits for answers; ``unread`` counts the bytes of its unread answers."""
 
     def __init__(self, urgent: bool) -> None:
         self.urgent = urgent
@@ -128,15 +126,15 @@ class _Caller(Generic[J, A]):
 
 
 class _Batch(Generic[J, A]):
-    """Some jobs of one caller. With an ``alone_weight``, about the bytes that they take, no others
-    of the background are done beside them."""
+    """Jobs of one caller. With an ``alone_weight``, their estimated memory in bytes, they run
+    without other background jobs."""
 
     def __init__(self, jobs: Sequence[J], caller: _Caller[J, A], alone_weight: int = 0) -> None:
         self.jobs = deque(jobs)
         self.caller = caller
         self.alone_weight = alone_weight
         self.weighed = self.alone
-        self.crashes = 0  # how many workers the first job has ended
+        self.crashes = 0  # workers that died over the first job
 
     @property
     def urgent(self) -> bool:
@@ -153,9 +151,12 @@ class _Batch(Generic[J, A]):
 
 
 class _Patience:
-    """Ends a worker that takes too long: so many seconds of a processor's time, for which it may
-    have to wait, at most :data:`WAITING` times as long. One that waits for anything else has the
-    seconds, and :data:`HANGS` of them more."""
+    """Kills a worker that takes too long.
+
+    A worker may use the given seconds of processor time, within :data:`WAITING` times as many
+    seconds. A worker that waits for something other than a processor has the seconds, and
+    :data:`HANGS` of them more.
+    """
 
     def __init__(self, child: Child, seconds: float) -> None:
         self.is_over = False
@@ -164,37 +165,37 @@ class _Patience:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + seconds * WAITING
         self._begun = processor_seconds(child.pid)
-        self._waited_at: float | None = None  # what it had used when it was seen to wait
-        self._alarm = self._loop.call_later(seconds, self._look)
+        self._used_when_waiting: float | None = None  # at the previous check, if it waited then
+        self._alarm = self._loop.call_later(seconds, self._check)
 
     def close(self) -> None:
         self._alarm.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         used = processor_seconds(self._child.pid) - self._begun
         left = self._seconds - used
         waits = not wants_processor(self._child.pid)
-        hangs = waits and used == self._waited_at
+        hangs = waits and used == self._used_when_waiting
         if hangs or left <= 0.01 * self._seconds or self._loop.time() >= self._end:
             self.is_over = True
             self._child.kill()
             return
-        self._waited_at = used if waits else None
+        self._used_when_waiting = used if waits else None
         pause = self._seconds * HANGS if waits else max(left, 0.01)
-        self._alarm = self._loop.call_later(pause, self._look)
+        self._alarm = self._loop.call_later(pause, self._check)
 
 
 def workers_for(cores: int) -> int:
-    """How many workers of a kind the background may have on a machine."""
+    """Return the number of workers of a kind that the background may have on a machine."""
     return min(cores - (cores > FEW_CORES), MOST_WORKERS)
 
 
 class WorkerPool(Generic[J, A]):
-    """The workers of a workspace: started when there is work, ended when there is none for long.
+    """The workers of a workspace: started when there are jobs, ended after an idle time.
 
-    ``seconds`` is how long one file may take. The workers of the background are at most ``limit``,
-    and as many as the ``regulator`` allows, which is asked before each of its batches; queries may
-    have one more, since the others may be busy with what takes seconds.
+    ``seconds`` is the maximum time for a file. The background has at most ``limit`` workers, and as
+    many as the ``regulator`` allows; each of its batches waits for the regulator. Requests may have
+    one more worker, because the others may be busy for seconds.
     """
 
     def __init__(
@@ -214,32 +215,31 @@ class WorkerPool(Generic[J, A]):
         self._regulator = regulator
         self._urgent: deque[_Batch[J, A]] = deque()
         self._background: deque[_Batch[J, A]] = deque()
-        self._heavy: deque[_Batch[J, A]] = deque()  # of the background, each to be done alone
-        self._in_background = 0  # workers with a batch of the background
+        self._heavy: deque[_Batch[J, A]] = deque()  # background batches that run alone
+        self._in_background = 0  # workers with a background batch
         self._alone = False  # that batch is a heavy one
-        self._free = 0  # workers without work, and those that are starting
+        self._free = 0  # idle and starting workers
         self._changed = asyncio.Condition()
         self._running: set[asyncio.Task[None]] = set()
-        self._ending: set[asyncio.Task[None]] = set()  # of these, those whose process ends
-        self._children: dict[Child, float] = {}  # and when they began
+        self._ending: set[asyncio.Task[None]] = set()  # those of _running whose process ends
+        self._children: dict[Child, float] = {}  # and their start times
         self._closed = False
-        # With a regulator: whether one more batch of the background may begin, and what asks.
+        # With a regulator: True if another background batch may start, and the task that waits.
         self._granted = regulator is None
         self._asking: asyncio.Task[None] | None = None
 
     @property
     def pids(self) -> list[int]:
-        """The processes of the workers."""
+        """The process ids of the workers."""
         return [child.pid for child in self._children]
 
     async def extract(
         self, jobs: Sequence[J], urgent: bool = False
     ) -> AsyncGenerator[tuple[J, A], None]:
-        """The jobs with their answers as they come, in no order: of the background, those that take
-        much memory come last.
+        """Yield the jobs with their answers as they arrive, in no order.
 
-        Jobs that nobody has begun when the iterator is closed are dropped. Raises SearchFailed if
-        there can be no workers.
+        Background jobs that need much memory come last. Closing the iterator drops jobs that have
+        not started. Raises SearchFailed if no worker can start.
         """
         caller = _Caller[J, A](urgent)
         size = self._kind.batch
@@ -263,12 +263,12 @@ class WorkerPool(Generic[J, A]):
                 self._granted = False
 
     def start(self) -> None:
-        """Have a worker ready soon, if there is none yet: there will be jobs."""
+        """Start a worker unless there is one, because jobs will follow."""
         if not self._running:
             self._start_workers(1, self._limit)
 
     async def aclose(self) -> None:
-        """End all workers."""
+        """Stop all workers."""
         self._closed = True
         tasks = [*self._running, *([self._asking] if self._asking else [])]
         for task in tasks:
@@ -280,11 +280,11 @@ class WorkerPool(Generic[J, A]):
 
     @property
     def _limit(self) -> int:
-        """How many workers the background may have now."""
+        """The number of workers that the background may have now."""
         return min(self._most, self._regulator.workers()) if self._regulator else self._most
 
     def _begin(self, batches: int, urgent: bool) -> None:
-        """Have workers for batches that have come."""
+        """Start workers for new batches."""
         if urgent or self._regulator is None:
             self._start_workers(batches, self._limit + urgent)
         elif self._asking is None or self._asking.done():
@@ -298,16 +298,16 @@ class WorkerPool(Generic[J, A]):
             task.add_done_callback(self._has_ended)
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
-        """A worker is no more; what has come while it ended counted on it."""
+        """Replace a worker that has exited if jobs arrived that counted on it."""
         self._running.discard(task)
         if not self._closed and not task.cancelled() and task.exception() is None:
             urgent = bool(self._urgent)
             self._start_workers(self._has_work(), self._limit + urgent)
 
     async def _ask(self, regulator: Regulator) -> None:
-        """Ask for each batch of the background whether it may begin, as long as there are some.
+        """Wait for the regulator before each background batch, while there are any.
 
-        Not the worker that would do it: that one is there for what is urgent meanwhile.
+        The worker for the batch does not wait, but stays available for urgent jobs.
         """
         try:
             while waiting := self._waiting():
@@ -321,18 +321,18 @@ class WorkerPool(Generic[J, A]):
             self._granted = False
 
     def _waiting(self) -> int:
-        """How many batches of the background are not begun."""
+        """Return the number of background batches that have not started."""
         for batches in (self._background, self._heavy):
             while batches and batches[0].caller.gone:
                 batches.popleft()
         return len(self._background) + len(self._heavy)
 
     async def _has_read(self, caller: _Caller[J, A], size: int) -> None:
-        """Note that a caller is done with an answer: there may be room for more."""
+        """Record that a caller has read an answer, which may make room for more."""
         was_full = caller.unread > UNREAD_BYTES
         caller.unread -= size
         if (was_full and caller.unread <= UNREAD_BYTES) or (self._heavy and not caller.unread):
-            # The last worker may have ended for want of work.
+            # The last worker may have exited because there was no work.
             self._start_workers(self._has_work(), self._limit)
             async with self._changed:
                 self._changed.notify_all()
@@ -340,14 +340,14 @@ class WorkerPool(Generic[J, A]):
     # --- one worker ------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        """One worker after another, as long as there is work."""
+        """Run one worker after another, while there is work."""
         left: _Batch[J, A] | None = None
         attempts = 1
         while not self._closed:
             try:
                 async with self._started() as child:
                     is_fresh, has_grown = True, False
-                    # Not before: while one starts, another may have time for the work.
+                    # Get the batch only now: while this worker started, another may have done it.
                     batch = left or await self._next()
                     left = None
                     while batch is not None and (is_fresh or self._has_room(child, batch)):
@@ -359,7 +359,7 @@ class WorkerPool(Generic[J, A]):
                             break
                         batch = await self._next()
             except SearchFailed as error:
-                if error.data["exit_code"] < 0 and attempts < START_ATTEMPTS:  # it was only killed
+                if error.data["exit_code"] < 0 and attempts < START_ATTEMPTS:  # it was killed
                     attempts += 1
                     continue
                 self._give_up(error, left)
@@ -368,14 +368,14 @@ class WorkerPool(Generic[J, A]):
             if batch is None:
                 return
             if not has_grown:
-                left = batch  # the worker has ended over it, or is not the one for it
+                left = batch  # the worker has died over it, or has no room for it
             elif not self._has_work() and len(self._running) > 1:
                 self._free -= 1
-                return  # the last one is replaced: who saves a file next would wait for it
+                return  # the last worker is replaced: a file saved next would wait for a new one
 
     @contextlib.asynccontextmanager
     async def _started(self) -> AsyncIterator[Child]:
-        """A worker that is ready. Raises SearchFailed."""
+        """Start a worker and wait until it is ready. Raises SearchFailed."""
         task = asyncio.current_task()
         assert task is not None
         child = self._processes.converse(
@@ -407,7 +407,7 @@ class WorkerPool(Generic[J, A]):
             alarm.cancel()
 
     async def _serve(self, child: Child, batch: _Batch[J, A]) -> bool:
-        """Have a worker do the jobs of a batch; False if it has ended, and some may be left."""
+        """Let a worker do the jobs of a batch. Return False if it died; jobs may then be left."""
         if not batch.urgent:
             await self._weigh(batch)
         for job in batch.jobs:
@@ -425,13 +425,13 @@ class WorkerPool(Generic[J, A]):
         return True
 
     async def _weigh(self, batch: _Batch[J, A]) -> None:
-        """Put off the jobs of a batch that are to be done alone, and those that are too many."""
+        """Postpone the jobs of a batch that must run alone, and those beyond the memory limit."""
         if batch.weighed or self._regulator is None or (weigh := self._kind.weigh) is None:
             return
         batch.weighed = True
         weights = await asyncio.to_thread(lambda: [weigh(job) for job in batch.jobs])
         share = int(self._regulator.worker_bytes() * LIGHT_SHARE)
-        # Each of them may begin with such a job at the same moment.
+        # All workers may start such a job at the same moment.
         left = self._regulator.left_bytes() // self._limit
         most = max(min(share, left), LIGHT_BYTES)
         if sum(weights) <= most:
@@ -452,8 +452,10 @@ class WorkerPool(Generic[J, A]):
         self._begin(0, urgent=False)
 
     def _blame(self, batch: _Batch[J, A], hung: bool) -> None:
-        """A worker has ended over the first job of a batch. Not every death is a file's fault: one
-        that was only killed is tried again."""
+        """Handle the death of a worker over the first job of a batch.
+
+        The file isn't always at fault: after a crash, the job is tried again.
+        """
         batch.crashes += 1
         if not hung and batch.crashes < CRASHES:
             return
@@ -461,14 +463,14 @@ class WorkerPool(Generic[J, A]):
         batch.answer(self._kind.failed(batch.jobs[0], problem))
 
     def _has_room(self, child: Child, batch: _Batch[J, A]) -> bool:
-        """Whether a worker can take a batch beside the memory that others have left in it."""
+        """Return True if a worker can do a batch in addition to the memory that it already uses."""
         if self._regulator is None or not batch.alone:
             return True
         most = self._regulator.worker_bytes(alone=True)
         return anonymous_bytes(child.pid) + batch.alone_weight <= most
 
     def _has_grown(self, child: Child, after: _Batch[J, A]) -> bool:
-        """Whether a worker is to be replaced."""
+        """Return True if a worker uses too much memory and must be replaced."""
         if self._regulator is None:
             return False
         age = asyncio.get_running_loop().time() - self._children[child]
@@ -477,7 +479,7 @@ class WorkerPool(Generic[J, A]):
         return anonymous_bytes(child.pid) > self._regulator.worker_bytes(alone=after.alone)
 
     async def _finished(self, batch: _Batch[J, A]) -> None:
-        """Note that a worker has done a batch, and is free."""
+        """Record that a worker has finished a batch and is free."""
         self._free += 1
         if batch.urgent:
             return
@@ -487,25 +489,25 @@ class WorkerPool(Generic[J, A]):
             self._changed.notify_all()
 
     async def _next(self) -> _Batch[J, A] | None:
-        """The batch to do next; None if there is none for long, or the memory is wanted."""
+        """Return the next batch; None if none came for long, or if the memory is needed."""
         async with self._changed:
             try:
-                if not await self._comes(IDLE_SECONDS) and self._free == 1:
-                    await self._comes(self._kind.keep_seconds)
+                if not await self._has_changed(IDLE_SECONDS) and self._free == 1:
+                    await self._has_changed(self._kind.keep_seconds)
             finally:
                 self._free -= 1
-            return self._taken() if self._has_work() else None
+            return self._pop() if self._has_work() else None
 
-    async def _comes(self, seconds: float) -> bool:
-        """Whether something changes for a worker without work, in so many seconds."""
+    async def _has_changed(self, seconds: float) -> bool:
+        """Wait for work, or for a reason to stop. Return False if neither came in the time."""
         waiting = self._changed.wait_for(lambda: self._has_work() or self._is_surplus())
         try:
             return await within(waiting, seconds)
         except asyncio.TimeoutError:
             return False
 
-    def _taken(self) -> _Batch[J, A]:
-        """The first batch that may begin, which then has."""
+    def _pop(self) -> _Batch[J, A]:
+        """Remove and return the first batch that may start."""
         if self._urgent:
             return self._urgent.popleft()
         batch = (self._background or self._heavy).popleft()
@@ -513,7 +515,7 @@ class WorkerPool(Generic[J, A]):
         self._alone = batch.alone
         if self._regulator is not None:
             self._granted = False
-        # The next one may be asked for, and others have to make room for a heavy one.
+        # The regulator may be asked for the next one, and a heavy batch needs the others' memory.
         self._changed.notify_all()
         return batch
 
@@ -526,16 +528,16 @@ class WorkerPool(Generic[J, A]):
             return False
         first = (self._background or self._heavy)[0]
         most = 1 if first.alone else self._limit
-        # What is heavy does not begin beside the answer of the one before.
+        # A heavy batch does not start until the previous answer has been read.
         unread = 0 if first.alone else UNREAD_BYTES
         return self._in_background < most and first.caller.unread <= unread
 
     def _is_surplus(self) -> bool:
-        """Whether a worker without work had better end: its memory is wanted."""
+        """True if an idle worker should exit because its memory is needed."""
         return self._alone or self._limit < min(self._most, len(self._running))
 
     def _give_up(self, error: SearchFailed, left: _Batch[J, A] | None) -> None:
-        """Tell everybody who waits that there are no workers; what is ``left`` had one."""
+        """Report to all callers that no worker starts; ``left`` is the batch that had one."""
         if left is None:
             self._free -= 1
         else:
@@ -543,6 +545,6 @@ class WorkerPool(Generic[J, A]):
             self._alone = self._alone and not left.alone
             left.caller.answers.put_nowait(error)
         for batches in (self._urgent, self._background, self._heavy):
-            for one in batches:
-                one.caller.answers.put_nowait(error)
+            for batch in batches:
+                batch.caller.answers.put_nowait(error)
             batches.clear()

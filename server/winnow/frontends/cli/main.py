@@ -24,7 +24,7 @@ from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, RootRefused, SearchError
 from winnow.frontends.cli.help import COMMANDS, CommandHelp, of_tool
 from winnow.processes.installing import pip_install
-from winnow.processes.memory import give_back_what_is_freed
+from winnow.processes.memory import return_freed_memory
 from winnow.storage import config_files
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import User, new_notices, notices
@@ -319,7 +319,7 @@ def _serve(options: argparse.Namespace) -> int:
         from winnow.frontends.lsp.lifecycle import create_server
         from winnow.frontends.lsp.transport import serve_io, serve_tcp
 
-    give_back_what_is_freed()
+    return_freed_memory()
     _log_to_stderr(verbose=options.verbose)
     # pygls logs every error that it answers, with its traceback.
     logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
@@ -401,7 +401,7 @@ def _mcp(options: argparse.Namespace) -> int:
         if why := refusal(folder, os.environ):
             print(f"winnow mcp: {RootRefused(shown_path(str(folder))[0], why)}", file=sys.stderr)
             return FAILED
-    give_back_what_is_freed()
+    return_freed_memory()
     _log_to_stderr(verbose=options.verbose)
     user = User.of(os.environ, config.index.location)
     for problem in (*problems, *notices(map(repository_root, folders), user)):

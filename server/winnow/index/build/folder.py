@@ -66,7 +66,7 @@ from winnow.index.build.workers import IndexWorkers
 from winnow.index.build.worktrees import other_stores, other_trees
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
-from winnow.processes.memory import give_back_free_pages
+from winnow.processes.memory import return_free_pages
 from winnow.storage.paths import is_below
 from winnow.text.ripgrep import Ripgrep
 from winnow.processes.waiting import to_the_end, within
@@ -703,7 +703,7 @@ class FolderIndex:
             taken.update(batch)
             await self._write({path: one for path, one in batch.items() if path not in overtaken})
             if not urgent:  # the workers can use the memory
-                await asyncio.to_thread(give_back_free_pages)
+                await asyncio.to_thread(return_free_pages)
             if counts:
                 self.indexed = before + done
             if report:

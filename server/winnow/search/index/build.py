@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from winnow.errors import IndexUnavailable
 from winnow.index.build.folder import BEGUN
-from winnow.processes.memory import give_back_what_is_freed
+from winnow.processes.memory import return_freed_memory
 from winnow.search.index.background import open_index
 from winnow.search.index.state import PAUSED
 from winnow.text.buffers import Overlay
@@ -63,7 +63,7 @@ async def build_index(workspace: Workspace, progress: Progress, *, consent: bool
         progress(message, percentage=100 * done // max(total, 1))
 
     progress("Indexing")
-    give_back_what_is_freed()  # as a language server does when it starts
+    return_freed_memory()  # as a language server does when it starts
     with workspace.index.throttle.hurry():
         await workspace.index.build(report, consent)
 
