@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from conftest import requires_posix, timed
-from winnow.frontends.lsp.documents import Documents, apply_change
+from winnow.frontends.lsp.documents import OpenDocuments, apply_change
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -166,8 +166,8 @@ def partial(text: str, *place: int) -> types.TextDocumentContentChangePartial:
     return types.TextDocumentContentChangePartial(range=span(*place), text=text)
 
 
-def opened(uri: str = URI, text: str = "one\ntwo\n") -> Documents:
-    documents = Documents()
+def opened(uri: str = URI, text: str = "one\ntwo\n") -> OpenDocuments:
+    documents = OpenDocuments()
     documents.open(uri, 1, text)
     return documents
 
@@ -206,7 +206,7 @@ def test_a_change_without_changes_gives_the_version() -> None:
 def test_a_change_to_a_document_that_is_not_open_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    documents = Documents()
+    documents = OpenDocuments()
     with caplog.at_level(logging.DEBUG, "winnow.frontends.lsp.documents"):
         documents.change(URI, 2, [partial("x", 0, 0, 0, 0)], "utf-16")
     assert documents.get(URI) is None
@@ -224,7 +224,7 @@ def test_a_document_opened_twice_has_the_newest_text_and_is_closed_once() -> Non
 
 
 def test_what_is_no_file_is_followed_but_has_no_path() -> None:
-    documents = Documents()
+    documents = OpenDocuments()
     uris = ["untitled:Untitled-1", "git:/folder/a.py", "file://[", "file:///\ud800", "", "%"]
     for uri in uris:
         documents.open(uri, 1, "a")

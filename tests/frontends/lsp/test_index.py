@@ -177,7 +177,7 @@ async def test_names_are_in_memory_when_the_index_is_built(
 ) -> None:
     server = WinnowServer()
     server.protocol.client_capabilities = types.ClientCapabilities()
-    server.searching = workspace = make_workspace(project)
+    server.engine = workspace = make_workspace(project)
     await build_index(server)
     (known,) = workspace.names._stores.values()
     assert known.last == 1

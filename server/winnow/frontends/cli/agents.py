@@ -110,7 +110,7 @@ AGENTS = {
 }
 
 
-class Done(Struct, frozen=True):
+class AgentOutcome(Struct, frozen=True):
     """The outcome for an agent; ``good`` if its file has the entry or writing was off."""
 
     good: bool
@@ -147,7 +147,7 @@ def found_in(folder: Path, home: Path) -> list[str]:
 
 def introduce(
     agent: Agent, folder: Path, home: Path, installed: InstalledPrograms, *, write: bool
-) -> Done:
+) -> AgentOutcome:
     """Add the entry to an agent's file in a project; without ``write``, only return it.
 
     Don't follow a symlink that leads out of the project: the repository may contain it. In the
@@ -160,19 +160,19 @@ def introduce(
     entry = _toml(agent, added) if toml else _json({agent.key: {NAME: added}})
     note = f"\n   {agent.note}" if agent.note else ""
     if not write:
-        return Done(True, f"# {agent.title}: {shown}{note}\n{entry}")
+        return AgentOutcome(True, f"# {agent.title}: {shown}{note}\n{entry}")
     try:
         target = _target(file, None if real_path(folder) == real_path(home) else folder)
         before = _text_of(target)
         after = _with_toml(before, agent, added) if toml else _with_json(before, agent, added)
         if after == before:
-            return Done(True, f"{agent.title}: {shown} already has the entry")
+            return AgentOutcome(True, f"{agent.title}: {shown} already has the entry")
         _write(target, after)
     except (ValueError, OSError) as error:
         problem = _problem(error)
         text = f"{agent.title}: {shown} was not changed: {problem}. Add by hand:\n{entry}"
-        return Done(False, text)
-    return Done(True, f"{agent.title}: {'added to' if before else 'wrote'} {shown}{note}")
+        return AgentOutcome(False, text)
+    return AgentOutcome(True, f"{agent.title}: {'added to' if before else 'wrote'} {shown}{note}")
 
 
 # --- files ---------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class Argument(NamedTuple):
     help: str
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """A subcommand."""
 
     name: str
@@ -46,7 +46,7 @@ def script(shell: str, parser: argparse.ArgumentParser) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _commands(parser: argparse.ArgumentParser) -> Iterator[Command]:
+def _commands(parser: argparse.ArgumentParser) -> Iterator[Subcommand]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {one.dest: one.help or "" for one in action._choices_actions}
@@ -54,7 +54,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[Command]:
                 arguments = _arguments(command)
                 options = [one for one in arguments if one.names]
                 positions = [one for one in arguments if not one.names]
-                yield Command(name, _in_short(helps[name]), options, positions)
+                yield Subcommand(name, _in_short(helps[name]), options, positions)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[Argument]:
@@ -134,7 +134,7 @@ complete -F _{prog} {prog}
 """
 
 
-def _bash(prog: str, options: list[Argument], commands: list[Command]) -> Iterator[str]:
+def _bash(prog: str, options: list[Argument], commands: list[Subcommand]) -> Iterator[str]:
     cases = {"commands": " ".join([one.name for one in commands] + _names(options))}
     for command in commands:
         cases[f"{command.name} -"] = " ".join(_names(command.options))
@@ -186,7 +186,7 @@ fi
 """
 
 
-def _zsh(prog: str, options: list[Argument], commands: list[Command]) -> Iterator[str]:
+def _zsh(prog: str, options: list[Argument], commands: list[Subcommand]) -> Iterator[str]:
     shown = [_quoted(f"{one.name}:{one.help}") for one in commands]
     cases = []
     for command in commands:
@@ -238,7 +238,7 @@ complete -c {prog} -f
 """
 
 
-def _fish(prog: str, options: list[Argument], commands: list[Command]) -> Iterator[str]:
+def _fish(prog: str, options: list[Argument], commands: list[Subcommand]) -> Iterator[str]:
     yield f"# Completions of {prog} for fish."
     yield _FISH.strip().replace("{prog}", prog)
     first = f"complete -c {prog} -n '__{prog}_is \"\"'"

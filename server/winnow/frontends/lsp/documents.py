@@ -20,7 +20,7 @@ from winnow.frontends.lsp.convert import path_of
 logger = logging.getLogger(__name__)
 
 
-class Document(Struct, frozen=True):
+class OpenDocument(Struct, frozen=True):
     """An open document; ``path`` is None where its URI is not that of a file."""
 
     path: Path | None
@@ -28,23 +28,23 @@ class Document(Struct, frozen=True):
     text: str
 
 
-class Documents:
+class OpenDocuments:
     """The documents that the client has open, by URI; ``tell`` hears of each file that it opens."""
 
     def __init__(self) -> None:
         self.tell: Callable[[Path], None] = lambda path: None
-        self._open: dict[bytes, Document] = {}
+        self._open: dict[bytes, OpenDocument] = {}
 
     def open(self, uri: str, version: int, text: str) -> None:
         """Keep a document; one that is open already takes the new text."""
         name = _name(uri)
         # Taken out first: the document that was opened last stands last, see `texts`.
         self._open.pop(name, None)
-        document = self._open[name] = Document(_path(uri), version, text)
+        document = self._open[name] = OpenDocument(_path(uri), version, text)
         if document.path is not None:
             self.tell(document.path)
 
-    def get(self, uri: str) -> Document | None:
+    def get(self, uri: str) -> OpenDocument | None:
         """An open document; None when it is not open."""
         return self._open.get(_name(uri))
 
@@ -66,7 +66,7 @@ class Documents:
                 text = apply_change(text, change.range, change.text, encoding)
             else:
                 text = change.text
-        self._open[_name(uri)] = Document(document.path, version, text)
+        self._open[_name(uri)] = OpenDocument(document.path, version, text)
 
     def close(self, uri: str) -> None:
         """Forget a document: from now on the file on disk counts."""

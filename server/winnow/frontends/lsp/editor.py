@@ -58,13 +58,11 @@ def add_editor_features(server: WinnowServer) -> None:
             asked = msgspec.convert(raw, SuggestTermsParams)
         except (msgspec.ValidationError, InvalidParams) as error:
             raise JsonRpcInvalidParams(str(error)) from None
-        if server.searching is None:
+        if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
         words = search_terms(asked.query)[:MOST_TERMS]
         # A name that is a plain word is in many places, and most likely one of the words.
-        near = [
-            one for one in await names_near(server.searching, asked.query) if is_identifier(one)
-        ]
+        near = [one for one in await names_near(server.engine, asked.query) if is_identifier(one)]
         return {"terms": [escaped(one) for one in dict.fromkeys([*words, *near[:MOST_NAMES]])]}
 
 

@@ -94,10 +94,10 @@ class _Request:
     def __init__(
         self, server: WinnowServer, params: Any, item: types.CallHierarchyItem | None = None
     ) -> None:
-        if server.searching is None:
+        if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
         self.server = server
-        self.workspace: Workspace = server.searching
+        self.workspace: Workspace = server.engine
         self.work_done = getattr(params, "work_done_token", None)
         self.partial = getattr(params, "partial_result_token", None)
         uri = item.uri if item else params.text_document.uri

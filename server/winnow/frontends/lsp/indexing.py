@@ -26,7 +26,7 @@ async def watch_files(server: WinnowServer) -> None:
     """Ask the client to tell of every change of a file, if it can be asked and there is an index to
     keep up. Its word comes late or not at all, so the index has a watcher of its own, too; but it
     also tells of file systems that tell nobody else."""
-    index = server.searching.config.index if server.searching is not None else None
+    index = server.engine.config.index if server.engine is not None else None
     if index is None or not (index.enabled and index.watch) or server.is_told_of_files:
         return
     workspace = server.client_capabilities.workspace
@@ -50,19 +50,19 @@ async def watch_files(server: WinnowServer) -> None:
 async def build_index(server: WinnowServer, consent: bool = False) -> None:
     """Bring the index up to date; when the progress ends, it is. With ``consent``, also one that is
     not made unless somebody asks for it."""
-    if server.searching is None or not (server.searching.config.index.enabled or consent):
+    if server.engine is None or not (server.engine.config.index.enabled or consent):
         return
-    await open_index(server.searching)
+    await open_index(server.engine)
     await load_index()
     async with background_progress(server, "Indexing", "files") as report:
-        await keep_index(server.searching, report, consent)
-    await load_names(server.searching)
+        await keep_index(server.engine, report, consent)
+    await load_names(server.engine)
 
 
 async def switch_index(server: WinnowServer) -> None:
     """Begin or end to keep an index, as the settings say now."""
-    if server.searching is not None and server.searching.has_index:
-        await server.searching.index.follow_settings()
+    if server.engine is not None and server.engine.has_index:
+        await server.engine.index.follow_settings()
     await watch_files(server)
     await build_index(server)
 
@@ -70,5 +70,5 @@ async def switch_index(server: WinnowServer) -> None:
 def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:
     """Hand on that files have changed."""
     paths = [path for uri in uris if (path := path_of(uri)) is not None]
-    if server.searching is not None:
-        server.searching.files_changed(paths)
+    if server.engine is not None:
+        server.engine.files_changed(paths)

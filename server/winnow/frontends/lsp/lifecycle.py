@@ -76,12 +76,12 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
 
 async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Result:
     """A tool's result for the params of a request. Raises JsonRpcException."""
-    if server.searching is None:
+    if server.engine is None:
         raise JsonRpcServerNotInitialized("initialize first")
     try:
         raw, work_done, partial = without_tokens(params)
         with Reporter(server, work_done, partial, tool.name) as progress:
-            result: Result = await tool.call(server.searching, raw, progress)
+            result: Result = await tool.call(server.engine, raw, progress)
             return result
     except SearchError as error:
         code = INVALID_PARAMS if isinstance(error, InvalidParams) else REQUEST_FAILED
@@ -99,10 +99,10 @@ def _add_call_tool(server: WinnowServer) -> None:
             asked = msgspec.convert(raw, CallToolParams)
         except (msgspec.ValidationError, InvalidParams) as error:
             raise JsonRpcInvalidParams(str(error)) from None
-        if server.searching is None:
+        if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
         tool = TOOLS.get(asked.name)
-        if tool is None or not tool.for_agents or not tool.offered(server.searching.config):
+        if tool is None or not tool.for_agents or not tool.offered(server.engine.config):
             raise JsonRpcInvalidParams(f"there is no tool {asked.name!r}, or it is turned off")
         told = {} if work_done is None else {"workDoneToken": work_done}
         return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
@@ -113,7 +113,7 @@ def _add_call_tool(server: WinnowServer) -> None:
 
 def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> None:
     """Merge all layers of the configuration anew, and tell what is wrong with them."""
-    workspace = server.searching
+    workspace = server.engine
     if workspace is None:
         return
     folder = repository_root(workspace.folders[0]) if workspace.folders else None
@@ -139,7 +139,7 @@ def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> Non
 
 def tell_refused(server: WinnowServer) -> None:
     """Tell the user of each open folder that is not searched as a whole, once."""
-    workspace = server.searching
+    workspace = server.engine
     if workspace is None:
         return
     for folder in workspace.folders:
@@ -158,7 +158,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
     @server.feature(types.INITIALIZE)
     async def initialize(params: types.InitializeParams) -> None:
         asks_editor = offers_model(params.capabilities)
-        server.searching = Workspace(
+        server.engine = Workspace(
             folders_of(params),
             lifetime=Lifetime.SERVER,
             open_documents=server.protocol.documents.texts,
@@ -172,10 +172,10 @@ def _add_lifecycle(server: WinnowServer) -> None:
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         configure(server)
-        server.protocol.documents.tell = functools.partial(_viewed, server.searching)
-        end_on_signals(server.searching)
+        server.protocol.documents.tell = functools.partial(_viewed, server.engine)
+        end_on_signals(server.engine)
         if params.process_id is not None:
-            _in_background(server, end_with_client(server.searching, params.process_id))
+            _in_background(server, end_with_client(server.engine, params.process_id))
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
@@ -199,18 +199,18 @@ def _add_lifecycle(server: WinnowServer) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
-        if server.searching is None:
+        if server.engine is None:
             return
         removed = [path for folder in params.event.removed if (path := path_of(folder.uri))]
         added = [path for folder in params.event.added if (path := path_of(folder.uri))]
-        server.searching.change_folders(added, removed)
+        server.engine.change_folders(added, removed)
         tell_refused(server)
         _in_background(server, build_index(server))
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: None) -> None:
-        if server.searching is not None:
-            await server.searching.aclose()
+        if server.engine is not None:
+            await server.engine.aclose()
 
 
 def _in_background(server: WinnowServer, work: Any) -> None:
@@ -221,8 +221,8 @@ def _in_background(server: WinnowServer, work: Any) -> None:
 
 async def _begin(server: WinnowServer) -> None:
     """What is done for a session without being asked: its settings first, they may forbid it."""
-    if server.searching is not None:
-        _in_background(server, open_index(server.searching))
+    if server.engine is not None:
+        _in_background(server, open_index(server.engine))
     await _pull_configuration(server)
     tell_refused(server)
     server.has_begun = True

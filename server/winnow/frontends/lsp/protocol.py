@@ -34,7 +34,7 @@ from pygls.protocol import (
 import winnow
 from winnow.frontends.lsp.admission import TOKEN_OPTION
 from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal
-from winnow.frontends.lsp.documents import Documents
+from winnow.frontends.lsp.documents import OpenDocuments
 from winnow.frontends.lsp.outgoing import Outgoing
 from winnow.tools import TOOLS
 
@@ -127,7 +127,7 @@ class WinnowProtocol(LanguageServerProtocol):
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
-        self.documents = Documents()
+        self.documents = OpenDocuments()
         # Tasks of requests and notifications, until they have ended. pygls forgets a request when
         # it is cancelled, and remembers a notification for ever.
         self.running: set[asyncio.Task[Any]] = set()

@@ -32,7 +32,7 @@ class WinnowServer(LanguageServer):
             protocol_cls=WinnowProtocol,
             converter_factory=plain_converter,
         )
-        self.searching: Workspace | None = None
+        self.engine: Workspace | None = None
         self.options: dict[str, Any] = {}
         self.refused: set[Path] = (
             set()
@@ -55,13 +55,13 @@ class WinnowServer(LanguageServer):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self.searching is not None:
-            await self.searching.aclose()
+        if self.engine is not None:
+            await self.engine.aclose()
 
     def kill_children(self) -> None:
         """Kill what the requests have started, without waiting for its end."""
-        if self.searching is not None:
-            self.searching.processes.close()
+        if self.engine is not None:
+            self.engine.processes.close()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """To the log, not as a message on the user's screen."""

@@ -41,7 +41,7 @@ async def workspace_symbols(
     # Not needed to start a server.
     from winnow.search.symbols.search import typed_symbols
 
-    workspace = server.searching
+    workspace = server.engine
     if workspace is None:
         raise JsonRpcServerNotInitialized("initialize first")
     if len(params.query) > QUERY_CHARACTERS:
