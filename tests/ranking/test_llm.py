@@ -109,11 +109,11 @@ FAILURES = {
     "rate_limited_long": "HTTP 429",
     "error_500": "HTTP 500",
     "unauthorized": "HTTP 401",
-    "hang": "no whole answer within",
-    "bad_json": "unreadable answer",
+    "hang": "no complete answer within",
+    "bad_json": "the answer is unreadable",
     "refusal": "refused",
-    "empty": "empty answer",
-    "endless": "far too long",
+    "empty": "the answer is empty",
+    "endless": "too long",
     "error_in_stream": "bad key",
 }
 
@@ -153,7 +153,7 @@ async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
     await asked.models.warm(asked.models.usable()[0][0])
     ranking = await asked.rank()
     assert [one.candidate.path for one in ranking.files] == ["a.py"]
-    assert "no whole answer" in (ranking.broken_off or "")
+    assert "no complete answer" in (ranking.broken_off or "")
     # The server saw the connection close: a paid generation would have ended.
     assert await asyncio.to_thread(model_server.closed.wait, 20)
     await asked.models.aclose()
@@ -178,7 +178,7 @@ async def test_a_server_that_floods_is_cut_off(model_server: ModelServer, name: 
     asked = Asked(model_server, name, deadline_seconds=20.0)
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
-    assert "the response is far too long" in failed.value.attempts[0]["error"]
+    assert "the response is too long" in failed.value.attempts[0]["error"]
     assert await asyncio.to_thread(model_server.closed.wait, 20)
     assert model_server.sent_megabytes < 50
     await asked.models.aclose()
@@ -223,9 +223,7 @@ async def test_a_model_that_fails_again_and_again_is_left_alone(
             await asked.rank()
     usable, unusable = asked.models.usable()
     assert usable == []
-    assert unusable == [
-        {"model": "openai-test", "error": "left alone for a while after 2 failures in a row"}
-    ]
+    assert unusable == [{"model": "openai-test", "error": "paused after 2 failures in a row"}]
     await asked.models.aclose()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from winnow.ranking.local import LEARNED, OWN_SCORE, REASON_CHARACTERS, defines, rank, words
+from winnow.ranking.local import FEEDBACK, OWN_SCORE, REASON_CHARACTERS, defines, rank, words
 from winnow.types import Candidate, Indexed, Line
 
 
@@ -211,9 +211,9 @@ def test_what_was_of_use_is_moved_by_a_share_of_the_best_score() -> None:
     scores = [one.score for one in ranked]
     assert scores == pytest.approx([best * 1.3, best, best * 0.85], abs=1e-3)
     assert [one.reason for one in ranked] == [
-        f"{LEARNED[True]}; matches session",
+        f"{FEEDBACK[True]}; matches session",
         "matches session",
-        f"{LEARNED[False]}; matches session",
+        f"{FEEDBACK[False]}; matches session",
     ]
 
 

@@ -144,5 +144,5 @@ async def test_a_deadline_ends_a_real_generation(
     result = await TOOLS["keyword_search"].call(workspace, raw, no_progress)
     assert time.monotonic() - started < 8
     assert result.ranked_by.kind == "local"
-    assert "no whole answer within 0.2 s" in result.ranked_by.fallback_reason
+    assert "no complete answer within 0.2 s" in result.ranked_by.fallback_reason
     assert result.files

@@ -50,11 +50,11 @@ def test_any_configured_model_comes_after_the_preferred_ones() -> None:
         ("http://0.0.0.0:8080/v1", "plain http"),
         ("http://192.168.0.7:8000/v1", "plain http"),
         ("http://models.example/v1", "plain http"),
-        ("ftp://models.example", "is not an address"),
-        ("models.example/v1", "is not an address"),
-        ("https://models.example:99999/v1", "is not an address"),
-        ("https://[::1/v1", "is not an address"),
-        ("https:///v1", "is not an address"),
+        ("ftp://models.example", "is not a valid address"),
+        ("models.example/v1", "is not a valid address"),
+        ("https://models.example:99999/v1", "is not a valid address"),
+        ("https://[::1/v1", "is not a valid address"),
+        ("https:///v1", "is not a valid address"),
     ],
 )
 def test_code_is_not_sent_in_the_clear(address: str, problem: str | None) -> None:

@@ -60,7 +60,7 @@ def test_the_fence_is_the_same_for_the_same_text_and_nobody_can_work_it_out(
     assert fence("q", "a.py") == fence("q", "a.py")
     assert len({fence("q", "a.py"), fence("r", "a.py"), fence("q", "b.py")}) == 3
     before = fence("q", "a.py")
-    monkeypatch.setattr(prompt, "_FENCE_KEY", bytes(32))  # another process has another one
+    monkeypatch.setattr(prompt, "_MARKER_KEY", bytes(32))  # another process has another one
     assert fence("q", "a.py") != before
 
 

@@ -1,7 +1,7 @@
-"""What a model answered, read tolerantly and believed in nothing.
+"""Parse a model's answer tolerantly and trust none of it.
 
-One parser takes JSON and plain lines, whole or as they stream in. Only ids and paths that were
-sent count; a reason is cleaned of everything but one line of text.
+One parser reads JSON and plain lines, complete or as they stream in. It accepts only ids and paths
+that were sent, and reduces each reason to one line of plain text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LINES = re.compile(r"(\d{1,9})(?:\s*[-–:,]\s*(\d{1,9}))?")
 
 
 class NamedFile(Struct, frozen=True):
-    """What the model says of one file, as it said it."""
+    """A file of the answer, in the model's words."""
 
     name: str
     lines: str
@@ -40,7 +40,7 @@ class NamedFile(Struct, frozen=True):
 
 
 class AnswerReader:
-    """Reads an answer piece by piece; ``nothing_relevant`` is set when the model says so."""
+    """A reader of an answer in pieces; ``nothing_relevant`` is True if the model found no file."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -49,18 +49,18 @@ class AnswerReader:
         self.nothing_relevant = False
 
     def feed(self, text: str) -> Iterator[NamedFile]:
-        """The files that are complete with this further piece of the answer."""
+        """Yield the files that this piece of the answer completes."""
         self._text += text
-        # Nothing else can complete a file, and reading all anew for every piece would be quadratic.
+        # Only these end a file; parsing from the start after each piece would be quadratic.
         if "}" in text or "\n" in text:
             yield from self._read(final=False)
 
     def finish(self) -> Iterator[NamedFile]:
-        """The files that remain when the answer has ended."""
+        """Yield the files that remain at the end of the answer."""
         yield from self._read(final=True)
 
     def _read(self, *, final: bool) -> Iterator[NamedFile]:
-        # An opened thinking block hides all that follows until it is closed.
+        # An open thinking block hides all text until it is closed.
         text = _THINKING.sub("", self._text)
         if not final and _opening(text):
             return
@@ -97,7 +97,7 @@ class AnswerReader:
 
 
 def _opening(text: str) -> bool:
-    """Whether the text may be the first letters of a thinking tag."""
+    """Return True if the text may end in the first letters of a thinking tag."""
     tail = text[text.rfind("<") :] if "<" in text else ""
     return bool(tail) and any(
         f"<{tag}>".startswith(tail.lower()) for tag in ("think", "thinking", "reasoning")
@@ -120,7 +120,7 @@ def _lines_text(lines: Any) -> str:
 
 
 class Validator:
-    """Turns what a model named into ranked candidates; ``unknown`` counts what it was not sent."""
+    """A check of named files against those that were sent; ``unknown`` counts the others."""
 
     def __init__(self, sent: Mapping[str, Candidate], root: str) -> None:
         self._sent = sent
@@ -130,7 +130,7 @@ class Validator:
         self.unknown = 0
 
     def accept(self, named: NamedFile) -> Ranked | None:
-        """The candidate that is meant, or None for one that was not sent or was named before."""
+        """Return the candidate of a named file; None if it was not sent or was already named."""
         candidate = self._candidate(named.name)
         if candidate is None:
             self.unknown += 1
@@ -151,7 +151,7 @@ class Validator:
 
 
 def _line_span(text: str, candidate: Candidate) -> tuple[int | None, int | None]:
-    """The lines that the model pointed at, as far as it was shown them."""
+    """Return the first and last of the lines that the model named and was shown."""
     found = _LINES.search(text)
     if not found or not candidate.lines:
         return None, None
@@ -162,5 +162,5 @@ def _line_span(text: str, candidate: Candidate) -> tuple[int | None, int | None]
 
 
 def clean_reason(text: str) -> str:
-    """One line of plain text of at most 160 characters: no links, no markup, nothing invisible."""
+    """Return one line of plain text of at most 160 characters, without links or markup."""
     return clean_line(text, REASON_CHARACTERS)

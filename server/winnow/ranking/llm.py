@@ -1,7 +1,7 @@
-"""The ranker that asks a language model: fast, cheap, and allowed to choose, never to add.
+"""The ranker that uses a language model: fast, cheap, and able to choose files but not to add any.
 
-One deadline covers everything. A model gets one further try where that makes sense, the next
-model takes over from one that fails, and a model that fails again and again is left alone.
+One deadline covers everything. A model gets a second try where that helps, the next model replaces
+one that fails, and a model that fails repeatedly is paused.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from winnow.ranking.providers import (
 from winnow.types import Candidate, Ranked
 from winnow.types.keyword_search import Usage
 
-# A second try of the same model needs this much time, and a server that asks for no more patience.
+# A second try needs this much time, and a server that asks for no longer wait.
 RETRY_SECONDS = 3.0
 RETRY_AFTER_SECONDS = 2.0
-# With fewer tokens there is hardly a line beside the instructions.
+# Fewer tokens leave hardly a line beside the instructions.
 MIN_INPUT_TOKENS = 1_000
 
 
 class LlmRanking(Struct, frozen=True):
-    """What the model chose, best first; ``broken_off`` says why its answer is not whole."""
+    """The files that the model chose, best first; ``broken_off`` is the reason if the answer is
+    incomplete."""
 
     files: list[Ranked]
     model: NamedModel
@@ -47,7 +48,7 @@ class LlmRanking(Struct, frozen=True):
 
 
 class RankingFailed(Exception):
-    """No model gave an answer; ``attempts`` has one ``{model, error}`` for each call."""
+    """No model answered; ``attempts`` has ``{model, error}`` for each call."""
 
     def __init__(self, attempts: list[dict[str, str]]) -> None:
         super().__init__("every language model failed")
@@ -55,7 +56,7 @@ class RankingFailed(Exception):
 
 
 class _Answer:
-    """An answer while it comes: what is named so far, and what was read."""
+    """The answer so far: its text and the files it names."""
 
     def __init__(
         self, sent: Prompt, root: str, on_file: Callable[[NamedModel, Ranked], None]
@@ -66,7 +67,7 @@ class _Answer:
         self.restart()
 
     def restart(self) -> None:
-        """Forget what came: the model is asked again."""
+        """Discard the answer before a second try."""
         self.files: list[Ranked] = []
         self.text = ""
         self.usage: Usage | None = None
@@ -81,21 +82,21 @@ class _Answer:
     def feed(self, model: NamedModel, text: str) -> None:
         self.text += text
         if len(self.text) > ANSWER_CHARACTERS:
-            raise ModelError("the answer is far too long", 413)
+            raise ModelError("the answer is too long", 413)
         for named in self._reader.feed(text):
             self._accept(model, named)
 
     def finish(self, model: NamedModel) -> None:
-        """The answer is whole. Raises ModelError if it says nothing that can be used."""
+        """Complete the answer. Raises ModelError if it is unusable."""
         for named in self._reader.finish():
             self._accept(model, named)
         if not self.files and not (self._reader.nothing_relevant and not self.unknown):
             raise ModelError(
-                f"it named only files that it was not sent ({self.unknown})"
+                f"the answer names only files that were not sent ({self.unknown})"
                 if self.unknown
-                else "an empty answer"
+                else "the answer is empty"
                 if not self.text.strip()
-                else "an unreadable answer"
+                else "the answer is unreadable"
             )
 
     def _accept(self, model: NamedModel, named: NamedFile) -> None:
@@ -105,7 +106,7 @@ class _Answer:
             self._on_file(self.named(model), ranked)
 
     def named(self, model: NamedModel) -> NamedModel:
-        """The model, by the name of the one that has answered for it."""
+        """Return the model under the name of the model that answered for it."""
         return replace(model, name=self.answered_by or model.name)
 
 
@@ -118,10 +119,10 @@ async def rank(
     root: str,
     on_file: Callable[[NamedModel, Ranked], None],
 ) -> LlmRanking:
-    """Let the first of the usable models that answers choose among the candidates.
+    """Let the first usable model that answers choose among the candidates.
 
-    ``candidates`` are in the local ranker's order; ``root`` is the folder of their paths;
-    ``on_file`` hears of each file as it is named. Raises RankingFailed.
+    ``candidates`` are in the order of the local ranker, ``root`` is the folder of their paths, and
+    ``on_file`` is called for each file as the model names it. Raises RankingFailed.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + models.settings.deadline_seconds
@@ -131,18 +132,18 @@ async def rank(
         left = deadline - loop.time()
         if left <= 0:
             break
-        # A model that says nothing leaves half of the time to the next one.
+        # A silent model leaves half of the time to the next.
         patience = left / 2 if place + 1 < len(usable) else left
         sent = prompts.build(query, candidates, input_tokens(models, model.settings), models.redact)
         if not sent.sent:
-            error = "all files that match are secrets by their names"
+            error = "every matching file has the name of a secret file"
             raise RankingFailed([{"model": model.name, "error": error}])
         answer = _Answer(sent, root, on_file)
         key = cache_key(model, prompts.PROMPT_VERSION, query, sent.body)
         try:
             await within(_ask(models, model, answer, key, patience, deadline), left)
         except asyncio.TimeoutError:
-            error = f"no whole answer within {models.settings.deadline_seconds:g} s"
+            error = f"no complete answer within {models.settings.deadline_seconds:g} s"
         except NotSent as problem:
             attempts.append({"model": model.name, "error": str(problem)})
             continue
@@ -168,19 +169,21 @@ def _ranking(model: NamedModel, answer: _Answer, broken_off: str | None) -> LlmR
 
 
 def input_tokens(models: Models, model: ModelSettings) -> int:
-    """The most tokens to send to a model, so that a request stays below its cap."""
+    """Return the limit of tokens to send to a model, so that a request stays below its cap."""
     cap = models.settings.request_tokens
-    most = model.input_tokens if cap is None else min(model.input_tokens, cap - model.output_tokens)
-    return max(MIN_INPUT_TOKENS, most)
+    limit = model.input_tokens
+    if cap is not None:
+        limit = min(limit, cap - model.output_tokens)
+    return max(MIN_INPUT_TOKENS, limit)
 
 
 def request_for(sent: Prompt, *, json: bool = True) -> ModelRequest:
-    """The request that a prompt is sent with."""
+    """Return the request for a prompt."""
     return ModelRequest(
         prompts.system_prompt(json=json),
         sent.text,
         prompts.ANSWER_SCHEMA if json else None,
-        files=[one.path for one in sent.sent.values()],
+        files=[candidate.path for candidate in sent.sent.values()],
         redactions=sent.redactions,
     )
 
@@ -193,7 +196,7 @@ async def _ask(
     patience: float,
     deadline: float,
 ) -> None:
-    """One answer of one model: from the cache, at once, as plain text, or at the second try."""
+    """Get one answer of one model: from the cache, at once, as plain text, or on a second try."""
     cached = models.cached(key)
     if cached:
         answer.usage = Usage(input_tokens=0, output_tokens=0)
@@ -209,7 +212,7 @@ async def _ask(
             answer.restart()
             await _call(models, model, answer, patience, json=False)
         elif (
-            error.passing
+            error.is_temporary
             and not answer.files
             and left >= RETRY_SECONDS
             and wait <= RETRY_AFTER_SECONDS
@@ -227,7 +230,7 @@ async def _ask(
 async def _call(
     models: Models, model: NamedModel, answer: _Answer, patience: float, *, json: bool
 ) -> None:
-    """One call, fed into the answer. Raises ModelError, also if nothing comes in time."""
+    """Feed the pieces of one call to the answer. Raises ModelError, also if none comes in time."""
     pieces = models.ask(model, request_for(answer.prompt, json=json))
     try:
         piece = await within(_next(pieces), patience)
@@ -240,7 +243,7 @@ async def _call(
                 answer.feed(model, piece)
             piece = await _next(pieces)
     except asyncio.TimeoutError as error:
-        raise ModelError(f"nothing within {patience:.1f} s", 504) from error
+        raise ModelError(f"no answer within {patience:.1f} s", 504) from error
     finally:
         await pieces.aclose()  # type: ignore[attr-defined]
 

@@ -1,13 +1,13 @@
-"""The ranker that needs no key, no index and no network: evidence of ripgrep, weighed.
+"""The ranker that needs no key, index or network: it weighs the evidence of ripgrep's matches.
 
-A file is worth more the rarer and the more important the terms are that it matches, if it defines
-what they name, if the lines around its matches hold further words of the query, and most of all if
-its own name says what was asked. Tests, documentation and generated files count less, unless the
-query asks for them.
+A file scores higher if it matches rarer and more important terms, if it defines what they name, if
+the lines around its matches contain other words of the query, and most of all if its own name
+matches the query. Tests, documentation and generated files score lower unless the query asks for
+them.
 
-What the parts weigh was found with benchmarks/local_ranker.py over 24 repositories in 18 languages:
-a value was kept where it helped one half of the languages and did not harm the other. Halving or
-doubling one costs at most about 0.01 of NDCG@10, that of terms 0.016 and of paths 0.027.
+The weights were found with benchmarks/local_ranker.py on 24 repositories in 18 languages: a value
+was kept if it helped one half of the languages and did not hurt the other. Halving or doubling a
+weight costs at most about 0.01 of NDCG@10, that of terms 0.016 and of paths 0.027.
 """
 
 from __future__ import annotations
@@ -22,41 +22,43 @@ from types import MappingProxyType
 from winnow.index.postings.terms import STOP_WORDS
 from winnow.types import Candidate, Indexed, Line, Ranked
 
-# An earlier term counts for more: the first twice the fifth. The order is the caller's ranking.
+# An earlier term counts more: the first twice as much as the fifth. The caller orders the terms by
+# importance.
 ORDER_DECAY = 0.25
-# BM25's saturation: how fast further matching lines of one term stop to add. Low, since a term that
-# was shrunk shows two or three of its lines: whether a file matches says more than how often.
+# BM25's saturation: how fast more matching lines of a term stop counting. It is low because only
+# two or three lines of a shortened term are known: that a file matches means more than how often.
 SATURATION = 0.6
-# The four parts of a score: terms that match, what they define, the query's words around the
-# matches, and the path. The path says most: people name a file for what it is about.
+# The four parts of a score: matching terms, definitions of what they name, words of the query
+# around the matches, and the path. The path counts most because people name a file after its
+# content.
 TERM_WEIGHT = 0.7
 DEFINITION_WEIGHT = 1.0
 TEXT_WEIGHT = 1.8
 PATH_WEIGHT = 1.5
-# The words of the query around the matches are weak evidence one by one, so they add up slowly.
+# Single words of the query around the matches are weak evidence, so they add up slowly.
 TEXT_SATURATION = 4.0
-# A word that every file says still tells which of them says it often.
+# A word that is in every file still counts where it is frequent.
 TEXT_FLOOR = 0.3
-# Of the path's part: folders group many files, so they tell few apart; and a name that covers all
-# of the query beats one that is made of a single word of it.
+# Within the path: folders contain many files, so they distinguish few; and a name that covers the
+# entire query beats a name made of one of its words.
 FOLDER_SHARE = 0.15
 COVERAGE_WEIGHT = 0.8
 PENALTY = 0.35
-# Where an index says something, too: its score is a probability, of which the order of magnitude
-# counts, from INDEX_LEAST on; a score of OWN_SCORE here is worth as much as its 1, which has this
-# share in the whole. On the same repositories, with an index whose ranker had not been trained on
-# them, both together were better by 0.02 of NDCG@10 than the index alone, and by 0.02 to 0.2 than
-# without; shares of 0.6 to 0.8 were as good, in both halves of the languages.
+# Combination with an index. Its score is a probability, of which the order of magnitude counts,
+# from MIN_INDEX_SCORE on. A score of OWN_SCORE here equals a probability of 1, which has
+# INDEX_SHARE of the sum. On the same repositories, with an index whose ranker had not been trained
+# on them, both together were better by 0.02 of NDCG@10 than the index alone, and by 0.02 to 0.2
+# than without; shares of 0.6 to 0.8 were as good, in both halves of the languages.
 MIN_INDEX_SCORE = 0.001
 OWN_SCORE = 4.0
 INDEX_SHARE = 0.7
-# A header beside its source announces what the source does: enough to come second.
+# A header beside its source only declares it, so it comes second.
 HEADER_PENALTY = 0.8
-# Names abbreviate: `auth`, `config` and `param` stand for the longer word from this length on.
+# Names abbreviate: from this length on, `auth`, `config` and `param` match the longer word.
 ABBREVIATION = 4
 REASON_CHARACTERS = 160
-# What is said of a file that was of use after a similar query, or of none.
-LEARNED = {
+# The reason for a file with feedback after a similar query.
+FEEDBACK = {
     True: "useful for an earlier similar query",
     False: "not useful for an earlier similar query",
 }
@@ -65,7 +67,7 @@ REASON_NAMES = 3
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
-# The name that a line defines, in the languages where a keyword says so.
+# A definition in languages with a keyword for it.
 _DEFINITION = re.compile(
     r"^\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|"
     r"abstract|async|override|virtual|inline|unsafe|extern|sealed|open|data|case|local|declare|"
@@ -75,23 +77,24 @@ _DEFINITION = re.compile(
     r"impl|const|val|var|let|mod|actor|macro_rules!|#\s*define)\s+"
     r"(?:\([^)\n]{0,80}\)\s*)?(?P<name>[\w$]+(?:(?:\.|::)[\w$]+)*)"
 )
-# A variable of a block: no definition that anyone looks for.
+# A local variable, which nobody searches for.
 _LOCAL = re.compile(r"^\s+(?:const|let|var|val|local)\s+(?!function\b)")
-# A function or method without a keyword, whose body opens on its line: Java, C#, JavaScript, shell.
+# A function or method without a keyword, whose body starts on its line: Java, C#, JavaScript,
+# shell.
 _METHOD = re.compile(
     r"^\s*(?:[\w$.:<>\[\],?*&]+\s+){0,6}?(?P<name>[\w$~]+)\s*\([^()'\"]*\)"
     r"\s*(?:const|noexcept|throws [\w, ]+|(?::|->)\s*[^=;(){]+)?\s*\{\s*$"
 )
-# A function that is assigned to a name: JavaScript, Lua.
+# A function assigned to a name: JavaScript, Lua.
 _ASSIGNED = re.compile(
     r"^\s*(?P<name>[\w$]+(?:\.[\w$]+)*)\s*[:=]\s*"
     r"(?:async\s+)?(?:function\b|\([^()]*\)\s*(?::[^=]*)?=>)"
 )
-# A signature on a line of its own: Haskell.
+# A signature on a separate line: Haskell.
 _SIGNATURE = re.compile(r"^\s{0,4}(?P<name>[a-z_][\w']*)\s*::\s")
-# A function in the family of C: a type and a name from the first column, and no semicolon.
+# A function in C and its relatives: a type and a name from the first column, and no semicolon.
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,~]*?\b(?P<name>[\w~]+)\s*\([^;]*$")
-# What stands before parentheses and a brace and is no name.
+# Words before parentheses and a brace that are not names.
 _KEYWORDS = frozenset(
     """
     assert await case catch defer elif else elsif for foreach function guard if import lock match
@@ -114,20 +117,20 @@ _GENERATED = re.compile(
     r"|\.min\.[a-z]+$|[._]pb2?\.[a-z.]+$|\.generated\.|_generated\.|\.snap$|package-lock\.json$",
     re.I,
 )
-# What is demoted, and the words by which a query asks for it all the same.
+# Demoted kinds of files, and the words with which a query asks for them.
 _DEMOTED = (
     (_TEST, frozenset({"test", "tests", "testing", "tested", "spec", "specs", "fixture", "mock"})),
     (_SIDE, frozenset({"doc", "docs", "documentation", "example", "examples", "changelog"})),
     (_GENERATED, frozenset({"vendor", "vendored", "generated", "build", "dist"})),
 )
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.ts|pyi|mli)$")
-# Files that speak for their folder, so that the folder's name is theirs.
+# Files that represent their folder and get its name.
 _FRONTS = frozenset({"__init__", "index", "init", "mod"})
 
 
 def words(text: str) -> dict[str, str]:
-    """The words of a text or an identifier, by stem: split at humps and underscores, in lower
-    case, the commonest English ones left out."""
+    """Return the words of a text or identifier by stem: split at humps and underscores, in lower
+    case, without stop words."""
     found = (hump.lower() for word in _WORD.findall(text) for hump in _HUMP.findall(word))
     stems: dict[str, str] = {}
     for word in found:
@@ -137,7 +140,8 @@ def words(text: str) -> dict[str, str]:
 
 
 def _stem(word: str) -> str:
-    """A word without its commonest English endings: enough to see that `ordered` is `order`."""
+    """Return a word without its most common English endings: enough to match `ordered` with
+    `order`."""
     for ending in ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return _stem(word[: -len(ending)])
@@ -147,9 +151,9 @@ def _stem(word: str) -> str:
 
 
 def defines(line: Line) -> str | None:
-    """The name that the line defines, if a match lies in it."""
+    """Return the name that the line defines, if a match is in it."""
     if line.start or _LOCAL.match(line.text):
-        return None  # the beginning was cut off, and a definition stands there
+        return None  # a definition would be at the cut-off beginning
     for pattern in _possible(line.text):
         found = pattern.match(line.text)
         if found and found["name"] not in _KEYWORDS:
@@ -160,7 +164,7 @@ def defines(line: Line) -> str | None:
 
 
 def _possible(text: str) -> Iterator[re.Pattern[str]]:
-    """The definitions that a line may be, by signs that they have: to look for these is quicker."""
+    """Yield the patterns that can match a line, judged by characters in it: that is faster."""
     yield _DEFINITION
     if "{" in text:
         yield _METHOD
@@ -181,21 +185,21 @@ def rank(
     unknown: Collection[str] = (),
     boosts: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """The candidates, most relevant first, each with its evidence as the reason.
+    """Return the candidates, most relevant first, each with its evidence as the reason.
 
-    ``terms`` are all search terms in descending importance, those without matches too;
-    ``searched`` is the number of files that were searched, if known. Where an index says something
-    of some candidates, it knows all but the ``unknown`` ones. ``boosts`` move files for what became
-    of earlier searches, by path: 1 is what the best file is worth.
+    ``terms`` are all search terms by descending importance, including those without matches;
+    ``searched`` is the number of searched files, if known. If an index has scores for some
+    candidates, it has indexed all but the ``unknown`` ones. ``boosts`` move files by path because
+    of earlier feedback; 1 equals the best score.
     """
     candidates = list(candidates)
     question = _question(query, terms)
     weights = _term_weights(terms, candidates, searched)
-    said = _said(question, candidates)
+    text_scores = _text_scores(question, candidates)
     paths = _Paths.of(question, [candidate.path for candidate in candidates])
     scores, reasons = [], []
-    for candidate, text_score in zip(candidates, said, strict=True):
-        term_score, defined = _matched(candidate, weights, question)
+    for candidate, text_score in zip(candidates, text_scores, strict=True):
+        term_score, defined = _term_score(candidate, weights, question)
         score = term_score + TEXT_WEIGHT * text_score + PATH_WEIGHT * paths.score(candidate.path)
         score *= _demotion(candidate.path, question) * paths.header_demotion(candidate.path)
         scores.append(score)
@@ -210,15 +214,15 @@ def rank(
         )
         for candidate, reason, score in zip(candidates, reasons, scores, strict=True)
     ]
-    ranked.sort(key=lambda one: (-(one.score or 0.0), one.candidate.path))
+    ranked.sort(key=lambda file: (-(file.score or 0.0), file.candidate.path))
     return ranked
 
 
 def _with_index(
     candidates: Sequence[Candidate], scores: Sequence[float], unknown: Collection[str]
 ) -> list[float]:
-    """The scores, about from 0 to 1, as what the index says moves them; it says nothing of a file
-    that it does not know yet."""
+    """Return the scores, about from 0 to 1, combined with those of an index; the index has none for
+    a file that it has not indexed."""
     moved = []
     for candidate, score in zip(candidates, scores, strict=True):
         share = score / OWN_SCORE
@@ -229,7 +233,7 @@ def _with_index(
 
 
 def _strength(indexed: Indexed | None) -> float:
-    """How much an index says for a file, from 0 to 1."""
+    """Return the strength of an index score, from 0 to 1."""
     if indexed is None or indexed.score <= MIN_INDEX_SCORE:
         return 0.0
     return 1 - math.log(indexed.score) / math.log(MIN_INDEX_SCORE)
@@ -237,8 +241,11 @@ def _strength(indexed: Indexed | None) -> float:
 
 @dataclass(frozen=True)
 class _Question:
-    """What was asked: ``asked`` are the stems of the query, ``known`` those of the terms, too, and
-    of whole identifiers; ``wanted`` the plain words of both."""
+    """The stems and words of a query and its terms.
+
+    ``asked`` are the stems of the query, ``known`` also those of the terms and of complete
+    identifiers, ``wanted`` the plain words of both.
+    """
 
     asked: Collection[str]
     known: frozenset[str]
@@ -248,19 +255,19 @@ class _Question:
 def _question(query: str, terms: Sequence[str]) -> _Question:
     texts = [query, *(re.sub(r"\\[a-zA-Z]", " ", term) for term in terms)]
     plain = [word.lower() for text in texts for word in re.findall(r"\w+", text)]
-    whole = (_joined(word) for word in plain if word not in STOP_WORDS)
-    known = frozenset(whole).union(*(words(text) for text in texts))
+    names = (_joined(word) for word in plain if word not in STOP_WORDS)
+    known = frozenset(names).union(*(words(text) for text in texts))
     wanted = {word.lower() for text in (query, *terms) for word in _WORD.findall(text)}
     return _Question(list(words(query)), known, frozenset(wanted))
 
 
 def _joined(name: str) -> str:
-    """The stem of a whole name: `side_bar`, `SideBar` and `sidebar` are one."""
+    """Return the stem of a complete name: the same for `side_bar`, `SideBar` and `sidebar`."""
     return _stem("".join(_WORD.findall(name)).lower())
 
 
 def _rarity(files: int, total: int) -> float:
-    """BM25's inverse document frequency: how much it says that a file has what ``files`` have."""
+    """Return BM25's inverse document frequency of a word that ``files`` contain."""
     return math.log(1 + (total - files + 0.5) / (files + 0.5))
 
 
@@ -270,23 +277,24 @@ def _rarity(files: int, total: int) -> float:
 def _term_weights(
     terms: Sequence[str], candidates: Sequence[Candidate], searched: int | None
 ) -> dict[str, float]:
-    """How much each term says: its place among the terms times its rarity, 1 in all."""
+    """Return the weight of each term: its position among the terms times its rarity, 1 in sum."""
     files = {term: sum(term in c.counts for c in candidates) for term in terms}
-    most = max(files.values(), default=0)
-    total = max(searched or max(1000, 10 * most), most)
+    largest = max(files.values(), default=0)
+    total = max(searched or max(1000, 10 * largest), largest)
     weights = {
         term: _rarity(n, total) / (1 + ORDER_DECAY * place)
         for place, (term, n) in enumerate(files.items())
         if n
     }
-    whole = sum(weights.values())
-    return {term: weight / whole for term, weight in weights.items()}
+    weight_sum = sum(weights.values())
+    return {term: weight / weight_sum for term, weight in weights.items()}
 
 
-def _matched(
+def _term_score(
     candidate: Candidate, weights: Mapping[str, float], question: _Question
 ) -> tuple[float, list[str]]:
-    """What the matches and the definitions among them are worth; the names defined, best first."""
+    """Return the score of the matches and the definitions among them, and the defined names, best
+    first."""
     score = 0.0
     defined: list[tuple[float, str]] = []
     for term, count in candidate.counts.items():
@@ -295,15 +303,15 @@ def _matched(
         score += weights[term] * (TERM_WEIGHT * strength + DEFINITION_WEIGHT * share)
         if name:
             defined.append((weights[term] * share, name))
-    defined.sort(key=lambda one: -one[0])
+    defined.sort(key=lambda pair: -pair[0])
     return score, list(dict.fromkeys(name for _, name in defined))
 
 
 def _best_definition(
     candidate: Candidate, term: str, question: _Question
 ) -> tuple[float, str | None]:
-    """The definition that a term matches whose name holds the least that was not asked for, and
-    the share that was: of `Order` all was, of `OrderLineItem` a third."""
+    """Return the best matching definition of a term and the share of its name in the query: all of
+    `Order`, but a third of `OrderLineItem`."""
     best: tuple[float, str | None] = (0.0, None)
     for number in candidate.hits.get(term, ()):
         name = defines(candidate.lines[number])
@@ -320,22 +328,22 @@ def _best_definition(
 # --- the text around the matches -----------------------------------------------------------
 
 
-def _said(question: _Question, candidates: Sequence[Candidate]) -> list[float]:
-    """For each candidate, how much of the query its path, matching lines and context say."""
+def _text_scores(question: _Question, candidates: Sequence[Candidate]) -> list[float]:
+    """Return the share of the query in each candidate's path, matching lines and context."""
     texts = [
         "\n".join([candidate.path, *(line.text for line in candidate.lines.values())]).lower()
         for candidate in candidates
     ]
-    # A part of a word counts, too: that is how `auth` is seen in `authenticate` at no cost.
+    # Parts of words count too: `auth` matches `authenticate` at no extra cost.
     weights = {
         stem: TEXT_FLOOR + _rarity(sum(stem in text for text in texts), len(texts))
         for stem in question.asked
     }
-    whole = sum(weights.values()) or 1.0
+    weight_sum = sum(weights.values()) or 1.0
     scores = []
     for text in texts:
         counts = ((weight, text.count(stem)) for stem, weight in weights.items())
-        scores.append(sum(weight * n / (n + TEXT_SATURATION) for weight, n in counts) / whole)
+        scores.append(sum(weight * n / (n + TEXT_SATURATION) for weight, n in counts) / weight_sum)
     return scores
 
 
@@ -344,11 +352,11 @@ def _said(question: _Question, candidates: Sequence[Candidate]) -> list[float]:
 
 @dataclass(frozen=True)
 class _Paths:
-    """What the paths of the candidates say, compared with each other: a word that is in many of
-    them tells little, asked for or not."""
+    """The words in the paths of the candidates; a word in many paths counts little."""
 
     question: _Question
-    parts: Mapping[str, tuple[Collection[str], Collection[str]]]  # words of folders, of the name
+    # Words of the folders, and of the name.
+    parts: Mapping[str, tuple[Collection[str], Collection[str]]]
     rarity: Mapping[str, float]
     asked: Mapping[str, float]
     named: frozenset[str]
@@ -356,7 +364,7 @@ class _Paths:
 
     @classmethod
     def of(cls, question: _Question, paths: Sequence[str]) -> _Paths:
-        of_folders: dict[str, Collection[str]] = {}  # there are far fewer of them than of paths
+        of_folders: dict[str, Collection[str]] = {}  # fewer than paths
         parts: dict[str, tuple[Collection[str], Collection[str]]] = {}
         for path in paths:
             folders, name = _name_of(path)
@@ -374,12 +382,13 @@ class _Paths:
         )
 
     def score(self, path: str) -> float:
-        """How much of the path was asked for, and how much of the query its name covers."""
+        """Return the share of the path that is in the query, and the share of the query in its
+        name."""
         in_folders, in_name = self.parts[path]
-        whole_name = _joined(_name_of(path)[1]) in self.question.known
-        share = 1.0 if whole_name else self._share(in_name)
-        whole = sum(self.asked.values()) or 1.0
-        covered = sum(self.asked.get(word, 0.0) for word in in_name) / whole
+        is_name_known = _joined(_name_of(path)[1]) in self.question.known
+        share = 1.0 if is_name_known else self._share(in_name)
+        total = sum(self.asked.values()) or 1.0
+        covered = sum(self.asked.get(word, 0.0) for word in in_name) / total
         return (
             (1 - FOLDER_SHARE) * share
             + FOLDER_SHARE * self._share(in_folders)
@@ -387,9 +396,9 @@ class _Paths:
         )
 
     def _share(self, parts: Collection[str]) -> float:
-        whole = sum(self.rarity.get(part, 0.0) for part in parts)
+        total = sum(self.rarity.get(part, 0.0) for part in parts)
         asked = sum(self.rarity.get(part, 0.0) for part in parts if part in self.named)
-        return asked / whole if whole else 0.0
+        return asked / total if total else 0.0
 
     def header_demotion(self, path: str) -> float:
         beside = _HEADER.search(path) and _stem_of(path) in self.sources
@@ -397,7 +406,7 @@ class _Paths:
 
 
 def _name_of(path: str) -> tuple[str, str]:
-    """The folders and the name by which a file is known: of `parser/mod.rs`, `parser`."""
+    """Return the folders and the name of a file: for `parser/mod.rs`, the name is `parser`."""
     folders, _, name = path.rpartition("/")
     stem = name.split(".")[0]
     if stem in _FRONTS and folders:
@@ -410,11 +419,12 @@ def _stem_of(path: str) -> str:
 
 
 def _is_named(word: str, known: Collection[str]) -> bool:
-    """Whether the word was asked for, or a longer or shorter form of it."""
+    """Return True if the query contains the word, or a longer or shorter form of it."""
     if word in known or len(word) < ABBREVIATION:
         return word in known
     return any(
-        len(one) >= ABBREVIATION and (one.startswith(word) or word.startswith(one)) for one in known
+        len(other) >= ABBREVIATION and (other.startswith(word) or word.startswith(other))
+        for other in known
     )
 
 
@@ -435,12 +445,13 @@ def _reason(
     question: _Question,
     boost: float,
 ) -> str:
-    """What it defines, which terms it matches how often, what its path says; as many terms as fit,
-    the weightiest first. Of a file that no term matches, what the index says."""
-    learned = [LEARNED[boost > 0]] if boost else []
+    """Return the reason: definitions, matching terms with counts, and words of the path; the
+    weightiest terms first, as many as fit. For a file without matches, return the reason of the
+    index."""
+    feedback = [FEEDBACK[boost > 0]] if boost else []
     if candidate.is_only_indexed:
         why = f"from the index: {candidate.indexed.why}" if candidate.indexed else ""
-        return "; ".join([*learned, why])[:REASON_CHARACTERS]
+        return "; ".join([*feedback, why])[:REASON_CHARACTERS]
     matches = [
         term + (f" ×{candidate.counts[term]}" if candidate.counts[term] > 1 else "")
         for term in sorted(candidate.counts, key=lambda term: -weights[term])
@@ -451,7 +462,7 @@ def _reason(
     for shown in range(len(matches), 0, -1):
         rest = f" and {len(matches) - shown} more" if shown < len(matches) else ""
         matching = f"matches {', '.join(matches[:shown])}{rest}"
-        reason = "; ".join([*learned, *before, matching, *after])
+        reason = "; ".join([*feedback, *before, matching, *after])
         if len(reason) <= REASON_CHARACTERS:
             return reason
     return reason[: REASON_CHARACTERS - 1] + "…"

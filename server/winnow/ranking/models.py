@@ -1,7 +1,7 @@
-"""The registry of models: which can be used, in which order, and what was learnt of each.
+"""The registry of models: which are usable, in which order, and their recent failures.
 
-The order is the design's (REQ-KWS-005): the preferred names first, then any other. Keys are read
-from the environment when a model is used, and stay in here.
+The order is the design's (REQ-KWS-005): preferred names first, then the others. Keys are read from
+the environment when a model is used, and never leave this module.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from winnow.types.keyword_search import Usage
 if TYPE_CHECKING:
     from winnow.privacy.secrets import Redacted
 
-# Where a provider's own models are, and the variable by which its SDK lets a user redirect them.
+# Default address of each provider, and the variable with which its SDK lets a user redirect it.
 OWN_ADDRESS = {
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
 }
-# The name of the model that the editor offers, unless the settings have one of that provider.
+# Name of the editor's model, unless the settings name one of that provider.
 EDITOR = "editor"
 CACHED_ANSWERS = 64
 CACHE_SECONDS = 600.0
@@ -49,7 +49,7 @@ TURNED_OFF = "language models are turned off (llm.enabled)"
 
 
 class NamedModel(Struct, frozen=True):
-    """A model that can be used now."""
+    """A model with its name and address."""
 
     name: str
     settings: ModelSettings
@@ -57,7 +57,7 @@ class NamedModel(Struct, frozen=True):
 
 
 class CachedAnswer(Struct, frozen=True):
-    """An answer that a model gave: as text, to be read again against the same candidates."""
+    """The text of a model's answer, to be parsed again for the same candidates."""
 
     text: str
     usage: Usage | None
@@ -67,9 +67,9 @@ class CachedAnswer(Struct, frozen=True):
 class Models:
     """The configured models and their state: connections, recent failures, recent answers.
 
-    ``ask_editor`` is there if an editor offers its own model, which is then the first to ask:
-    somebody has chosen that. ``roots`` are the folders whose code is sent, ``rules`` the forms of
-    secrets that these have beside the user's.
+    ``ask_editor`` is set if an editor offers its own model. The user chose that model, so it comes
+    first. ``roots`` are the folders whose code is sent, and ``rules`` their secret patterns in
+    addition to the user's.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Models:
         self.egress = Egress(settings, environment, roots)
         self.known: Mapping[str, ModelSettings] = settings.models
         self._ask_editor = ask_editor
-        if ask_editor and not any(one.provider == "editor" for one in self.known.values()):
+        if ask_editor and not any(model.provider == "editor" for model in self.known.values()):
             own = ModelSettings(provider="editor", model=EDITOR)
             self.known = {EDITOR: own, **self.known}
         self._environment = environment
@@ -95,14 +95,14 @@ class Models:
         self._answers: OrderedDict[str, tuple[float, CachedAnswer]] = OrderedDict()
 
     def names(self) -> list[str]:
-        """Every configured model, in the order of preference."""
+        """Return every configured model, in order of preference."""
         preferred = [name for name in self.settings.preferred if name in self.known]
         others = [name for name in self.known if name not in preferred]
-        offered = [name for name in others if self._ask_editor and self._is_editors(name)]
+        offered = [name for name in others if self._ask_editor and self._is_of_editor(name)]
         return offered + preferred + [name for name in others if name not in offered]
 
     def usable(self, only: str = "") -> tuple[list[NamedModel], list[dict[str, str]]]:
-        """The models that can be used, best first, and why each other one cannot."""
+        """Return the usable models, best first, and the problem of each other model."""
         models, unusable = [], []
         for name in [only] if only else self.names():
             problem = self.problem(name)
@@ -113,48 +113,47 @@ class Models:
         return models, unusable
 
     def problem(self, name: str) -> str | None:
-        """Why the model cannot be used, in words that say what would help."""
+        """Return why a model is unusable and how to fix that; None if it is usable."""
         problem = self._problem_of_settings(name)
         if problem is None:
             model = self.named(name)
             problem = self.egress.consent_problem(model.settings, model.base_url)
-        return problem or self._left_alone(name)
+        return problem or self._pause_problem(name)
 
     def _problem_of_settings(self, name: str) -> str | None:
         model = self.known.get(name)
         if not self.settings.enabled:
             return TURNED_OFF
         if model is None:
-            return "no model of that name is configured"
+            return "no model with that name is configured"
         if model.provider == "editor":
-            return None if self._ask_editor else "no editor offers its model"
+            return None if self._ask_editor else "no editor offers a model"
         if model.key_env and not self._environment.get(model.key_env):
             return f"no key: {model.key_env} is not set"
         address = self._address(model)
         if not _is_address(address):
-            return f"{address!r} is not an address"
+            return f"{address!r} is not a valid address"
         by_tls = urlsplit(address).scheme == "https"
         if not (by_tls or is_this_machine(address) or model.plain_http):
-            return "its address is plain http: use https, or set plain_http"
+            return "the address uses plain http: use https, or set plain_http"
         return None
 
     def ready(self) -> list[str]:
-        """The models that nothing in settings or environment keeps from being asked."""
+        """Return the models that settings and environment allow; consent may be missing."""
         return [name for name in self.names() if self._problem_of_settings(name) is None]
 
     def destinations(self, only: str = "") -> dict[str, list[NamedModel]]:
-        """Where the models are that are elsewhere and that nothing but consent can be missing
-        for."""
+        """Return remote models that lack at most consent, by destination."""
         found: dict[str, list[NamedModel]] = {}
         for name in [only] if only else self.names():
-            if self._problem_of_settings(name) is None and not self._is_editors(name):
+            if self._problem_of_settings(name) is None and not self._is_of_editor(name):
                 model = self.named(name)
                 if not is_this_machine(model.base_url):
                     found.setdefault(destination_of(model.base_url), []).append(model)
         return found
 
     def awaiting_consent(self, only: str = "") -> list[str]:
-        """Where models could be asked if somebody consented; nothing if somebody has refused."""
+        """Return the destinations that need consent; none if the user refused."""
         egress = self.egress
         roots = egress.roots()
         if self.settings.consent == "always" or not roots or egress.consents.refused(roots):
@@ -165,20 +164,20 @@ class Models:
             if not egress.consents.given(roots, destination)
         ]
 
-    def _left_alone(self, name: str) -> str | None:
+    def _pause_problem(self, name: str) -> str | None:
         if self._paused_until.get(name, 0.0) > time.monotonic():
-            return f"left alone for a while after {self._failures[name]} failures in a row"
+            return f"paused after {self._failures[name]} failures in a row"
         return None
 
-    def _is_editors(self, name: str) -> bool:
+    def _is_of_editor(self, name: str) -> bool:
         return self.known[name].provider == "editor"
 
     def endpoint(self, name: str) -> str:
-        """The address that a model of this name is asked at."""
+        """Return the address of a model."""
         return self._address(self.known[name])
 
     def provider(self, model: NamedModel) -> Provider:
-        """The connection to a model, made at its first use. Raises ModelError."""
+        """Return the connection to a model, opened on first use. Raises ModelError."""
         if model.settings.provider == "editor":
             return EditorProvider(model.settings, self._ask_editor or _no_editor)
         if model.name not in self._providers:
@@ -189,11 +188,11 @@ class Models:
                     model.settings, model.base_url, key, self.settings.connect_seconds
                 )
             except ImportError as error:
-                raise ModelError(f"its SDK cannot be imported: {error}", 424) from error
+                raise ModelError(f"cannot import the SDK: {error}", 424) from error
         return self._providers[model.name]
 
     def redact(self, text: str) -> Redacted:
-        """A text as a model may be sent it."""
+        """Return a text without its secrets, as a model may receive it."""
         # Not needed to start a server.
         from winnow.privacy.secrets import redacted
 
@@ -202,10 +201,11 @@ class Models:
     async def ask(
         self, model: NamedModel, request: ModelRequest
     ) -> AsyncIterator[str | Usage | AnsweredBy]:
-        """Pieces of a model's answer, as :meth:`Provider.stream` has them: the only way to a model.
+        """Yield the pieces of a model's answer, as :meth:`Provider.stream` does: the only way to a
+        model.
 
-        What is sent is in the log before it is sent. Raises ModelError, and NotSent without
-        consent, at a cap, and where there can be no log.
+        Each request is logged before it is sent. Raises ModelError, and NotSent without consent, at
+        a cap, or if the log cannot be written.
         """
         if problem := self.egress.consent_problem(model.settings, model.base_url):
             raise NotSent(problem)
@@ -229,20 +229,20 @@ class Models:
             raise
         finally:
             try:
-                # Closes the connection: that ends the generation, and its cost, at the server.
+                # Closes the connection, which ends the generation and its cost.
                 await pieces.aclose()  # type: ignore[attr-defined]
             finally:
                 ended = self._ended(sent, model.settings, outcome, usage, answered_by)
-                await asyncio.shield(asyncio.to_thread(self._take_down, ended))
+                await asyncio.shield(asyncio.to_thread(self._log_end, ended))
 
     def _sent(self, model: NamedModel, request: ModelRequest) -> Sent:
-        """The request as the log has it."""
+        """Return the log entry of a request."""
         from winnow.privacy.secrets import redacted_path
 
         settings = model.settings
         prices = settings.prices
-        read = estimated_tokens(request.system + request.prompt)
-        is_editors = settings.provider == "editor"
+        input_tokens = estimated_tokens(request.system + request.prompt)
+        is_of_editor = settings.provider == "editor"
         return Sent(
             id=os.urandom(8).hex(),
             time=now(),
@@ -250,13 +250,13 @@ class Models:
             workspace=self.egress.roots(),
             model=model.name,
             provider=settings.provider,
-            destination=EDITOR if is_editors else destination_of(model.base_url),
-            remote=is_editors or not is_this_machine(model.base_url),
+            destination=EDITOR if is_of_editor else destination_of(model.base_url),
+            remote=is_of_editor or not is_this_machine(model.base_url),
             files=[redacted_path(shown_path(path)[0], self.redact) for path in request.files],
             bytes=request.size,
             redactions=request.redactions,
-            tokens=read + settings.output_tokens,
-            usd=cost(prices, read, settings.output_tokens) if prices else None,
+            tokens=input_tokens + settings.output_tokens,
+            usd=cost(prices, input_tokens, settings.output_tokens) if prices else None,
         )
 
     def _ended(
@@ -279,18 +279,19 @@ class Models:
             usd=usage.cost_usd if usage else None,
         )
 
-    def _take_down(self, ended: Ended) -> None:
-        # It counts as the most that it can have been, then.
+    def _log_end(self, ended: Ended) -> None:
+        # On failure, the request counts with its maximum cost.
         with contextlib.suppress(OSError):
             self.egress.log.end(ended)
 
     async def body(self, model: NamedModel, request: ModelRequest) -> bytes:
-        """What a model would be sent, byte for byte; nothing is. Raises ModelError."""
+        """Return the bytes that would be sent to a model, without sending them. Raises
+        ModelError."""
         provider = await asyncio.to_thread(self.provider, model)
         return await provider.body(request)
 
     async def warm(self, model: NamedModel) -> None:
-        """Import the model's SDK in a thread: it takes seconds that a search can use."""
+        """Import the model's SDK in a thread, while a search runs: that takes seconds."""
         await asyncio.to_thread(
             importlib.import_module, f"winnow.ranking.providers.{model.settings.provider}"
         )
@@ -300,13 +301,13 @@ class Models:
         self._paused_until.pop(name, None)
 
     def failed(self, name: str) -> None:
-        """Count a failure; after some in a row the model is left alone for a while."""
+        """Count a failure; several in a row pause the model."""
         self._failures[name] = self._failures.get(name, 0) + 1
         if self._failures[name] >= self.settings.failures_before_pause:
             self._paused_until[name] = time.monotonic() + self.settings.pause_seconds
 
     def cached(self, key: str) -> CachedAnswer | None:
-        """The answer that was remembered under a key, while it is fresh."""
+        """Return a recent answer by its key."""
         when, answer = self._answers.get(key, (0.0, None))
         return answer if time.monotonic() - when < CACHE_SECONDS else None
 
@@ -322,7 +323,7 @@ class Models:
         self._providers.clear()
 
     def named(self, name: str) -> NamedModel:
-        """The model of this name, whether it can be used or not."""
+        """Return a model by its name, usable or not."""
         model = self.known[name]
         return NamedModel(name, model, self._address(model))
 
@@ -337,16 +338,16 @@ def _is_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none, an IPv6 address without its end
+    except ValueError:  # an invalid port, or an incomplete IPv6 address
         return False
 
 
 async def _no_editor(_: Mapping[str, object]) -> object:
-    raise ModelError("no editor offers its model", 424)
+    raise ModelError("no editor offers a model", 424)
 
 
 def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:
-    """The usage with what it cost in US dollars, where prices are configured."""
+    """Return the usage with its cost in US dollars, if prices are configured."""
     if usage is None or prices is None:
         return usage
     dollars = cost(prices, usage.input_tokens, usage.output_tokens, usage.cached_tokens)
@@ -354,6 +355,6 @@ def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:
 
 
 def cache_key(model: NamedModel, *parts: str | int) -> str:
-    """The key of an answer: equal for the same model and the same parts of a request."""
+    """Return the cache key of an answer: equal for the same model and parts of a request."""
     content = msgspec.json.encode((model.settings, model.base_url, parts))
     return hashlib.sha256(content).hexdigest()

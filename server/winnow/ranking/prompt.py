@@ -1,13 +1,12 @@
-"""What a model is sent: the candidates in the local ranker's order, quoted, and the query last.
+"""Build the prompt: the candidates in the order of the local ranker, quoted, then the query.
 
-Each path stands once with its lines under it, which costs 45 % fewer tokens than ripgrep's form
-that repeats it on every line. Files are a stranger's text: a fence that no file can know marks
-where they begin and end, and the model is asked for ids of files, so that nothing it reads can
-make it name another path.
+Each path appears once with its lines below, which costs 45 % fewer tokens than ripgrep's format
+with a path on every line. The files are untrusted: two marker lines that no file can predict
+enclose them, and the model answers with ids, so that no text can make it name another path.
 
-No secret is in it: files that hold secrets by their name are left out, and the values of those in
-other files are replaced, first in the lines of a file, which tell more than the few that are shown,
-and then in the whole.
+The prompt contains no secrets. Files with the name of a secret file are left out. Secret values in
+other files are replaced: first in all lines of a file, which show more than the few that are sent,
+then in the complete prompt.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from winnow.ranking.tokens import estimated_tokens
 from winnow.text.sanitize import printable
 from winnow.types import Candidate, Line
 
-# Change it with every change of the texts below: it is part of the key of cached answers.
+# Increase it with every change of the texts below: it is part of the cache key.
 PROMPT_VERSION = 2
 CONTEXT_STEPS = (10, 5, 2, 0)
-# With so many lines more than of context around a match, a file is shown that no term matches.
+# Lines shown of a file without matches, in addition to the context.
 MIN_LINES = 2
 Redact = Callable[[str], Redacted]
-_FENCE_KEY = secrets.token_bytes(32)
-# What may be a part of a secret where a line was cut; a part is known by no rule.
+_MARKER_KEY = secrets.token_bytes(32)
+# Possible parts of a secret where a line was cut; no rule recognizes a part.
 _AT_START = re.compile(r"…[^\s\"'`<>(){}\[\],;]{8,}")
 _AT_END = re.compile(r"[^\s\"'`<>(){}\[\],;]{8,}…$")
 
@@ -107,11 +106,12 @@ ANSWER_SCHEMA: dict[str, object] = {
 
 
 class Prompt(Struct, frozen=True):
-    """A prompt and what it shows: ``sent`` by id; ``body`` is the part without the random fence.
+    """A prompt and the candidates in it: ``sent`` by id; ``body`` is the text without the random
+    markers.
 
-    ``context`` is the lines of context that were left around each match, ``left_out`` how many
-    candidates did not fit, ``secret_files`` how many hold secrets by their name. ``redactions`` are
-    the secrets that were replaced, by rule.
+    ``context`` is the number of context lines around each match, ``left_out`` the number of
+    candidates that did not fit, and ``secret_files`` the number with the name of a secret file.
+    ``redactions`` counts the replaced secrets by rule.
     """
 
     text: str
@@ -124,7 +124,7 @@ class Prompt(Struct, frozen=True):
 
 
 def system_prompt(*, json: bool) -> str:
-    """The design's instructions, with the answer as JSON or as plain lines."""
+    """Return the design's instructions, for an answer in JSON or in plain lines."""
     output = JSON_OUTPUT if json else PLAIN_OUTPUT
     nothing = '{"files": []}' if json else '"No relevant files found"'
     return SYSTEM + output + RULES.replace("{nothing}", nothing)
@@ -133,14 +133,15 @@ def system_prompt(*, json: bool) -> str:
 def build(
     query: str, candidates: Sequence[Candidate], max_tokens: int, redact: Redact = redacted
 ) -> Prompt:
-    """The prompt for candidates in this order, with as much of them as ``max_tokens`` allow.
+    """Return the prompt for candidates in this order, cut to ``max_tokens``: context goes first,
+    then the last candidates.
 
-    First context is left out, then the last candidates. ``redact`` takes secrets out.
+    ``redact`` removes secrets.
     """
     query = redact(query.strip()).text
-    shown = [one for one in candidates if not is_secret_file(one.path)]
-    texts = [_texts(one, redact) for one in shown]
-    names = [redacted_path(printable(one.path), redact) for one in shown]
+    shown = [file for file in candidates if not is_secret_file(file.path)]
+    texts = [_texts(file, redact) for file in shown]
+    names = [redacted_path(printable(file.path), redact) for file in shown]
     room = max_tokens - estimated_tokens(system_prompt(json=True) + query) - 200
     blocks: list[str] = []
     for context in CONTEXT_STEPS:
@@ -156,10 +157,10 @@ def build(
             break
         fitting += 1
     body = redact("\n".join(blocks[:fitting])).text
-    fence = _fence(f"{body}\n{query}")
+    marker = _marker(f"{body}\n{query}")
     sent = {_id(number): candidate for number, candidate in enumerate(shown[:fitting], 1)}
     return Prompt(
-        text=f"{fence}\n{body}\n{fence}\n\nOriginal search query: {query}\n",
+        text=f"{marker}\n{body}\n{marker}\n\nOriginal search query: {query}\n",
         body=body,
         sent=sent,
         context=context,
@@ -169,15 +170,16 @@ def build(
     )
 
 
-def _fence(text: str) -> str:
-    """A line that whoever has written a file of the text cannot know; the same for the same text,
-    so that a dry run shows what would be sent."""
-    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=_FENCE_KEY, digest_size=12)
+def _marker(text: str) -> str:
+    """Return a line that no author of a file can predict. It is the same for the same text, so that
+    a dry run shows the actual request."""
+    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=_MARKER_KEY, digest_size=12)
     return f"=== {mark.hexdigest()} ==="
 
 
 def _cut(block: str, tokens: int) -> str:
-    """The first lines of a file that is too large by itself, with a line that says so."""
+    """Return the first lines of a file that is too large, and a line with the number of the
+    others."""
     rows = block.split("\n")
     count = len(rows)
     while count > 2 and estimated_tokens("\n".join(rows[:count])) > tokens:
@@ -190,8 +192,8 @@ def _id(number: int) -> str:
 
 
 def _texts(candidate: Candidate, redact: Redact) -> dict[int, str]:
-    """The lines of a file by number, without its secrets. Lines that follow each other are looked
-    at together: a key has many."""
+    """Return the lines of a file by number, without secrets. Consecutive lines are redacted
+    together because a key spans many."""
     texts: dict[int, str] = {}
     for numbers in _successive(sorted(candidate.lines)):
         text = "\n".join(_without_parts(candidate.lines[number]) for number in numbers)
@@ -200,10 +202,10 @@ def _texts(candidate: Candidate, redact: Redact) -> dict[int, str]:
 
 
 def _without_parts(line: Line) -> str:
-    """The text of a line; where it was cut, without the parts of words beside its matches."""
+    """Return the text of a line. If it was cut, remove the partial words beside its matches."""
     if not line.cut:
         return line.text
-    # An ellipsis stands before the text if that is not the line's beginning.
+    # The text starts with an ellipsis unless it starts at the beginning of the line.
     shift = line.start - (1 if line.start else 0)
     first = min((start for start, _ in line.ranges), default=shift + len(line.text)) - shift
     last = max((end for _, end in line.ranges), default=shift) - shift
@@ -214,7 +216,7 @@ def _without_parts(line: Line) -> str:
 
 
 def _successive(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    """The numbers, which ascend, in parts without gaps."""
+    """Yield ascending numbers in runs without gaps."""
     start = 0
     for place in range(1, len(numbers) + 1):
         if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
@@ -228,8 +230,8 @@ def _blocks(
     texts: Sequence[Mapping[int, str]],
     context: int,
 ) -> list[str]:
-    all_ = enumerate(zip(candidates, names, texts, strict=True), 1)
-    return [_block(f"[{_id(n)}] {name}", one, lines, context) for n, (one, name, lines) in all_]
+    files = enumerate(zip(candidates, names, texts, strict=True), 1)
+    return [_block(f"[{_id(n)}] {name}", file, lines, context) for n, (file, name, lines) in files]
 
 
 def _block(heading: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:

@@ -1,9 +1,9 @@
-"""How many tokens a text is, about: no tokenizer is loaded for that."""
+"""Estimate tokens without loading a tokenizer."""
 
 from __future__ import annotations
 
-# Source code in the compact form: 128 KiB of ripgrep output were 30,600 tokens with 2.36 bytes a
-# token for its plain form; the lower figure errs towards sending less.
+# Measured on source code: 128 KiB of ripgrep output in the compact form were 30,600 tokens, with
+# 2.36 bytes per token in its plain form. The lower figure errs towards sending less.
 BYTES_PER_TOKEN = 2.3
 
 

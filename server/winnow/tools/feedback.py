@@ -91,6 +91,8 @@ async def feedback(
         search = await workspace.history.add_feedback(
             params.search_id, path, params.action, params.rank
         )
+        if search is None:
+            raise UnknownSearch(params.search_id)
         query, tool_name = search.query, search.tool
     return FeedbackResult(
         root=shown_path(str(root))[0],

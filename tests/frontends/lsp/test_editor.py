@@ -110,8 +110,8 @@ async def test_a_model_without_a_name_is_the_editors(editor: tuple[Client, Edito
     ("error", "text", "why"),
     [
         ("the user said no", None, "the user said no"),
-        (None, "", "an empty answer"),
-        (None, "[]] {", "an unreadable answer"),
+        (None, "", "the answer is empty"),
+        (None, "[]] {", "the answer is unreadable"),
     ],
 )
 async def test_without_an_answer_of_the_editor_the_local_order_is_the_answer(

@@ -16,7 +16,6 @@ import pytest
 from conftest import MakeWorkspace, Recorder, child_environment, write_files
 from waiting_for import until
 from winnow.config import OWN_FOLDER, Config, merged
-from winnow.errors import UnknownSearch
 from winnow.ranking.history import history as module
 from winnow.ranking.history.boosts import EXPLICIT
 from winnow.ranking.history.history import SearchHistory, below
@@ -199,10 +198,8 @@ async def test_reading_files_and_boosts_creates_no_store(
     await call(workspace, "read_file", path="src/loader.py")
     assert await workspace.history.boosts("load_plugin", _absolute(project)) == {}
     assert await workspace.history.suggestions("load", no_terms) == []
-    with pytest.raises(UnknownSearch):
-        await workspace.history.add_feedback(
-            "0123456789ab", str(project / "src/loader.py"), "up", 0
-        )
+    path = str(project / "src/loader.py")
+    assert await workspace.history.add_feedback("0123456789ab", path, "up", 0) is None
     await workspace.aclose()
     assert not (project / OWN_FOLDER).exists()
 
@@ -259,6 +256,7 @@ async def test_feedback_counts_at_once(tmp_path: Path) -> None:
     history.searched(search("s", root, "a.py", "b.py", "gone.py", query="load the plugins"))
     a, b, gone = (str(root / name) for name in ("a.py", "b.py", "gone.py"))
     found = await history.add_feedback("s", b, "up", 0)
+    assert found is not None
     assert found.query == "load the plugins"
     await history.add_feedback("s", a, "opened", 7)
     await history.add_feedback("s", gone, "up", 0)

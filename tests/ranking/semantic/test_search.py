@@ -102,9 +102,9 @@ def test_what_a_path_is_said_to_say_stands_in_it(
 
 def test_a_name_that_says_something_as_a_whole_only_is_told_as_a_whole() -> None:
     index = PathIndex(["io_ring.c", "io/ring.c"])
-    assert index.saying("io_ring", ["ioring"]) == ["io_ring"]
-    assert index.saying("ring", ["ioring"]) == []
-    assert index.saying("io_ring", ["ring", "io"]) == ["io", "ring"]
+    assert index.matching_words("io_ring", ["ioring"]) == ["io_ring"]
+    assert index.matching_words("ring", ["ioring"]) == []
+    assert index.matching_words("io_ring", ["ring", "io"]) == ["io", "ring"]
 
 
 @pytest.mark.parametrize("query", ["shop.cookies.CookieJar", "Shop::CookieJar", "`CookieJar`"])

@@ -496,7 +496,7 @@ async def test_if_all_that_matches_are_secrets_nothing_is_sent(
         [".env"],
         RankedBy(
             kind="local",
-            fallback_reason="openai-test: all files that match are secrets by their names",
+            fallback_reason="openai-test: every matching file has the name of a secret file",
         ),
     )
     with pytest.raises(LlmFailed):

@@ -19,7 +19,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from winnow.errors import UnknownSearch
 from winnow.ranking.history.boosts import SIMILAR, BoostTable, form_of, similarity, words_of
 from winnow.ranking.history.store import (
     BATCH,
@@ -142,12 +141,12 @@ class SearchHistory:
         path: str,
         action: FeedbackAction,
         rank: int,
-    ) -> SearchRecord:
-        """Store a caller's feedback on a result, and return the search. Raises UnknownSearch."""
+    ) -> SearchRecord | None:
+        """Store a caller's feedback on a result. Return the search, or None for an unknown id."""
         await self.write(refresh=True)
         search = await asyncio.to_thread(self._search, id)
         if search is None:
-            raise UnknownSearch(id)
+            return None
         path = self._below(path)
         if not rank and path in search.paths:
             rank = search.paths.index(path) + 1

@@ -1,7 +1,7 @@
-"""How a model is spoken to: one small module a wire format, each importing its SDK when called.
+"""Connections to models: one small module per wire format, which imports its SDK when it is used.
 
-The seam is :class:`Provider`: a request in, pieces of text and the usage out, :class:`ModelError`
-for everything that goes wrong. SDK retries and time-outs are off: the caller has a deadline.
+The seam is :class:`Provider`: it takes a request, yields pieces of text and the usage, and raises
+:class:`ModelError`. The SDKs' retries and timeouts are off because the caller has a deadline.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from winnow.types import Purpose
 from winnow.types.keyword_search import Usage
 
 MESSAGE_CHARACTERS = 250
-# Far more than any answer that was asked for; a server that sends more is out of order.
+# Much more than any requested answer; a server that sends more is broken.
 ANSWER_CHARACTERS = 64 * 1024
 
 
 class ModelRequest(Struct, frozen=True):
-    """What to ask. Without a ``schema`` the request is as plain as it can be, for servers that
-    refuse options they do not know. ``purpose``, ``files`` and ``redactions`` are sent to nobody:
-    they say what is in it."""
+    """A request to a model.
+
+    Without a ``schema`` it uses no options, for servers that refuse options they don't know.
+    ``purpose``, ``files`` and ``redactions`` describe the request for the log and are not sent.
+    """
 
     system: str
     prompt: str
@@ -35,20 +37,23 @@ class ModelRequest(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The size of what is said, in bytes."""
+        """The size of the texts in bytes."""
         return len((self.system + self.prompt).encode("utf-8", "replace"))
 
 
 class AnsweredBy(Struct, frozen=True):
-    """The model that answers, where the name that was asked stands for one of several."""
+    """The model that answers, if the configured name stands for one of several."""
 
     model: str
 
 
 class ModelError(Exception):
-    """A call that failed: ``status`` is HTTP's, None if there was no answer; ``retry_after`` is in
-    seconds, as the server asked. ``reached`` is False where no model was: there was no connection,
-    or its server refused. The message is one clean line without the ``key``."""
+    """A failed call.
+
+    ``status`` is the HTTP status, or None without an answer; ``retry_after`` is the wait in seconds
+    that the server requests. ``reached`` is False if no model received the request. The message is
+    one clean line without the ``key``.
+    """
 
     def __init__(
         self,
@@ -59,7 +64,7 @@ class ModelError(Exception):
         key: str | None = None,
         reached: bool = True,
     ) -> None:
-        # Servers repeat what they were sent, and may say anything.
+        # Servers may echo the request, or send any text.
         if key:
             message = message.replace(key, "***")
         super().__init__(clean_line(message, MESSAGE_CHARACTERS))
@@ -69,12 +74,12 @@ class ModelError(Exception):
 
     @property
     def refused_options(self) -> bool:
-        """Whether the server may take the same request without a schema."""
+        """True if the server may accept the same request without a schema."""
         return self.status in (400, 415, 422, 501)
 
     @property
-    def passing(self) -> bool:
-        """Whether the same request may succeed in a moment."""
+    def is_temporary(self) -> bool:
+        """True if the same request may succeed in a moment."""
         return self.status is None or self.status in (408, 409, 429) or self.status >= 500
 
 
@@ -82,32 +87,31 @@ class Provider(Protocol):
     """A connection to one model."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage | AnsweredBy]:
-        """Pieces of the answer's text as they come (thinking left out), and the usage at last;
-        before both perhaps who answers.
+        """Yield the text of the answer in pieces without its thinking, then the usage; the name of
+        the answering model may come first.
 
-        Raises ModelError, from the iteration too.
+        Raises ModelError, also during the iteration.
         """
 
     async def body(self, request: ModelRequest) -> bytes:
-        """What would be sent for a request, byte for byte; nothing is."""
+        """Return the bytes that would be sent for a request, without sending them."""
 
     async def aclose(self) -> None:
         """Close the connections."""
 
 
 class NotSent(ModelError):
-    """A request that was not made: there is no consent, or a cap is reached. Nothing about that
-    changes in a moment."""
+    """A request that was not sent, for lack of consent or at a cap; retrying does not help."""
 
     @property
-    def passing(self) -> bool:
+    def is_temporary(self) -> bool:
         return False
 
 
 @contextlib.contextmanager
 def model_errors(sdk: Any, key: str | None) -> Iterator[None]:
-    """Turn what an SDK raises inside the block into ModelError; the SDKs name theirs alike."""
-    import httpx2  # the SDKs' transport, whose errors leave a stream as they are
+    """Turn the errors of an SDK inside the block into ModelError; both SDKs use the same names."""
+    import httpx2  # the SDKs' transport; a stream raises its errors as they are
 
     try:
         yield
@@ -120,19 +124,19 @@ def model_errors(sdk: Any, key: str | None) -> Iterator[None]:
     except sdk.APIError as error:
         raise ModelError(f"the server reported an error: {error}", key=key) from error
     except httpx2.HTTPError as error:
-        said = str(error) or type(error).__name__
-        raise ModelError(f"the connection broke: {said}", key=key) from error
+        detail = str(error) or type(error).__name__
+        raise ModelError(f"the connection broke: {detail}", key=key) from error
     except (ValueError, TypeError, AttributeError) as error:
-        raise ModelError(f"an answer that is none: {type(error).__name__}") from error
+        raise ModelError(f"invalid answer: {type(error).__name__}") from error
 
 
 def _status_error(error: Any, key: str | None) -> ModelError:
     body = error.body if isinstance(error.body, dict) else {}
     inner = body.get("error", body)
-    said = inner.get("message") if isinstance(inner, dict) else None
+    detail = inner.get("message") if isinstance(inner, dict) else None
     message = f"HTTP {error.status_code}"
-    if isinstance(said, str) and said:
-        message += f": {said}"
+    if isinstance(detail, str) and detail:
+        message += f": {detail}"
     header = error.response.headers.get("retry-after", "")
     try:
         retry_after = max(0.0, float(header))
@@ -142,7 +146,7 @@ def _status_error(error: Any, key: str | None) -> ModelError:
 
 
 def token_usage(read: object, written: object, cached: object) -> Usage | None:
-    """The usage, if the server tells it in numbers."""
+    """Return the usage if the server reports it in numbers."""
     if type(read) is not int or type(written) is not int:
         return None
     return Usage(

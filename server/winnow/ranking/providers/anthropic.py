@@ -1,4 +1,4 @@
-"""Anthropic's messages."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class AnthropicProvider:
             async with await self._create(self._client, request) as events:
                 async for event in events:
                     if event.type == "message_start":
-                        told = event.message.usage
-                        cached = told.cache_read_input_tokens or 0
-                        read = told.input_tokens
+                        usage = event.message.usage
+                        cached = usage.cache_read_input_tokens or 0
+                        read = usage.input_tokens
                     elif event.type == "content_block_delta" and event.delta.type == "text_delta":
                         yield event.delta.text
                     elif event.type == "message_delta":
                         stopped = event.delta.stop_reason or stopped
                         written = event.usage.output_tokens
-        if usage := token_usage(read, written, cached):
-            yield replace(usage, input_tokens=usage.input_tokens + (usage.cached_tokens or 0))
+        if total := token_usage(read, written, cached):
+            yield replace(total, input_tokens=total.input_tokens + (total.cached_tokens or 0))
         if stopped == "refusal":
-            raise ModelError("the model refused", 403)
+            raise ModelError("the model refused to answer", 403)
         if stopped is None:
-            raise ModelError("the answer broke off")
+            raise ModelError("the answer ended early")
         if stopped not in ("end_turn", "stop_sequence"):
-            raise ModelError(f"the answer was cut: {stopped}", 413)
+            raise ModelError(f"the answer was cut off: {stopped}", 413)
 
     async def body(self, request: ModelRequest) -> bytes:
         def send(http_client: Any) -> Awaitable[object]:

@@ -1,4 +1,4 @@
-"""Connect to a model; separate, because every provider imports this package."""
+"""Connect to a model. This is a separate module because every provider imports the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from winnow.ranking.providers import Provider
 def connect(
     model: ModelSettings, base_url: str, key: str | None, connect_seconds: float
 ) -> Provider:
-    """A connection for a model; imports the SDK, which takes one to three seconds at first."""
+    """Return a connection to a model; importing its SDK takes one to three seconds."""
     if model.provider == "anthropic":
         from winnow.ranking.providers.anthropic import AnthropicProvider
 

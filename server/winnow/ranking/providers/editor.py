@@ -1,7 +1,7 @@
-"""The editor's own model, asked by a request of the language server to its client.
+"""The editor's own model, reached by a request of the language server to its client.
 
-The editor answers a whole text and says which model wrote it. What the model costs, and where it
-is, is between the editor and its user.
+The editor returns a complete text and the name of the model that wrote it. The model's cost and
+location are between the editor and its user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from winnow.types.keyword_search import Usage
 COMPLETE = "$/complete"
 NAME_CHARACTERS = 100
 
-# Sends the params of a `$/complete` and gives its result; raises ModelError if there is none.
+# Sends the params of `$/complete` and returns the result, or raises ModelError.
 AskEditor = Callable[[Mapping[str, object]], Awaitable[object]]
 
 
@@ -45,8 +45,8 @@ class EditorProvider:
         }
 
     async def body(self, request: ModelRequest) -> bytes:
-        """The params, as JSON."""
+        """Return the params as JSON."""
         return msgspec.json.encode(self._params(request))
 
     async def aclose(self) -> None:
-        """Nothing is open between two requests."""
+        """Nothing to close."""

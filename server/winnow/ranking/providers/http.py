@@ -1,7 +1,7 @@
-"""How the SDKs reach a server: nowhere else than to its address, and with a limit on the answer.
+"""HTTP options for the SDKs: connect only to the configured address, and limit the response.
 
-They would follow a redirect with all that was sent, read a line of any length into memory, and hand
-what is for this machine to the proxy of the environment.
+By default they would follow a redirect with the full request, read a line of any length into
+memory, and send requests for this machine to the environment's proxy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import httpx2
 
 from winnow.privacy.outbound import is_this_machine
 
-# An answer of 1,500 tokens, each in an event of its own, is about half of one.
+# An answer of 1,500 tokens, each in its own event, is about half a megabyte.
 RESPONSE_BYTES = 4 * 1024 * 1024
 
 
@@ -27,7 +27,7 @@ class _Limited(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             left -= len(chunk)
             if left < 0:
-                raise httpx2.ReadError("the response is far too long")
+                raise httpx2.ReadError("the response is too long")
             yield chunk
 
     async def aclose(self) -> None:
@@ -35,7 +35,7 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 class _Capture(httpx2.AsyncBaseTransport):
-    """Takes the ``body`` of a request, and lets nothing out."""
+    """A transport that captures the ``body`` of a request and sends nothing."""
 
     body = b""
 
@@ -45,13 +45,13 @@ class _Capture(httpx2.AsyncBaseTransport):
 
 
 def client_options(base_url: str) -> dict[str, Any]:
-    """Options of an httpx client that is for one address."""
+    """Return the options of an httpx client for one address."""
     options: dict[str, Any] = {
         "follow_redirects": False,
         "event_hooks": {"response": [_limit_response]},
     }
     if is_this_machine(base_url):
-        # Of the SDKs, one reads the environment itself, and only `mounts` go before that.
+        # One SDK reads the environment itself, and only `mounts` override that.
         direct = dict.fromkeys(("all://", "http://", "https://"))
         options |= {"trust_env": False, "mounts": direct}
     return options
@@ -60,10 +60,10 @@ def client_options(base_url: str) -> dict[str, Any]:
 async def body_sent(
     send: Callable[[httpx2.AsyncClient], Awaitable[object]], not_sent: type[Exception]
 ) -> bytes:
-    """The body of the request that ``send`` makes by the client that it is given: nothing leaves,
-    which the SDK tells by ``not_sent``."""
+    """Return the body of the request that ``send`` makes with the given client. Nothing is sent;
+    the SDK then raises ``not_sent``."""
     capture = _Capture()
-    # The environment's proxies would go before the transport.
+    # The environment's proxies would override the transport.
     async with httpx2.AsyncClient(transport=capture, trust_env=False) as client:
         with contextlib.suppress(not_sent):
             await send(client)
@@ -71,6 +71,6 @@ async def body_sent(
 
 
 async def _limit_response(response: httpx2.Response) -> None:
-    """A response hook of an httpx client: the body ends with an error at the limit."""
+    """Make a response fail at the size limit; a response hook of httpx."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     response.stream = _Limited(response.stream)

@@ -1,4 +1,4 @@
-"""OpenAI and every server that speaks its chat completions: Fireworks, Ollama, vLLM, llama.cpp."""
+"""OpenAI and all servers with its Chat Completions API: Fireworks, Ollama, vLLM, llama.cpp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from winnow.ranking.providers import ModelError, ModelRequest, model_errors, tok
 from winnow.ranking.providers.http import body_sent, client_options
 from winnow.types.keyword_search import Usage
 
-# Why an answer ended that is not whole. Servers have many names for an end that is in order.
+# Reasons for an incomplete answer. Servers have many names for a normal end.
 CUT = frozenset({"length", "content_filter"})
 
 
@@ -24,7 +24,7 @@ class OpenAIProvider:
         self._model = model
         self._key = key
         self._client = openai.AsyncOpenAI(
-            # The SDK insists on some key; a server that wants none ignores it.
+            # The SDK requires a key; a server without keys ignores it.
             api_key=key or "none",
             base_url=base_url,
             max_retries=0,
@@ -47,11 +47,11 @@ class OpenAIProvider:
                     if chunk.usage and (usage := _usage(chunk.usage)):
                         yield usage
         if refusal:
-            raise ModelError("the model refused", 403)
+            raise ModelError("the model refused to answer", 403)
         if finish is None:
-            raise ModelError("the answer broke off")
+            raise ModelError("the answer ended early")
         if finish in CUT:
-            raise ModelError(f"the answer was cut: {finish}", 413)
+            raise ModelError(f"the answer was cut off: {finish}", 413)
 
     async def body(self, request: ModelRequest) -> bytes:
         def send(http_client: Any) -> Awaitable[object]:
@@ -74,7 +74,7 @@ class OpenAIProvider:
         return chunks
 
     def _options(self, request: ModelRequest) -> dict[str, Any]:
-        # OpenAI's own models take max_completion_tokens only, other servers know max_tokens.
+        # OpenAI's models accept only max_completion_tokens; other servers know max_tokens.
         own = not self._model.base_url
         options: dict[str, Any] = {
             "max_completion_tokens" if own else "max_tokens": self._model.output_tokens

@@ -1,7 +1,7 @@
-"""The first stage: of all files the few that are worth a closer look.
+"""The first stage: select the files that are worth a closer look.
 
-Postings of the query's terms are read once, and give each file a rough score: BM25 of its best
-chunk, of the names it defines and of its comments, and what its path says. BM25 is that of
+It reads the postings of the query's terms once and gives each file a rough score: BM25 of its best
+chunk, of the names it defines and of its comments, plus the score of its path. BM25 is that of
 Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
 """
 
@@ -21,20 +21,19 @@ from winnow.ranking.semantic.question import Question
 
 Numbers = npt.NDArray[np.int64]
 
-# How many files are looked at more closely, and of how many the kind is asked.
+# Files that pass this stage, and files whose kind is checked.
 CANDIDATES = 120
 LISTED = 400
-# So many of each kind of evidence alone are among them.
+# Files that pass for each kind of evidence alone.
 SINGLE = 15
-# What a file of a kind that was not asked for is worth, in the first stage.
+# Factor for a file of a kind that the query does not ask for.
 UNASKED = 0.4
-# Of the evidence in the rough score.
+# Weights of the evidence in the rough score.
 _WEIGHTS = {"body": 1.0, "definition": 0.5, "comment": 0.3, "path": 0.8, "exact": 1.0}
 
 
 class Saturation(NamedTuple):
-    """BM25's parameters of a field: how fast further occurrences stop to add, and how much the
-    length counts."""
+    """BM25's parameters of a field: saturation of repeated terms, and weight of the length."""
 
     k1: float
     b: float
@@ -54,8 +53,11 @@ Postings = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]
 
 
 class TermPostings(NamedTuple):
-    """The postings of a question's terms: by part, field and term. ``rarity`` is the inverse
-    document frequency of each term, by field, ``average`` the mean length, by field."""
+    """The postings of a query's terms, by part, field and term.
+
+    ``rarity`` is the inverse document frequency of each term and ``average`` the mean length, both
+    by field.
+    """
 
     postings: Sequence[dict[str, list[Postings]]]
     rarity: dict[str, Floats]
@@ -63,9 +65,9 @@ class TermPostings(NamedTuple):
 
 
 class FileCandidates(NamedTuple):
-    """Files, and where their texts are: ``parts`` is -1 for one that is in no part.
+    """Files and the location of their texts: ``parts`` is -1 for a file in no part.
 
-    ``chunks`` has for each part the rough score of its chunks.
+    ``chunks`` has the rough scores of the chunks of each part.
     """
 
     files: Numbers
@@ -75,7 +77,7 @@ class FileCandidates(NamedTuple):
 
 
 def read_postings(corpus: Corpus, question: Question) -> TermPostings:
-    """The postings of the question's terms in all parts."""
+    """Read the postings of the query's terms in all parts."""
     postings = [
         {
             field: part.segment.postings(field, question.numbers)
@@ -101,7 +103,7 @@ def read_postings(corpus: Corpus, question: Question) -> TermPostings:
 
 
 def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:
-    """How much it says that a term stands so often in a unit of this length."""
+    """Return the BM25 weight of terms with these counts in units of these lengths."""
     k1, b = SATURATION[field]
     weight: Floats = counts * (k1 + 1) / (counts + k1 * (1 - b + b * lengths / average))
     return weight
@@ -110,20 +112,20 @@ def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:
 def find_candidates(
     corpus: Corpus,
     question: Question,
-    looked: TermPostings,
+    terms: TermPostings,
     index: PathIndex,
     exact: Sequence[int],
     allowed: Callable[[int], bool] | None,
     more: Sequence[int] = (),
 ) -> FileCandidates:
-    """The files that are worth a closer look. Those of ``exact`` define what was asked for; those
-    of ``more`` were found by other means."""
+    """Return the files that are worth a closer look. Files in ``exact`` define a requested name;
+    files in ``more`` were found by other means."""
     count = len(corpus.paths)
     scores = {name: np.zeros(count, np.float32) for name in _WEIGHTS}
     chunks: list[Floats] = []
-    for part, known in zip(corpus.parts, looked.postings, strict=True):
+    for part, known in zip(corpus.parts, terms.postings, strict=True):
         documents = part.documents.astype(np.int64)
-        found_chunks, found_documents = _part_scores(part, known, looked)
+        found_chunks, found_documents = _part_scores(part, known, terms)
         chunks.append(found_chunks)
         for field, found in found_documents.items():
             scores[field][part.files] = found[documents]
@@ -131,8 +133,8 @@ def find_candidates(
     scores["exact"][list(exact)] = 1.0
     rough = np.zeros(count, np.float32)
     for name, found in scores.items():
-        if count and (most := float(found.max())) > 0:
-            rough += found * np.float32(_WEIGHTS[name] / most)
+        if count and (largest := float(found.max())) > 0:
+            rough += found * np.float32(_WEIGHTS[name] / largest)
     chosen = _listed(rough, LISTED, allowed)
     if len(chosen) > CANDIDATES:
         kinds = unasked_kinds(question.stems)
@@ -146,57 +148,57 @@ def find_candidates(
     return _located(corpus, np.array(sorted(set(chosen)), np.int64), chunks)
 
 
-def _listed(scores: Floats, most: int, allowed: Callable[[int], bool] | None) -> list[int]:
-    """The allowed files with the highest scores, as far as they have any."""
-    some = np.flatnonzero(scores > 0)
-    if allowed is None and len(some) > most:
-        # Of those that are as good as the last one, the first files are meant.
-        least = np.partition(scores[some], len(some) - most)[len(some) - most]
-        some = some[scores[some] >= least]
-    ordered: list[int] = some[np.argsort(-scores[some], kind="stable")].tolist()
+def _listed(scores: Floats, limit: int, allowed: Callable[[int], bool] | None) -> list[int]:
+    """Return the allowed files with the highest scores above 0."""
+    files = np.flatnonzero(scores > 0)
+    if allowed is None and len(files) > limit:
+        # Among files with the same score as the last one, the first files win.
+        least = np.partition(scores[files], len(files) - limit)[len(files) - limit]
+        files = files[scores[files] >= least]
+    ordered: list[int] = files[np.argsort(-scores[files], kind="stable")].tolist()
     if allowed is None:
-        return ordered[:most]
-    return list(islice(filter(allowed, ordered), most))
+        return ordered[:limit]
+    return list(islice(filter(allowed, ordered), limit))
 
 
 def _part_scores(
-    part: CorpusPart, known: dict[str, list[Postings]], looked: TermPostings
+    part: CorpusPart, known: dict[str, list[Postings]], terms: TermPostings
 ) -> tuple[Floats, dict[str, Floats]]:
-    """BM25 of each chunk; of each document's best chunk, of the names it defines, and of its
+    """Return BM25 of each chunk, and of each document: its best chunk, defined names and
     comments."""
     segment = part.segment
-    chunks = _unit_scores(part, known, looked, "body")
+    chunks = _unit_scores(part, known, terms, "body")
     best = best_of_each(segment.chunk_documents, chunks, segment.documents)
     defined = np.zeros(segment.documents, np.float32)
     for (units, counts), rarity in zip(
-        known["definition"], looked.rarity["definition"], strict=True
+        known["definition"], terms.rarity["definition"], strict=True
     ):
         if len(units):
             total = np.bincount(segment.chunk_documents[units], counts, segment.documents)
             defined += rarity * (total / (total + 1)).astype(np.float32)
-    said = _unit_scores(part, known, looked, "comment")
-    return chunks, {"body": best, "definition": defined, "comment": said}
+    comments = _unit_scores(part, known, terms, "comment")
+    return chunks, {"body": best, "definition": defined, "comment": comments}
 
 
 def _unit_scores(
-    part: CorpusPart, known: dict[str, list[Postings]], looked: TermPostings, field: str
+    part: CorpusPart, known: dict[str, list[Postings]], terms: TermPostings, field: str
 ) -> Floats:
-    """BM25 of each chunk or document of a part, by one field."""
+    """Return BM25 of each chunk or document of a part in one field."""
     lengths = part.segment.lengths(field)
     scores = np.zeros(len(lengths), np.float32)
-    for (units, counts), rarity in zip(known[field], looked.rarity[field], strict=True):
+    for (units, counts), rarity in zip(known[field], terms.rarity[field], strict=True):
         if len(units):
             scores[units] += rarity * bm25(
                 counts.astype(np.float32),
                 lengths[units].astype(np.float32),
                 field,
-                looked.average[field],
+                terms.average[field],
             )
     return scores
 
 
 def path_scores(index: PathIndex, question: Question) -> Floats:
-    """How much of the question each file's name says, and with less weight its folders."""
+    """Return how well each file's name matches the query, plus its folders with less weight."""
     files = len(index.folders)
     names = np.zeros(files, np.float32)
     folders = np.zeros(len(index.parents), np.float32)
@@ -221,16 +223,16 @@ def path_scores(index: PathIndex, question: Question) -> Floats:
 
 
 def _row_max(values: Floats, starts: npt.NDArray[np.int32]) -> Floats:
-    """The greatest value of each row of rows that stand one after the other; 0 for an empty one."""
+    """Return the maximum of each row of concatenated rows; 0 for an empty row."""
     found = np.zeros(len(starts) - 1, np.float32)
-    some = np.flatnonzero(starts[1:] > starts[:-1])
-    if len(some):
-        found[some] = np.maximum.reduceat(values, starts[some])
+    rows = np.flatnonzero(starts[1:] > starts[:-1])
+    if len(rows):
+        found[rows] = np.maximum.reduceat(values, starts[rows])
     return found
 
 
 def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> FileCandidates:
-    """Where the texts of files are."""
+    """Return the files with the location of their texts."""
     parts = np.full(len(files), -1, np.int64)
     documents = np.zeros(len(files), np.int64)
     for number, part in enumerate(corpus.parts):

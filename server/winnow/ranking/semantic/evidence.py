@@ -1,4 +1,4 @@
-"""What is known of each candidate: where the terms of a question stand in it, and its path.
+"""Collect the evidence for each candidate: where the query's terms occur in it, and its path.
 
 Counts of terms are arrays, by term and candidate, or by term and chunk of a candidate.
 """
@@ -28,18 +28,18 @@ from winnow.ranking.semantic.paths import PathIndex, Traits
 from winnow.ranking.semantic.question import Question
 from winnow.symbols.file_symbols import Definition
 
-# Of a text with more chunks the best are looked at.
+# Only the best chunks of a longer text are used.
 MAX_CHUNKS = 200
 
 Definitions = Sequence[tuple[int, Definition]]
 
 
 class Chunks(NamedTuple):
-    """The chunks of all candidates, those of one candidate one after the other.
+    """The chunks of all candidates, grouped by candidate.
 
     ``owners`` are numbers of candidates, ``ids`` the numbers of the chunks in their segments.
     ``counts`` are by field, then by term and chunk. ``lengths`` are numbers of terms, ``defining``
-    of terms in names that are defined, ``scores`` those of the first stage.
+    numbers of terms in defined names, and ``scores`` those of the first stage.
     """
 
     owners: Numbers
@@ -51,20 +51,20 @@ class Chunks(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What is known of the candidates.
+    """The evidence for the candidates.
 
-    ``documents`` are counts by field, then by term and candidate, ``lengths`` numbers of terms by
-    field, then by candidate. ``in_name`` and ``in_folder`` tell how well the path says a term, from
-    0 to 1, ``name_shares`` how much of the name is asked for. ``folders`` are numbers. ``single``
-    and ``joined`` count definitions with the names that the question has them for, and
-    ``imports_name`` lines that import one of its ``names``. ``imported`` and ``mentioned`` say how
-    many texts import what has the name of the candidate, and how many chunks speak of it.
-    ``defined`` are the definitions of names that are asked for.
+    ``documents`` are counts by field, then by term and candidate, and ``lengths`` numbers of terms
+    by field, then by candidate. ``in_name`` and ``in_folder`` are how well the path matches a term,
+    from 0 to 1, and ``name_shares`` the share of the name in the query. ``folders`` are numbers.
+    ``single`` and ``joined`` count definitions with those names of the query, ``imports_name``
+    counts lines that import one of its ``names``. ``imported`` is the number of texts that import a
+    name like the candidate's, ``mentioned`` the number of chunks that contain it. ``defined`` are
+    the definitions of names in the query.
     """
 
     question: Question
     candidates: FileCandidates
-    looked: TermPostings
+    terms: TermPostings
     defined: Mapping[str, Definitions]
     traits: Sequence[Traits]
     chunks: Chunks
@@ -85,14 +85,14 @@ class Evidence(NamedTuple):
 def gather(
     corpus: Corpus,
     question: Question,
-    looked: TermPostings,
+    terms: TermPostings,
     index: PathIndex,
     candidates: FileCandidates,
     defined: Mapping[str, Definitions],
 ) -> Evidence:
-    """What is known of the candidates."""
+    """Collect the evidence for the candidates."""
     count = len(candidates.files)
-    chunks = _chunks(corpus, question, looked, candidates)
+    chunks = _chunks(corpus, question, terms, candidates)
     documents = {
         field: np.zeros((len(question.terms), count), np.float32)
         for field in (*CHUNK_FIELDS, *DOCUMENT_FIELDS)
@@ -105,7 +105,7 @@ def gather(
     lengths = {field: np.zeros(count, np.float32) for field in DOCUMENT_FIELDS}
     lengths["body"] = np.bincount(chunks.owners, chunks.lengths, count).astype(np.float32)
     measures = np.zeros((count, len(MEASURES)), np.float32)
-    for part, known, here, own in _located(corpus, looked, candidates):
+    for part, known, here, own in _located(corpus, terms, candidates):
         measures[here] = part.segment.measures[own]
         for field in DOCUMENT_FIELDS:
             lengths[field][here] = part.segment.lengths(field)[own]
@@ -116,7 +116,7 @@ def gather(
     return Evidence(
         question=question,
         candidates=candidates,
-        looked=looked,
+        terms=terms,
         defined=defined,
         traits=traits,
         chunks=chunks,
@@ -127,20 +127,20 @@ def gather(
         in_folder=in_folder,
         name_shares=name_shares,
         folders=index.folders[candidates.files].astype(np.int64),
-        single=_of_terms(corpus, looked, candidates, "name", question.single),
-        joined=_of_terms(corpus, looked, candidates, "name", question.joined),
-        imports_name=_of_terms(corpus, looked, candidates, "import", names),
-        imported=_having(corpus, "import", [one.numbers[0] for one in traits]),
-        mentioned=_having(corpus, "body", [one.numbers[1] for one in traits]),
+        single=_of_terms(corpus, terms, candidates, "name", question.single),
+        joined=_of_terms(corpus, terms, candidates, "name", question.joined),
+        imports_name=_of_terms(corpus, terms, candidates, "import", names),
+        imported=_having(corpus, "import", [trait.numbers[0] for trait in traits]),
+        mentioned=_having(corpus, "body", [trait.numbers[1] for trait in traits]),
     )
 
 
 def _located(
-    corpus: Corpus, looked: TermPostings, candidates: FileCandidates
+    corpus: Corpus, terms: TermPostings, candidates: FileCandidates
 ) -> Iterator[tuple[CorpusPart, Mapping[str, Sequence[Postings]], Numbers, Numbers]]:
-    """The parts that have texts of candidates, with what was looked up there: which candidates
-    these are, and the numbers of their documents."""
-    for number, (part, known) in enumerate(zip(corpus.parts, looked.postings, strict=True)):
+    """Yield the parts that contain candidates, with their postings: the positions of the candidates
+    and the numbers of their documents."""
+    for number, (part, known) in enumerate(zip(corpus.parts, terms.postings, strict=True)):
         [here] = np.nonzero(candidates.parts == number)
         if len(here):
             yield part, known, here, candidates.documents[here]
@@ -148,22 +148,22 @@ def _located(
 
 def _of_terms(
     corpus: Corpus,
-    looked: TermPostings,
+    terms: TermPostings,
     candidates: FileCandidates,
     field: str,
-    terms: Sequence[str],
+    names: Sequence[str],
 ) -> Floats:
-    """How often each term stands in each candidate, in a field of documents."""
-    numbers = list(map(term_number, terms))
-    found = np.zeros((len(terms), len(candidates.files)), np.float32)
-    for part, _, here, own in _located(corpus, looked, candidates):
+    """Return how often each name occurs in each candidate, in a field of documents."""
+    numbers = list(map(term_number, names))
+    found = np.zeros((len(names), len(candidates.files)), np.float32)
+    for part, _, here, own in _located(corpus, terms, candidates):
         postings = part.segment.postings(field, numbers)
         found[:, here] = _counts_at(postings, own, part.segment.documents)
     return found
 
 
 def _having(corpus: Corpus, field: str, terms: Sequence[int]) -> Floats:
-    """In about how many units of a field each term stands."""
+    """Return the approximate number of units of a field that contain each term."""
     numbers = np.array(terms, np.uint64)
     having = np.zeros(len(terms), np.float32)
     for part in corpus.parts:
@@ -172,7 +172,7 @@ def _having(corpus: Corpus, field: str, terms: Sequence[int]) -> Floats:
 
 
 def _counts_at(found: Sequence[Postings], units: Numbers, count: int) -> Floats:
-    """How often each term stands in each of some units, of so many."""
+    """Return how often each term occurs in each of some units, of ``count`` in total."""
     at = np.zeros((len(found), len(units)), np.float32)
     row = np.zeros(count, np.uint8)
     for place, (having, counts) in enumerate(found):
@@ -184,12 +184,12 @@ def _counts_at(found: Sequence[Postings], units: Numbers, count: int) -> Floats:
 
 
 def _chunks(
-    corpus: Corpus, question: Question, looked: TermPostings, candidates: FileCandidates
+    corpus: Corpus, question: Question, terms: TermPostings, candidates: FileCandidates
 ) -> Chunks:
     owners, ids = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     lengths, defining, scores = ([np.zeros(0, np.float32)] for _ in range(3))
     counts = {field: [np.zeros((len(question.terms), 0), np.float32)] for field in CHUNK_FIELDS}
-    for part, known, here, own in _located(corpus, looked, candidates):
+    for part, known, here, own in _located(corpus, terms, candidates):
         segment = part.segment
         rough = candidates.chunks[int(candidates.parts[here[0]])]
         firsts, counts_of = segment.chunks_of(own)
@@ -216,7 +216,7 @@ def _chunks(
 
 
 def _best_chunks(scores: Floats, counts: Numbers) -> npt.NDArray[np.bool_]:
-    """Which of the chunks of texts, of which each has so many, are the best ones of theirs."""
+    """Return a mask of the best chunks of each text; ``counts`` are the chunks per text."""
     chosen = np.ones(len(scores), np.bool_)
     for end, count in zip(np.cumsum(counts).tolist(), counts.tolist(), strict=True):
         if count > MAX_CHUNKS:
@@ -229,9 +229,9 @@ def _best_chunks(scores: Floats, counts: Numbers) -> npt.NDArray[np.bool_]:
 def _in_paths(
     index: PathIndex, question: Question, files: Numbers
 ) -> tuple[Floats, Floats, Floats]:
-    """How well each term is said by each file's name, and by its folders; and which share of the
-    words of its name is asked for."""
-    # The best of no terms is 0.
+    """Return how well each file's name and its folders match each term, and the share of its name
+    in the query."""
+    # Without terms the maximum is 0.
     table = np.zeros((len(question.terms) + 1, len(index.terms)), np.float32)
     for row, term in enumerate(question.terms):
         numbers, weights = index.named(term)
@@ -239,7 +239,7 @@ def _in_paths(
     in_name, counts = _best_of_rows(table, index.name_terms, index.name_starts, files)
     folders = index.folders[files].astype(np.int64)
     in_folder, _ = _best_of_rows(table, index.folder_terms, index.folder_starts, folders)
-    # Of several terms of a name the last is the whole name, which is no part of it.
+    # The last of several terms of a name is the complete name, not a part.
     parts = np.where(counts > 1, counts - 1, counts)
     asked = np.append(0, np.cumsum(table.max(axis=0)[index.name_terms], dtype=np.float64))
     firsts = index.name_starts[files]
@@ -250,12 +250,14 @@ def _in_paths(
 def _best_of_rows(
     table: Floats, terms: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], rows: Numbers
 ) -> tuple[Floats, Numbers]:
-    """The best of each row's terms by each line of a table, and how many terms the rows have."""
+    """Return the maximum of each row's terms in each line of a table, and the number of terms of
+    each row."""
     counts = (starts[rows + 1] - starts[rows]).astype(np.int64)
     found = np.zeros((len(table), len(rows)), np.float32)
-    some = np.flatnonzero(counts)
-    if len(some):
-        begins = np.cumsum(counts[some]) - counts[some]
-        places = np.arange(counts.sum()) + np.repeat(starts[rows[some]] - begins, counts[some])
-        found[:, some] = np.maximum.reduceat(table[:, terms[places]], begins, axis=1)
+
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        begins = np.cumsum(counts[filled]) - counts[filled]
+        places = np.arange(counts.sum()) + np.repeat(starts[rows[filled]] - begins, counts[filled])
+        found[:, filled] = np.maximum.reduceat(table[:, terms[places]], begins, axis=1)
     return found, counts

@@ -1,7 +1,8 @@
-"""What speaks for each candidate: the features by which the ranker judges.
+"""Compute the features of each candidate, by which the ranker judges.
 
-A feature that counts or adds up is divided by its greatest value among the candidates of the
-question, so that questions and code bases of all sizes look alike; see `FEATURES`.
+Features that count or add up are divided by their maximum among the candidates of the query, so
+that queries and code bases of all sizes are comparable; see `FEATURES`. The names are part of the
+trained models.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from winnow.ranking.semantic.evidence import Evidence
 from winnow.ranking.semantic.paths import KINDS, unasked_kinds
 from winnow.ranking.semantic.question import Question
 
-# A chunk's bag has the words of the file's name twice, and of its folders once: what a file is
-# named for, each of its passages is about.
+# Each chunk counts the words of the file's name twice and of its folders once: every passage is
+# about what its file is named after.
 NAME_COUNT, FOLDER_COUNT = 2.0, 1.0
 
 Scale = Literal["ratio", "plain", "spread"]
-# How each feature is scaled among the candidates: a share of the greatest, as it is, or from the
-# middle one to the greatest.
+# How to scale each feature among the candidates: as a share of the maximum, not at all, or from the
+# median to the maximum.
 FEATURES: Mapping[str, Scale] = {
-    # BM25: of the best chunk, with and without the words of the path, of the best three, of the
-    # text as a whole, and of fields.
+    # BM25 of the best chunk (with and without the words of the path), of the best three, of the
+    # entire text, and of fields.
     "best_chunk": "ratio",
     "bare_chunk": "ratio",
     "top_chunks": "ratio",
@@ -38,18 +39,18 @@ FEATURES: Mapping[str, Scale] = {
     "head": "ratio",
     "type": "ratio",
     "definition": "ratio",
-    # How much of all that the candidates say of the terms is said here.
+    # The share of the terms' occurrences, relative to the candidate with the most.
     "most": "ratio",
     "most_defined": "ratio",
-    # How much of what a chunk defines is asked for.
+    # The share of a chunk's definitions that is in the query.
     "focus": "ratio",
-    # Which share of the question is said: anywhere, in one chunk, by names that are defined; and
-    # of its first words, which mostly tell what it is about.
+    # The share of the query that occurs anywhere, in one chunk, or in defined names; and the share
+    # of its first words, which usually name the subject.
     "said": "plain",
     "said_at_once": "plain",
     "all_names": "plain",
     "first_terms": "plain",
-    # Names that are asked for: as they are written, of several words, of one.
+    # Names in the query: as written, of several words, of one.
     "defines": "ratio",
     "defines_type": "ratio",
     "defines_title": "ratio",
@@ -57,7 +58,7 @@ FEATURES: Mapping[str, Scale] = {
     "joined_names": "ratio",
     "single_names": "ratio",
     "named_like": "plain",
-    # Which share of the name is asked for, and which of the question the path says.
+    # The share of the name in the query, and of the query in the path.
     "name_share": "plain",
     "name_only": "plain",
     "name_says": "plain",
@@ -65,7 +66,7 @@ FEATURES: Mapping[str, Scale] = {
     "first_in_name": "plain",
     "folder_says": "plain",
     "path_says": "plain",
-    # What kind of file it is.
+    # The kind of file.
     **{name: "plain" for name, _, _ in KINDS},
     "generated_text": "plain",
     "declarations": "plain",
@@ -78,7 +79,7 @@ FEATURES: Mapping[str, Scale] = {
     "imports": "plain",
     "functions": "plain",
     "function_share": "plain",
-    # How many others import it, and speak of it.
+    # Number of other files that import or mention it.
     "imported": "ratio",
     "mentioned": "ratio",
     # The files around it.
@@ -86,20 +87,20 @@ FEATURES: Mapping[str, Scale] = {
     "front_score": "ratio",
     "neighbours": "ratio",
     "in_folder_rank": "plain",
-    # Whether the question is a single name.
+    # 1 if the query is one name.
     "symbol": "plain",
-    # The score that hand-set weights give.
+    # The score of the manual weights below.
     "hand": "ratio",
 }
-# Where there are vectors: of the best chunk, of the best three, of the document, of the path.
+# With vectors: of the best chunk, the best three, the document and the path.
 DENSE_FEATURES: Mapping[str, Scale] = {
     "near_best": "spread",
     "near_top": "spread",
     "near_document": "spread",
     "near_path": "spread",
 }
-# What the score of hand is made of. Found with the benchmark's runner that it was the first of;
-# halving or doubling one moves NDCG@10 by at most 0.01.
+# The manual weights. They were found with the benchmark's runner for the first of them; halving or
+# doubling a weight moves NDCG@10 by at most 0.01.
 _WEIGHTS = {
     "best_chunk": 1.0,
     "top_chunks": 1.0,
@@ -126,11 +127,11 @@ _PENALTIES = {
     "generated_text": 0.3,
     "declarations": 0.3,
 }
-# A declaration only says that something is elsewhere.
+# A declaration only refers to a definition elsewhere.
 _DECLARED = 0.3
-# A name that is asked for as it is written, as words side by side, as a single word.
+# A name as written, as adjacent words, or as a single word of the query.
 _NAMED, _NAMED_JOINED, _NAMED_SINGLE = 1.0, 0.7, 0.4
-# From this share on, the name of a file says nothing else than what is asked for.
+# From this share on, a file's name contains nothing but the query.
 _NAME_ONLY = 0.8
 _FIRST_TERMS = 2
 _DEFINITION_SATURATION = 0.8
@@ -138,7 +139,7 @@ _LEAST = 1e-6
 
 
 def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
-    """The features of all candidates by name, scaled. ``nearness`` has those of vectors."""
+    """Return the scaled features of all candidates, by name. ``nearness`` has those of vectors."""
     found = {
         **_of_terms(evidence),
         **_of_names(evidence),
@@ -152,7 +153,7 @@ def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) ->
 
 
 def _scaled(scales: Mapping[str, Scale], found: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Features, scaled all at once, so that numpy is called less often."""
+    """Scale all features at once, which needs fewer numpy calls."""
     rows = np.array(list(found.values()), np.float32)
     chosen = {name: place for place, name in enumerate(found) if scales[name] != "plain"}
     scaled = list(chosen.values())
@@ -165,31 +166,31 @@ def _scaled(scales: Mapping[str, Scale], found: Mapping[str, Floats]) -> dict[st
             ],
             np.float32,
         )
-        most = own.max(axis=1) - least
-        some = most > _LEAST
-        shares = (own[some] - least[some, None]) / most[some, None]
-        own[some] = np.clip(shares, -1, 1)
+        span = own.max(axis=1) - least
+        varying = span > _LEAST
+        shares = (own[varying] - least[varying, None]) / span[varying, None]
+        own[varying] = np.clip(shares, -1, 1)
         rows[scaled] = own
     return dict(zip(found, rows, strict=True))
 
 
 def _median(values: Floats) -> float:
-    # numpy's own loads all that it has for masked arrays.
+    # numpy's median loads its masked arrays.
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle - (len(values) % 2 == 0) : middle + 1].mean())
 
 
 def _of_terms(evidence: Evidence) -> dict[str, Floats]:
-    """How often, where and how close together the terms of the question stand."""
-    chunks, looked = evidence.chunks, evidence.looked
-    rarity = looked.rarity["body"][:, None]
-    rare_names = looked.rarity["definition"][:, None]
+    """Return features of how often, where and how close together the query's terms occur."""
+    chunks, terms = evidence.chunks, evidence.terms
+    rarity = terms.rarity["body"][:, None]
+    rare_names = terms.rarity["definition"][:, None]
     total = float(rarity.sum()) or 1.0
     body, defined = evidence.documents["body"], evidence.documents["definition"]
     in_path = NAME_COUNT * evidence.in_name + FOLDER_COUNT * evidence.in_folder
     of_chunks = in_path[:, chunks.owners]
     counts, lengths = chunks.counts["body"] + of_chunks, chunks.lengths + of_chunks.sum(axis=0)
-    scores = (rarity * bm25(counts, lengths, "body", looked.average["body"])).sum(axis=0)
+    scores = (rarity * bm25(counts, lengths, "body", terms.average["body"])).sum(axis=0)
     names = (rare_names * (chunks.counts["definition"] > 0)).sum(axis=0)
     mean_length = max(float(evidence.lengths["body"].mean()), 1.0) if body.shape[1] else 1.0
     anywhere = (body > 0) | (in_path > 0)
@@ -201,12 +202,12 @@ def _of_terms(evidence: Evidence) -> dict[str, Floats]:
         "whole": (rarity * bm25(body, evidence.lengths["body"], "body", mean_length)).sum(axis=0),
         **{
             field: (
-                looked.rarity[field][:, None]
+                terms.rarity[field][:, None]
                 * bm25(
                     evidence.documents[field],
                     evidence.lengths[field],
                     field,
-                    looked.average[field],
+                    terms.average[field],
                 )
             ).sum(axis=0)
             for field in DOCUMENT_FIELDS
@@ -228,13 +229,13 @@ def _share_of_most(counts: Floats) -> Floats:
 
 
 def _mean(rows: npt.NDArray[Any]) -> Floats:
-    """The mean of each column; 0 where there are no rows."""
+    """Return the mean of each column; 0 without rows."""
     mean: Floats = rows.sum(axis=0) / max(len(rows), 1)
     return mean
 
 
 def _of_names(evidence: Evidence) -> dict[str, Floats]:
-    """Which candidates define or pass on what is asked for by its name."""
+    """Return features of names in the query that candidates define or export."""
     question = evidence.question
     places = {file: place for place, file in enumerate(evidence.candidates.files.tolist())}
     found = {
@@ -260,12 +261,12 @@ def _of_names(evidence: Evidence) -> dict[str, Floats]:
         for feature, values in worth.items():
             found[feature] += values
     written = {name.lower().replace("_", "") for name in question.names}
-    for place, one in enumerate(evidence.traits):
-        if one.whole_name in written:
+    for place, traits in enumerate(evidence.traits):
+        if traits.whole_name in written:
             found["named_like"][place] = _NAMED
-        elif one.whole in question.joined:
+        elif traits.whole in question.joined:
             found["named_like"][place] = _NAMED_JOINED
-        elif one.whole in question.single:
+        elif traits.whole in question.single:
             found["named_like"][place] = _NAMED_SINGLE
     return {
         **found,
@@ -276,14 +277,14 @@ def _of_names(evidence: Evidence) -> dict[str, Floats]:
 
 
 def _rarely_true(rows: npt.NDArray[np.bool_]) -> Floats:
-    """How much it says what holds for each candidate, of what holds for few of them."""
+    """Return the sum of the true rows of each candidate, weighted by their rarity."""
     having = rows.sum(axis=1, keepdims=True)
-    said: Floats = (np.log(1 + rows.shape[1] / (1 + having)) * rows).sum(axis=0)
-    return said
+    total: Floats = (np.log(1 + rows.shape[1] / (1 + having)) * rows).sum(axis=0)
+    return total
 
 
 def _of_paths(evidence: Evidence) -> dict[str, Floats]:
-    rarity = evidence.looked.rarity["body"][:, None]
+    rarity = evidence.terms.rarity["body"][:, None]
     total = float(rarity.sum()) or 1.0
     in_name, in_folder = evidence.in_name, evidence.in_folder
     having = (in_name > 0).sum(axis=1, keepdims=True)
@@ -301,17 +302,15 @@ def _of_paths(evidence: Evidence) -> dict[str, Floats]:
 
 
 def _of_kinds(evidence: Evidence) -> dict[str, Floats]:
-    """What kind of file each is. A kind that the question asks for counts as none."""
+    """Return features of the kind of each file. A kind that the query asks for counts as none."""
     question, measures = evidence.question, evidence.measures
     unasked = unasked_kinds(question.stems)
-    kinds = np.array([one.has for one in evidence.traits], np.float32).T
+    kinds = np.array([traits.has for traits in evidence.traits], np.float32).T
     found = {
         name: row * np.float32(name in unasked)
         for (name, _, _), row in zip(KINDS, kinds, strict=True)
     }
-    own = [
-        (one.header, one.paired, one.declarations, one.front, one.depth) for one in evidence.traits
-    ]
+    own = [(t.header, t.paired, t.declarations, t.front, t.depth) for t in evidence.traits]
     header, paired, declarations, front, depth = np.array(own, np.float32).T
     return {
         **found,
@@ -341,11 +340,11 @@ def _hand(found: Mapping[str, Floats], question: Question) -> Floats:
 
 
 def _around(evidence: Evidence, hand: Floats) -> dict[str, Floats]:
-    """What is around each candidate, by the score of hand: the best file of the folder that it
-    speaks for, the file that speaks for its folder, the mean of the others in its folder, and how
-    many of these are better."""
+    """Return features of the files around each candidate, by manual score: the best file of the
+    folder that it represents, the file that represents its folder, the mean of its siblings, and
+    the number of better siblings."""
     own, front, others, better = np.zeros((4, len(hand)), np.float32)
-    # The files of a folder side by side, the best first.
+    # Group the files by folder, best first.
     order = np.lexsort((-hand, evidence.folders))
     folders, values = evidence.folders[order], hand[order]
     starts = starts_of(folders)
@@ -353,15 +352,15 @@ def _around(evidence: Evidence, hand: Floats) -> dict[str, Floats]:
     many = np.repeat(sizes, sizes)
     totals = np.repeat(np.add.reduceat(values, starts), sizes)
     others[order] = (totals - values) * (many > 1) / np.maximum(many - 1, 1)
-    # Before the first of those that are as good stand those that are better.
+    # Better files precede the first file with the same score.
     differs = (folders[1:] != folders[:-1]) | (values[1:] != values[:-1])
     firsts = np.maximum.accumulate(np.append(0, np.arange(1, len(hand)) * differs))
     better[order] = firsts - np.repeat(starts, sizes)
     spans = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
     members = dict(zip(folders[starts].tolist(), spans, strict=True))
-    for place, one in enumerate(evidence.traits):
-        if one.own in members:
-            leaves = order[slice(*members[one.own])]
+    for place, traits in enumerate(evidence.traits):
+        if traits.own in members:
+            leaves = order[slice(*members[traits.own])]
             leaves = leaves[leaves != place]
             if len(leaves):
                 own[place] = hand[leaves].max()

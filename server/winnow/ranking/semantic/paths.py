@@ -1,6 +1,6 @@
-"""What paths say: which files are named for what was asked, and what kind of file each is.
+"""Words and kinds of paths: which files are named after a query, and what kind of file each is.
 
-It is derived from paths alone, once for all questions to a corpus.
+All of it is derived from paths alone, once per corpus.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from winnow.index.postings.terms import (
 
 Numbers = npt.NDArray[np.int32]
 
-# Names abbreviate: from this length on, `auth` stands for `authentication`, and the other way.
+# Names abbreviate: from this length on, `auth` matches `authentication` and vice versa.
 ABBREVIATION = 3
 ABBREVIATED = 0.8
-# One question asks for the same terms again and again.
-_KEPT_TERMS = 256
+# A query looks up the same terms repeatedly.
+_CACHED_TERMS = 256
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|e2e)(?:/|$)"
@@ -60,7 +60,7 @@ _GENERATED = re.compile(
 )
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.[cm]?ts|pyi|mli|hrl)$")
 _DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
-# Files that speak for their folder. Its name is theirs.
+# Files that represent their folder and get its name.
 FRONTS = frozenset("__init__ index init mod lib main package-info prelude default".split())
 
 
@@ -68,7 +68,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(map(stem, text.split()))
 
 
-# Kinds of files that are asked for seldom, and then by one of these words.
+# Kinds of files that queries seldom ask for, and the words with which they do.
 KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
     ("test", _TEST, _stems("test spec fixture mock testing")),
     ("side", _SIDE, _stems("example sample demo benchmark legacy compat compatibility deprecated")),
@@ -79,12 +79,12 @@ KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
 
 
 def unasked_kinds(stems: Set[str]) -> frozenset[str]:
-    """The kinds that a question with these words does not ask for."""
+    """Return the kinds of files that a query with these words does not ask for."""
     return frozenset(name for name, _, words in KINDS if not words & stems)
 
 
 def name_of(path: str) -> tuple[str, str, bool]:
-    """The folders and the name by which a file is known, and whether it speaks for its folder: of
+    """Return the folders and the name of a file, and True if it represents its folder: for
     `parser/mod.rs` they are those of `parser`."""
     folders, _, name = path.replace("\\", "/").rpartition("/")
     stem = name.lstrip(".").split(".")[0] or name
@@ -95,10 +95,13 @@ def name_of(path: str) -> tuple[str, str, bool]:
 
 
 class Traits(NamedTuple):
-    """What kind of file it is, by its path. ``whole`` is the name as one term, and
-    ``whole_name`` the same without stemming; ``numbers`` are theirs as terms."""
+    """The kind of a file, judged by its path.
 
-    has: tuple[bool, ...]  # which of `KINDS` it is of
+    ``whole`` is its name as one term, ``whole_name`` the same without stemming, and ``numbers`` are
+    those of the two terms.
+    """
+
+    has: tuple[bool, ...]  # for each of `KINDS`
     front: bool
     header: bool
     declarations: bool
@@ -106,16 +109,16 @@ class Traits(NamedTuple):
     whole: str
     whole_name: str
     numbers: tuple[int, int]
-    paired: bool  # another file of its folder has its name, with another end
-    own: int  # the folder that it speaks for: of `parser/mod.rs` and `parser.rs` `parser`; or -1
+    paired: bool  # another file in its folder has the same name and another extension
+    own: int  # the folder that it represents (`parser` for `parser/mod.rs` and `parser.rs`), or -1
 
 
 class PathIndex:
-    """The words of all paths.
+    """An index of the words of all paths.
 
-    ``terms`` has all terms, sorted; those of the name of file `i` have the numbers
-    ``name_terms[name_starts[i] : name_starts[i + 1]]`` in it, those of its folders are the terms of
-    the folder ``folders[i]``, likewise. ``parents`` is the folder around each folder, -1 for none.
+    ``terms`` are all terms, sorted. The name of file `i` has the term numbers
+    ``name_terms[name_starts[i] : name_starts[i + 1]]``; the folder ``folders[i]`` has its own in
+    the same way. ``parents`` is the parent of each folder, or -1.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -132,7 +135,8 @@ class PathIndex:
             found = of_word.get(name)
             if found is None:
                 terms = terms_of(_one_word(name))
-                found = of_word[name] = [numbers.setdefault(one, len(numbers)) for one in terms]
+                found = [numbers.setdefault(term, len(numbers)) for term in terms]
+                of_word[name] = found
             return found
 
         def folder(path: str) -> int:
@@ -164,7 +168,7 @@ class PathIndex:
         self.parents = np.array(parents, np.int32)
 
     def traits(self, file: int) -> Traits:
-        """What kind of file it is."""
+        """Return the kind of a file."""
         found = self._traits.get(file)
         if found is None:
             path = self._paths[file]
@@ -186,16 +190,16 @@ class PathIndex:
         return found
 
     def named(self, term: str) -> tuple[list[int], list[float]]:
-        """The numbers of the terms that stand for a term, and how well: itself, and what
-        abbreviates it or is abbreviated by it."""
+        """Return the numbers of the terms that match a term, with weights: the same term, its
+        abbreviations, and longer words."""
         found = self._named.get(term)
         if found is None:
-            if len(self._named) >= _KEPT_TERMS:
+            if len(self._named) >= _CACHED_TERMS:
                 self._named.clear()
-            found = self._named[term] = self._looked_up(term)
+            found = self._named[term] = self._matching(term)
         return found
 
-    def _looked_up(self, term: str) -> tuple[list[int], list[float]]:
+    def _matching(self, term: str) -> tuple[list[int], list[float]]:
         first = bisect_left(self.terms, term)
         numbers, weights = [], []
         for number in range(first, len(self.terms)):
@@ -212,24 +216,26 @@ class PathIndex:
                 weights.append(ABBREVIATED)
         return numbers, weights
 
-    def saying(self, name: str, terms: Iterable[str]) -> list[str]:
-        """The words of a name, as they stand there, by which it says some of the terms."""
+    def matching_words(self, name: str, terms: Iterable[str]) -> list[str]:
+        """Return the words of a name, as written, that match some of the terms."""
         meant = {self.terms[number] for term in terms for number in self.named(term)[0]}
-        said = [part for part in parts_of(_one_word(name)) if meant.intersection(terms_of(part))]
-        if said or not meant.intersection(terms_of(_one_word(name))):
-            return said
+        matching = [
+            part for part in parts_of(_one_word(name)) if meant.intersection(terms_of(part))
+        ]
+        if matching or not meant.intersection(terms_of(_one_word(name))):
+            return matching
         return [name]
 
 
 def _one_word(name: str) -> str:
-    """A name of a file or folder as one identifier: `test-run` is one, as `test_run` is."""
+    """Return the name of a file or folder as one identifier: `test_run` for `test-run`."""
     return "_".join(words(name))
 
 
 def _flat(rows: Sequence[Sequence[int]], places: Numbers) -> tuple[Numbers, Numbers]:
-    """Rows of numbers one after the other, each number replaced by its place, and where each row
-    begins, and the last ends."""
+    """Return the numbers of all rows in one array, each replaced by its place, and the start of
+    each row."""
     starts = np.zeros(len(rows) + 1, np.int32)
     np.cumsum([len(row) for row in rows], out=starts[1:])
-    numbers = np.fromiter((one for row in rows for one in row), np.int32, int(starts[-1]))
+    numbers = np.fromiter((number for row in rows for number in row), np.int32, int(starts[-1]))
     return places[numbers], starts

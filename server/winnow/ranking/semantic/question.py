@@ -1,4 +1,4 @@
-"""What a query asks for: its terms, and the names among its words."""
+"""Parse a query into its terms and names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from winnow.index.postings.terms import (
     words,
 )
 
-# A query is a question, not a text; of a longer one the beginning tells what it is about.
+# A query is short; the beginning of a long one shows its subject.
 QUERY_CHARACTERS = 4_000
 MAX_TERMS = 40
 MAX_NAMES = 12
-# How many words that stand side by side may be the parts of one name: `cookie jar`, `CookieJar`.
+# Number of adjacent words that may form a name: `cookie jar`, `CookieJar`.
 JOINED_WORDS = 3
 
 _QUALIFIER = re.compile(r"::|\\|->|[.#/]")
@@ -29,13 +29,13 @@ _ASKING = frozenset("How Where What Which Who Why When The A An Is Are Does Do F
 
 
 class Question(Struct, frozen=True):
-    """A query, taken apart.
+    """A parsed query.
 
-    ``terms`` are those of :mod:`winnow.index.postings.terms`, ``numbers`` their numbers,
-    ``spelled`` the words of the query that they are of. A ``symbol`` is a query that is a single
-    name, perhaps qualified. ``names`` are the identifiers that are asked for as they are written,
-    ``titles`` capitalised words that may be names as well, ``joined`` name terms of words that
-    stand side by side, and of single words. ``stems`` are those of all words.
+    ``terms`` are those of :mod:`winnow.index.postings.terms`, ``numbers`` their numbers, and
+    ``spelled`` the words of the query that they come from. ``symbol`` is True for a query that is
+    one name, perhaps qualified. ``names`` are the identifiers as written, ``titles`` capitalized
+    words that may also be names, ``joined`` name terms of adjacent words, and ``single`` of single
+    words. ``stems`` are those of all words.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Question(Struct, frozen=True):
 
 
 def question_of(query: str) -> Question:
-    """A query, taken apart; one without words has no terms."""
+    """Parse a query; a query without words has no terms."""
     text = query.strip()[:QUERY_CHARACTERS]
     symbol = bool(text) and not re.search(r"\s", text)
     found = words(text)

@@ -1,8 +1,8 @@
-"""From a query and what can be ranked to passages: the best of each file, best file first.
+"""Search a corpus: from a query to the best passage of each file, best file first.
 
-A first stage (:mod:`winnow.ranking.semantic.candidates`) finds files that may answer, features
-(:mod:`winnow.ranking.semantic.features`) say what speaks for each, and a ranker weighs that.
-Nothing is read but the index.
+A first stage (:mod:`winnow.ranking.semantic.candidates`) finds candidate files, features
+(:mod:`winnow.ranking.semantic.features`) describe the evidence for each, and a trained ranker
+weighs it. Only the index is read.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from winnow.ranking.semantic.paths import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
 from winnow.symbols.file_symbols import Definition
 
-# What a chunk that defines what is asked for is worth above one that only speaks of it.
+# Bonus of a chunk that defines a term over a chunk that only mentions it.
 DEFINING = 0.5
-# How many definitions of a name are looked at: some names have thousands.
+# Definitions used per name: some names have thousands.
 MAX_DEFINITIONS = 2_000
-# A file that has no word of the query may answer if its vector is as near as that: a third of those
-# that do are, and one in ten of the others.
+# A file without a word of the query may answer it if its vector is this near: a third of the
+# answers are, and one in ten of the other files.
 NEAR = 0.45
-# How far a boost may move a score.
+# Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
-# Vectors of paths that are kept, a kilobyte each.
-_KEPT_VECTORS = 4_096
+# Vectors of paths in memory, a kilobyte each.
+_CACHED_VECTORS = 4_096
 
 
 def load(dense: EmbeddingModel | None) -> None:
-    """Load what the first search needs, with such vectors or none."""
+    """Load the models that the first search needs, with vectors or without."""
     for name in ("lexical", "dense") if dense is not None else ("lexical",):
         trained(name)
 
 
 def derive(corpus: Corpus) -> None:
-    """Derive from the paths of a corpus what all searches of it share."""
+    """Derive the data that all searches of a corpus share from its paths."""
     _path_index(corpus)
 
 
 class FoundPassage(Struct, frozen=True):
-    """A passage: lines ``first`` to ``last`` of the file with this number in the corpus, from 1.
+    """A passage: lines ``first`` to ``last``, from 1, of the file with this number in the corpus.
 
-    ``score`` is from 0 to 1, ``why`` says what spoke for it. ``symbol`` is the definition that was
-    asked for by its name, if the passage is that; else ``number`` tells which of the file's
-    definitions it is in or has first, from 1, or 0 for none.
+    ``score`` is from 0 to 1, ``why`` the evidence. ``symbol`` is the definition that the query
+    names, if the passage is that definition; otherwise ``number`` is the number of the definition
+    that contains the passage or is first in it, from 1, or 0 for none.
     """
 
     file: int
@@ -71,7 +71,7 @@ class FoundPassage(Struct, frozen=True):
 
 
 class WeighedCandidates(NamedTuple):
-    """What is known of the candidates of a question, and its features."""
+    """The evidence for the candidates of a query, and their features."""
 
     evidence: Evidence
     features: Mapping[str, Floats]
@@ -86,11 +86,11 @@ def search(
     boosts: Mapping[int, float] | None = None,
     dense: EmbeddingModel | None = None,
 ) -> list[FoundPassage]:
-    """The passages that answer a query best, one for each file, best first.
+    """Return the passages that answer a query best, one per file, best first.
 
-    ``allowed`` tells which files may be found. ``boosts`` are added to scores, by file. With
-    ``dense``, the vectors of the corpus are asked, if they are of this model. The same is found for
-    the same every time.
+    ``allowed`` decides which files may be found. ``boosts`` are added to scores, by file. With
+    ``dense``, the vectors of the corpus are used if they are of this model. Results are
+    deterministic.
     """
     boosts = boosts or {}
     liked = [file for file, boost in boosts.items() if boost > 0]
@@ -98,7 +98,7 @@ def search(
     if weighed is None:
         return []
     evidence, features = weighed
-    # What a single name means is in its letters: vectors only blur it.
+    # The letters of a single name matter: vectors only blur them.
     by_vectors = "near_best" in features and not evidence.question.symbol
     ranker = trained("dense" if by_vectors else "lexical")
     raw = ranker.scores(features, symbol=evidence.question.symbol)
@@ -124,9 +124,9 @@ def weigh(
     more: Sequence[int] = (),
     dense: EmbeddingModel | None = None,
 ) -> WeighedCandidates | None:
-    """The candidates of a query and what speaks for them; None where nothing is asked for.
+    """Return the candidates of a query with their evidence; None for a query without terms.
 
-    Files of ``more`` are candidates in any case.
+    Files in ``more`` are always candidates.
     """
     question = question_of(query)
     if not question.terms and not question.names:
@@ -144,11 +144,11 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
-    looked = read_postings(corpus, question)
-    candidates = find_candidates(corpus, question, looked, index, exact, allowed, more)
+    terms = read_postings(corpus, question)
+    candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
         return None
-    evidence = gather(corpus, question, looked, index, candidates, defined)
+    evidence = gather(corpus, question, terms, index, candidates, defined)
     nearness: dict[str, Floats] = {}
     if dense is not None and cosines is not None:
         near = cosines.of_files(candidates.files)
@@ -171,39 +171,39 @@ def _path_index(corpus: Corpus) -> PathIndex:
 
 
 def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -> Rows:
-    """The vectors of files' paths, which are kept."""
+    """Return the vectors of files' paths, cached in the corpus."""
     known: dict[int, Rows] = corpus.kept.get(model.name, {})
     new = [file for file in files if file not in known]
     texts = [words(" ".join(name_of(corpus.paths[file])[:2])) for file in new]
     made = dict(zip(new, model.embed_words(texts), strict=True))
-    # Other threads may read the old one meanwhile.
+    # Other threads may still read the old dictionary.
     both = {**known, **made}
-    corpus.kept[model.name] = both if len(both) <= _KEPT_VECTORS else made
+    corpus.kept[model.name] = both if len(both) <= _CACHED_VECTORS else made
     return np.stack([both[file] for file in files])
 
 
 class _Passages:
-    """The passages of candidates that answer best, and what speaks for them."""
+    """The best passages of candidates, with their evidence."""
 
     def __init__(self, corpus: Corpus, evidence: Evidence) -> None:
         self._corpus = corpus
         self._evidence = evidence
         self._index = _path_index(corpus)
         self._names = _names(evidence.defined)
-        # By candidate, which terms are said.
+        # By candidate: for each term, True if it occurs.
         self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()
         self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
         self._in_comments: list[list[bool]] = (evidence.documents["comment"] > 0).T.tolist()
         chunks = evidence.chunks
-        defining = evidence.looked.rarity["definition"] @ (chunks.counts["definition"] > 0)
+        defining = evidence.terms.rarity["definition"] @ (chunks.counts["definition"] > 0)
         self._worth = chunks.scores + DEFINING * defining
-        # The chunks by candidate, and where those of each begin.
+        # The chunks ordered by candidate, and the start of each candidate's chunks.
         self._chunks = np.argsort(chunks.owners, kind="stable")
         owners = np.arange(len(self._in_name) + 1)
         self._starts: list[int] = np.searchsorted(chunks.owners[self._chunks], owners).tolist()
 
     def of(self, place: int, score: float) -> FoundPassage:
-        """That of a candidate."""
+        """Return the passage of a candidate."""
         evidence = self._evidence
         file = int(evidence.candidates.files[place])
         question, chunks = evidence.question, evidence.chunks
@@ -220,14 +220,14 @@ class _Passages:
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
         chunk = int(chunks.ids[best])
         first, last, number = map(int, segment.described[chunk])
-        there = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
-        if there:
-            asked = len(dict.fromkeys(question.spelled))
-            why.append(f"has {len(there)} of {asked} query terms")
+        present = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
+        if present:
+            total = len(dict.fromkeys(question.spelled))
+            why.append(f"has {len(present)} of {total} query terms")
         return FoundPassage(file, first, last, score, tuple(why), number=number)
 
     def _why(self, place: int, file: int) -> Iterator[str]:
-        """What speaks for the file as a whole."""
+        """Yield the evidence for the file."""
         question = self._evidence.question
         if file in self._names:
             yield f"defines {', '.join(islice(self._names[file], WHY_WORDS))}"
@@ -236,33 +236,33 @@ class _Passages:
             ("path", [name], self._in_name[place]),
             ("folder", folders.split("/"), self._in_folder[place]),
         ):
-            said = _said(self._index, parts, question, having)
-            if said:
-                yield f"{what} matches {', '.join(said[:WHY_WORDS])}"
+            matching = _matching(self._index, parts, question, having)
+            if matching:
+                yield f"{what} matches {', '.join(matching[:WHY_WORDS])}"
                 break
         commented = _spelled(question, self._in_comments[place])
         if commented:
-            # In whatever form: which one stands there, the index does not know.
+            # The index stores stems, so the comment may have another form.
             yield f"comments mention {', '.join(commented[:WHY_WORDS])}"
 
 
 def _spelled(question: Question, having: Sequence[bool]) -> list[str]:
-    """The words of the query that some of the terms are of."""
+    """Return the words of the query behind some of its terms."""
     return list(dict.fromkeys(compress(question.spelled, having)))
 
 
-def _said(
+def _matching(
     index: PathIndex, names: Sequence[str], question: Question, having: Sequence[bool]
 ) -> list[str]:
-    """The words of names, as they stand there, that say some of the terms."""
+    """Return the words of names, as written, that match some of the terms."""
     terms = list(compress(question.terms, having))
     if not terms:
         return []
-    return list(dict.fromkeys(word for name in names for word in index.saying(name, terms)))
+    return list(dict.fromkeys(word for name in names for word in index.matching_words(name, terms)))
 
 
 def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, None]]:
-    """The names that each file defines."""
+    """Return the names that each file defines."""
     found: dict[int, dict[str, None]] = {}
     for name, known in defined.items():
         for file, definition in known:
@@ -272,16 +272,18 @@ def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, None]]:
 
 
 def _symbol(question: Question, defined: Mapping[str, Definitions], file: int) -> Definition | None:
-    """The definition in a file that a query for a symbol means."""
+    """Return the definition in a file that a query for a symbol means."""
     if not question.symbol:
         return None
     for name in question.names:
         here: Sequence[Definition] = [
-            definition for one, definition in defined[name] if one == file and not definition.local
+            definition
+            for path, definition in defined[name]
+            if path == file and not definition.local
         ]
         if here:
             return max(
                 here,
-                key=lambda one: (not one.declared, one.kind in TYPES, one.end - one.start, -one.at),
+                key=lambda d: (not d.declared, d.kind in TYPES, d.end - d.start, -d.at),
             )
     return None

@@ -17,7 +17,7 @@ from msgspec import Struct
 from winnow.index.build.disk_scan import ContentExclusions
 from winnow.index.report import NotCovered
 from winnow.index.workspace_index import CATCH_UP_SECONDS
-from winnow.ranking.local import LEARNED
+from winnow.ranking.local import FEEDBACK
 from winnow.search.answer.hits import Hit
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import Covers, left_out_of
@@ -185,7 +185,7 @@ def _search(
         assert path is not None
         root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
         paths.append(f"{root}/{corpus.paths[one.file]}")
-        learned = LEARNED[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
+        learned = FEEDBACK[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
         if not (one.why or learned):
             if one.score < NEAR:
                 continue  # nothing speaks for it
