@@ -1,1 +1,1 @@
-"""How names are bound, one module a language: for those whose references are resolved."""
+"""Bindings of names, one module per language with resolved references."""

@@ -1,4 +1,4 @@
-"""How names of C are bound: scopes, included files, declared types, macros."""
+"""Bind names in C: scopes, included files, declared types, macros."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from winnow.symbols.extract.extraction import Extraction
 
-# What C and C++ have in common.
+# Patterns shared by C and C++.
 SHARED = """
 (identifier) @identifier
 (type_identifier) @identifier @in_type
@@ -87,7 +87,7 @@ SHARED = """
 """
 TOKENS = SHARED
 
-# What a macro stands for, as far as it matters: identifiers outside of texts and comments.
+# The relevant tokens of a macro's text: identifiers outside of strings and comments.
 _TOKEN = re.compile(
     rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|/\*.*?\*/|\.?\d[\w.]*"
     rb"|##?\s*\w+|([A-Za-z_]\w*)(?!\w*\s*##)",
@@ -108,21 +108,21 @@ _BRACKETS = re.compile(rb"\[[^\]]*\]")
 _BACKSLASH, _NEW_LINE = b"\\\n"
 _TAGGED = frozenset((b"struct", b"union", b"enum"))
 _UNDEFINED = re.compile(rb"#\s*undef\s+(\w+)")
-# What stands before the brackets of an initializer.
+# The text before the braces of an initializer.
 _OF_FIELD = re.compile(rb"((?:\.\s*\w+\s*(?:\[[^\]]*\]\s*)*)+)=\s*$")
 _OF_ITEM = re.compile(rb"\]\s*=?\s*$")
 _OF_NAME = re.compile(rb"(\w+)\s*(?:\[[^\]=;]*\]\s*)*(?:__\w+(?:\([^()]*\))?\s*)*=\s*$")
 _OF_CAST = re.compile(rb"\(\s*(?:const\s+)?((?:struct\s+|union\s+)?\w+)\s*(?:\[[^\]]*\])?\s*\)\s*$")
 _QUOTED = re.compile(r"comment|string|char")
-_BEFORE = 200  # bytes before the bracket that are looked at
+_BEFORE = 200  # the number of bytes before the brace to match
 
 
-# What stands before the sign is looked at behind: a search that begins with the sign is seven times
-# as fast as one that begins with the line.
+# The match starts at the sign and checks the text before it afterwards: this is seven times as fast
+# as matching from the start of the line.
 _CONTINUED = re.compile(rb"#[ \t]*define\b(?:[^\n\\]|\\(?!\n))*\\\n(?:[^\n]*\\\n)*[^\n]*")
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*?(?=\\?$)", re.DOTALL | re.MULTILINE)
-# A macro before a declaration or a condition, or at the end of a line: a capital comes first, so
-# that the search is fast, and what stands before it is looked at behind.
+# A macro before a declaration or condition, or at the end of a line. The pattern starts with a
+# capital letter, which is fast, and checks the text before it with a lookbehind.
 _DECLARED = (
     rb"\s+(?:[A-Z][A-Z0-9_]{2,}\s+)*(?:inline|static|extern|constexpr|auto|void|int|char|bool|unsigned"
     rb"|signed|struct|union|enum|double|float|long|short|explicit|virtual|template|class|friend"
@@ -141,8 +141,8 @@ _INKED = re.compile(rb"[^\s\\]")
 
 
 def clean(source: bytes) -> bytes:
-    """The text with blanks for what is not read well: comments inside of macros, which the grammar
-    takes for the end of these, and macros before declarations."""
+    """Blank out text that the grammar parses wrongly: comments inside macros, which it takes for
+    the end of the macro, and macros before declarations."""
 
     def blank(comment: re.Match[bytes]) -> bytes:
         return _INKED.sub(b" ", comment.group())
@@ -152,7 +152,7 @@ def clean(source: bytes) -> bytes:
     while (macro := _CONTINUED.search(source, at)) is not None:
         start, at = macro.span()
         if source[source.rfind(b"\n", 0, start) + 1 : start].strip(b" \t"):
-            at = start + 1  # it does not begin the line
+            at = start + 1  # it is not at the start of the line
         else:
             text[start:at] = _COMMENT.sub(blank, macro.group())
     for start, end in _macros_before(source):
@@ -160,9 +160,9 @@ def clean(source: bytes) -> bytes:
     return bytes(text)
 
 
-@functools.lru_cache(maxsize=1)  # asked twice for each text, and slow to find
+@functools.lru_cache(maxsize=1)  # called twice per text, and slow
 def _macros_before(source: bytes) -> list[tuple[int, int]]:
-    """Macros before declarations and conditions, and those that stand alone on a line."""
+    """Return macros before declarations and conditions, and macros alone on a line."""
     found = []
     for macro in _ATTRIBUTE.finditer(source):
         start, end = macro.span()
@@ -176,7 +176,7 @@ def _macros_before(source: bytes) -> list[tuple[int, int]]:
 
 
 def _in_directive(source: bytes, at: int) -> bool:
-    """Whether a line of the preprocessor stands here."""
+    """Return True if an offset is in a preprocessor directive."""
     start = source.rfind(b"\n", 0, at) + 1
     while start > 1 and source[start - 2] == _BACKSLASH:
         start = source.rfind(b"\n", 0, start - 1) + 1
@@ -184,16 +184,16 @@ def _in_directive(source: bytes, at: int) -> bool:
 
 
 def prepare(extraction: Extraction) -> None:
-    """Scopes of functions, included files, casts, and identifiers in what macros stand for."""
+    """Add function scopes, included files, casts, and identifiers in macros."""
     for node in extraction.captured.get("misread", ()):
-        # A type behind a macro: `PUBLIC int_t name = …`.
+        # A type after a macro: `PUBLIC int_t name = …`.
         extraction.flags.pop(node.start_byte, None)
     add_functions(extraction)
     read(extraction)
 
 
 def read(extraction: Extraction) -> None:
-    """Included files, casts, and identifiers in what macros stand for."""
+    """Add included files, casts, and identifiers in macros."""
     for node in extraction.captured.get("include", ()):
         text = extraction.text(node)
         extraction.stars.append(text if text[:1] == "<" else text.strip('"'))
@@ -216,7 +216,7 @@ def read(extraction: Extraction) -> None:
 
 
 def add_functions(extraction: Extraction) -> None:
-    """Make a scope of each function: from its parameters on, so that its name stands outside."""
+    """Add a scope for each function, from its parameters on, so that its name is outside."""
     functions: dict[int, LexicalScope] = {}
     inside = {node.start_byte for node in extraction.captured.get("inside", ())}
     for node in extraction.captured.get("function", ()):
@@ -265,14 +265,14 @@ def _read_macro(extraction: Extraction, start: int, end: int) -> None:
 
 
 def collect(extraction: Extraction) -> None:
-    """Declared types, names that other files do not see, members of members without a name."""
+    """Add declared types, file-private names, and members of unnamed members."""
     declare(extraction)
     extraction.private += map(extraction.text, extraction.captured.get("enumerator", ()))
     describe(extraction)
 
 
 def describe(extraction: Extraction) -> None:
-    """Members of members without a name, what is initialized, what macros stand for."""
+    """Add members of unnamed members, initialized objects, and the text of macros."""
     for node in extraction.captured.get("anonymous", ()):
         around = extraction.scope_at(node.start_byte - 1)
         extraction.bases.setdefault(around, []).append(f"{{{node.start_byte}")
@@ -282,7 +282,7 @@ def describe(extraction: Extraction) -> None:
 
 
 def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """What a macro without parameters stands for, if that is a chain of names or a struct."""
+    """Add the text of a macro without parameters, if it is a chain of names or a struct."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     assert name is not None
     assert value is not None
@@ -296,7 +296,7 @@ def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def declare(extraction: Extraction) -> None:
-    """For each declared name the type before it."""
+    """Add the type of each declared name."""
     declarations = extraction.captured.get("declaration", [])
     around: list[tuple[int, int, str, str]] = []  # end, end of the type, what it says, storage
     following = 0
@@ -346,7 +346,7 @@ def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: s
     if storage == "static" and kind in ("module", "namespace"):
         extraction.private.append(name)
     elif storage == "extern" and kind in ("function", "block"):
-        # What it means is known outside only.
+        # Its meaning is only known outside.
         extraction.flags.pop(node.start_byte, None)
         return
     if said:
@@ -355,7 +355,7 @@ def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: s
 
 
 def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
-    """What `auto name = …` says of it."""
+    """Return the value of `auto name = …`."""
     parent = node.parent
     while parent is not None and parent.type.endswith("_declarator"):
         value = parent.child_by_field_name("value")
@@ -367,8 +367,10 @@ def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
 
 
 def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
-    """A type in the short form: its name, behind `struct ` if it is a tag; ``{12`` for members
-    that are listed there, from offset 12 on; empty for what has no members."""
+    """Return the name of a type, with `struct ` before a tag.
+
+    Unnamed structs become ``{12``, with the offset of their members; types without members, "".
+    """
     if node is None or node.type in ("primitive_type", "sized_type_specifier", "enum_specifier"):
         return ""
     if node.type in ("struct_specifier", "union_specifier", "class_specifier"):
@@ -378,7 +380,7 @@ def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
 
 
 def _initializers(extraction: Extraction) -> None:
-    """What is initialized where fields are named: `struct a b = {.c = …}`."""
+    """Add the objects that braces with named fields initialize: `struct a b = {.c = …}`."""
     source = extraction.source
     around: list[tuple[int, str]] = []
     for node in extraction.captured.get("list", ()):
@@ -417,7 +419,7 @@ def _initialized(before: bytes, outer: str) -> str:
 
 
 def module(view: SymbolView, includer: str, name: str) -> str | None:
-    """The file that `#include` means in a file."""
+    """Return the file that `#include` resolves to."""
     name = name.strip("<>")
     beside = os.path.normpath(f"{includer.rpartition('/')[0]}/{name}").replace(os.sep, "/")
     if view.file(beside):

@@ -1,4 +1,4 @@
-"""How names of C++ are bound: what C has, and namespaces, classes with bases, templates."""
+"""Bind names in C++: everything from C, and namespaces, classes with bases, templates."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ TOKENS = (
 (template_argument_list) @typearguments
 """
 )
-# What captures of C++ alone say of a name.
+# Flags of captures that only C++ has.
 FLAGS = {"initialized": WRITTEN, "qualifies": QUALIFIES, "destructor": DEFINES}
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
 def prepare(extraction: Extraction) -> None:
-    """As in C; what a scope takes from a namespace, too."""
+    """Do the same as for C, and add names taken from namespaces."""
     for node in extraction.captured.get("misread", ()):
         extraction.flags.pop(node.start_byte, None)
     c.add_functions(extraction)
@@ -91,14 +91,14 @@ def prepare(extraction: Extraction) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name without template arguments."""
+    """Return a name without template arguments."""
     while name != (name := _ARGUMENTS.sub("", name)):
         pass
     return "".join(name.split())
 
 
 def _using(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`using namespace a` is an import without a local name; `using a::b` one of b."""
+    """Add `using namespace a` as an import without a name, and `using a::b` as one of b."""
     scope = extraction.scope_at(node.start_byte)
     name = extraction.text(node.named_children[-1])
     if any(child.type == "namespace" for child in node.children):
@@ -109,7 +109,7 @@ def _using(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def collect(extraction: Extraction) -> None:
-    """As in C; bases of classes, other names for types."""
+    """Do the same as for C, and add bases and type aliases."""
     c.declare(extraction)
     c.describe(extraction)
     for node in extraction.captured.get("bases", ()):

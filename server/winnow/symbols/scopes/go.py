@@ -1,4 +1,4 @@
-"""How names of Go are bound: packages, imports, types and their methods."""
+"""Bind names in Go: packages, imports, types and methods."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 
 
 def prepare(extraction: Extraction) -> None:
-    """The package, imports, and what the keys of literals are fields of."""
+    """Add the package and the imports, and mark keys of literals as fields."""
     for node in extraction.captured.get("package", ()):
         extraction.package = extraction.text(node)
         extraction.flags[node.start_byte] = LABEL
@@ -106,7 +106,7 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _locals(module: str) -> Iterator[str]:
-    """What a package is probably called: nothing but its own files says it."""
+    """Yield the probable names of a package; only its own files declare it."""
     parts = module.split("/")
     last = parts[-2] if len(parts) > 1 and _VERSION.fullmatch(parts[-1]) else parts[-1]
     last = re.sub(r"\.v\d+$", "", last)
@@ -127,7 +127,7 @@ def _literal(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
-    """The keys of `T{…}`, and of the literals within it that leave out their type."""
+    """Mark the keys of `T{…}`, also in nested literals without a type."""
     is_list = name.endswith("[]")
     for element in body.named_children:
         value = element
@@ -145,7 +145,7 @@ def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
 
 
 def collect(extraction: Extraction) -> None:
-    """Types of names, fields and functions, and embedded types."""
+    """Add types of names, fields and functions, and embedded types."""
     for node in extraction.captured.get("declared", ()):
         _declared(extraction, node)
     for node in extraction.captured.get("assigned", ()):
@@ -167,7 +167,7 @@ def collect(extraction: Extraction) -> None:
 
 
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`a, b T`, in whatever declares something."""
+    """Add the types of `a, b T` in any kind of declaration."""
     names = node.children_by_field_name("name")
     declared = node.child_by_field_name("type")
     if declared is None:
@@ -187,7 +187,7 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _base(extraction: Extraction, at: int, text: str) -> None:
-    """An embedded type: its members are those of the type around, and it is a field itself."""
+    """Add an embedded type: its members are promoted, and it is a field itself."""
     name = type_name(text)
     scope = extraction.class_around(extraction.scope_at(at))
     if scope is not None and name and not name.endswith("[]"):
@@ -199,7 +199,7 @@ def _base(extraction: Extraction, at: int, text: str) -> None:
 def _assigned(
     extraction: Extraction, names: list[tree_sitter.Node], values: list[tree_sitter.Node]
 ) -> None:
-    """`a, b := x, y`, or `a, b := f()`."""
+    """Add the values of `a, b := x, y` or `a, b := f()`."""
     names = [one for one in names if one.is_named]
     if len(names) == len(values):
         for name, value in zip(names, values, strict=True):
@@ -214,7 +214,7 @@ def _assigned(
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
-    """The short form of a value."""
+    """Return the expression of a value."""
     text = extraction.source[value.start_byte : value.end_byte]
     made = re.match(rb"(?:new|make)\(([^(){}]+)\)$", text)
     if made:
@@ -230,7 +230,7 @@ def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`for _, x := range xs`: the second name is an item; of a channel, the first."""
+    """Make x an item of xs in `for _, x := range xs`."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or right is None:
         return
@@ -241,7 +241,8 @@ def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """The types of a function's results: the first under its name, the second under `name$1`."""
+    """Add the types of a function's results: the first under its name, the second under
+    `name$1`."""
     name, result = node.child_by_field_name("name"), node.child_by_field_name("result")
     if name is None:
         return
@@ -264,7 +265,7 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`switch x := y.(type)`: in a case of one type, x is of that."""
+    """Set the type of x in each single-type case of `switch x := y.(type)`."""
     alias = node.child_by_field_name("alias")
     if alias is None or not alias.named_children:
         return
@@ -278,7 +279,7 @@ def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def type_name(text: str) -> str:
-    """A type without pointers and arguments; `[]T`, `map[K]T` and `chan T` are `T[]`."""
+    """Return a type without pointers and arguments; `[]T`, `map[K]T` and `chan T` become `T[]`."""
     items = 0
     text = text.strip()
     while text:
@@ -302,7 +303,7 @@ def type_name(text: str) -> str:
 
 
 def _closed(text: str, start: int) -> int:
-    """Behind the bracket that closes the one at ``start``."""
+    """Return the position after the bracket that closes the one at ``start``."""
     depth = 0
     for place in range(start, len(text)):
         if text[place] in "[(":
@@ -318,13 +319,13 @@ def _closed(text: str, start: int) -> int:
 
 
 def package(path: str, name: str) -> str:
-    """The folder of a file; tests of a package from outside are another one."""
+    """Return the folder of a file; external tests form a separate package."""
     folder = path.rpartition("/")[0] + "/"
     return f"{folder}{name}/" if name.endswith("_test") else folder
 
 
 def module(view: SymbolView, importer: str, name: str) -> str | None:
-    """The folder of a package that is in the workspace."""
+    """Return the folder of a package in the workspace."""
     folder = Path(importer).parent
     for above in (folder, *folder.parents):
         found = _module_name(view, above)
@@ -339,14 +340,14 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
 
 
 def _module_name(view: SymbolView, folder: Path) -> str | None:
-    """What a folder's go.mod calls its module."""
+    """Return the module name in a folder's go.mod."""
     raw = view.manifest(str(folder / "go.mod"))
     found = _MODULE.search(raw.decode("utf-8", "replace")) if raw else None
     return found[1] if found else None
 
 
 def _beside(view: SymbolView, name: str) -> str | None:
-    """The folder of a package of another module in the workspace."""
+    """Return the folder of a package in another module of the workspace."""
     for root in view.roots():
         for folder in (Path(root), *_folders(Path(root))):
             found = _module_name(view, folder)

@@ -1,4 +1,4 @@
-"""How names of Java are bound: packages, imports, classes, methods beside fields."""
+"""Bind names in Java: packages, imports, classes, methods beside fields."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _WORD = re.compile(rb"\w+")
 
 
 def prepare(extraction: Extraction) -> None:
-    """The package, imports, members of records, and keys of annotations."""
+    """Add the package and imports, and mark record components and annotation keys as members."""
     captured = extraction.captured
     for node in captured.get("package", ()):
         if node.type != "annotation" and node.type != "marker_annotation":
@@ -148,7 +148,7 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
         extraction.imports.append(Import(last, module, last, 0, at, False))
         name = path.child_by_field_name("scope")
         name = name.child_by_field_name("name") if name is not None else None
-    # Of `import a.b.Outer.*` and `import static a.b.Outer.name` the class is used, too.
+    # `import a.b.Outer.*` and `import static a.b.Outer.name` also use the class.
     if name is not None and extraction.text(name)[:1].isupper():
         extraction.flags[name.start_byte] = IMPORTED
         outer = text[: text.index(extraction.text(name))].rstrip(".")
@@ -158,7 +158,7 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """What is between the brackets of a record are its fields."""
+    """Mark the components of a record as its fields."""
     name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
     if name is None or parameters is None:
         return
@@ -171,7 +171,7 @@ def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def collect(extraction: Extraction) -> None:
-    """Bases, types of names and methods, and names in comments."""
+    """Add bases, types of names and methods, and names in comments."""
     captured = extraction.captured
     for node in captured.get("class", ()):
         _bases(extraction, node)
@@ -235,7 +235,7 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _head(text: str) -> str:
-    """A type without its arguments and annotations."""
+    """Return a type without arguments and annotations."""
     return re.sub(r"@\w+(\([^)]*\))?\s*", "", text).partition("<")[0].strip()
 
 
@@ -246,7 +246,7 @@ def _type(extraction: Extraction, node: tree_sitter.Node) -> str:
 
 
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`T a = x, b`, wherever names are declared; `var` has the type of its value."""
+    """Add the types of `T a = x, b` in any kind of declaration; `var` has the type of its value."""
     declared = node.child_by_field_name("type") or node.child_by_field_name("right")
     if declared is None and node.named_children:
         declared = next((one for one in node.named_children if one.type != "modifiers"), None)
@@ -278,7 +278,8 @@ def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
 
 
 def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`{@link Foo#bar}` and the like in a comment; a name alone is looked up like any other."""
+    """Add names in doc comments, such as `{@link Foo#bar}`. A name alone is resolved like any
+    other."""
     for link in _LINK.finditer(extraction.source, node.start_byte, node.end_byte):
         owner = b""
         for word in _WORD.finditer(extraction.source, *link.span(1)):
@@ -290,12 +291,12 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
                 )
             owner += (b"." if owner else b"") + word[0]
         if link[2] and not owner and extraction.scope_at(node.start_byte) == 0:
-            # Before a class of the file.
+            # The comment precedes a class of the file.
             behind = (one.name for one in extraction.definitions if one.start >= node.end_byte)
             owner = next(behind, "").encode()
         if link[2]:
             flags = ATTRIBUTE | (APART if link[3] else 0)
-            # Members of the class that the comment stands in, if it names none.
+            # Without a class in the link, members of the enclosing class.
             number = extraction.chains.number(owner or b"this")
             extraction.members.append((link[2].decode(), link.start(2), flags, number))
 
@@ -308,7 +309,7 @@ def package(path: str, name: str) -> str:
 
 
 def module(view: SymbolView, importer: str, name: str) -> str | None:
-    """A package, or a class whose members are imported."""
+    """Return a package, or the class whose members are imported."""
     parts = name.split(".")
     first = next((place for place, part in enumerate(parts) if part[:1].isupper()), None)
     if first is None:

@@ -1,7 +1,7 @@
-"""Languages of which nothing is known but their grammar: identifiers, and parameters of functions.
+"""Bind names in languages known by their grammar only: identifiers, and parameters of functions.
 
-Grammars call identifiers by similar names, and what binds a parameter has "parameter" in its name.
-Everything else is told from the definitions.
+Grammars use similar names for identifiers, and "parameter" in nodes that bind parameters.
+Everything else comes from the definitions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from winnow.symbols.extract.extraction import Extraction
     from winnow.symbols.language import Language
 
-# Kinds in which parameters and variables live.
+# Kinds that contain parameters and variables.
 _FUNCTIONS = frozenset(("function", "method", "constructor", "macro", "operator"))
 _IDENTIFIER = re.compile(
     r"(?:^|_)(?:identifier|ident|constant|name|word|variable|var|symbol|id|atom|alias|constructor|"
@@ -36,7 +36,7 @@ _IDENTIFIER = re.compile(
 )
 _OTHER = re.compile(r"comment|string|heredoc|keyword|operator|sigil|regex", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?:^|_)(?:param|parameter|parameters|params|argument_name)$")
-# What stands between a name and what it is a member of.
+# Separators between a receiver and a member.
 _OPERATORS = frozenset(b".>:\\")
 _SIGNS = b" \t\r\n.>:\\-?!()"
 _LETTERS = bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123)) + b"_"
@@ -45,7 +45,7 @@ _NAME = re.compile(rb"[^\s:'\"`()\[\]{},;][^\s'\"`()\[\]{},;]*")
 
 @functools.cache
 def _kinds(grammar: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The node types of identifiers and of parameters."""
+    """Return the node types of identifiers and of parameters."""
     import tree_sitter_language_pack
 
     language = tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def _kinds(grammar: str) -> tuple[frozenset[str], frozenset[str]]:
 
 @functools.cache
 def tokens(grammar: str) -> tree_sitter.Query:
-    """The query for identifiers and parameters of a grammar."""
+    """Return the query for identifiers and parameters of a grammar."""
     import tree_sitter
     import tree_sitter_language_pack
 
@@ -75,8 +75,11 @@ def tokens(grammar: str) -> tree_sitter.Query:
 
 
 def _names(grammar: str, parameter: tree_sitter.Node) -> list[tree_sitter.Node]:
-    """What a parameter binds: an identifier in its field ``name``, or at its beginning, if one like
-    that is never in the field."""
+    """Return the names that a parameter binds.
+
+    Either an identifier in the field ``name``, or the first child if its type never occurs in that
+    field.
+    """
     identifiers, _ = _kinds(grammar)
     named = parameter.children_by_field_name("name")
     names = [node for node in named if node.type in identifiers]
@@ -90,10 +93,11 @@ def _names(grammar: str, parameter: tree_sitter.Node) -> list[tree_sitter.Node]:
     return names
 
 
-# Asked only for what stands in texts: a query takes 3 ms, and some grammars have 200 such pairs.
+# Called only for pairs that occur in texts: a query takes 3 ms, and some grammars have 200 such
+# pairs.
 @functools.cache
 def _has_name(grammar: str, outer: str, inner: str) -> bool:
-    """Whether nodes of a type can have one of another in their field ``name``."""
+    """Return True if nodes of one type can have another type in their field ``name``."""
     import tree_sitter
     import tree_sitter_language_pack
 
@@ -108,7 +112,7 @@ def _has_name(grammar: str, outer: str, inner: str) -> bool:
 def find_occurrences(
     language: Language, extraction: Extraction, query: tree_sitter.Query
 ) -> dict[str, bytes]:
-    """The packed occurrences of each name; fills the extraction's scopes from its definitions."""
+    """Return the packed occurrences of each name. Adds scopes from the definitions."""
     import tree_sitter
 
     extraction.scopes += _scopes(extraction.definitions)
@@ -151,7 +155,7 @@ def find_occurrences(
 
 
 def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
-    """The name itself: PHP's `$name` has a sign before it."""
+    """Return the name itself: PHP's `$name` includes a sign."""
     while node.named_children:
         node = node.named_children[-1]
     return node
@@ -168,7 +172,7 @@ def _scopes(definitions: list[Definition]) -> list[LexicalScope]:
 
 
 def _before(extraction: Extraction, start: int) -> tuple[int, int]:
-    """Flags and receiver, as far as a sign stands before a name."""
+    """Return the flags and the receiver, if an operator precedes a name."""
     source = extraction.source
     if not start or source[start - 1] not in _OPERATORS:
         return 0, 0

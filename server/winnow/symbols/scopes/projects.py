@@ -1,8 +1,8 @@
-"""What files of JSON say about modules of TypeScript and JavaScript.
+"""Read module aliases of TypeScript and JavaScript from JSON files.
 
-`tsconfig.json` and `package.json` give other names to files and folders. In a worker these become
-imports of the JSON file: the pattern, and the path that it stands for. `.` is the `baseUrl`, or
-what a package is as a whole. What a configuration extends or refers to are its stars.
+`tsconfig.json` and `package.json` give aliases to files and folders. Extraction stores each as an
+import of the JSON file: the pattern, and its path. `.` is the `baseUrl`, or the main file of a
+package. Extended or referenced configurations are stored as star imports.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 CONFIGURATIONS = ("tsconfig.json", "jsconfig.json")
 MANIFEST = "package.json"
-# Names that a package is looked up by among occurrences; no source can have them.
+# The prefix of occurrences that list packages by name; no source contains it.
 _PACKAGE = "package#"
-# The files that a package is, the sources before what is made of them.
+# Keys for the main file of a package, sources before build output.
 _MAIN = ("source", "types", "typings", "module", "main")
-# Folders of what is made of sources: these are looked at in their place.
+# Folders of build output; sources are searched in their place.
 _MADE = re.compile(r"(?:dist|build|lib|out|output|esm|cjs|types|es|umd)(?:/|$)")
-# Configurations that lead to others.
+# The maximum number of configurations in a chain.
 _DEPTH = 8
 
 
-# --- in a worker ---------------------------------------------------------------------------------
+# --- extraction ---------------------------------------------------------------------------------
 
 
 def collect(extraction: Extraction) -> None:
-    """What a configuration or a manifest says of modules; other files say nothing."""
+    """Add the aliases of a configuration or manifest; other JSON files have none."""
     root = next((one for one in extraction.roots[0].named_children if one.type == "object"), None)
     said = _pairs(extraction, root)
     options = _pairs(extraction, said.get("compilerOptions"))
@@ -71,7 +71,7 @@ def _add(extraction: Extraction, pattern: str, path: str, node: tree_sitter.Node
 
 
 def _pairs(extraction: Extraction, node: tree_sitter.Node | None) -> dict[str, tree_sitter.Node]:
-    """The keys of an object with their values; none of anything else."""
+    """Return the keys and values of an object; nothing for other nodes."""
     found: dict[str, tree_sitter.Node] = {}
     for pair in node.named_children if node is not None and node.type == "object" else ():
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
@@ -83,7 +83,7 @@ def _pairs(extraction: Extraction, node: tree_sitter.Node | None) -> dict[str, t
 def _strings(
     extraction: Extraction, node: tree_sitter.Node | None
 ) -> list[tuple[str, tree_sitter.Node]]:
-    """All strings of a value, whatever conditions and lists they stand in."""
+    """Return all strings in a value, including nested conditions and lists."""
     if node is None:
         return []
     if node.type == "string":
@@ -97,8 +97,11 @@ def _strings(
 
 
 class Alias(NamedTuple):
-    """Modules that begin and end so, and the path that they mean, with ``*`` for what is between;
-    without ``*`` the module is called so, and ``end`` is None."""
+    """A module pattern, and the path that it resolves to.
+
+    The modules start and end with these texts, and ``*`` in the path stands for the rest. If
+    ``end`` is None, there is no ``*`` and the module name is exactly ``start``.
+    """
 
     start: str
     end: str | None
@@ -113,13 +116,13 @@ class Alias(NamedTuple):
         return self.path.replace("*", name[len(self.start) : len(name) - len(self.end)], 1)
 
 
-# For each view by folder: the aliases that count there. Thousands of files ask for the same.
+# The aliases of each folder, per view. Thousands of files query the same ones.
 _known: WeakKeyDictionary[SymbolView, dict[str, list[Alias]]] = WeakKeyDictionary()
 
 
 def aliased(view: SymbolView, folder: str, name: str) -> Iterator[str]:
-    """The paths, without their ends, that a module can mean by the configurations around a folder,
-    the likeliest first."""
+    """Yield the paths, without extensions, that a module can mean by the configurations around a
+    folder, most likely first."""
     for alias in _aliases(view, folder):
         path = alias.path_of(name)
         if path is not None:
@@ -127,8 +130,8 @@ def aliased(view: SymbolView, folder: str, name: str) -> Iterator[str]:
 
 
 def packaged(view: SymbolView, package: str, rest: str) -> Iterator[tuple[str, str]]:
-    """The folders of a package of the workspace, each with the paths in it that a module of this
-    package can mean, without their ends."""
+    """Yield the folders of a workspace package, each with a path, without extension, that a module
+    of it can mean."""
     for file, _ in view.occurrences(_PACKAGE + package):
         folder, _, name = file.path.rpartition("/")
         scope_table = view.scope_table(file.path) if name == MANIFEST else None
@@ -144,7 +147,7 @@ def packaged(view: SymbolView, package: str, rest: str) -> Iterator[tuple[str, s
 
 
 def _sources(folder: str, path: str) -> Iterator[str]:
-    """A path, and where the sources are of what is made."""
+    """Yield a path, and the paths of the sources of build output."""
     yield path
     below = path[len(folder) + 1 :]
     while _MADE.match(below):
@@ -153,7 +156,7 @@ def _sources(folder: str, path: str) -> Iterator[str]:
 
 
 def _aliases(view: SymbolView, folder: str) -> list[Alias]:
-    """What the configurations in a folder and those around it say, the nearest first."""
+    """Return the aliases of the configurations in a folder and its parents, nearest first."""
     known = _known.setdefault(view, {})
     if folder not in known:
         found: list[Alias] = []
@@ -169,7 +172,8 @@ def _aliases(view: SymbolView, folder: str) -> list[Alias]:
 
 
 def _configured(view: SymbolView, path: str, top: str, seen: set[str]) -> list[Alias]:
-    """What a configuration says, then those that it extends or refers to."""
+    """Return the aliases of a configuration, then those of configurations that it extends or refers
+    to."""
     scope_table = view.scope_table(path) if path not in seen and len(seen) < _DEPTH else None
     if scope_table is None:
         return []
@@ -181,7 +185,7 @@ def _configured(view: SymbolView, path: str, top: str, seen: set[str]) -> list[A
     if base is not None:
         folder = posixpath.normpath(posixpath.join(folder, base))
     else:
-        # Paths are told from the `baseUrl`, wherever that is.
+        # Paths are relative to the `baseUrl`, wherever it is declared.
         folder = next(
             (one.path[:-2] for one in inherited if not one.start and one.end == ""), folder
         )
@@ -197,7 +201,7 @@ def _configured(view: SymbolView, path: str, top: str, seen: set[str]) -> list[A
 
 
 def _others(view: SymbolView, folder: str, star: str) -> Iterator[str]:
-    """The files that one configuration can mean by the path of another."""
+    """Yield the file that a configuration means by the path of another one."""
     if star.startswith("."):
         places = [posixpath.normpath(f"{folder}/{star}")]
     else:
@@ -222,5 +226,5 @@ def _read(imports: list[Import], folder: str) -> list[Alias]:
 
 
 def _ordered(aliases: list[Alias]) -> list[Alias]:
-    """Whole names first, then the longest beginning."""
+    """Sort exact names first, then by the longest prefix."""
     return sorted(aliases, key=lambda one: (one.end is not None, -len(one.start)))

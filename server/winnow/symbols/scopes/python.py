@@ -1,4 +1,4 @@
-"""How names of Python are bound: scopes, imports, types, modules."""
+"""Bind names in Python: scopes, imports, types, modules."""
 
 from __future__ import annotations
 
@@ -92,18 +92,18 @@ TOKENS = """
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUOTED = re.compile(rb"(['\"])([^'\"\n]*)\1")
-# Types in quotes where no annotation is: `cast("Foo", x)`, `TypeVar("T", bound="Foo")`.
+# Quoted types outside of annotations: `cast("Foo", x)`, `TypeVar("T", bound="Foo")`.
 _QUOTED_TYPE = re.compile(rb"\b(?:cast\(|bound\s*=)\s*(['\"])([^'\"\n]+)\1")
 _EXPORTS = re.compile(rb"^__all__\b[^=\n]*=|^__all__\.(?:extend|append)\(", re.MULTILINE)
 _EXPORTED = re.compile(rb"[\s(\[+]*(?:#[^\n]*\n\s*)*(['\"])(\w+)\1\s*,?")
-ASSIGNED = 8  # different things that a name is known to be assigned
+ASSIGNED = 8  # the maximum number of different values per name
 _DECLARED = re.compile(r"(?:@\d+)?:")
 _BASE = re.compile(r"[\w.]+")
 
 
 def prepare(extraction: Extraction) -> None:
-    """Scopes within scopes, imports, and names that a scope takes from outside."""
-    _look_outside(extraction)
+    """Add nested scopes, imports, and names taken from enclosing scopes."""
+    _add_outside_scopes(extraction)
     for node in extraction.captured.get("pattern", ()):
         _pattern(extraction, node)
     for node in extraction.captured.get("import", ()):
@@ -116,17 +116,20 @@ def prepare(extraction: Extraction) -> None:
         extraction.outer.setdefault(scope, []).extend(names)
 
 
-def _look_outside(extraction: Extraction) -> None:
-    """Default values, annotations and what a comprehension runs over first mean what they mean
-    around the function. They become scopes where the function binds a name that stands in them."""
+def _add_outside_scopes(extraction: Extraction) -> None:
+    """Add "outside" scopes: default values, annotations and the first iterable of a comprehension.
+
+    Names in them have the meaning they have around the function. They become scopes if the function
+    binds one of their names.
+    """
     source = extraction.source
     generic = {node.start_byte for node in extraction.captured.get("generic", ())}
     found: dict[int, list[tree_sitter.Node]] = {}
     for capture in ("outside", "annotation"):
         for node in extraction.captured.get(capture, ()):
-            # Something that is a scope itself may begin where the node does.
+            # A scope can start at the same offset as the node.
             scope = extraction.scope_at(node.start_byte - 1)
-            # Annotations see type parameters.
+            # Type parameters are visible in annotations.
             if capture == "outside" or extraction.scopes[scope].start not in generic:
                 found.setdefault(scope, []).append(node)
     bound: dict[int, set[bytes]] = {}
@@ -144,15 +147,15 @@ def _look_outside(extraction: Extraction) -> None:
         )
     ]
     if outside:
-        # Around a lambda, which may be the whole of a default value.
+        # Before a lambda, which can be a complete default value.
         extraction.scopes = sorted(
-            [*outside, *extraction.scopes], key=lambda one: (one.start, -one.end)
+            [*outside, *extraction.scopes], key=lambda scope: (scope.start, -scope.end)
         )
         extraction.link_scopes()
 
 
 def _pattern(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`case A(b=c)`: b is an attribute of an A."""
+    """Make `b` of `case A(b=c)` an attribute of an A."""
     named = node.named_children[0]
     for child in node.named_children[1:]:
         if child.named_children and (keyword := child.named_children[0]).type == "keyword_pattern":
@@ -162,7 +165,7 @@ def _pattern(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`import a.b, c as d`: the first binds `a`, and is used as `a.b`."""
+    """Add the imports of `import a.b, c as d`. The first binds `a` and is used as `a.b`."""
     scope = extraction.scope_at(node.start_byte)
     for child in node.children_by_field_name("name"):
         name, alias = _aliased(child)
@@ -202,7 +205,7 @@ def _aliased(node: tree_sitter.Node) -> tuple[tree_sitter.Node, tree_sitter.Node
 
 
 def _mark_module(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """The parts of a module's name mean modules, whatever else is called so."""
+    """Mark the parts of a module name as modules, whatever else has their names."""
     start = node.start_byte
     if node.type == "relative_import":
         node = node.named_children[-1]
@@ -213,7 +216,7 @@ def _mark_module(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _mark(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """The names of a dotted name are imported ones, no attributes."""
+    """Mark the names of a dotted name as imported, not as attributes."""
     if node.type == "identifier":
         extraction.flags[node.start_byte] = IMPORTED
     for child in node.named_children:
@@ -221,7 +224,7 @@ def _mark(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def collect(extraction: Extraction) -> None:
-    """Bases, types of names and functions, and names that stand in strings."""
+    """Add bases, types of names and functions, and names in strings."""
     for node in extraction.captured.get("derived", ()):
         _bases(extraction, node)
     for node in extraction.captured.get("assignment", ()):
@@ -255,7 +258,7 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """What `x: T`, `x = y`, `with y as x` and `(x := y)` say of x."""
+    """Add type sources of x from `x: T`, `x = y`, `with y as x` and `(x := y)`."""
     declared, value = node.child_by_field_name("type"), node.child_by_field_name("right")
     target = node.child_by_field_name("left")
     if node.type == "as_pattern":
@@ -276,7 +279,7 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
         elsewhere = f"@{place}" if extraction.scopes[place].kind == "outside" else ""
         known = [f"{elsewhere}:{extraction.text(declared)}"]
     else:
-        # What `with` binds is what __enter__ returns, mostly the same object.
+        # `with` binds the result of __enter__, usually the same object.
         known = [f"={described}" for described in _values(extraction, value)]
     scope = extraction.scope_at(target.start_byte)
     if target.type == "identifier":
@@ -295,7 +298,7 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
 def _learn_pattern(
     extraction: Extraction, target: tree_sitter.Node, pattern: tree_sitter.Node
 ) -> None:
-    """`case A() as x`: x is an A."""
+    """Add the type of x in `case A() as x`."""
     matched = pattern.named_children[0] if pattern.named_children else None
     if matched is None or matched.type != "class_pattern" or target.type != "identifier":
         return
@@ -305,7 +308,7 @@ def _learn_pattern(
 
 
 def _values(extraction: Extraction, value: tree_sitter.Node | None) -> Iterator[str]:
-    """The short form of a value; of `a or b` and `b if c else a`, those of both."""
+    """Yield the expression of a value; for `a or b` and `b if c else a`, those of both."""
     if value is None:
         return
     if value.type in ("boolean_operator", "conditional_expression"):
@@ -317,8 +320,8 @@ def _values(extraction: Extraction, value: tree_sitter.Node | None) -> Iterator[
 
 
 def _learn(extraction: Extraction, scope: int, name: str, said: str) -> None:
-    """A declared type counts more than what was assigned, and the first more than the others; of
-    what was assigned, everything may count."""
+    """Add a type source. A declared type replaces assigned values, the first declaration wins, and
+    all assigned values are kept."""
     types = extraction.types.setdefault(scope, {})
     known = types.get(name)
     if known is None or (not _DECLARED.match(known) and _DECLARED.match(said)):
@@ -330,7 +333,7 @@ def _learn(extraction: Extraction, scope: int, name: str, said: str) -> None:
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`for x in y`: x is a subscript of y."""
+    """Make x an item of y in `for x in y`."""
     target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
     if target is None or value is None:
         return
@@ -341,7 +344,7 @@ def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """What a function without a declared type returns first."""
+    """Add the first return value of a function without a declared type."""
     scope = extraction.scope_at(node.start_byte)
     function = extraction.scopes[scope]
     value = node.named_children[0]
@@ -354,14 +357,14 @@ def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _quoted(extraction: Extraction) -> None:
-    """Names in quotes: in annotations, as types, and in `__all__`."""
+    """Add quoted names in annotations, as types, and in `__all__`."""
     source = extraction.source
     places: dict[int, tuple[str, int]] = {}
     for node in extraction.captured.get("typed", ()):
         for quoted in _QUOTED.finditer(source, node.start_byte, node.end_byte):
             for word in _WORD.finditer(source, *quoted.span(2)):
                 places[word.start()] = (word.group().decode(), IN_TYPE)
-    # Looking for a few letters first is ten times as fast as looking for the pattern.
+    # Searching for a few letters first is ten times as fast as searching for the pattern.
     if b"cast(" in source or b"bound" in source:
         for quoted in _QUOTED_TYPE.finditer(source):
             for word in _WORD.finditer(source, *quoted.span(2)):
@@ -378,7 +381,7 @@ def _quoted(extraction: Extraction) -> None:
 
 
 def module(view: SymbolView, importer: str, name: str) -> str | None:
-    """The file that `import name` or `from name import` means in a file."""
+    """Return the file that `import name` or `from name import` resolves to."""
     dots = len(name) - len(name.lstrip("."))
     rest = name[dots:].replace(".", "/")
     if dots:
@@ -389,12 +392,12 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
         file.path
         for ending in _files(rest, True)
         for file in view.files_ending(ending)
-        # A file is importable under this name only from a folder that is no package itself.
+        # A file has this module name only if its folder is not a package.
         if not view.file(f"{file.path[: -len(ending)]}__init__.py")
     ]
     if len(found) <= 1:
         return found[0] if found else None
-    # The one nearest to the importing file, then the one nearest to the root.
+    # The nearest to the importing file, then the nearest to the root.
     return min(found, key=lambda path: (-_shared(path, importer), len(path), path))
 
 

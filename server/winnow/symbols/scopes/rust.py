@@ -1,4 +1,4 @@
-"""How names of Rust are bound: modules, `use`, impl blocks, fields beside methods."""
+"""Bind names in Rust: modules, `use`, impl blocks, fields beside methods."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ TOKENS = """
 
 _FIELD = re.compile(rb"\s*(?:::\s*<|\()")
 _NAME = re.compile(r"[\w:]+")
-# Calls that give what they are given, in something that is seen through.
+# Calls that wrap their argument in a type that is treated as its content.
 _WRAPPED = re.compile(
     rb"(?:(?:std::)?(?:\w+::)*(?:Arc|Rc|Box|Mutex|RwLock|Cell|RefCell|Pin|Cow|Some|Ok)"
     rb"(?:::(?:new|pin|from|clone|Borrowed|Owned))?)\("
@@ -126,7 +126,7 @@ _HOLDING = frozenset(("mod_item", "impl_item", "trait_item", "foreign_mod_item")
 
 
 def embedded(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
-    """What stands in macros around items: `cfg_net! { pub mod net; }`."""
+    """Return the item lists inside macro calls: `cfg_net! { pub mod net; }`."""
     found = []
     todo = [root]
     while todo:
@@ -146,7 +146,7 @@ def embedded(root: tree_sitter.Node, source: bytes) -> list[tuple[int, int]]:
 
 
 def prepare(extraction: Extraction) -> None:
-    """Imports, and what names are where the place they stand in says it."""
+    """Add imports, and set the roles of names that their position determines."""
     captured, flags = extraction.captured, extraction.flags
     for node in captured.get("named", ()):
         at = node.start_byte
@@ -156,12 +156,12 @@ def prepare(extraction: Extraction) -> None:
         flags[node.start_byte] &= ~APART
     constructors = {node.start_byte for node in captured.get("constructor", ())}
     for node in captured.get("pattern", ()):
-        # A pattern with a capital is a constant or a variant.
+        # A capitalized name in a pattern is a constant or a variant.
         first = extraction.source[node.start_byte : node.start_byte + 1]
         if node.start_byte not in constructors and not first.isupper():
             flags[node.start_byte] = flags.get(node.start_byte, 0) | BINDS
     for node in captured.get("token", ()):
-        # Within macros there is no syntax, but `x.name` is a field there, too.
+        # Macro calls have no syntax tree, but `x.name` is a field there, too.
         start = node.start_byte
         if extraction.source[start - 1 : start] == b"." and not _FIELD.match(
             extraction.source, node.end_byte
@@ -183,7 +183,7 @@ def prepare(extraction: Extraction) -> None:
 
 
 def _fields(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`Name { a: 1, b }`, as an expression or a pattern."""
+    """Mark the fields of `Name { a: 1, b }`, in expressions and patterns."""
     declared = node.child_by_field_name("name") or node.child_by_field_name("type")
     if declared is None:
         return
@@ -204,7 +204,7 @@ def _fields(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _module(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`mod name;`: another file."""
+    """Add the import of `mod name;`, which is another file."""
     name = node.child_by_field_name("name")
     if name is None:
         return
@@ -216,7 +216,7 @@ def _module(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _around(extraction: Extraction, scope: int) -> str:
-    """The path of the module around a scope, from the file's own."""
+    """Return the path of the inline module around a scope, starting with "self"."""
     names = []
     while scope > 0:
         if extraction.scopes[scope].kind == "module":
@@ -232,7 +232,7 @@ def _use(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: int) -> None:
-    """A part of a `use`; ``prefix`` is the path before it."""
+    """Add the imports of a part of a `use`; ``prefix`` is the path before it."""
     if node.type in ("use_list", "scoped_use_list"):
         path = node.child_by_field_name("path")
         if path is not None:
@@ -246,7 +246,7 @@ def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: in
             _parts(extraction, node.named_children[0], prefix, scope)
             prefix = _joined(prefix, extraction.text(node.named_children[0]))
         module = _absolute(extraction, prefix, scope)
-        # What is around a module within the file is seen there anyway.
+        # Names around an inline module are visible in it anyway.
         if module and not (scope and module == "self"):
             extraction.stars.append(module)
     elif node.type == "use_as_clause":
@@ -262,7 +262,7 @@ def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: in
 def _leaf(
     extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: int, local: str
 ) -> None:
-    """One name that is imported: `b` of `use a::b`."""
+    """Add the import of one name: `b` in `use a::b`."""
     name = node.child_by_field_name("name") or node
     path = node.child_by_field_name("path")
     if path is not None:
@@ -286,7 +286,7 @@ def _leaf(
 
 
 def _parts(extraction: Extraction, path: tree_sitter.Node, prefix: str, scope: int) -> None:
-    """The names on the way of a path are looked up like any others."""
+    """Mark the names along a path as attributes, to be resolved like any others."""
     inner, name = path.child_by_field_name("path"), path.child_by_field_name("name")
     if inner is not None:
         _parts(extraction, inner, prefix, scope)
@@ -305,7 +305,7 @@ def _joined(prefix: str, path: str) -> str:
 
 
 def _absolute(extraction: Extraction, path: str, scope: int) -> str:
-    """A path from the file's own module, where it begins with the one around."""
+    """Return a path relative to the file's module, if it starts with the enclosing module."""
     around = _around(extraction, scope)
     first, _, rest = path.partition(".")
     while first in ("self", "super") and around != "self":
@@ -321,7 +321,7 @@ def _absolute(extraction: Extraction, path: str, scope: int) -> str:
 
 
 def collect(extraction: Extraction) -> None:
-    """Bases, types of names, fields and functions."""
+    """Add bases, and types of names, fields and functions."""
     captured = extraction.captured
     for node in captured.get("impl", ()):
         named = node.child_by_field_name("trait")
@@ -342,7 +342,7 @@ def collect(extraction: Extraction) -> None:
     for node in captured.get("condition", ()):
         pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
         if pattern is not None and value is not None and pattern.type == "tuple_struct_pattern":
-            # `if let Some(x) = y`: what is wrapped is of the same type as the wrapper here.
+            # `if let Some(x) = y`: the content has the type of its wrapper here.
             inner = pattern.named_children
             if len(inner) == 2 and extraction.text(inner[0]) in ("Some", "Ok"):
                 _learn(extraction, inner[1], "=" + _value(extraction, value))
@@ -394,7 +394,7 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> str:
-    """The short form of a value; a struct's literal is a cast to it."""
+    """Return the expression of a value; a struct literal becomes a cast."""
     while True:
         wrapped = _WRAPPED.match(extraction.source, value.start_byte, value.end_byte)
         arguments = value.child_by_field_name("arguments")
@@ -427,7 +427,8 @@ _BEFORE = re.compile(r"(?:&|\*|'\w+|\b(?:mut|dyn|impl|const|ref|pub)\b|\?|for\s*
 
 
 def type_name(text: str) -> str:
-    """A type without references, lifetimes and bounds but the first; `[T]` is `T[]`."""
+    """Return a type without references, lifetimes, and all bounds but the first; `[T]` becomes
+    `T[]`."""
     text = " ".join(text.split())
     before = _BEFORE.match(text)
     if before:
@@ -451,7 +452,7 @@ def type_name(text: str) -> str:
 
 
 def _arguments(text: str) -> list[str]:
-    """The arguments in the angle brackets that a text begins with."""
+    """Return the arguments in the angle brackets at the start of a text."""
     found: list[str] = []
     depth, start = 0, 1
     for place, sign in enumerate(text):
@@ -477,7 +478,7 @@ _OWN = ("mod.rs", "lib.rs", "main.rs", "build.rs")
 
 
 def module(view: SymbolView, importer: str, name: str) -> str | None:
-    """The file of `crate`, `super` or `self.name` as seen from a file; else that of a crate."""
+    """Return the file of `crate`, `super` or `self.name` as seen from a file, or of a crate."""
     folder, _, file = importer.rpartition("/")
     if name == "self":
         return importer
@@ -499,12 +500,12 @@ def _first(view: SymbolView, paths: list[str]) -> str | None:
 
 
 def _files_of(folder: str) -> list[str]:
-    """The files that a folder's modules may be declared in."""
+    """Return the files that can declare a folder's modules."""
     return [f"{folder}/mod.rs", f"{folder}.rs", f"{folder}/lib.rs", f"{folder}/main.rs"]
 
 
 def _root(view: SymbolView, path: str) -> str:
-    """The file that a file's crate begins with."""
+    """Return the root file of a file's crate."""
     folder = path.rpartition("/")[0]
     while "/" in folder:
         above, _, last = folder.rpartition("/")
@@ -523,7 +524,7 @@ def _root(view: SymbolView, path: str) -> str:
 
 
 def _is_package(view: SymbolView, folder: str) -> bool:
-    """Whether a folder, or the one that it is the sources of, holds a crate."""
+    """Return True if a folder, or its parent for a `src` folder, contains a crate."""
     package = folder.removesuffix("/src")
     return any(view.file(f"{package}/src/{name}") for name in ("lib.rs", "main.rs")) or (
         Path(package, "Cargo.toml").is_file()
@@ -531,14 +532,14 @@ def _is_package(view: SymbolView, folder: str) -> bool:
 
 
 def _crate(view: SymbolView, importer: str, name: str) -> str | None:
-    """The file that a crate of the workspace begins with."""
+    """Return the root file of a crate in the workspace."""
     found = []
     for file in view.files_named("lib.rs"):
         folder = file.path.rpartition("/")[0]
         package = folder.removesuffix("/src")
         if package.rpartition("/")[2].replace("-", "_") == name or name in _names(view, package):
             found.append(file.path)
-    # The one nearest to the importing file.
+    # The crate nearest to the importing file.
     return max(found, key=lambda path: len(_shared(path, importer)), default=None)
 
 
@@ -552,7 +553,7 @@ def _shared(one: str, other: str) -> str:
 
 
 def _names(view: SymbolView, package: str) -> list[str]:
-    """What a package's Cargo.toml calls its library."""
+    """Return the library names in a package's Cargo.toml."""
     raw = view.manifest(f"{package}/Cargo.toml")
     found = _CRATE.findall(raw.decode("utf-8", "replace")) if raw else []
     return [name.replace("-", "_") for name in found]
