@@ -1,24 +1,24 @@
-"""Markers: what a fixture expects stands in a comment beside the code.
+r"""Markers: comments in fixtures that state the expected definitions.
 
-A marker is a comment of the fixture's own language, at the end of the line of the name, or alone
-on a line before it (several of these may follow each other: all are for the next line of code):
+A marker is a comment in the fixture's own language, at the end of the name's line, or alone on a
+line before it. Several marker lines in a row all describe the next line of code:
 
     class Client:  # def: class Client doc: Talks to the server.
     # def: method Client.send sig: def send(self, data: bytes) -> int
     def send(self, data: bytes) -> int:
 
-Its parts, in this order; only the first two are needed:
+The parts, in this order; only the first two are required:
 
     def: KIND QUALIFIED.NAME   quotes around a name with blanks: def: section "Getting started"
-    local                      stands in a function
+    local                      inside a function
     private                    not `exported`
-    declared                   says only that it exists elsewhere (a prototype)
-    lines -1..+4               the definition's first and last line, counted from that of the name
-    sig: TEXT                  its signature; not compared when left out
-    doc: TEXT                  its doc comment, `\\n` between lines; it has none when left out
+    declared                   a declaration without a body (a prototype)
+    lines -1..+4               first and last line of the definition, relative to the name's line
+    sig: TEXT                  the signature; not compared if omitted
+    doc: TEXT                  the doc comment, `\n` between lines; empty if omitted
 
-`;;` stands between two markers for one line. Markers are cut out before the text is read, so they
-are no doc comments themselves, and lines of markers alone do not count as lines.
+`;;` separates two markers for one line. Markers are removed before the text is extracted, so they
+are not doc comments, and lines with only markers do not count.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MARKER = re.compile(
 
 @dataclass(frozen=True)
 class Expected:
-    """A definition as a marker describes it; what is None is not compared."""
+    """A definition as a marker describes it; None is not compared."""
 
     line: int
     kind: str
@@ -54,7 +54,7 @@ class Expected:
     signature: str | None
 
     def __str__(self) -> str:
-        """The marker, behind the line's number: what a failing test shows can be pasted."""
+        """Return the line number and the marker: the output of a failing test can be pasted."""
         name = f'"{self.name}"' if " " in self.name else self.name
         parts = [f"{self.line + 1}: def: {self.kind} {name}"]
         parts += [flag for flag in ("local", "private", "declared") if flag in self.flags]
@@ -83,7 +83,7 @@ class Expected:
         )
 
     def describes(self, definition: Definition, source: bytes) -> Expected:
-        """The definition in the same form, with as much in it as the marker has."""
+        """Return the definition in the same form, with as much detail as the marker."""
         flags = {
             "local": definition.local,
             "private": not definition.exported,
@@ -103,7 +103,7 @@ class Expected:
 
 
 def read_fixture(path: Path) -> tuple[bytes, list[Expected]]:
-    """A fixture's text without its markers, and what they expect of it, in the order of lines."""
+    """Return a fixture's text without its markers, and the definitions they expect, by line."""
     lines: list[str] = []
     waiting: list[str] = []
     expected: list[Expected] = []

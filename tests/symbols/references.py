@@ -1,4 +1,4 @@
-"""References as marked in sources: what is expected stands in a comment beside the code.
+"""Expected references, as comments beside the code.
 
     class Client:
         def send(self):  # ref: Client.send definition
@@ -6,9 +6,9 @@
     Client().send()  # ref: Client.send call
     any_of(things).send()  # ref: Client.send call likely
 
-A marker is `ref: LABEL KIND [TIER]`, for every place on its line where the label's last part is
-used; `;;` stands between two markers of one line. The tier is "certain" where none is said. Each
-label is asked for where its first "definition" is marked, and the whole answer is compared.
+A marker is `ref: LABEL KIND [TIER]`, for every use of the label's last part on its line; `;;`
+separates two markers of one line. The default tier is "certain". Each label is queried at its first
+"definition", and the complete answer is compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PART = re.compile(r"(?P<label>\S+) (?P<kind>\w+)(?: (?P<tier>\w+))?$")
 def check_references(folder: Path, files: Mapping[str, str]) -> None:
     """Compare the references of every label with the markers."""
     expected: dict[str, list[str]] = defaultdict(list)
-    asked: dict[str, tuple[str, int, str]] = {}
+    queried: dict[str, tuple[str, int, str]] = {}
     for file, text in files.items():
         for number, line in enumerate(text.split("\n")):
             found = _MARKER.search(line)
@@ -43,13 +43,13 @@ def check_references(folder: Path, files: Mapping[str, str]) -> None:
                     name = re.split(r"\.|::", label)[-1]
                     column = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", line)
                     assert column is not None, f"{file}:{number + 1}: {name} is not there"
-                    asked.setdefault(label, (file, number, name))
-    assert asked.keys() == expected.keys(), "a label without a definition"
+                    queried.setdefault(label, (file, number, name))
+    assert queried.keys() == expected.keys(), "a label without a definition"
     write_files(folder, dict(files))
     with indexed(folder) as view:
         navigation = Navigation(view, SourceTexts([folder], {}, 1_000_000))
-        answers = {label: _answered(navigation, folder, *place) for label, place in asked.items()}
-    # As one list of lines, of which a failing test shows those that differ.
+        answers = {label: _answered(navigation, folder, *place) for label, place in queried.items()}
+    # As one list of lines, so that a failing test shows the differences.
     assert _listed(answers) == _listed(expected)
 
 
@@ -66,10 +66,10 @@ def _answered(navigation: Navigation, folder: Path, file: str, number: int, name
     assert column is not None
     at = source.offset(number, column.start(), "utf-32")
     assert at is not None
-    asked = navigation.named_at(path, at, name)
-    assert asked is not None, f"{file}:{number + 1}: nothing is known of {name}"
+    symbol = navigation.named_at(path, at, name)
+    assert symbol is not None, f"{file}:{number + 1}: nothing is known of {name}"
     lines = []
-    for use in navigation.references(asked):
+    for use in navigation.references(symbol):
         read = navigation.sources.read(use.path)
         assert read is not None
         place = Path(use.path).relative_to(folder).as_posix()

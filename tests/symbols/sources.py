@@ -1,8 +1,4 @@
-"""A small source for every grammar without a query, and what is found in it.
-
-What is found is what the shape of the tree tells; where that is not all, it is all the same what
-is wanted here: a change of the rules, or of a grammar, shows.
-"""
+"""A small source for every grammar without a query, and the definitions in it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def in_lines(expected: list[Expected]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
-def test_every_definition_is_as_its_marker_says(name: str) -> None:
+def test_definitions_match_their_markers(name: str) -> None:
     source, expected = read_fixture(FIXTURES / name)
     found = definitions_of(name, source)
     markers = {(marker.line, marker.name): marker for marker in expected}
@@ -47,7 +47,7 @@ def test_every_definition_is_as_its_marker_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
-def test_every_definition_is_where_it_says(name: str) -> None:
+def test_definitions_have_correct_offsets(name: str) -> None:
     source, _ = read_fixture(FIXTURES / name)
     for one in definitions_of(name, source):
         assert one.start <= one.at < one.end <= len(source), one
@@ -56,7 +56,7 @@ def test_every_definition_is_where_it_says(name: str) -> None:
         utf16 = len(text.encode("utf-16-le")) // 2
         assert one.columns == (len(line), len(text), utf16), one
         assert one.line == source.count(b"\n", 0, one.at), one
-        # The range may end behind the last line's end, in some grammars.
+        # In some grammars, the range ends after the end of the last line.
         assert one.end_line in (
             source.count(b"\n", 0, one.end),
             source.count(b"\n", 0, one.end - 1),
@@ -84,7 +84,7 @@ OUTLINE = [
 ]
 
 
-def test_line_ends_and_marks_at_the_beginning_change_nothing() -> None:
+def test_line_ends_and_byte_order_marks_change_nothing() -> None:
     assert outline("a.py", SOURCE.encode()) == OUTLINE
     assert outline("a.py", SOURCE.replace("\n", "\r\n").encode()) == OUTLINE
     assert outline("a.py", b"\xef\xbb\xbf" + SOURCE.encode()) == OUTLINE
@@ -102,14 +102,14 @@ def test_columns_are_in_bytes_and_code_points_and_utf_16_units() -> None:
     ]
 
 
-def test_text_that_is_not_utf_8_has_definitions_all_the_same() -> None:
+def test_text_that_is_not_utf_8_still_has_definitions() -> None:
     source = b"# \xff\xfe\ndef caf\xe9(): pass\n\nclass A:\n    def after(self): pass\n"
     names = [one.qualified_name for one in definitions_of("a.py", source)]
     assert names[-2:] == ["A", "A.after"]
 
 
 @pytest.mark.slow
-def test_a_file_of_one_line_takes_no_longer_than_others() -> None:
+def test_a_file_with_one_line_is_as_fast_as_others() -> None:
     one = "function a(b){return b};var é=function(){return 1};"
     source = ("/* x */\n" + one * 8_000).encode()
     began = time.process_time()
@@ -121,7 +121,7 @@ def test_a_file_of_one_line_takes_no_longer_than_others() -> None:
 
 
 @pytest.mark.slow
-def test_what_nests_without_end_is_left_out() -> None:
+def test_very_deep_definitions_are_dropped() -> None:
     deep = "".join(f"function f{number}() {{" for number in range(1500)) + "}" * 1500
     names = [one.name for one in definitions_of("a.js", (deep + "\nfunction g() {}").encode())]
     assert names == [f"f{number}" for number in range(64)] + ["g"]
@@ -164,7 +164,7 @@ def test_signatures_have_no_comments_at_the_ends_of_lines(
     assert [one.signature for one in definitions_of(path, source.encode())] == signatures
 
 
-def test_words_that_begin_statements_are_no_names() -> None:
+def test_statement_keywords_are_not_names() -> None:
     source = b"""
 class A
 {
@@ -189,7 +189,7 @@ class A
     assert found == {"A", "f", "@if"}
 
 
-def test_a_header_is_c_or_cpp_by_what_stands_in_it() -> None:
+def test_the_content_of_a_header_selects_c_or_cpp() -> None:
     header = language_of("a.h")
     assert header is not None
     assert extract(header, b"struct A { int b; };\nint class;\n").language == "c"
@@ -221,7 +221,7 @@ def test_a_header_is_c_or_cpp_by_what_stands_in_it() -> None:
         "enum class A : int { B };",
     ],
 )
-def test_a_header_with_what_only_cpp_has_is_one_of_cpp(line: str) -> None:
+def test_a_header_with_cpp_syntax_is_cpp(line: str) -> None:
     header = language_of("a.h")
     assert header is not None
     read = [
@@ -249,13 +249,13 @@ def test_a_header_with_what_only_cpp_has_is_one_of_cpp(line: str) -> None:
         "struct a { void (*using)(int virtual, const int *public); };",
     ],
 )
-def test_a_header_of_c_may_use_the_words_of_cpp_as_names(line: str) -> None:
+def test_a_c_header_can_use_cpp_keywords_as_names(line: str) -> None:
     header = language_of("a.h")
     assert header is not None
     assert extract(header, f"{line}\n".encode()).language == "c"
 
 
-def test_functions_behind_a_place_that_macros_broke_are_those_of_the_file() -> None:
+def test_functions_after_a_parse_error_in_macros_are_top_level() -> None:
     source = b"""
 static int first(void)
 {
@@ -293,7 +293,7 @@ int second(int a)
         ("b.PY", b"", None),
     ],
 )
-def test_the_language_is_told_by_the_name_or_else_the_first_line(
+def test_the_language_comes_from_the_name_or_the_first_line(
     path: str, first_line: bytes, language: str | None
 ) -> None:
     found = language_of(path, first_line)

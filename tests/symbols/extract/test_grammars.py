@@ -1,6 +1,6 @@
-"""Every grammar that may be loaded comes back from a small source, and whose files are which.
+"""Every loadable grammar parses a small source, and file names select the language.
 
-Grammars are tried in children, under a deadline: one that hangs holds the interpreter's lock.
+Each grammar runs in a child process with a deadline, because a grammar that hangs holds the GIL.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def in_a_child(program: str, given: object) -> str:
 
 @pytest.mark.process
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_grammar_without_a_query_finds_what_its_source_defines(part: int) -> None:
-    some = dict(islice(SOURCES.items(), part, None, PARTS))
+def test_every_grammar_without_a_query_finds_the_definitions_of_its_source(part: int) -> None:
+    sources = dict(islice(SOURCES.items(), part, None, PARTS))
     found = json.loads(
-        in_a_child(CHILD, {grammar: source for grammar, (source, _) in some.items()})
+        in_a_child(CHILD, {grammar: source for grammar, (source, _) in sources.items()})
     )
-    assert found == {grammar: expected for grammar, (_, expected) in some.items()}
+    assert found == {grammar: expected for grammar, (_, expected) in sources.items()}
 
 
 def test_every_grammar_without_a_query_has_a_source() -> None:
@@ -70,7 +70,7 @@ def test_every_grammar_without_a_query_has_a_source() -> None:
 
 
 @pytest.mark.process
-def test_every_grammar_with_a_query_comes_back_from_its_fixture() -> None:
+def test_every_grammar_with_a_query_parses_its_fixture() -> None:
     given = []
     for path in sorted(FIXTURES.iterdir()):
         language = language_of(path.name)
@@ -79,20 +79,20 @@ def test_every_grammar_with_a_query_comes_back_from_its_fixture() -> None:
     assert in_a_child(PARSE, given).split() == [grammar for grammar, _ in given]
 
 
-def test_every_language_has_files_and_no_two_have_the_same() -> None:
-    known = [*languages().values(), *generic_languages().values()]
-    assert [one.name for one in known if not one.files] == []
-    claimed = Counter(name for one in known for name in one.files)
+def test_languages_have_files_and_share_none() -> None:
+    all_languages = [*languages().values(), *generic_languages().values()]
+    assert [language.name for language in all_languages if not language.files] == []
+    claimed = Counter(name for language in all_languages for name in language.files)
     assert [name for name, count in claimed.items() if count > 1] == []
-    programs = Counter(name for one in known for name in one.programs)
+    programs = Counter(name for language in all_languages for name in language.programs)
     assert [name for name, count in programs.items() if count > 1] == []
-    names = Counter(one.name for one in known)
+    names = Counter(language.name for language in all_languages)
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_every_grammar_is_in_the_package_and_cobol_is_not_on_the_list() -> None:
-    known = [*languages().values(), *generic_languages().values()]
-    grammars = {one.grammar or one.name for one in known}
+def test_every_grammar_is_installed_and_cobol_is_not_allowed() -> None:
+    all_languages = [*languages().values(), *generic_languages().values()]
+    grammars = {language.grammar or language.name for language in all_languages}
     for grammar in sorted(grammars):
         assert tree_sitter_language_pack.get_language(grammar)  # type: ignore[arg-type]
     assert "cobol" not in grammars
@@ -102,9 +102,9 @@ def test_every_grammar_is_in_the_package_and_cobol_is_not_on_the_list() -> None:
 def test_a_language_without_a_query_is_marked_as_generic() -> None:
     language = language_of("lib/shop.dart")
     assert language is not None
-    facts = extract(language, b"class Shop {}\n")
-    assert (facts.language, facts.generic) == ("dart", True)
-    assert [(one.kind, one.name) for one in facts.definitions] == [("class", "Shop")]
+    symbols = extract(language, b"class Shop {}\n")
+    assert (symbols.language, symbols.generic) == ("dart", True)
+    assert [(one.kind, one.name) for one in symbols.definitions] == [("class", "Shop")]
 
 
 @pytest.mark.parametrize(
@@ -122,27 +122,27 @@ def test_a_language_without_a_query_is_marked_as_generic() -> None:
         ("bin/tool", b"", None),
     ],
 )
-def test_a_file_is_of_the_language_that_its_name_or_first_line_says(
+def test_the_name_or_first_line_of_a_file_selects_its_language(
     path: str, first_line: bytes, name: str | None
 ) -> None:
     language = language_of(path, first_line)
     assert (language.name if language else None) == name
 
 
-def test_of_a_table_of_data_only_the_first_keys_are_symbols() -> None:
+def test_only_the_first_keys_of_a_data_table_are_symbols() -> None:
     language = languages()["json"]
     source = json.dumps({f"key{number}": number for number in range(20_000)}).encode()
     names = [one.name for one in extract(language, source).definitions]
     assert names == [f"key{number}" for number in range(500)]
 
 
-def test_generic_definitions_leave_out_what_is_local_to_a_function() -> None:
+def test_generic_definitions_skip_local_variables() -> None:
     source = b"void run() { final int local = 1; }\nfinal int top = 2;\n"
     found = extract(generic_languages()["dart"], source).definitions
     assert [(one.kind, one.name) for one in found] == [("function", "run"), ("variable", "top")]
 
 
-def test_what_only_has_the_ending_of_a_language_defines_nothing() -> None:
+def test_other_files_with_the_extension_of_a_language_define_nothing() -> None:
     manual = b"""Short: C
 Long: continue-at
 Arg: <offset>

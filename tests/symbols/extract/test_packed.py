@@ -1,4 +1,4 @@
-"""Facts on their way to the store."""
+"""The encoded form of symbols, on their way to the store."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from winnow.symbols.extract.packed import (
 from winnow.symbols.file_symbols import Definition, FileSymbols, LexicalScope, ScopeTable
 
 DEFINITION = Definition("run", "method", 10, 6, 40, 1, 3, (4, 4, 4), "app.Runner", "def run()")
-SKELETON = ScopeTable(
+SCOPE_TABLE = ScopeTable(
     [LexicalScope(0, 50, -1, "module"), LexicalScope(3, 49, 0, "class", "Runner")],
     bases={1: ["base.Base[T]", "other.Base", "Mixin()", "<T>"]},
 )
-FACTS = FileSymbols("python", [DEFINITION], SKELETON, {"run": b"123"}, generic=True, broken=1)
+SYMBOLS = FileSymbols("python", [DEFINITION], SCOPE_TABLE, {"run": b"123"}, generic=True, broken=1)
 
 
-def test_packed_facts_are_rows_of_the_store() -> None:
-    known = pack(FACTS)
-    assert known == PackedSymbols(
+def test_packed_symbols_are_rows_of_the_store() -> None:
+    packed = pack(SYMBOLS)
+    assert packed == PackedSymbols(
         "python",
-        [("run", known.definitions[0][1])],
-        known.scope_table,
+        [("run", packed.definitions[0][1])],
+        packed.scope_table,
         {"run": b"123"},
         [("Base", 1), ("Mixin", 1)],
         generic=True,
         broken=1,
     )
-    assert decode_definition(known.definitions[0][1]) == DEFINITION
-    assert decode_scope_table(known.scope_table) == SKELETON
-    assert unpack(known) == FACTS
+    assert decode_definition(packed.definitions[0][1]) == DEFINITION
+    assert decode_scope_table(packed.scope_table) == SCOPE_TABLE
+    assert unpack(packed) == SYMBOLS
 
 
 @pytest.mark.parametrize(
@@ -51,5 +51,5 @@ def test_packed_facts_are_rows_of_the_store() -> None:
         ("", ""),
     ],
 )
-def test_the_last_name_of_a_base(expression: str, name: str) -> None:
+def test_the_last_name_of_a_base_class(expression: str, name: str) -> None:
     assert last_name(expression) == name

@@ -11,7 +11,7 @@ from winnow.search.symbols.navigation import Navigation
 from winnow.text.lines import SourceTexts
 
 
-def test_names_with_linkage_are_of_the_program_and_static_ones_of_their_file(
+def test_linkage_makes_names_global_and_static_names_stay_in_their_file(
     tmp_path: Path,
 ) -> None:
     check_references(
@@ -35,7 +35,7 @@ def test_names_with_linkage_are_of_the_program_and_static_ones_of_their_file(
     )
 
 
-def test_what_a_header_keeps_is_known_where_it_is_included(tmp_path: Path) -> None:
+def test_private_names_of_a_header_are_visible_to_its_includers(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -54,7 +54,7 @@ def test_what_a_header_keeps_is_known_where_it_is_included(tmp_path: Path) -> No
     )
 
 
-def test_tags_types_variables_and_members_of_one_name_are_apart(tmp_path: Path) -> None:
+def test_tags_types_variables_and_members_have_separate_name_spaces(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -76,7 +76,7 @@ def test_tags_types_variables_and_members_of_one_name_are_apart(tmp_path: Path) 
     )
 
 
-def test_a_variable_may_be_called_as_its_type(tmp_path: Path) -> None:
+def test_a_variable_can_have_the_name_of_its_type(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -128,7 +128,7 @@ def test_members_are_found_by_declared_types(tmp_path: Path) -> None:
     )
 
 
-def test_fields_are_named_through_others_where_they_are_initialized(tmp_path: Path) -> None:
+def test_initializers_name_fields_of_nested_objects(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -154,7 +154,7 @@ def test_fields_are_named_through_others_where_they_are_initialized(tmp_path: Pa
     )
 
 
-def test_members_of_what_is_unknown_are_likely_if_nothing_else_has_them(tmp_path: Path) -> None:
+def test_members_of_unknown_objects_are_likely_without_rivals(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -178,7 +178,7 @@ def test_members_of_what_is_unknown_are_likely_if_nothing_else_has_them(tmp_path
     )
 
 
-def test_what_a_macro_names_is_used_where_the_macro_is(tmp_path: Path) -> None:
+def test_using_a_macro_uses_the_names_in_its_text(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -204,7 +204,7 @@ def test_what_a_macro_names_is_used_where_the_macro_is(tmp_path: Path) -> None:
     )
 
 
-def test_a_macro_hides_what_is_called_as_it_but_for_what_it_stands_for(tmp_path: Path) -> None:
+def test_a_macro_hides_its_name_unless_it_expands_to_it(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -223,7 +223,7 @@ def test_a_macro_hides_what_is_called_as_it_but_for_what_it_stands_for(tmp_path:
     )
 
 
-def test_labels_parameters_and_blocks_have_names_of_their_own(tmp_path: Path) -> None:
+def test_labels_parameters_and_blocks_have_their_own_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -243,7 +243,7 @@ def test_labels_parameters_and_blocks_have_names_of_their_own(tmp_path: Path) ->
     )
 
 
-def test_macros_before_declarations_are_no_types(tmp_path: Path) -> None:
+def test_macros_before_declarations_are_not_types(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -261,7 +261,7 @@ def test_macros_before_declarations_are_no_types(tmp_path: Path) -> None:
     )
 
 
-def test_a_struct_and_its_typedef_of_one_name_are_asked_for_as_one(tmp_path: Path) -> None:
+def test_a_struct_and_its_typedef_are_one_symbol(tmp_path: Path) -> None:
     write_files(
         tmp_path,
         {

@@ -7,7 +7,7 @@ from pathlib import Path
 from symbols.references import check_references
 
 
-def test_a_method_is_one_symbol_where_it_is_declared_defined_and_overridden(
+def test_declarations_definitions_and_overrides_are_one_method(
     tmp_path: Path,
 ) -> None:
     check_references(
@@ -73,7 +73,7 @@ def test_namespaces_keep_names_apart(tmp_path: Path) -> None:
     )
 
 
-def test_templates_smart_pointers_lambdas_and_handlers_keep_types(tmp_path: Path) -> None:
+def test_templates_smart_pointers_lambdas_and_handlers_preserve_types(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -119,7 +119,9 @@ def test_namespaces_that_macros_open_are_seen_through(tmp_path: Path) -> None:
     )
 
 
-def test_a_class_and_its_constructors_are_one_where_macros_open_namespaces(tmp_path: Path) -> None:
+def test_a_class_and_its_constructors_are_one_in_macro_namespaces(
+    tmp_path: Path,
+) -> None:
     check_references(
         tmp_path,
         {
@@ -154,7 +156,7 @@ def test_a_class_and_its_constructors_are_one_where_macros_open_namespaces(tmp_p
     )
 
 
-def test_destructors_initializers_and_qualifiers_are_told_by_what_they_are(tmp_path: Path) -> None:
+def test_destructors_initializers_and_qualifiers_have_their_own_roles(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

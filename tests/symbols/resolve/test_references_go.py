@@ -9,7 +9,7 @@ from symbols.references import check_references
 MODULE = "module example.org/shop\n\ngo 1.21\n"
 
 
-def test_files_of_a_folder_share_their_names_and_imports_lead_to_others(tmp_path: Path) -> None:
+def test_files_of_a_package_share_names_and_imports_lead_to_other_packages(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -124,7 +124,7 @@ def test_members_of_embedded_types_are_promoted(tmp_path: Path) -> None:
     )
 
 
-def test_a_call_through_an_interface_may_be_one_of_a_type_that_satisfies_it(tmp_path: Path) -> None:
+def test_a_call_through_an_interface_can_reach_types_that_satisfy_it(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

@@ -46,7 +46,7 @@ def test_imports_and_packages_lead_to_classes(tmp_path: Path) -> None:
     )
 
 
-def test_a_method_and_a_field_of_one_name_are_two(tmp_path: Path) -> None:
+def test_a_method_and_a_field_with_one_name_are_two_symbols(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

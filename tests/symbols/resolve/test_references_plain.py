@@ -29,7 +29,7 @@ def test_names_with_one_definition_are_likely(tmp_path: Path) -> None:
     )
 
 
-def test_what_stands_before_a_name_and_what_a_file_mentions_decide_between_several(
+def test_receivers_and_mentioned_names_choose_between_definitions(
     tmp_path: Path,
 ) -> None:
     check_references(
@@ -71,7 +71,7 @@ def test_parameters_stay_in_their_function(tmp_path: Path) -> None:
     )
 
 
-def test_languages_do_not_mix_except_in_their_world(tmp_path: Path) -> None:
+def test_only_related_languages_share_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

@@ -66,7 +66,7 @@ def test_an_inner_name_hides_an_outer_one(tmp_path: Path) -> None:
     )
 
 
-def test_members_are_found_by_what_is_declared_and_assigned(tmp_path: Path) -> None:
+def test_members_are_found_by_declared_types_and_assigned_values(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -114,7 +114,7 @@ def test_members_are_found_by_what_is_declared_and_assigned(tmp_path: Path) -> N
     )
 
 
-def test_an_unknown_receiver_counts_where_hardly_anything_has_the_name(tmp_path: Path) -> None:
+def test_an_unknown_receiver_matches_rare_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -138,7 +138,7 @@ def test_an_unknown_receiver_counts_where_hardly_anything_has_the_name(tmp_path:
     )
 
 
-def test_defaults_annotations_and_first_iterables_are_outside_of_the_function(
+def test_defaults_annotations_and_first_iterables_are_outside_the_function(
     tmp_path: Path,
 ) -> None:
     check_references(
@@ -195,7 +195,7 @@ def test_defaults_annotations_and_first_iterables_are_outside_of_the_function(
     )
 
 
-def test_the_parts_of_a_modules_name_are_modules(tmp_path: Path) -> None:
+def test_parts_of_a_module_name_are_modules(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -277,7 +277,7 @@ def test_patterns_bind_names(tmp_path: Path) -> None:
     )
 
 
-def test_what_was_assigned_again_may_be_either(tmp_path: Path) -> None:
+def test_a_reassigned_name_can_have_either_type(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

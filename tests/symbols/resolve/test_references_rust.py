@@ -52,7 +52,7 @@ def test_paths_lead_through_modules_and_re_exports(tmp_path: Path) -> None:
     )
 
 
-def test_fields_and_methods_are_told_apart_and_found_by_type(tmp_path: Path) -> None:
+def test_fields_and_methods_are_separate_and_found_by_type(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -124,7 +124,7 @@ def test_a_trait_and_its_implementations_are_one_family(tmp_path: Path) -> None:
     )
 
 
-def test_variants_macros_and_what_stands_in_macros(tmp_path: Path) -> None:
+def test_variants_macros_and_names_inside_macros(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

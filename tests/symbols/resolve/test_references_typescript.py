@@ -56,7 +56,7 @@ def test_imports_are_followed_through_aliases_re_exports_stars_and_defaults(
     )
 
 
-def test_uses_under_the_name_that_an_import_gives_are_found(tmp_path: Path) -> None:
+def test_uses_under_an_import_alias_are_found(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -93,7 +93,7 @@ def test_an_inner_name_hides_an_outer_one(tmp_path: Path) -> None:
     )
 
 
-def test_types_and_values_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_types_and_values_with_one_name_are_separate(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -111,7 +111,7 @@ def test_types_and_values_of_one_name_are_told_apart(tmp_path: Path) -> None:
     )
 
 
-def test_members_are_found_by_what_is_declared_and_assigned(tmp_path: Path) -> None:
+def test_members_are_found_by_declared_types_and_assigned_values(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -154,7 +154,7 @@ def test_members_are_found_by_what_is_declared_and_assigned(tmp_path: Path) -> N
     )
 
 
-def test_a_member_and_those_that_override_it_are_one(tmp_path: Path) -> None:
+def test_a_member_and_its_overrides_are_one_symbol(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -179,7 +179,7 @@ def test_a_member_and_those_that_override_it_are_one(tmp_path: Path) -> None:
     )
 
 
-def test_keys_and_patterns_are_members_of_what_is_expected_there(tmp_path: Path) -> None:
+def test_keys_and_patterns_are_members_of_the_expected_type(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -200,7 +200,7 @@ def test_keys_and_patterns_are_members_of_what_is_expected_there(tmp_path: Path)
     )
 
 
-def test_parameters_of_callbacks_have_the_types_that_are_expected(tmp_path: Path) -> None:
+def test_callback_parameters_have_the_expected_types(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -223,7 +223,7 @@ def test_parameters_of_callbacks_have_the_types_that_are_expected(tmp_path: Path
     )
 
 
-def test_unknown_receivers_are_likely_if_hardly_anything_else_has_the_name(
+def test_unknown_receivers_are_likely_for_rare_names(
     tmp_path: Path,
 ) -> None:
     check_references(
@@ -283,7 +283,7 @@ def test_doc_comments_mention_symbols(tmp_path: Path) -> None:
     )
 
 
-def test_a_constructor_is_used_where_objects_are_made(tmp_path: Path) -> None:
+def test_creating_an_object_uses_its_constructor(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -348,7 +348,7 @@ def test_components_and_their_properties_are_found(tmp_path: Path) -> None:
     )
 
 
-def test_other_packages_of_the_workspace_are_found(tmp_path: Path) -> None:
+def test_other_workspace_packages_are_found(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -371,7 +371,7 @@ def test_other_packages_of_the_workspace_are_found(tmp_path: Path) -> None:
     )
 
 
-def test_paths_of_a_configuration_are_followed(tmp_path: Path) -> None:
+def test_configured_paths_are_followed(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -414,7 +414,7 @@ def test_paths_of_a_configuration_are_followed(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_package_exports_is_followed(tmp_path: Path) -> None:
+def test_package_exports_are_followed(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -442,7 +442,7 @@ def test_what_a_package_exports_is_followed(tmp_path: Path) -> None:
     )
 
 
-def test_functions_that_make_objects_are_classes(tmp_path: Path) -> None:
+def test_constructor_functions_are_classes(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {
@@ -480,7 +480,7 @@ def test_functions_that_make_objects_are_classes(tmp_path: Path) -> None:
     )
 
 
-def test_private_members_are_found_by_the_word_behind_their_sign(tmp_path: Path) -> None:
+def test_private_members_are_found_by_the_word_after_the_hash(tmp_path: Path) -> None:
     text = "class A {\n  #close() {}\n  end() { this.#close(); }\n}\n"
     write_files(tmp_path, {"a.js": text})
     path = (tmp_path / "a.js").as_posix()
@@ -499,7 +499,7 @@ def test_private_members_are_found_by_the_word_behind_their_sign(tmp_path: Path)
             assert [one.qualified_name for _, one in navigation.named(name)] == ["A.#close"]
 
 
-def test_a_parameter_that_is_a_field_is_answered_as_the_field(tmp_path: Path) -> None:
+def test_a_parameter_property_is_reported_as_the_field(tmp_path: Path) -> None:
     text = "class Square {\n  constructor(private side: number) { side; this.side; }\n}\n"
     write_files(tmp_path, {"a.ts": text})
     path = (tmp_path / "a.ts").as_posix()
@@ -538,7 +538,7 @@ def test_a_pattern_reads_a_member_and_binds_a_variable(tmp_path: Path) -> None:
     )
 
 
-def test_the_string_of_an_import_leads_to_the_file(tmp_path: Path) -> None:
+def test_an_import_string_leads_to_the_file(tmp_path: Path) -> None:
     text = "import { lift } from './util/lift';\nconst other = './util/lift.js';\n"
     write_files(tmp_path, {"a.ts": text, "util/lift.ts": "export const lift = 1;\n"})
     path = (tmp_path / "a.ts").as_posix()
@@ -553,7 +553,7 @@ def test_the_string_of_an_import_leads_to_the_file(tmp_path: Path) -> None:
         assert navigation.at(path, text.index("lift.js")) is None
 
 
-def test_links_in_doc_comments_are_read_wherever_they_stand(tmp_path: Path) -> None:
+def test_links_anywhere_in_doc_comments_are_found(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

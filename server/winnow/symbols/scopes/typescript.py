@@ -1,4 +1,4 @@
-"""How names of TypeScript and JavaScript are bound: scopes, imports, exports, types, modules."""
+"""Bind names in TypeScript and JavaScript: scopes, imports, exports, types, modules."""
 
 from __future__ import annotations
 
@@ -207,9 +207,9 @@ TYPESCRIPT_TOKENS = (
 )
 TSX_TOKENS = TYPESCRIPT_TOKENS.replace(" (type_assertion)", "") + _JSX
 
-# Names that stand for no symbol.
+# Names that are not symbols.
 SKIPPED = frozenset(("this", "super", "undefined"))
-# A longer type says too little about what is asked of it.
+# The maximum length of a declared type: longer ones say too little.
 TYPE_CHARACTERS = 400
 _NAME = re.compile(r"[\w$]+(?:\.[\w$]+)*")
 _SPACE = re.compile(r"\s+")
@@ -219,7 +219,7 @@ _FUNCTIONS = frozenset(
         "generator_function_declaration",
     )
 )  # fmt: skip
-# Methods of lists that call a function with each item, and which of its parameters that is.
+# List methods that call a function with each item, and the parameter that receives it.
 _EACH = {
     "forEach": 0, "map": 0, "filter": 0, "find": 0, "findIndex": 0, "findLast": 0, "some": 0,
     "every": 0, "flatMap": 0, "sort": 0, "reduce": 1, "reduceRight": 1,
@@ -240,7 +240,7 @@ _WORD = re.compile(rb"(?<![\w$'\"])(?<![\w$)\]]\.)[A-Za-z_$][\w$]*")
 
 
 def prepare(extraction: Extraction) -> None:
-    """Imports and exports, what names stand for types, and what keys belong to."""
+    """Add imports and exports, mark names that are types, and record what object keys belong to."""
     captured, flags = extraction.captured, extraction.flags
     _make_classes(extraction)
     for node in captured.get("name.type", ()):
@@ -295,7 +295,7 @@ _TYPES_ONLY = frozenset(("interface_declaration", "type_alias_declaration", "com
 
 
 def _mark_namespace(flags: dict[int, int], node: tree_sitter.Node) -> None:
-    """The name of a namespace is a value, too, if there are values in it."""
+    """Mark the name of a namespace as a value, too, if it contains values."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is None or name.type != "identifier":
         return
@@ -307,7 +307,7 @@ def _mark_namespace(flags: dict[int, int], node: tree_sitter.Node) -> None:
 
 
 def _qualify(flags: dict[int, int], node: tree_sitter.Node) -> None:
-    """`A.B` in the type `A.B.C`: both are namespaces."""
+    """Mark both names of `A.B` in the type `A.B.C` as namespaces."""
     for child in node.named_children:
         _qualify(flags, child)
     if not node.named_children:
@@ -315,7 +315,7 @@ def _qualify(flags: dict[int, int], node: tree_sitter.Node) -> None:
 
 
 def _unbind(flags: dict[int, int], node: tree_sitter.Node) -> None:
-    """`({a, b} = c)` binds nothing."""
+    """Remove the bindings of `({a, b} = c)`, which binds nothing."""
     for child in node.named_children:
         if child.start_byte in flags:
             flags[child.start_byte] &= ~BINDS
@@ -323,8 +323,8 @@ def _unbind(flags: dict[int, int], node: tree_sitter.Node) -> None:
 
 
 def _make_classes(extraction: Extraction) -> None:
-    """JavaScript's classes without a `class`: functions that make objects, `A.prototype.b = …`,
-    and what is kept in a function or an object, `A.b = …`."""
+    """Add classes that JavaScript writes without `class`: constructor functions, `A.prototype.b =
+    …`, and members that are assigned to a function or an object, `A.b = …`."""
     captured, flags = extraction.captured, extraction.flags
     parts: list[LexicalScope] = []
     made: set[str] = set()
@@ -332,11 +332,11 @@ def _make_classes(extraction: Extraction) -> None:
         member = _assigned_member(extraction, node)
         if member is None:
             continue
-        owner, place, static = member
+        owner, at, static = member
         if not static:
             made.add(owner)
-        flags[place] = flags.get(place, 0) | MEMBER | (STATIC if static else 0)
-        parts.append(LexicalScope(place, node.end_byte, 0, "part", owner))
+        flags[at] = flags.get(at, 0) | MEMBER | (STATIC if static else 0)
+        parts.append(LexicalScope(at, node.end_byte, 0, "part", owner))
     for node in captured.get("assignment.object", ()):
         left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or value is None or not extraction.text(left).endswith(".prototype"):
@@ -358,7 +358,7 @@ def _make_classes(extraction: Extraction) -> None:
 def _assigned_member(
     extraction: Extraction, node: tree_sitter.Node
 ) -> tuple[str, int, bool] | None:
-    """In `A.prototype.b = …` and `A.b = …`: A, where b stands, and whether it is of A itself."""
+    """Return A, the offset of b, and whether b is static, for `A.prototype.b = …` and `A.b = …`."""
     left = node.child_by_field_name("left")
     owner = left.child_by_field_name("object") if left is not None else None
     name = left.child_by_field_name("property") if left is not None else None
@@ -374,8 +374,10 @@ def _assigned_member(
 
 
 def _makers(extraction: Extraction, made: set[str]) -> dict[LexicalScope, list[LexicalScope]]:
-    """For functions that make objects their scopes, each with one for its members: those with a
-    prototype, and those that write to `this` and are called as classes are."""
+    """Return the scopes of constructor functions, each with a scope for its members.
+
+    Constructor functions have a prototype, or write to `this` and have a capitalized name.
+    """
     writing = {
         extraction.scopes[number]
         for node in extraction.captured.get("assignment.this", ())
@@ -401,7 +403,7 @@ def _makers(extraction: Extraction, made: set[str]) -> dict[LexicalScope, list[L
 
 
 def _name_functions(extraction: Extraction) -> None:
-    """Give functions that are values of variables, fields and keys the names of these."""
+    """Name functions after the variable, field or key whose value they are."""
     starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
     for capture, field in (("declarator", "name"), ("field", "name"), ("field", "property")):
         for node in extraction.captured.get(capture, ()):
@@ -424,7 +426,7 @@ def _name_functions(extraction: Extraction) -> None:
 
 
 def _name_signatures(extraction: Extraction) -> None:
-    """Signatures of a call or `new` in an interface stand under a name that nothing else has."""
+    """Name the call and `new` signatures of an interface by names that nothing else has."""
     starts = {scope.start: number for number, scope in enumerate(extraction.scopes)}
     for node in extraction.captured.get("signature", ()):
         number = starts.get(node.start_byte)
@@ -435,7 +437,7 @@ def _name_signatures(extraction: Extraction) -> None:
 
 
 def _hoist(extraction: Extraction) -> None:
-    """What `var` declares in a block is bound in the function around it."""
+    """Bind names that `var` declares in a block in the enclosing function."""
     for node in extraction.captured.get("hoisted", ()):
         scope = extraction.scope_at(node.start_byte)
         if extraction.scopes[scope].kind == "block":
@@ -476,7 +478,7 @@ def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _import_call(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`import("./a")` as an expression: a module under a name that no source can have."""
+    """Add the import of an `import("./a")` expression, under a name that no source can have."""
     arguments = node.child_by_field_name("arguments")
     if arguments is not None:
         at = node.start_byte
@@ -486,7 +488,7 @@ def _import_call(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _add_default(extraction: Extraction, scope: int, module: str, node: tree_sitter.Node) -> None:
-    """`import X from`: a use of what the module exports as `default`, too."""
+    """Add the import of `import X from`, which also uses the module's export `default`."""
     _add_import(extraction, scope, module, "default", node, None)
     extraction.more.append(("default", node.start_byte, IMPORTED))
 
@@ -501,7 +503,7 @@ def _add_import(
     *,
     exported: bool = False,
 ) -> None:
-    """An import of a name that stands at a node, or of a module that is called so."""
+    """Add the import of the name at a node, or of a module."""
     extraction.flags[node.start_byte] = IMPORTED
     if alias is not None:
         extraction.flags[alias.start_byte] = IMPORTED
@@ -522,20 +524,20 @@ def _exports(extraction: Extraction) -> None:
         for definition in extraction.definitions:
             if definition.container or definition.local or definition.name in public:
                 continue
-            place = bisect_right(starts, definition.at) - 1
-            if place < 0 or ranges[place][1] <= definition.at:
+            index = bisect_right(starts, definition.at) - 1
+            if index < 0 or ranges[index][1] <= definition.at:
                 extraction.private.append(definition.name)
 
 
 def _publish(extraction: Extraction, names: set[str]) -> None:
-    """Others can import what is imported here under these names."""
+    """Mark imports under these names as exported."""
     extraction.imports = [
         replace(one, exported=True) if one.local in names else one for one in extraction.imports
     ]
 
 
 def _export(extraction: Extraction, node: tree_sitter.Node) -> Iterator[str]:
-    """What an export statement says; gives names of the file that others can import."""
+    """Add the exports of a statement. Yield the names that other files can import."""
     scope = extraction.scope_at(node.start_byte)
     source = node.child_by_field_name("source")
     module = _string(extraction, source)
@@ -589,7 +591,7 @@ def _export_default(extraction: Extraction, scope: int, node: tree_sitter.Node) 
 
 
 def _require(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`const a = require("b")` and `const {a} = require("b")`."""
+    """Add the imports of `const a = require("b")` and `const {a} = require("b")`."""
     value = node.child_by_field_name("value")
     called = value.child_by_field_name("function") if value is not None else None
     if value is None or called is None or called.type != "identifier":
@@ -615,7 +617,7 @@ def _require(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _common_export(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`exports.a = b`: binds a name for others."""
+    """Bind `a` of `exports.a = b` for other files."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     name = left.child_by_field_name("property") if left is not None else None
     if name is not None:
@@ -625,18 +627,18 @@ def _common_export(extraction: Extraction, node: tree_sitter.Node) -> None:
 def _export_value(
     extraction: Extraction, name: tree_sitter.Node, value: tree_sitter.Node | None
 ) -> None:
-    text, place = extraction.text(name), name.start_byte
+    text, at = extraction.text(name), name.start_byte
     if value is not None and value.type == "identifier":
-        extraction.flags[place] = IMPORTED
+        extraction.flags[at] = IMPORTED
         if extraction.text(value) != text:
             extraction.imports.append(Import(text, "", extraction.text(value), 0, value.start_byte))
     else:
-        bound = BINDS if extraction.scope_at(place) == 0 else 0
-        extraction.flags[place] = extraction.flags.get(place, 0) & ~ROLE | STRING | bound
+        bound = BINDS if extraction.scope_at(at) == 0 else 0
+        extraction.flags[at] = extraction.flags.get(at, 0) & ~ROLE | STRING | bound
 
 
 def _common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """`module.exports = a` and `module.exports = {a, b: c}`."""
+    """Add the exports of `module.exports = a` and `module.exports = {a, b: c}`."""
     value = node.child_by_field_name("right")
     if value is None:
         return
@@ -658,17 +660,17 @@ def _common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _mark_members(extraction: Extraction, node: tree_sitter.Node | None) -> None:
-    """Keys of an object that a variable is declared as are its members."""
+    """Mark the keys of an object literal as members of the variable."""
     for child in node.named_children if node is not None else ():
         name = child.child_by_field_name("key") or child.child_by_field_name("name")
         if name is not None and name.type == "property_identifier":
-            place = name.start_byte
-            if extraction.flags.get(place, 0) & ROLE == KEY:
-                extraction.flags[place] = extraction.flags[place] & ~ROLE | MEMBER | BINDS
+            at = name.start_byte
+            if extraction.flags.get(at, 0) & ROLE == KEY:
+                extraction.flags[at] = extraction.flags[at] & ~ROLE | MEMBER | BINDS
 
 
 def _type(extraction: Extraction, node: tree_sitter.Node | None) -> str:
-    """A declared type on one line, without the colon; empty if it says nothing."""
+    """Return a declared type on one line, without the colon, or ""."""
     if node is None:
         return ""
     if node.type == "type_annotation":
@@ -684,7 +686,7 @@ def _type(extraction: Extraction, node: tree_sitter.Node | None) -> str:
 
 
 def _cast(extraction: Extraction, node: tree_sitter.Node) -> str:
-    """The type in `x as T`, `x satisfies T` and `<T>x`."""
+    """Return the type in `x as T`, `x satisfies T` or `<T>x`."""
     children = node.named_children
     declared = children[0] if node.type == "type_assertion" else children[-1]
     if declared.type == "type_arguments" and declared.named_children:
@@ -693,27 +695,27 @@ def _cast(extraction: Extraction, node: tree_sitter.Node) -> str:
 
 
 def _step(declared: str) -> str:
-    """A type as it can stand in the short form of an expression."""
+    """Return a type in a form that an expression can contain, or ""."""
     return "" if "=>" in declared or declared.count("<") > 4 else declared
 
 
-Place = tuple[int, int, str]
-NOWHERE: Place = (0, 0, "")
+Context = tuple[int, int, str]
+NO_CONTEXT: Context = (0, 0, "")
 
 
-def _declared(extraction: Extraction, node: tree_sitter.Node | None) -> Place:
+def _declared(extraction: Extraction, node: tree_sitter.Node | None) -> Context:
     declared = _step(_type(extraction, node))
-    return (0, 0, f"<{declared}>") if declared else NOWHERE
+    return (0, 0, f"<{declared}>") if declared else NO_CONTEXT
 
 
-def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) -> Place:
-    """What an object, a pattern or a function has to be where it stands."""
+def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) -> Context:
+    """Return the type that is expected of an object, a pattern or a function at its position."""
     if node.type.startswith("jsx_"):
         name = node.child_by_field_name("name")
-        return (name.start_byte, name.end_byte, "(#0)") if name is not None else NOWHERE
+        return (name.start_byte, name.end_byte, "(#0)") if name is not None else NO_CONTEXT
     parent = node.parent
     if parent is None or depth > 12:
-        return NOWHERE
+        return NO_CONTEXT
     kind = parent.type
     if kind in ("parenthesized_expression", "ternary_expression", "assignment_pattern"):
         return _expected(extraction, parent, depth + 1)
@@ -722,7 +724,9 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         if declared is not None:
             return _declared(extraction, declared)
         value = parent.child_by_field_name("value")
-        return _of(extraction, value, "") if value is not None and value.id != node.id else NOWHERE
+        return (
+            _of(extraction, value, "") if value is not None and value.id != node.id else NO_CONTEXT
+        )
     if kind in ("required_parameter", "optional_parameter"):
         declared = parent.child_by_field_name("type")
         if declared is not None:
@@ -732,7 +736,7 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         return _parameter_expected(extraction, node, depth)
     if kind in ("as_expression", "satisfies_expression"):
         declared_type = _cast(extraction, parent)
-        return (0, 0, f"<{declared_type}>") if declared_type else NOWHERE
+        return (0, 0, f"<{declared_type}>") if declared_type else NO_CONTEXT
     if kind == "assignment_expression":
         left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
         other = left if right is not None and right.id == node.id else right
@@ -746,53 +750,53 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         return _of(extraction, called, f"(#{index})")
     if kind in ("pair", "pair_pattern") and parent.parent is not None:
         key = parent.child_by_field_name("key")
-        start, end, rest = extraction.contexts.get(parent.parent.start_byte, NOWHERE)
+        start, end, rest = extraction.contexts.get(parent.parent.start_byte, NO_CONTEXT)
         if key is None or key.type != "property_identifier" or not (end or rest):
-            return NOWHERE
+            return NO_CONTEXT
         return start, end, f"{rest}.{extraction.text(key)}"
     if kind == "array":
         start, end, rest = _expected(extraction, parent, depth + 1)
-        return (start, end, rest + "[]") if end or rest else NOWHERE
+        return (start, end, rest + "[]") if end or rest else NO_CONTEXT
     if kind == "for_in_statement":
         return _of(extraction, parent.child_by_field_name("right"), "[]")
     if kind in ("return_statement", "arrow_function"):
         return _return_expected(extraction, parent)
-    return NOWHERE
+    return NO_CONTEXT
 
 
-def _of(extraction: Extraction, node: tree_sitter.Node | None, rest: str) -> Place:
-    """The type of an expression, and what follows it."""
+def _of(extraction: Extraction, node: tree_sitter.Node | None, rest: str) -> Context:
+    """Return the context for the type of an expression, with a suffix."""
     if node is not None and node.type in ("as_expression", "satisfies_expression"):
         declared = _cast(extraction, node)
         if declared:
             return (0, 0, f"<{declared}>")
         node = node.named_children[0]
-    return (node.start_byte, node.end_byte, rest) if node is not None else NOWHERE
+    return (node.start_byte, node.end_byte, rest) if node is not None else NO_CONTEXT
 
 
-def _return_expected(extraction: Extraction, node: tree_sitter.Node) -> Place:
-    place: tree_sitter.Node | None = node
-    while place is not None and place.type not in _FUNCTIONS:
-        place = place.parent
-    return _declared(extraction, place.child_by_field_name("return_type") if place else None)
+def _return_expected(extraction: Extraction, node: tree_sitter.Node) -> Context:
+    function: tree_sitter.Node | None = node
+    while function is not None and function.type not in _FUNCTIONS:
+        function = function.parent
+    return _declared(extraction, function.child_by_field_name("return_type") if function else None)
 
 
-def _parameter_expected(extraction: Extraction, parameter: tree_sitter.Node, depth: int) -> Place:
-    """What is passed for a parameter without a type: what is expected of its function says it."""
+def _parameter_expected(extraction: Extraction, parameter: tree_sitter.Node, depth: int) -> Context:
+    """Return the context of a parameter without a type: what its function is expected to accept."""
     parameters = parameter.parent
     function = parameters.parent if parameters is not None else None
     if parameters is None or function is None:
-        return NOWHERE
+        return NO_CONTEXT
     index = next(
         (i for i, one in enumerate(parameters.named_children) if one.id == parameter.id), 0
     )
     return _passed(extraction, function, index, depth)
 
 
-def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, depth: int) -> Place:
-    """What a function that is a value gets as its argument of this index."""
+def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, depth: int) -> Context:
+    """Return the context of the argument at an index that a function value receives."""
     if function.type not in ("arrow_function", "function_expression"):
-        return NOWHERE
+        return NO_CONTEXT
     around = function.parent
     call = around.parent if around is not None and around.type == "arguments" else None
     called = call.child_by_field_name("function") if call is not None else None
@@ -804,16 +808,16 @@ def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, dept
         if name == "then" and index == 0:
             return _of(extraction, owner, "")
     start, end, rest = _expected(extraction, function, depth + 1)
-    return (start, end, f"{rest}(#{index})") if end or rest else NOWHERE
+    return (start, end, f"{rest}(#{index})") if end or rest else NO_CONTEXT
 
 
 # --- after identifiers are read -------------------------------------------------------------------
 
 
 def collect(extraction: Extraction) -> None:
-    """Bases, types of names and functions, and names in doc comments."""
+    """Add bases, types of names and functions, and names in doc comments."""
     captured = extraction.captured
-    learned = _Learned(extraction)
+    learned = _TypeCollector(extraction)
     for node in captured.get("class", ()):
         learned.bases(node)
     for node in captured.get("alias", ()):
@@ -857,7 +861,7 @@ def collect(extraction: Extraction) -> None:
 
 
 def _quoted(extraction: Extraction, node: tree_sitter.Node) -> None:
-    """A member in quotes: `x["a"]`, and `T["a"]` in a type."""
+    """Add a quoted member: `x["a"]`, or `T["a"]` in a type."""
     string = node.parent
     owner = string.parent if string is not None else None
     if owner is not None and owner.type == "literal_type":
@@ -875,7 +879,7 @@ def _quoted(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
-    """The short form of what a type is looked up in: `T["a"]["b"]` as `<T>.a.b`."""
+    """Return the expression that a type is looked up in: `T["a"]["b"]` becomes `<T>.a.b`."""
     if node.type == "lookup_type" and len(node.named_children) == 2:
         owner = _lookup(extraction, node.named_children[0])
         key = _string(extraction, node.named_children[1])
@@ -884,8 +888,8 @@ def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
     return f"<{declared}>" if declared else ""
 
 
-class _Learned:
-    """What is said of the names of a file."""
+class _TypeCollector:
+    """Collects the type sources of a file's names."""
 
     def __init__(self, extraction: Extraction) -> None:
         self._extraction = extraction
@@ -895,7 +899,8 @@ class _Learned:
         return self._number[self._extraction.scope_at(node.start_byte)]
 
     def learn(self, scope: int, name: str, said: str) -> None:
-        """A declared type counts more than what was assigned, the first more than the others."""
+        """Add a type source. A declared type replaces an assigned value; otherwise the first one
+        wins."""
         if len(said) < 2:
             return
         types = self._extraction.types.setdefault(scope, {})
@@ -909,7 +914,7 @@ class _Learned:
             self.learn(self.scope(name), self._extraction.text(name), said)
 
     def value(self, node: tree_sitter.Node | None) -> str:
-        """The short form of a value; of a choice between several that of one that has one."""
+        """Return the expression of a value; of alternatives, the first that has an expression."""
         if node is None:
             return ""
         kind = node.type
@@ -938,9 +943,9 @@ class _Learned:
             return next(("[]" + item for item in items if item and item[0] != "["), "")
         return self._extraction.chains.describe(node.start_byte, node.end_byte)
 
-    def place(self, place: Place) -> str:
+    def context(self, context: Context) -> str:
         """The short form of what is expected somewhere."""
-        start, end, rest = place
+        start, end, rest = context
         if not end:
             return rest
         described = self._extraction.chains.describe(start, end)
@@ -970,7 +975,7 @@ class _Learned:
             self._extraction.bases.setdefault(self.scope(body), []).extend(found)
 
     def named_types(self, node: tree_sitter.Node) -> list[str]:
-        """The types that a type has the members of."""
+        """Return the types whose members a type has."""
         kind = node.type
         if kind in ("type_identifier", "nested_type_identifier"):
             return [self._extraction.text(node)]
@@ -988,7 +993,7 @@ class _Learned:
         return []
 
     def alias(self, node: tree_sitter.Node) -> None:
-        """`type A = …` has the members of what it is for; another one is looked up as text."""
+        """Add `type A = …`: its bases, or else its text for later lookup."""
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None or value is None:
             return
@@ -1002,14 +1007,14 @@ class _Learned:
                 self._extraction.aliases[self._extraction.text(name)] = text
 
     def import_alias(self, node: tree_sitter.Node) -> None:
-        """`import A = B.C`."""
+        """Add the value of `import A = B.C`."""
         if node.type == "import_alias" and len(node.named_children) > 1:
             name, value = node.named_children[0], node.named_children[-1]
             text = self._extraction.text(name)
             self.learn(self.scope(name), text, "=" + self._extraction.text(value))
 
     def function(self, node: tree_sitter.Node) -> None:
-        """The types of parameters and of what is returned."""
+        """Add the types of parameters and of the result."""
         extraction = self._extraction
         name = node.child_by_field_name("name")
         parameters = node.child_by_field_name("parameters")
@@ -1026,7 +1031,7 @@ class _Learned:
         self.parameters(node, parameters)
 
     def signature(self, node: tree_sitter.Node) -> None:
-        """What an interface says of calling its objects, or `new`."""
+        """Add the call or `new` signature of an interface."""
         declared = _type(self._extraction, node.child_by_field_name("return_type"))
         scope = self._extraction.scope_at(node.start_byte)
         if node.type == "call_signature":
@@ -1060,8 +1065,8 @@ class _Learned:
                 if default:
                     self.learn_parameter(pattern or parameter, "=" + default, index)
                 else:
-                    place = _passed(extraction, node, index, 0)
-                    self.parameter(pattern or parameter, parameter, place, index)
+                    context = _passed(extraction, node, index, 0)
+                    self.parameter(pattern or parameter, parameter, context, index)
             index += 1
 
     def returns(self, scope: int, name: str, said: str) -> None:
@@ -1090,16 +1095,16 @@ class _Learned:
             self.learn(scope, f"#{index}", said)
 
     def parameter(
-        self, pattern: tree_sitter.Node, node: tree_sitter.Node, place: Place, index: int
+        self, pattern: tree_sitter.Node, node: tree_sitter.Node, context: Context, index: int
     ) -> None:
-        """A parameter without a type, of which something is expected."""
-        said = self.place(place)
+        """Add the expected type of a parameter without a type."""
+        said = self.context(context)
         if said and pattern.type == "identifier":
             around = self._extraction.scopes[self.scope(pattern)].parent
             self.learn(self.scope(pattern), self._extraction.text(pattern), f"@{around}={said}")
 
     def variable(self, node: tree_sitter.Node) -> None:
-        """`const x: T = y`, and fields."""
+        """Add the type of `const x: T = y`, and of fields."""
         name = node.child_by_field_name("name") or node.child_by_field_name("property")
         value = node.child_by_field_name("value")
         if name is None or name.type in ("object_pattern", "computed_property_name"):
@@ -1133,7 +1138,7 @@ class _Learned:
             self.learn(scope, text, "=" + said)
 
     def static(self, node: tree_sitter.Node) -> None:
-        """`this` in what is static is the class."""
+        """Make `this` in static members the class."""
         extraction = self._extraction
         around = extraction.class_around(extraction.scope_at(node.start_byte))
         body = node.child_by_field_name("body") or node.child_by_field_name("value")
@@ -1144,7 +1149,7 @@ class _Learned:
                 self.learn(scope, "this", "=" + name)
 
     def loop(self, node: tree_sitter.Node) -> None:
-        """`for (const x of y)`: x is an item of y."""
+        """Make x an item of y in `for (const x of y)`."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
         if left is None or operator is None or operator.type != "of" or left.type != "identifier":
@@ -1154,7 +1159,7 @@ class _Learned:
             self.learn(self.scope(left), self._extraction.text(left), f"={said}[]")
 
     def assignment(self, node: tree_sitter.Node) -> None:
-        """`this.x = y` in a class."""
+        """Add the value of `this.x = y` in a class."""
         left = node.child_by_field_name("left")
         name = left.child_by_field_name("property") if left is not None else None
         said = self.value(node.child_by_field_name("right"))
@@ -1164,7 +1169,7 @@ class _Learned:
             self.learn(self._number[around], self._extraction.text(name), f"@{scope}={said}")
 
     def returned(self, node: tree_sitter.Node) -> None:
-        """What a function without a declared type returns first."""
+        """Add the first return value of a function without a declared type."""
         scope = self._extraction.scope_at(node.start_byte)
         around = self._extraction.function_around(scope)
         if around is None:
@@ -1181,8 +1186,8 @@ class _Learned:
         self.returns(parent, function.name, f"@{scope}={said}")
 
     def pattern(self, node: tree_sitter.Node) -> None:
-        """`const {a, b: c} = x`: what a and c are."""
-        said = self.place(self._extraction.contexts.get(node.start_byte, NOWHERE))
+        """Add the types of a and c in `const {a, b: c} = x`."""
+        said = self.context(self._extraction.contexts.get(node.start_byte, NO_CONTEXT))
         if not said:
             return
         for child in node.named_children:
@@ -1202,7 +1207,7 @@ class _Learned:
 
 
 def _documented(extraction: Extraction) -> None:
-    """Names in doc comments: `{@link X}` and `@param {X}`."""
+    """Add names in doc comments: `{@link X}` and `@param {X}`."""
     for node in extraction.captured.get("comment", ()):
         start, end = node.start_byte, node.end_byte
         if not extraction.source.startswith(b"/**", start):
@@ -1216,14 +1221,27 @@ def _documented(extraction: Extraction) -> None:
 
 # --- resolving ------------------------------------------------------------------------------------
 
-_ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".d.mts", ".d.cts")
-_WRITTEN_ENDS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
-# Beginnings of modules that stand for the folder of a package's sources.
+_EXTENSIONS = (
+    ".ts",
+    ".tsx",
+    ".d.ts",
+    ".js",
+    ".jsx",
+    ".mts",
+    ".cts",
+    ".mjs",
+    ".cjs",
+    ".d.mts",
+    ".d.cts",
+)
+_WRITTEN_EXTENSIONS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+# Module prefixes that mean the source folder of a package.
 _SOURCES = ("@/", "~/", "#/", "src/", "$lib/")
 
 
 def module(view: SymbolView, importer: str, name: str) -> str | None:
-    """The file that an import from `name` means in a file; the file itself for an empty name."""
+    """Return the file that an import from `name` resolves to, or the file itself for an empty
+    name."""
     if not name:
         return importer
     folder = importer.rpartition("/")[0]
@@ -1242,9 +1260,9 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
 
 
 def _file(view: SymbolView, stem: str) -> str | None:
-    """The file of this path with any of the ends that can be left out."""
+    """Return the file at this path with any of the extensions that may be omitted."""
     stems = [stem]
-    for end in _WRITTEN_ENDS:
+    for end in _WRITTEN_EXTENSIONS:
         if stem.endswith(end):
             if view.file(stem) is not None:
                 return stem
@@ -1252,14 +1270,14 @@ def _file(view: SymbolView, stem: str) -> str | None:
             break
     for one in stems:
         for middle in ("", "/index"):
-            for end in _ENDS:
+            for end in _EXTENSIONS:
                 if view.file(one + middle + end) is not None:
                     return one + middle + end
     return None
 
 
 def _above(view: SymbolView, folder: str, rest: str) -> str | None:
-    """A file of the sources around a folder."""
+    """Return a file of the sources in a parent folder."""
     while folder:
         for sources in ("/src", ""):
             found = _file(view, f"{folder}{sources}/{rest}")
@@ -1270,8 +1288,7 @@ def _above(view: SymbolView, folder: str, rest: str) -> str | None:
 
 
 def _package(view: SymbolView, importer: str, name: str) -> str | None:
-    """A file of another package of the workspace: as its `package.json` says, or where the folder
-    of its name has one."""
+    """Return a file of another workspace package, from its `package.json` or its folder name."""
     parts = name.split("/")
     count = 2 if name[0] == "@" else 1
     package, rest = parts[min(count, len(parts)) - 1], "/".join(parts[count:])
@@ -1285,7 +1302,7 @@ def _package(view: SymbolView, importer: str, name: str) -> str | None:
     stems = [rest, f"{rest}/index"] if rest else ["index"]
     found: list[str] = []
     for middle in (f"{package}/src/", f"{package}/"):
-        for ending in (middle + stem + end for stem in stems for end in _ENDS):
+        for ending in (middle + stem + end for stem in stems for end in _EXTENSIONS):
             for file in view.files_ending(ending):
                 folder = file.path[: len(file.path) - len(ending)] + package
                 if os.path.isfile(f"{folder}/package.json"):
@@ -1311,11 +1328,11 @@ _LISTS = frozenset(
     "Array ReadonlyArray Set ReadonlySet Iterable Iterator IterableIterator AsyncIterable"
     " AsyncIterableIterator Generator AsyncGenerator".split()
 )
-# Members of lists that give a list of the same items, and those that give one item.
+# List members that return a list of the same items, and those that return one item.
 _SAME = frozenset("filter slice concat reverse sort splice values toSorted toReversed".split())
 _ITEM = frozenset("find findLast at pop shift".split())
 _TAKES = frozenset("push unshift add fill".split())
-# Members of the built-in types that are met most.
+# The most frequent members of built-in types.
 _COMMON = frozenset(
     "length concat join slice indexOf includes push pop shift unshift splice map filter forEach"
     " reduce some every find findIndex flat flatMap keys values entries fill sort reverse at"
