@@ -236,8 +236,8 @@ def test_a_path_that_several_roots_have_is_told(project: Path, tmp_path: Path) -
     scope = search_scope([project, other], SearchParams(path="src"))
     assert (scope.roots, scope.paths) == ((project,), ("./src",))
     assert scope.warnings == (
-        f"src is in several workspace folders: that of {project} is meant; an absolute path says"
-        " which",
+        f"src is in several workspace folders: searched in {project}; pass an absolute path to"
+        " choose",
     )
     for path in ("only", str(other / "src"), "docs"):
         assert search_scope([project, other], SearchParams(path=path)).warnings == ()

@@ -1,7 +1,7 @@
-"""Folders: what is in them, made from the paths of files and a look at the folders themselves.
+"""The tree of folders below a path, from a list of files and the folders themselves.
 
-ripgrep lists files. What it does not list (symlinks, folders without files that count) is found
-beside them, without what it said it left out.
+ripgrep lists files. Symlinks and folders without searched files are added here, except those that
+ripgrep's log excludes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Kind = Literal["file", "folder", "symlink"]
 @dataclass
 class Node:
     """An entry of a folder. ``files`` counts the files below a folder at any depth, ``size`` is
-    theirs in bytes, as far as it was asked for; ``target`` is what a symlink says. ``unlisted``
-    counts the entries of a folder without files that has no nodes for them, because of the depth.
+    their total in bytes, if requested; ``target`` is the target of a symlink. ``unlisted`` counts
+    the entries of a folder without files that have no nodes because of the depth.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Node:
     unlisted: int = 0
 
     def ordered(self) -> list[Node]:
-        """The entries of a folder: folders first, then by the bytes of the name."""
+        """Return the entries of a folder: folders first, then by the bytes of the name."""
         return sorted(
-            self.children.values(), key=lambda one: (one.kind != "folder", os.fsencode(one.name))
+            self.children.values(), key=lambda node: (node.kind != "folder", os.fsencode(node.name))
         )
 
 
 def folders_of(top: str, paths: Iterable[str], depth: int) -> Node:
-    """The tree of the files below ``top``, with nodes down to a depth; deeper ones are counted."""
+    """Return the tree of the files below ``top``, to a depth; deeper files are only counted."""
     root = Node("", top, "folder", 0)
     prefix = "" if top == "." else f"{top}/"
     for path in paths:
@@ -61,10 +61,10 @@ def folders_of(top: str, paths: Iterable[str], depth: int) -> Node:
 
 
 def add_unlisted(root: Node, base: str, covers: Callable[[str], bool], depth: int) -> set[str]:
-    """Add to the folders what no list of files holds: symlinks and empty folders.
+    """Add symlinks and empty folders, which no list of files contains.
 
-    ``base`` is the folder that paths are relative to, ``covers`` whether a path, of a folder with a
-    slash behind it, is neither ignored nor hidden. Gives the folders that could not be read.
+    Paths are relative to ``base``. ``covers`` is False for ignored and hidden paths; paths of
+    folders have a trailing slash. Return the folders that cannot be read.
     """
     unreadable = set()
     waiting = [root]
@@ -80,25 +80,25 @@ def add_unlisted(root: Node, base: str, covers: Callable[[str], bool], depth: in
             continue
         for entry in found:
             path = entry.name if node.path == "." else f"{node.path}/{entry.name}"
-            known = node.children.get(entry.name)
+            child = node.children.get(entry.name)
             is_folder = entry.is_dir(follow_symlinks=False)
-            if known is None:
+            if child is None:
                 if not (is_folder or entry.is_symlink()) or not covers(path + "/" * is_folder):
                     continue
                 if node.depth >= depth:
                     node.unlisted += 1
                     continue
-                known = Node(entry.name, path, "folder" if is_folder else "symlink", node.depth + 1)
+                child = Node(entry.name, path, "folder" if is_folder else "symlink", node.depth + 1)
                 with contextlib.suppress(OSError):
-                    known.target = "" if is_folder else os.readlink(entry.path)
-                node.children[entry.name] = known
-            if is_folder and known.kind == "folder" and (known.depth < depth or not known.files):
-                waiting.append(known)
+                    child.target = "" if is_folder else os.readlink(entry.path)
+                node.children[entry.name] = child
+            if is_folder and child.kind == "folder" and (child.depth < depth or not child.files):
+                waiting.append(child)
     return unreadable
 
 
 def add_sizes(root: Node, base: str, paths: Iterable[str], unsaved: Mapping[str, int]) -> None:
-    """Add up the sizes of files; ``unsaved`` are those of documents that are not saved."""
+    """Add the sizes of files; ``unsaved`` has the sizes of unsaved documents."""
     prefix = "" if root.path == "." else f"{root.path}/"
     for path in paths:
         if not path.startswith(prefix) or (root.path == "." and os.path.isabs(path)):

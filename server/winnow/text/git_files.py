@@ -1,8 +1,8 @@
-"""Files of git outside of a working tree that ripgrep reads: the user's settings, and what a linked
-working tree shares with its repository.
+"""Git's files outside a working tree that ripgrep reads: the user's settings, and files that a
+linked working tree shares with its repository.
 
 The user's files are trusted. The `.git` file of a working tree is not: a repository can bring one
-that names any folder, so it counts only where git's own link back agrees.
+that names any folder, so it counts only if git's own link back agrees.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _NAMED_FILE = re.compile(
 )
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.I | re.M)
 _GITDIR = "gitdir: "
-# Settings that include each other end somewhere.
+# Settings may include each other in a loop.
 _MOST_SETTINGS = 20
 
 
 def git_settings(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the paths of the user's settings for git, of those that they include, and of the ignore
-    and attributes files that they name."""
+    """Yield the paths of the user's git settings and their includes, and of the ignore and
+    attributes files that they name."""
     home = environment.get("HOME", "")
     folder = os.path.join(environment.get("XDG_CONFIG_HOME") or f"{home}/.config", "git")
     yield from (os.path.join(folder, name) for name in ("ignore", "attributes"))
     waiting = [f"{home}/.gitconfig", os.path.join(folder, "config")]
-    for settings in waiting:  # which grows meanwhile
+    for settings in waiting:  # grows meanwhile
         yield settings
         for named in _NAMED_FILE.findall(_settings_text(settings)):
             path = re.sub(r"^~(?=/)", lambda _: home, named)
@@ -42,13 +42,13 @@ def git_settings(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def is_linked_from_outside(root: Path) -> bool:
-    """Return whether the git folder of a working tree lies elsewhere and names the tree back, as
-    git does for linked working trees and submodules. What a repository brings cannot do that."""
-    named = _first_line(root / ".git")
-    folder = _resolved(os.path.join(root, named.removeprefix(_GITDIR))) if named else None
-    if named is None or not named.startswith(_GITDIR) or folder is None:
-        return False
-    if is_below(folder, real_path(root)):
+    """Return True if the git folder of a working tree is elsewhere and names the tree.
+
+    Git creates such links for working trees and submodules; a repository cannot bring one.
+    """
+    named = _linked_folder(root / ".git")
+    folder = _resolved(os.path.join(root, named)) if named is not None else None
+    if folder is None or is_below(folder, real_path(root)):
         return False
     if shared_files(root):
         return True
@@ -60,17 +60,17 @@ def is_linked_from_outside(root: Path) -> bool:
 
 
 def shared_files(root: Path) -> tuple[str, ...]:
-    """Return the files that ripgrep reads of the repository of a linked working tree: its
-    `commondir` and `info/exclude`, resolved.
+    """Return the resolved `commondir` and `info/exclude` of a linked working tree's repository,
+    which ripgrep reads.
 
-    Empty unless git made the link: the git folder is `worktrees/<name>` of the common folder and
-    its `gitdir` names this working tree. A submodule shares nothing: its git folder has no
-    `commondir`, without which ripgrep looks no further.
+    Empty unless git made the link: the git folder is `worktrees/<name>` in the common folder, and
+    its `gitdir` names this working tree. A submodule shares no files: its git folder has no
+    `commondir`, so ripgrep reads no further.
     """
-    named = _first_line(root / ".git")
-    if named is None or not named.startswith(_GITDIR):
+    named = _linked_folder(root / ".git")
+    if named is None:
         return ()
-    folder = _resolved(os.path.join(root, named.removeprefix(_GITDIR)))
+    folder = _resolved(os.path.join(root, named))
     if folder is None or os.path.basename(os.path.dirname(folder)) != "worktrees":
         return ()
     link, common = _first_line(os.path.join(folder, "gitdir")), os.path.join(folder, "commondir")
@@ -82,22 +82,28 @@ def shared_files(root: Path) -> tuple[str, ...]:
 
 
 def exclude_files(folder: str, cwd: str) -> tuple[str, ...]:
-    """Return the files that ripgrep, started in ``cwd``, reads to find and apply the `info/exclude`
-    of a folder that has a `.git`, whether or not git made it."""
+    """Return the files that ripgrep, started in ``cwd``, reads to apply the `info/exclude` of a
+    folder with a `.git`, no matter who made it."""
     dot_git = os.path.join(folder, ".git")
     if os.path.isdir(dot_git):
         return (os.path.join(dot_git, "info", "exclude"),)
-    named = _first_line(dot_git)
-    if named is None or not named.startswith(_GITDIR):
+    named = _linked_folder(dot_git)
+    if named is None:
         return (dot_git,)
-    # Unlike git, ripgrep takes relative paths as seen from the folder that it starts in.
-    own = os.path.join(cwd, named.removeprefix(_GITDIR))
+    # Unlike git, ripgrep resolves relative paths against its working folder.
+    own = os.path.join(cwd, named)
     common = os.path.join(own, "commondir")
     shared = _first_line(common)
     if shared is None:
         return dot_git, common
     base = own if shared.startswith(".") else cwd
     return dot_git, common, os.path.join(base, shared, "info", "exclude")
+
+
+def _linked_folder(dot_git: str | os.PathLike[str]) -> str | None:
+    """Return the git folder that a `.git` file names, as spelled; None if it names none."""
+    line = _first_line(dot_git)
+    return line.removeprefix(_GITDIR) if line is not None and line.startswith(_GITDIR) else None
 
 
 def _first_line(file: str | os.PathLike[str]) -> str | None:
@@ -115,7 +121,7 @@ def _resolved(path: str) -> str | None:
 
 
 def _settings_text(path: str) -> str:
-    """Return the text of a file of the user's; empty if it is unusable."""
+    """Return the text of one of the user's files; empty if it is unusable."""
     with contextlib.suppress(OSError, ValueError):
         return read_users_own(path).decode("utf-8", "surrogateescape")
     return ""

@@ -1,4 +1,4 @@
-"""The files of a scope, as ripgrep would search them, and unsaved documents that are on no disk."""
+"""List the files of a scope that ripgrep would search, and unsaved documents not on disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from winnow.text.skipped_files import DEBUG, SkippedFiles, skipped_files_for
 
 @dataclass
 class Listing:
-    """The paths of the files in a scope, in no order, and what was passed over to get them."""
+    """The paths of the files in a scope, in no order, and the files that ripgrep skipped."""
 
     paths: list[str] = field(default_factory=list)
     skipped_files: SkippedFiles | None = None
@@ -23,7 +23,7 @@ class Listing:
 
 
 async def list_files(ripgrep: Ripgrep, scope: Scope, overlay: Overlay) -> Listing:
-    """The files that a search of the scope would read, as far as the time suffices."""
+    """List the files that a search of the scope would read, until the deadline."""
     if scope.files is not None:
         return Listing([path for path in scope.files if _is_there(scope, overlay, path)])
     listing = Listing(skipped_files=skipped_files_for(scope.arguments))
@@ -32,20 +32,20 @@ async def list_files(ripgrep: Ripgrep, scope: Scope, overlay: Overlay) -> Listin
     async with ripgrep.start(
         [*arguments, "--", *scope.paths], cwd=scope.root, log_parser=listing.skipped_files
     ) as child:
-        await _take(child, scope, listing)
+        await _read_paths(child, scope, listing)
     listing.paths += await _unsaved_only(ripgrep, scope, overlay, set(listing.paths))
     return listing
 
 
-async def _take(child: Child, scope: Scope, listing: Listing) -> None:
-    all_count = not scope.include and len(scope.roots) == 1
+async def _read_paths(child: Child, scope: Scope, listing: Listing) -> None:
+    covers_all = not scope.include and len(scope.roots) == 1
     rest = b""
     async for chunk in child.chunks():
-        # Decoded in one go: record by record takes as long again as ripgrep.
-        whole, end, rest = (rest + chunk).rpartition(b"\0")
+        # Decode all records at once: one by one, that takes as long again as ripgrep.
+        complete, end, rest = (rest + chunk).rpartition(b"\0")
         if end:
-            paths = map(plain, os.fsdecode(whole).split("\0"))
-            listing.paths += paths if all_count else filter(scope.covers, paths)
+            paths = map(plain, os.fsdecode(complete).split("\0"))
+            listing.paths += paths if covers_all else filter(scope.covers, paths)
     code = await child.wait()
     listing.timed_out |= child.timed_out
     listing.unreadable |= set(map(plain, unreadable_files(child.stderr)))
@@ -56,7 +56,7 @@ async def _take(child: Child, scope: Scope, listing: Listing) -> None:
 async def _unsaved_only(
     ripgrep: Ripgrep, scope: Scope, overlay: Overlay, listed: set[str]
 ) -> list[str]:
-    """The unsaved documents that the listing lacks and the scope covers."""
+    """Return the unsaved documents that the listing lacks and the scope covers."""
     found: list[str] = []
     for folder, prefix in overlay.folders:
         arguments = ["--files", "--null", *scope_arguments(scope, folder, prefix)]

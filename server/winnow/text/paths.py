@@ -1,8 +1,8 @@
-"""Paths that strangers name: which file of the workspace they mean, if any.
+"""Untrusted paths: find and open the file of the workspace that a path names, if any.
 
-A path is resolved, links and `..` and all, before it is held against the roots. A file is opened
-in a way that cannot wait (a FIFO) and that is checked on what was opened, not on what the name
-stood for a moment before.
+A path is resolved, including links and `..`, before it is checked against the roots. Opening a file
+never blocks (on a FIFO), and the checks apply to the opened file, not to an earlier file of the
+same name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 class Located(Struct, frozen=True):
     """A path of the workspace: ``below`` the root at ``place``, with `/`; "." is the root itself.
 
-    ``real`` is the path with every link resolved.
+    ``real`` is the absolute path with all links resolved.
     """
 
     place: int
@@ -37,10 +37,10 @@ class Located(Struct, frozen=True):
 
 
 def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Located:
-    """What a path of params means: absolute, relative to a root, or a file URI.
+    """Resolve a path of params: absolute, relative to a root, or a file URI.
 
-    A path as results show it is understood, also one with bytes as ``\\xff``. ``unsaved`` are
-    documents that need not be on disk. Raises NoWorkspace, NotFound and PathOutsideWorkspace.
+    Paths from results are valid, including bytes written as ``\\xff``. ``unsaved`` are documents
+    that need not be on disk. Raises NoWorkspace, NotFound and PathOutsideWorkspace.
     """
     if not roots:
         raise NoWorkspace
@@ -48,7 +48,7 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
     real_roots = [real_path(root) for root in roots]
     for spelled in _spellings(path):
         places = list(range(len(roots)))
-        if os.path.isabs(spelled):  # of roots in roots, the deepest is meant
+        if os.path.isabs(spelled):  # of nested roots, the deepest counts
             places.sort(key=lambda place: -len(real_roots[place]))
         for place in places:
             root, real_root = roots[place], real_roots[place]
@@ -56,7 +56,7 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
             if real is None or not is_inside(real, real_root):
                 continue
             missing = missing or (real, real_root)
-            if os.path.lexists(real) or any(_real(str(one)) == real for one in unsaved):
+            if os.path.lexists(real) or any(_real(str(path)) == real for path in unsaved):
                 below = os.path.relpath(real, real_root).replace(os.sep, "/")
                 return Located(place, below, real)
     if missing is None:
@@ -65,12 +65,12 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
 
 
 def _hint(path: str, missing: str, root: str, *, several: bool) -> str:
-    """Return the sentence that says which path may be meant by a missing one."""
-    # Needed for errors only; it needs this module in turn.
+    """Return a sentence that suggests a path instead of a missing one."""
+    # Only errors need this module, which imports this one.
     from winnow.text.nearby import close_path
 
     if {"*", "?"}.intersection(path):
-        return "`path` takes no glob pattern here"
+        return "`path` is not a glob pattern here"
     if not (close := close_path(missing, root)):
         return ""
     close = os.path.join(root, close) if several else close
@@ -78,28 +78,30 @@ def _hint(path: str, missing: str, root: str, *, several: bool) -> str:
 
 
 def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
-    """Whether a relative path exists below a later root, too."""
+    """Return True if a relative path also exists below a later root."""
     later = roots[located.place + 1 :]
     return not os.path.isabs(path) and any(
-        os.path.lexists(os.path.join(one, path)) for one in later
+        os.path.lexists(os.path.join(root, path)) for root in later
     )
 
 
 def held_by(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
-    """The place of the root that a path is in, the deepest if there are several, and the path below
-    it; None for a path outside of all. All are absolute, and either resolved or all spelled alike,
-    as in the index."""
-    whole = path.replace(os.sep, "/") + "/"
+    """Return the place of the deepest root that contains a path, and the path below it.
+
+    None if no root does. All paths are absolute, and either resolved or spelled alike, as in the
+    index.
+    """
+    full = path.replace(os.sep, "/") + "/"
     folders = [root.replace(os.sep, "/").rstrip("/") + "/" for root in roots]
-    holding = [place for place, folder in enumerate(folders) if whole.startswith(folder)]
-    if not holding:
+    places = [place for place, folder in enumerate(folders) if full.startswith(folder)]
+    if not places:
         return None
-    place = max(holding, key=lambda one: len(folders[one]))
-    return place, whole[len(folders[place]) : -1] or "."
+    place = max(places, key=lambda place: len(folders[place]))
+    return place, full[len(folders[place]) : -1] or "."
 
 
 def path_of_uri(uri: str) -> str | None:
-    """The path of a file URI, byte for byte: names need not be valid Unicode."""
+    """Return the path of a file URI, byte for byte, because names need not be valid Unicode."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -114,18 +116,18 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def _spellings(path: str) -> list[str]:
-    """The path, and what it means if it is a URI or shows bytes as `\\xff`, see `shown_path`."""
+    """Return the path, its meaning as a URI, and with bytes for `\\xff`, see `shown_path`."""
     if path.startswith("file:"):
         found = path_of_uri(path)
         return [path] if found is None else [found]
     if not _ESCAPED.search(path):
         return [path]
-    raw = re.sub(rb"\\x([0-9a-f]{2})", lambda one: bytes([int(one[1], 16)]), os.fsencode(path))
+    raw = re.sub(rb"\\x([0-9a-f]{2})", lambda code: bytes([int(code[1], 16)]), os.fsencode(path))
     return [path, os.fsdecode(raw)]
 
 
 def _real(path: str) -> str | None:
-    """The path with every link resolved; None for what is no path, or a loop."""
+    """Return the path with all links resolved; None for an invalid path, or a loop of links."""
     try:
         return real_path(path)
     except (OSError, ValueError):
@@ -133,14 +135,13 @@ def _real(path: str) -> str | None:
 
 
 class Resolved:
-    """Paths with every link resolved, for one request: of each folder the links are looked at
-    once."""
+    """A cache of resolved paths for one request, which resolves each folder once."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
 
     def named(self, path: str) -> str:
-        """The absolute path of a name in a folder; the name itself may be a link."""
+        """Return the absolute path of a name in a folder; the name itself may be a link."""
         folder, name = os.path.split(path)
         return os.path.join(self._folder(folder), name)
 
@@ -158,25 +159,25 @@ class Resolved:
         return real
 
     def file(self, path: str) -> str:
-        """The absolute path of a file."""
+        """Return the absolute path of a file."""
         named = self.named(path)
         return real_path(named) if os.path.islink(named) else named
 
 
 def open_regular(real: str, root: str) -> int:
-    """A descriptor of a regular file for reading; the caller closes it.
+    """Open a regular file for reading and return its descriptor; the caller closes it.
 
-    ``real`` is a path that was resolved and ``root`` what it must be in. Raises NotFound, NotAFile
-    and PathOutsideWorkspace, the last one also if a link was put in its place meanwhile.
+    ``real`` is a resolved path, ``root`` the folder that must contain it. Raises NotFound, NotAFile
+    and PathOutsideWorkspace, also if a link has replaced the file meanwhile.
     """
     shown = shown_path(real)[0]
     try:
-        # A FIFO or a device may do something when it is opened; a look beforehand spares that.
+        # Opening a FIFO or a device may have effects, so check its kind first.
         _check_kind(os.stat(real).st_mode, shown)
         descriptor = open_untrusted(real)
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(shown) from None
-    except UnusableFile:  # a symlink or something else was put in its place
+    except UnusableFile:  # a symlink or another kind of file has replaced it
         raise PathOutsideWorkspace(shown) from None
     except (OSError, ValueError) as error:
         raise NotAFile(shown, f"it cannot be read: {_reason(error)}") from None
@@ -184,7 +185,7 @@ def open_regular(real: str, root: str) -> int:
         opened = os.fstat(descriptor)
         _check_kind(opened.st_mode, shown)
         now = _opened_path(descriptor) or _real(real)
-        # The root may be spelled by a link; where something is found below it, it is none.
+        # The root may be spelled with a link. A file below it proves that it still exists.
         if now is None or not (is_inside(now, root) or is_inside(now, real_path(root))):
             raise PathOutsideWorkspace(shown)
         with contextlib.suppress(OSError):
@@ -198,8 +199,8 @@ def open_regular(real: str, root: str) -> int:
 
 
 def read_below(path: str, roots: Sequence[str], max_bytes: int = SETTINGS_BYTES) -> bytes | None:
-    """Return the contents of a regular file of the workspace, without symlinks that lead out of it;
-    None if there is none, or it is larger than ``max_bytes``."""
+    """Return the contents of a regular file of the workspace, without links that lead out of it;
+    None if there is none, or if it is larger than ``max_bytes``."""
     held = held_by(path, roots)
     if held is None:
         return None
@@ -212,16 +213,16 @@ def read_below(path: str, roots: Sequence[str], max_bytes: int = SETTINGS_BYTES)
 
 
 def _opened_path(descriptor: int) -> str | None:
-    """Where an open file is, without a link in it; None where the system does not tell."""
+    """Return the path of an open file without links; None if the system cannot tell."""
     try:
-        said = os.readlink(f"/proc/self/fd/{descriptor}")
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
         return None
-    return said.removesuffix(" (deleted)")
+    return path.removesuffix(" (deleted)")
 
 
 def _check_kind(mode: int, shown: str) -> None:
-    """Raise NotAFile for what is no regular file."""
+    """Raise NotAFile unless the mode is of a regular file."""
     if stat.S_ISREG(mode):
         return
     kinds = (

@@ -24,23 +24,23 @@ from winnow.text.paths import also_in, locate
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
-# Of `.winnowignore` and `.gitmodules`; each line becomes a pattern that every path is held against.
+# Of `.winnowignore` and `.gitmodules`. Each line becomes a pattern to match with every path.
 MOST_LINES = 10_000
 MODULES_FILE = ".gitmodules"
 _SUBMODULE = re.compile(r"\s*path\s*=\s*(.+)$")
-TYPE = "winnowinclude"  # the name under which ripgrep knows the patterns of `include`
+TYPE = "winnowinclude"  # ripgrep's name for the patterns of `include`
 
 
 class Rule(Struct, frozen=True):
-    """A line of an ignore file; ``keeps`` if it takes an earlier one back."""
+    """A line of an ignore file; ``keeps`` is True if it negates earlier lines."""
 
     pattern: re.Pattern[str]
     keeps: bool
 
 
 class DisplayPath(Struct, frozen=True):
-    """A path in a result: below the root, which is named where there are several, and as a URI
-    where it cannot be shown as it is."""
+    """A path in a result, relative to its root. ``root`` is None if there is only one; ``uri`` is
+    None if ``path`` is exact."""
 
     path: str
     root: str | None
@@ -48,17 +48,17 @@ class DisplayPath(Struct, frozen=True):
 
 
 class Scope(Struct, frozen=True):
-    """What to search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
+    """The files of a search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
 
-    ``roots`` are all roots that are searched, ``root`` the first of them; paths in results are
-    relative to it, or absolute if they are below another one. What ripgrep cannot be told, since it
-    would hold for the first root only or override ignore files, is checked by :meth:`covers`:
-    ``include`` are patterns of which a path must match one, ``ignored`` the rules for each root.
+    ``root`` is the first of all ``roots``. Paths in results are relative to it, or absolute below
+    another root. :meth:`covers` checks what ripgrep's arguments cannot express, because they would
+    apply to the first root only or override ignore files: a path must match a pattern of
+    ``include``, if there are any, and must not match the rules of its root in ``ignored``.
 
-    ``files`` confine the search to these, where ripgrep's arguments do not count (see
-    :mod:`winnow.text.selection`). ``links`` are symlinks among the paths that are searched, each
-    behind what it leads to; ``follows_links`` is True if symlinks are searched. ``warnings`` say
-    what a reader should know of the scope. ``filters`` are the params it was made for.
+    If ``files`` is given, it lists the files of the scope, and ripgrep's arguments do not count
+    (see :mod:`winnow.text.selection`). ``links`` are pairs of a target and the symlink in ``paths``
+    that leads to it; ``follows_links`` is True if symlinks are searched. ``warnings`` are for the
+    reader of results, ``filters`` the params of the scope.
     """
 
     roots: tuple[Path, ...]
@@ -83,7 +83,7 @@ class Scope(Struct, frozen=True):
         return self.roots[0]
 
     def covers(self, path: str) -> bool:
-        """Whether a path, as ripgrep printed it but without `./`, is one that was asked for."""
+        """Return True if a path is in the scope; it is as ripgrep prints it, without `./`."""
         if self.include:
             below = self.locate(path)[1]
             if not any(pattern.fullmatch(below) for pattern in self.include):
@@ -91,28 +91,30 @@ class Scope(Struct, frozen=True):
         return not self.leaves_out(path)
 
     def leaves_out(self, path: str) -> bool:
-        """Whether this is a file, or a folder with a slash behind it, that ripgrep could not be
-        told to leave out."""
+        """Return True if the scope excludes a file, or a folder with a trailing slash, that
+        ripgrep's arguments could not exclude."""
         if len(self.roots) == 1:
             return False
-        # A root below another one is searched by itself, too: a file counts for the deepest.
+        # A root below another one is a path of its own: a file belongs to the deepest root.
         root, below = self.locate(path)
-        whole = os.path.join(root, below)
-        deeper = any(
-            len(str(other)) > len(str(root)) and whole.startswith(f"{other}{os.sep}")
+        absolute = os.path.join(root, below)
+        is_deeper = any(
+            len(str(other)) > len(str(root)) and absolute.startswith(f"{other}{os.sep}")
             for other in self.roots
         )
-        return deeper or is_ignored(below, self.ignored[self.roots.index(root)])
+        return is_deeper or is_ignored(below, self.ignored[self.roots.index(root)])
 
     def covers_named(self, path: str, types: Sequence[re.Pattern[str]]) -> bool:
-        """Whether a file that is named by itself is one that was asked for: what ripgrep sees to
-        in a folder, ignore files of git and hidden names aside. ``types`` are the globs of the
-        file types, of which one must match the name."""
+        """Return True if a file that ripgrep gets by name is in the scope.
+
+        ripgrep applies these rules only in folders, except git's ignore files and hidden names. The
+        name must match a glob of ``types``, if there are any.
+        """
         root, below = self.locate(path)
         if is_ignored(below, self.ignored[self.roots.index(root)]):
             return False
         name = below.rpartition("/")[2]
-        return self.covers(path) and (not types or any(one.fullmatch(name) for one in types))
+        return self.covers(path) and (not types or any(glob.fullmatch(name) for glob in types))
 
     def selects(self, place: int, below: str, types: Sequence[re.Pattern[str]]) -> bool:
         """Return True if a file below a root is in the scope; see :meth:`covers_named`."""
@@ -120,37 +122,37 @@ class Scope(Struct, frozen=True):
         return self.within_paths(place, below) and self.covers_named(path, types)
 
     def within_paths(self, place: int, below: str) -> bool:
-        """Whether a path below a root is, or is below, the path that was asked for."""
+        """Return True if a path below a root is the path of the request or is below it."""
         only = Path(self.paths[0]).as_posix() if place == 0 else "."
         return ".." not in below.split("/") and (
             only == "." or below == only or below.startswith(f"{only}/")
         )
 
     def shown(self, path: str) -> DisplayPath:
-        """A path as ripgrep printed it, as results show it."""
+        """Return a path as results show it."""
         return shown_below(*self.locate(path), several=len(self.roots) > 1)
 
     def absolute(self, path: str) -> str:
-        """A path as ripgrep printed it, absolute, with ``/``."""
+        """Return the absolute path, with ``/``."""
         root, below = self.locate(path)
         return f"{root.as_posix().rstrip('/')}/{below}"
 
     def prefix(self, place: int) -> str:
-        """What stands before a path below a root, in paths as ripgrep prints them."""
+        """Return the prefix of ripgrep's paths for a root: paths below the first have none."""
         return f"{self.roots[place]}{os.sep}" if place else ""
 
     def locate(self, path: str) -> tuple[Path, str]:
-        """The root that holds a path as ripgrep printed it, and the path below that root."""
+        """Return the root that contains a path as ripgrep prints it, and the path below it."""
         if os.path.isabs(path):
-            holding = [root for root in self.roots[1:] if path.startswith(f"{root}{os.sep}")]
-            if holding:
-                root = max(holding, key=lambda one: len(str(one)))
+            roots = [root for root in self.roots[1:] if path.startswith(f"{root}{os.sep}")]
+            if roots:
+                root = max(roots, key=lambda root: len(str(root)))
                 return root, path[len(str(root)) + 1 :].replace(os.sep, "/")
         return self.root, path
 
 
 def shown_below(root: Path, below: str, *, several: bool) -> DisplayPath:
-    """A path below a root, which may be one of several, as results show it."""
+    """Return a path below a root as results show it; ``several`` if there are other roots."""
     text, encoded = shown_path(below)
     named, changed = _shown_root(str(root))
     exact = None
@@ -159,12 +161,12 @@ def shown_below(root: Path, below: str, *, several: bool) -> DisplayPath:
     return DisplayPath(text, named if several else None, exact)
 
 
-# One answer may have thousands of files of a root.
+# An answer may have thousands of files of a root.
 _shown_root = functools.lru_cache(16)(shown_path)
 
 
 def is_ignored(below: str, rules: Sequence[Rule]) -> bool:
-    """Whether the last rule for the path, or for a folder that holds it, ignores it."""
+    """Return True if the last rule for the path, or for a parent folder, ignores it."""
     parts = below.split("/")
     for count in range(1, len(parts) + 1):
         part = "/".join(parts[:count])
@@ -175,7 +177,7 @@ def is_ignored(below: str, rules: Sequence[Rule]) -> bool:
 
 
 def ignore_rules(root: Path) -> Iterator[Rule]:
-    """The rules of a root's own ignore file, for what ripgrep does not apply it to."""
+    """Yield the rules of a root's ignore file, for paths to which ripgrep does not apply it."""
     for line in _lines_of(root / IGNORE_FILE)[0]:
         pattern = line.strip()
         if pattern and not pattern.startswith("#"):
@@ -184,14 +186,14 @@ def ignore_rules(root: Path) -> Iterator[Rule]:
 
 
 def unused_files(roots: Iterable[Path]) -> list[str]:
-    """Return a warning for each file of the roots that Winnow reads itself, and does not use."""
+    """Return a warning for each file of the roots that Winnow should read and cannot use."""
     files = [root / name for root in roots for name in (IGNORE_FILE, MODULES_FILE)]
     problems = ((file.name, _lines_of(file)[1]) for file in files)
     return [f"not applied: {name}, {problem}" for name, problem in problems if problem]
 
 
 def _lines_of(file: Path) -> tuple[list[str], str | None]:
-    """Return the lines of a file of the repository, and why they are not used if they are not."""
+    """Return the lines of a file of the repository, and the reason if they cannot be used."""
     try:
         lines = read_untrusted(file).decode("utf-8", "replace").splitlines()
     except UnusableFile as error:
@@ -204,10 +206,10 @@ def _lines_of(file: Path) -> tuple[list[str], str | None]:
 
 
 def repository_root(folder: Path) -> Path:
-    """The git working tree that holds the folder; outside of git, the nearest folder above that
-    has an index, or the folder itself (REQ-KWS-002).
+    """Return the git working tree that contains the folder (REQ-KWS-002).
 
-    ``.git`` is a file in worktrees and submodules.
+    Outside of git, it is the nearest parent folder with an index, or the folder itself. ``.git`` is
+    a file in worktrees and submodules.
     """
     for spelled in (str(folder), real_path(folder)):
         above, candidate = "", spelled
@@ -219,21 +221,21 @@ def repository_root(folder: Path) -> Path:
 
 
 def joined(folder: str, path: str) -> str:
-    """What ``os.path.join`` makes of a folder and the path of a file, in a quarter of the time: it
-    is asked of thousands."""
+    """Join a folder and a file's path like ``os.path.join``, in a quarter of the time, because
+    there are thousands."""
     return path if os.path.isabs(path) else f"{folder}{os.sep}{path}"
 
 
 def plain(path: str) -> str:
-    """The path as results show it: without a leading `./`, with `/`."""
+    """Return the path as results show it: without a leading `./`, with `/`."""
     if os.sep != "/":
         path = path.replace(os.sep, "/")
     return path.removeprefix("./")
 
 
 def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
-    """The key by which files are ordered as ripgrep's ``--sort=path`` does: by the path that was
-    asked for, then by name, folder by folder."""
+    """Return a sort key that orders files like ripgrep's ``--sort=path``: by the paths of the
+    scope, then folder by folder and name by name."""
     places = {plain(path): place for place, path in enumerate(scope.paths)}
 
     def key(path: str) -> tuple[int, bytes]:
@@ -243,20 +245,20 @@ def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
             while end > 0:
                 place = max(place, places.get(path[:end], 0))
                 end = path.rfind("/", 0, end)
-        # NUL is in no name, and is less than anything that is.
+        # NUL occurs in no name, and is less than any other character.
         return place, os.fsencode(path).replace(b"/", b"\0")
 
     return key
 
 
 def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool]:
-    """Whether a path, as ripgrep printed it, matches a glob: seen from its root or from the path
-    that was asked for. Raises InvalidParams, with the ``field``, and PathOutsideWorkspace."""
+    """Return a function that matches paths with a glob, as seen from their root or from the path
+    of the request. Raises InvalidParams for the ``field``, and PathOutsideWorkspace."""
     pattern = pattern.removeprefix("./")
     if ".." in pattern.split("/"):
         raise PathOutsideWorkspace(pattern)
     try:
-        # An absolute pattern, as seen from each root that it begins with.
+        # An absolute pattern, relative to each root that it starts with.
         absolute = [
             (folder, glob_regex(pattern[len(folder) - 1 :]))
             for folder in (f"{root.as_posix().rstrip('/')}/" for root in scope.roots)
@@ -265,17 +267,17 @@ def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool
         regex = glob_regex(pattern)
     except InvalidGlob as error:
         raise InvalidParams(field, str(error)) from None
-    asked = os.path.normpath(scope.paths[0]).replace(os.sep, "/") + "/"
+    start = os.path.normpath(scope.paths[0]).replace(os.sep, "/") + "/"
 
     def matches(path: str) -> bool:
         root, below = scope.locate(path)
-        whole = f"{root.as_posix().rstrip('/')}/{below}" if absolute else ""
-        for folder, one in absolute:
-            if whole.startswith(folder) and one.fullmatch(whole, len(folder)):
+        full = f"{root.as_posix().rstrip('/')}/{below}" if absolute else ""
+        for folder, glob in absolute:
+            if full.startswith(folder) and glob.fullmatch(full, len(folder)):
                 return True
         if regex.fullmatch(below):
             return True
-        return below.startswith(asked) and bool(regex.fullmatch(below[len(asked) :]))
+        return below.startswith(start) and bool(regex.fullmatch(below[len(start) :]))
 
     return matches
 
@@ -283,10 +285,10 @@ def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool
 def search_roots(
     folders: Sequence[Path], is_refused: Callable[[Path], object] = lambda folder: False
 ) -> list[Path]:
-    """The repositories of the folders, each once, without those that are gone. A folder whose
-    repository ``is_refused`` counts by itself, as one below a home folder that is a repository.
+    """Return the existing repositories of the folders, without duplicates.
 
-    Raises NotFound if all folders are gone, and NoWorkspace.
+    If ``is_refused`` rejects a folder's repository, the folder itself is the root: a home folder
+    may be a repository. Raises NotFound if no folder exists, and NoWorkspace.
     """
     distinct: dict[str, Path] = {}
     for folder in folders:
@@ -296,10 +298,10 @@ def search_roots(
     roots = list(distinct.values())
     if not roots:
         raise NoWorkspace
-    there = [root for root in roots if root.is_dir()]
-    if not there:
+    existing = [root for root in roots if root.is_dir()]
+    if not existing:
         raise NotFound(shown_path(str(roots[0]))[0])
-    return there
+    return existing
 
 
 def search_scope(
@@ -309,16 +311,16 @@ def search_scope(
     unsaved: Sequence[Path] = (),
     roots: Sequence[Path] | None = None,
 ) -> Scope:
-    """The scope of a search in the repositories of these folders, which are the ``roots``, if they
-    are known.
+    """Return the scope of a search in the repositories of these folders.
 
-    ``exclude`` are further globs to leave out, ``unsaved`` documents that need not be on disk.
-    Raises NoWorkspace, NotFound, PathOutsideWorkspace and, for a bad glob, InvalidParams.
+    ``exclude`` are further globs, ``unsaved`` documents that need not be on disk. ``roots`` are the
+    repositories, if the caller has them. Raises NoWorkspace, NotFound, PathOutsideWorkspace and,
+    for an invalid glob, InvalidParams.
     """
     roots = list(search_roots(folders) if roots is None else roots)
     filters = params
     warnings = [
-        f"not searched: {shown_path(str(folder))[0]}, a workspace folder that is gone"
+        f"not searched: {shown_path(str(folder))[0]}, a workspace folder that does not exist"
         for folder in folders
         if not folder.is_dir()
     ]
@@ -329,8 +331,8 @@ def search_scope(
             raise NotFound(params.path)
         if also_in(params.path, located, roots):
             warnings.append(
-                f"{params.path} is in several workspace folders: that of {roots[located.place]} is"
-                " meant; an absolute path says which"
+                f"{params.path} is in several workspace folders: searched in"
+                f" {roots[located.place]}; pass an absolute path to choose"
             )
         roots = [roots[located.place]]
         paths = [located.below if located.below == "." else os.path.join(".", located.below)]
@@ -339,23 +341,23 @@ def search_scope(
         left_out = [
             checked_out_submodules(root, paths[0] if params.path else ".") for root in roots
         ]
-    if names := [name for some in left_out for name in some]:
+    if names := [name for submodules in left_out for name in submodules]:
         warnings.append(
             f"not searched: the submodules {', '.join(names[:5])}{' …' * (len(names) > 5)};"
             " pass include_submodules"
         )
     if exclude:
-        warnings.append(f"not searched: what search.exclude names ({', '.join(exclude)[:200]})")
+        warnings.append(f"not searched: files in search.exclude ({', '.join(exclude)[:200]})")
     params = msgspec.structs.replace(
         params,
-        include=[_below_root("include", one, roots) for one in params.include],
-        exclude=[_below_root("exclude", one, roots) for one in params.exclude],
+        include=[_below_root("include", pattern, roots) for pattern in params.include],
+        exclude=[_below_root("exclude", pattern, roots) for pattern in params.exclude],
     )
-    excluded = [_glob("exclude", place, one) for place, one in enumerate(params.exclude)]
+    excluded = [_glob("exclude", place, glob) for place, glob in enumerate(params.exclude)]
     hidden = [*exclude, *(f"/{escaped(name)}" for name in left_out[0]), *_system(roots[0])]
     arguments = _arguments(roots, params, hidden)
-    include = tuple(_glob("include", place, one) for place, one in enumerate(params.include))
-    rules = tuple(Rule(one, False) for one in (*map(glob_regex, exclude), *excluded))
+    include = tuple(_glob("include", place, glob) for place, glob in enumerate(params.include))
+    rules = tuple(Rule(glob, False) for glob in (*map(glob_regex, exclude), *excluded))
     ignored = tuple(
         (
             *(() if params.include_ignored else ignore_rules(root)),
@@ -376,29 +378,30 @@ def search_scope(
 
 
 def checked_out_submodules(root: Path, path: str = ".") -> list[str]:
-    """The submodules of a repository that are checked out below a path of it."""
+    """Return the submodules of a repository that are checked out below a path."""
     lines, _ = _lines_of(root / MODULES_FILE)
-    wanted = os.path.normpath(path).replace(os.sep, "/")
+    folder = os.path.normpath(path).replace(os.sep, "/")
     real = real_path(root)
     found = filter(None, map(_SUBMODULE.match, lines))
-    names = [one[1].strip().strip('"').rstrip("/") for one in found]
+    names = [match[1].strip().strip('"').rstrip("/") for match in found]
     return [
         name
         for name in dict.fromkeys(names)
-        if (wanted == "." or name.startswith(f"{wanted}/"))
+        if (folder == "." or name.startswith(f"{folder}/"))
         and os.path.lexists(root / name / ".git")
         and real_path(root / name) == f"{real}/{name}".replace("/", os.sep)
     ]
 
 
 def _system(root: Path) -> list[str]:
-    """The globs of the system's own folders below a root."""
-    return [f"/{escaped(os.path.relpath(one, root))}" for one in SYSTEM if is_below(one, str(root))]
+    """Return globs of the system's own folders below a root."""
+    folders = [folder for folder in SYSTEM if is_below(folder, str(root))]
+    return [f"/{escaped(os.path.relpath(folder, root))}" for folder in folders]
 
 
 def _below_root(field: str, pattern: str, roots: Sequence[Path]) -> str:
-    """A glob as ripgrep takes it, of one that begins with `./` or with a root. Raises InvalidParams
-    for a negated one, which would turn the field into its opposite."""
+    """Return a glob that starts with `./` or a root in ripgrep's form. Raises InvalidParams for a
+    negated glob, which would turn the field into its opposite."""
     if pattern.startswith("!"):
         other = "exclude" if field == "include" else "include"
         raise InvalidParams(field, f"{pattern!r} is negated: use `{other}`")
@@ -416,24 +419,24 @@ def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:
 
 
 def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[str]) -> list[str]:
-    # Not --glob for what to include: it overrides ignore files, as types do not.
+    # `--glob` would override ignore files, file types do not.
     arguments = [f"--type-add={TYPE}:{name_pattern(pattern)}" for pattern in params.include]
     types = params.file_types or ([TYPE] if params.include else [])
     arguments += [f"--type={name}" for name in types]
     alone = len(roots) == 1
-    if alone:  # for several roots, ripgrep would take what holds for the first
+    if alone:  # with several roots, ripgrep would apply globs of the first to all
         arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
-    else:  # a root below another one would be searched twice
+    else:  # ripgrep would search a root below another one twice
         nested = [
-            one
-            for one in roots
-            if any(one != other and is_below(str(one), str(other)) for other in roots)
+            root
+            for root in roots
+            if any(root != other and is_below(str(root), str(other)) for other in roots)
         ]
-        arguments += [f"--glob=!**{escaped(one.as_posix())}" for one in nested]
+        arguments += [f"--glob=!**{escaped(root.as_posix())}" for root in nested]
     if params.include_hidden:
         arguments += ["--hidden", "--glob=!.git", f"--glob=!{OWN_FOLDER}"]
     elif types:
-        # A file of a type that was asked for is searched even if it is hidden.
+        # ripgrep searches a file of a requested type even if it is hidden.
         arguments.append("--glob=!.*")
     if params.include_ignored:
         arguments.append("--no-ignore")
@@ -443,11 +446,11 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
 
 
 def _searchable(path: str, unsaved: Sequence[Path]) -> bool:
-    """Whether ripgrep may be given the path: it would wait for ever on a FIFO."""
+    """Return True if ripgrep can search the path: it would wait forever for a FIFO."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        return any(real_path(one) == path for one in unsaved)
+        return any(real_path(document) == path for document in unsaved)
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)

@@ -592,7 +592,7 @@ async def test_what_the_configuration_leaves_out_is_said(
     config, problems = merged(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
     assert not problems
     result = await grep(make_workspace(project, config=config), "Plugins")
-    assert result.warnings == ["not searched: what search.exclude names (docs/**)"]
+    assert result.warnings == ["not searched: files in search.exclude (docs/**)"]
 
 
 async def test_a_file_that_is_deleted_meanwhile_is_no_matter_of_the_pattern(
