@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Literal
 
 from winnow.tools.audit import AuditResult
+from winnow.tools.bash import BashResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.feedback import FeedbackResult
 from winnow.tools.grep import GrepResult
@@ -13,7 +14,6 @@ from winnow.tools.index_status import IndexStatusResult
 from winnow.tools.refresh import RefreshResult
 from winnow.tools.search_metrics import SearchMetricsResult
 from winnow.tools.tools import ToolsResult
-from winnow.types.bash import BashResult
 from winnow.types.code_search import CodeSearchResult
 from winnow.types.document_text import DocumentTextResult
 from winnow.types.find_references import FindReferencesResult
@@ -40,7 +40,7 @@ class ToolMethods:
         timeout: int = 30,
         max_tokens: int = 0,
     ) -> BashResult:
-        """bash runs one command line of read-only programs, joined by pipes, in the workspace's root."""
+        """Run one pipeline of read-only programs in the workspace's root."""
     async def code_search(
         self,
         query: str,

@@ -58,7 +58,7 @@ async def test_a_client_can_turn_it_on(start_client: StartClient, project: Path)
     }
 
 
-async def test_a_workspace_cannot_turn_it_on(start_client: StartClient, project: Path) -> None:
+async def test_a_workspace_cannot_enable_bash(start_client: StartClient, project: Path) -> None:
     (project / "winnow.toml").write_text("[bash]\nenabled = true\n")
     client = await start_client(project)
     assert (await refusal(client, "ls"))["what"] == "bash"

@@ -32,8 +32,8 @@ from winnow.config import BashSettings, Config, merged
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
 from winnow.storage.config_files import load
 from winnow.tools import TOOLS
+from winnow.tools.bash import BashResult
 from winnow.types import no_progress
-from winnow.types.bash import BashResult
 from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="only rg and rga there")
@@ -59,7 +59,7 @@ def outside(tmp_path: Path) -> Path:
 def workspace(
     project: Path, outside: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> Workspace:
-    """The project with links that lead out, a FIFO, programs of a stranger and lists of paths."""
+    """The project with links that lead out, a FIFO, untrusted programs and lists of paths."""
     (project / "link").symlink_to(outside)
     (project / "link.txt").symlink_to(outside / "secret.txt")
     os.mkfifo(project / "fifo")
@@ -77,7 +77,7 @@ def workspace(
 
 
 def adapter(project: Path) -> dict[str, Any]:
-    """An adapter of rga that runs the stranger's program for every text."""
+    """An rga adapter that runs an untrusted program for every text."""
     return {
         "name": "evil",
         "description": "evil",
@@ -233,7 +233,7 @@ ATTEMPTS = [
 async def test_an_attempt_is_refused_by_name_and_changes_nothing(
     workspace: Workspace, project: Path
 ) -> None:
-    """What would hang would be ended by its time, and so not be refused."""
+    """Check that refusals do not depend on the timeout, which would kill a hanging program."""
     before = sorted(project.rglob("*"))
     wrong: dict[str, object] = {}
     for line, what in ATTEMPTS:
@@ -338,7 +338,7 @@ HARMLESS = [
 
 
 @requires("file", "tree")
-async def test_what_models_write_works(
+async def test_typical_commands_of_models_work(
     project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(project, config=ON, environment=user_environment(tmp_path))
@@ -353,27 +353,27 @@ async def test_what_models_write_works(
             assert result.completeness.complete, line
 
 
-async def test_the_answer_says_what_the_programs_said(
+async def test_stderr_and_the_exit_code_are_in_the_answer(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # `head` may have ended before `cat` has complained.
+    # `head` may exit before `cat` reports an error.
     monkeypatch.setattr("winnow.search.bash.run.GRACE_SECONDS", 20.0)
     result = await bash(workspace, "cat docs/plugins.md nothing | head -1")
     assert result.stdout == "# Plugins\n"
     assert result.stderr == "cat: nothing: No such file or directory\n"
     assert (result.exit_code, result.root) == (0, str(project))
-    assert result.completeness.reasons == ["a program complained: see stderr"]
+    assert result.completeness.reasons == ["a program wrote errors: see stderr"]
     result = await bash(workspace, "rg '(' src")
     assert result.exit_code == 2
     assert "regex parse error" in (result.stderr or "")
 
 
-async def test_a_program_that_has_nothing_to_read_is_told(workspace: Workspace) -> None:
+async def test_a_program_without_input_gets_a_warning(workspace: Workspace) -> None:
     result = await bash(workspace, "grep plugin")
-    assert result.warnings == ["`grep` was given no file, and nothing is piped to it"]
+    assert result.warnings == ["`grep` has no file to read, and nothing is piped to it"]
     result = await bash(workspace, "cat src/main.py | rg Loader src/main.py | wc -l")
     assert result.warnings == [
-        "`rg` does not read what is piped to it, as it is given something else to read"
+        "`rg` does not read the pipe: its arguments name something else to read"
     ]
 
 
@@ -387,7 +387,7 @@ async def test_a_pipeline_ends_when_its_last_program_has_enough(
     assert (result.exit_code, result.completeness.timed_out) == (0, False)
 
 
-async def test_time_ends_the_programs_and_what_there_was_is_the_answer(
+async def test_the_timeout_kills_the_programs_and_returns_their_output(
     tmp_path: Path, make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
     (slow_project / "a.txt").write_text("x 2 3 4 5 6 7 8 2024\n")
@@ -396,7 +396,7 @@ async def test_time_ends_the_programs_and_what_there_was_is_the_answer(
     assert result.completeness.timed_out
     assert result.exit_code is None
     assert result.stdout == "a.txt:x 2 3 4 5 6 7 8 2024\n"
-    assert result.completeness.reasons == ["the programs were ended after 3 seconds"]
+    assert result.completeness.reasons == ["the programs were killed after 3 seconds"]
 
 
 async def test_long_output_is_cut_and_says_so(
@@ -415,7 +415,7 @@ async def test_long_output_is_cut_and_says_so(
     assert (exactly.truncated, exactly.exit_code) == (False, 0)
 
 
-async def test_max_tokens_leaves_out_the_last_lines(
+async def test_max_tokens_drops_the_last_lines(
     tmp_path: Path, make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
     workspace = make_workspace(slow_project, config=ON, environment=user_environment(tmp_path))
@@ -427,7 +427,7 @@ async def test_max_tokens_leaves_out_the_last_lines(
     assert f"tail -n +{result.returned + 1}" in result.completeness.reasons[0]
 
 
-async def test_cancelling_ends_the_programs(
+async def test_cancelling_kills_the_programs(
     tmp_path: Path, make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
     workspace = make_workspace(slow_project, config=ON, environment=user_environment(tmp_path))
@@ -442,14 +442,14 @@ async def test_cancelling_ends_the_programs(
     assert not workspace.processes._alive
 
 
-async def test_bytes_that_are_no_text_are_shown_as_such(
+async def test_invalid_utf_8_is_shown_with_replacement_characters(
     workspace: Workspace, project: Path
 ) -> None:
     (project / "latin").write_bytes(b"caf\xe9\n")
     assert (await bash(workspace, "cat latin")).stdout == "caf\ufffd\n"
 
 
-async def test_unsaved_text_is_not_read_and_that_is_said(
+async def test_unsaved_text_is_not_read_and_the_answer_warns(
     workspace: Workspace, project: Path
 ) -> None:
     saved = project / "docs/plugins.md"
@@ -459,7 +459,9 @@ async def test_unsaved_text_is_not_read_and_that_is_said(
     }
     result = await bash(workspace, "rg unsaved_here")
     assert result.stdout == ""
-    assert result.warnings == ["the programs read the disk; 1 files have unsaved text: src/main.py"]
+    assert result.warnings == [
+        "the programs read files from disk; 1 have unsaved changes: src/main.py"
+    ]
 
 
 async def test_programs_run_in_the_root_and_read_every_root(
@@ -525,9 +527,7 @@ async def test_the_environment_cannot_change_what_programs_do(
 # --- off and on --------------------------------------------------------------------------------
 
 
-async def test_it_is_off_unless_it_is_turned_on(
-    project: Path, make_workspace: MakeWorkspace
-) -> None:
+async def test_bash_is_off_by_default(project: Path, make_workspace: MakeWorkspace) -> None:
     off = make_workspace(project)
     with pytest.raises(NotAllowed) as refused:
         await bash(off, "ls")
@@ -538,7 +538,7 @@ async def test_it_is_off_unless_it_is_turned_on(
         assert ("bash" in [one.name for one in listed.tools]) is offered
 
 
-def test_a_workspace_cannot_turn_it_on(tmp_path: Path) -> None:
+def test_a_workspace_cannot_enable_bash(tmp_path: Path) -> None:
     (tmp_path / "winnow.toml").write_text("[bash]\nenabled = true\n")
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
     assert not config.bash.enabled
@@ -606,7 +606,7 @@ async def test_the_examples_of_the_design_work(documents: Workspace) -> None:
         "rga plugin -- . --rga-config-file=rga.json",
     ],
 )
-async def test_rga_runs_no_program_that_a_stranger_names(
+async def test_rga_runs_no_program_of_the_workspace(
     project: Path, tmp_path: Path, make_workspace: MakeWorkspace, line: str
 ) -> None:
     write_files(project, {"run.sh": "#!/bin/sh\ntouch marker; cat\n"})
@@ -628,7 +628,7 @@ async def test_rga_runs_no_program_that_a_stranger_names(
 
 @pytest.fixture
 def visited() -> Iterator[tuple[str, list[str]]]:
-    """The address of a web server, and the paths that were asked of it."""
+    """The address of a web server, and the paths that it was asked for."""
     paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -706,7 +706,7 @@ def winnow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_persons_own_call_turns_it_on(project: Path) -> None:
+def test_a_call_at_the_command_line_enables_bash(project: Path) -> None:
     done = winnow(project, "bash", "rg -n Loader src/main.py | head -1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "1:from loader import Loader\n", "")
     done = winnow(project, "bash", "rg nothing_at_all")
@@ -732,7 +732,7 @@ def test_no_control_sequence_reaches_the_terminal(project: Path) -> None:
         assert done.stdout == "a\ufffd[2Jb\n"
 
 
-async def test_a_socket_is_nothing_to_read(
+async def test_sockets_are_refused(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket(socket.AF_UNIX) as one:

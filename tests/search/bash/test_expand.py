@@ -12,7 +12,7 @@ import pytest
 from conftest import requires_posix, write_files
 from winnow.errors import NotAllowed
 from winnow.search.bash import expand as module
-from winnow.search.bash.bounds import Bounds
+from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.expand import expand
 from winnow.search.bash.parse import parse
 
@@ -41,23 +41,23 @@ PATTERNS = """
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Bounds:
+def tree(tmp_path: Path) -> AllowedPaths:
     folder = write_files(tmp_path / "tree", FILES)
-    return Bounds(str(folder), (os.path.realpath(folder),))
+    return AllowedPaths(str(folder), (os.path.realpath(folder),))
 
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash to compare with")
 
 
-def expanded(line: str, bounds: Bounds) -> list[str]:
-    return [name for word in parse(line)[0] for name in expand(word, bounds)]
+def expanded(line: str, allowed: AllowedPaths) -> list[str]:
+    return [name for word in parse(line)[0] for name in expand(word, allowed)]
 
 
 @pytest.mark.process
 @requires_posix
 @needs_bash
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_patterns_match_what_they_match_in_a_shell(tree: Bounds, pattern: str) -> None:
+def test_patterns_match_as_in_a_shell(tree: AllowedPaths, pattern: str) -> None:
     shell = subprocess.run(
         ["bash", "-c", f"printf '%s\\n' {pattern}"],
         cwd=tree.folder,
@@ -71,13 +71,13 @@ def test_patterns_match_what_they_match_in_a_shell(tree: Bounds, pattern: str) -
     assert sorted(expanded(pattern, tree)) == sorted(unsafe)
 
 
-def test_no_name_becomes_an_option(tree: Bounds) -> None:
+def test_no_name_becomes_an_option(tree: AllowedPaths) -> None:
     assert "./-rf.py" in expanded("*.py", tree)
     assert "-rf.py" not in expanded("*.py", tree)
 
 
 @requires_posix
-def test_patterns_do_not_leave_the_workspace(tree: Bounds, tmp_path: Path) -> None:
+def test_patterns_do_not_leave_the_workspace(tree: AllowedPaths, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.py").write_text("")
     (Path(tree.folder) / "link").symlink_to(tmp_path / "outside")
@@ -98,15 +98,17 @@ def test_patterns_do_not_leave_the_workspace(tree: Bounds, tmp_path: Path) -> No
     assert expanded(f"{tree.folder}/src/*.py", tree) == [f"{tree.folder}/src/a.py"]
 
 
-def test_what_matches_too_much_is_refused(tree: Bounds, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_WORDS", 3)
+def test_patterns_that_match_too_much_are_refused(
+    tree: AllowedPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_WORDS", 3)
     with pytest.raises(NotAllowed, match="more than 3 names"):
         expanded("*", tree)
-    monkeypatch.setattr(module, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 3)
     with pytest.raises(NotAllowed, match="too many files"):
         expanded("nothing*", tree)
 
 
-def test_a_pattern_of_stars_is_matched_in_no_time(tree: Bounds) -> None:
+def test_patterns_of_many_stars_match_quickly(tree: AllowedPaths) -> None:
     (Path(tree.folder) / ("a" * 200)).write_text("")
     assert expanded("*a" * 100 + "b", tree) == ["*a" * 100 + "b"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from winnow.errors import InvalidParams, NotAllowed, SearchError
-from winnow.search.bash.parse import MOST_PROGRAMS, parse
+from winnow.search.bash.parse import MAX_PROGRAMS, parse
 
 
 def words(line: str) -> list[list[str]]:
@@ -46,7 +46,7 @@ def words(line: str) -> list[list[str]]:
         ("rg größe\u00a0x", [["rg", "größe\u00a0x"]]),
     ],
 )
-def test_words_are_those_of_a_shell(line: str, expected: list[list[str]]) -> None:
+def test_words_are_split_as_in_a_shell(line: str, expected: list[list[str]]) -> None:
     assert words(line) == expected
 
 
@@ -103,10 +103,10 @@ def test_words_are_those_of_a_shell(line: str, expected: list[list[str]]) -> Non
         ("| rg a", "|"),
         ("rg a |", "|"),
         ("rg a | | head", "|"),
-        ("|".join(["cat"] * (MOST_PROGRAMS + 1)), "|"),
+        ("|".join(["cat"] * (MAX_PROGRAMS + 1)), "|"),
     ],
 )
-def test_what_a_shell_would_act_on_is_refused_by_its_name(line: str, what: str) -> None:
+def test_shell_syntax_is_refused_by_its_name(line: str, what: str) -> None:
     with pytest.raises(NotAllowed) as refused:
         parse(line)
     assert refused.value.data["what"] == what
@@ -114,19 +114,19 @@ def test_what_a_shell_would_act_on_is_refused_by_its_name(line: str, what: str) 
 
 
 @pytest.mark.parametrize("line", ["", "  \n\t", "rg a\0b"])
-def test_a_line_without_a_program_is_no_command(line: str) -> None:
+def test_a_line_without_a_program_is_invalid(line: str) -> None:
     with pytest.raises(InvalidParams, match="`command`"):
         parse(line)
 
 
-def test_only_unquoted_characters_can_be_patterns() -> None:
+def test_only_unquoted_characters_are_patterns() -> None:
     [[_, first, second, third]] = parse("ls *.py '*.py' \\*.py")
-    assert [one.finds("*") for one in (first, second, third)] == [True, False, False]
+    assert [one.has_unquoted("*") for one in (first, second, third)] == [True, False, False]
 
 
 @settings(max_examples=500)
 @given(st.lists(st.sampled_from(["a", " ", "'", '"', "\\", "|", "$", "x.py", "*", "\t", "-"])))
-def test_what_is_understood_is_what_posix_quoting_means(pieces: list[str]) -> None:
+def test_quoting_follows_posix(pieces: list[str]) -> None:
     line = "".join(pieces)
     try:
         understood = words(line)
@@ -141,7 +141,7 @@ def test_what_is_understood_is_what_posix_quoting_means(pieces: list[str]) -> No
 
 @settings(max_examples=500)
 @given(st.text(max_size=200))
-def test_any_text_is_words_or_a_refusal(line: str) -> None:
+def test_any_text_is_parsed_or_refused(line: str) -> None:
     try:
         commands = parse(line)
     except (NotAllowed, InvalidParams) as error:

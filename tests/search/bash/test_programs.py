@@ -1,4 +1,4 @@
-"""Options of the programs: what is passed on, spelled how, and what is refused."""
+"""Options of the programs: their canonical form, and refusals."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from conftest import requires_posix
 from winnow.errors import NotAllowed, SearchError
-from winnow.search.bash.bounds import Bounds
+from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.find import REFUSED
-from winnow.search.bash.options import Command
+from winnow.search.bash.options import PipelineCommand
 from winnow.search.bash.programs import OFFERED, PROGRAMS
-from winnow.search.bash.run import understood
+from winnow.search.bash.run import commands_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="only rg and rga there")
 
 
 @pytest.fixture
-def bounds(project: Path) -> Bounds:
-    return Bounds(str(project), (os.path.realpath(project),))
+def allowed(project: Path) -> AllowedPaths:
+    return AllowedPaths(str(project), (os.path.realpath(project),))
 
 
-def arguments(line: str, bounds: Bounds) -> list[str]:
-    [one] = understood(line, bounds)
+def arguments(line: str, allowed: AllowedPaths) -> list[str]:
+    [one] = commands_of(line, allowed)
     return list(one.arguments)
 
 
@@ -81,8 +81,10 @@ SAFE = ["--no-config", "--no-mmap", "--no-ignore-messages", "--line-buffered"]
         ("find . -name -delete", [".", "-name", "-delete"]),
     ],
 )
-def test_what_is_understood_is_spelled_anew(bounds: Bounds, line: str, expected: list[str]) -> None:
-    assert arguments(line, bounds) == expected
+def test_arguments_are_rewritten_in_a_canonical_form(
+    allowed: AllowedPaths, line: str, expected: list[str]
+) -> None:
+    assert arguments(line, allowed) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,33 +95,35 @@ def test_what_is_understood_is_spelled_anew(bounds: Bounds, line: str, expected:
         ("grep --recursive=yes foo", "--recursive=yes", "takes no value"),
         ("grep -A", "-A", "value is missing"),
         ("grep -A x foo", "-A x", "number"),
-        ("tail -5f x", "-5", "none of the options"),
+        ("tail -5f x", "-5", "not an allowed option of tail"),
         ("head -c 99999999999 x", "-c 99999999999", "number"),
         ("tree -P -o", "-P -o", "looks like an option"),
         ("find . -maxdepth -1", "-maxdepth -1", "number"),
-        ("find . -name x foo", "foo", "paths before its tests"),
+        ("find . -name x foo", "foo", "paths must come before tests"),
         ("find . -name", "-name", "value is missing"),
         ("rga --rga-accurate x", "--rga-accurate", "settings are fixed"),
-        ("nonsense", "nonsense", "none of the programs: grep, find"),
+        ("nonsense", "nonsense", "not an allowed program: grep, find"),
         ("/bin/cat x", "/bin/cat", "without their path"),
-        ("'' x", "''", "none of the programs"),
+        ("'' x", "''", "not an allowed program"),
         ("rg -r aaaaaaaaaa1000000 x", "-r aaaaaaaaaa1000000", "short text"),
     ],
 )  # fmt: skip
-def test_a_refusal_says_what_would_help(bounds: Bounds, line: str, what: str, why: str) -> None:
+def test_a_refusal_suggests_what_works(
+    allowed: AllowedPaths, line: str, what: str, why: str
+) -> None:
     with pytest.raises(NotAllowed) as refused:
-        understood(line, bounds)
+        commands_of(line, allowed)
     assert refused.value.data["what"] == what
     assert why in refused.value.data["why"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda one: one.name)
-def test_every_option_that_is_said_to_be_refused_is(bounds: Bounds, program: object) -> None:
+def test_every_option_listed_as_refused_is_refused(allowed: AllowedPaths, program: object) -> None:
     name = getattr(program, "name", "")
     refused = REFUSED if name == "find" else PROGRAMS[name].refused
     for option in refused:
         with pytest.raises(NotAllowed) as error:
-            understood(f"{name} {option}", bounds)
+            commands_of(f"{name} {option}", allowed)
         assert error.value.data["what"] == option
         assert f"`{name} {option}`" in error.value.data["why"]
 
@@ -143,8 +147,10 @@ def test_every_option_that_is_said_to_be_refused_is(bounds: Bounds, program: obj
         ("cat | wc -l", True),
     ],
 )
-def test_it_is_known_what_reads_the_pipe(bounds: Bounds, line: str, reads: bool) -> None:
-    assert understood(line, bounds)[-1].reads_pipe is reads
+def test_programs_that_read_the_pipe_are_recognized(
+    allowed: AllowedPaths, line: str, reads: bool
+) -> None:
+    assert commands_of(line, allowed)[-1].reads_pipe is reads
 
 
 OUTSIDE = (
@@ -159,15 +165,15 @@ TAKES_PATH = (
 )
 
 
-def test_only_the_last_program_writes_line_by_line(bounds: Bounds) -> None:
-    first, last = understood("rg x | rg y", bounds)
+def test_only_the_last_program_writes_line_by_line(allowed: AllowedPaths) -> None:
+    first, last = commands_of("rg x | rg y", allowed)
     assert "--line-buffered" not in first.arguments
     assert "--line-buffered" in last.arguments
 
 
 @requires_posix
-def test_paths_are_checked_wherever_they_stand(bounds: Bounds, tmp_path: Path) -> None:
-    folder = Path(bounds.folder)
+def test_paths_are_checked_in_every_position(allowed: AllowedPaths, tmp_path: Path) -> None:
+    folder = Path(allowed.folder)
     (folder / "link").symlink_to("/etc")
     (folder / "file-link").symlink_to("/etc/passwd")
     (folder / "fine").symlink_to("src")
@@ -175,10 +181,10 @@ def test_paths_are_checked_wherever_they_stand(bounds: Bounds, tmp_path: Path) -
     for path in OUTSIDE:
         for line in TAKES_PATH:
             with pytest.raises(NotAllowed) as refused:
-                understood(line.format(path), bounds)
+                commands_of(line.format(path), allowed)
             assert refused.value.data["what"] == path
     for path in ("fine/main.py", "src/../docs", "not-there", str(folder / "src"), "./src//main.py"):
-        understood(f"cat {path}", bounds)
+        commands_of(f"cat {path}", allowed)
 
 
 PIECES = st.sampled_from(
@@ -208,10 +214,10 @@ PIECES = st.sampled_from(
 @settings(max_examples=400)
 @example("rga -e --rga-config-file=src/x .")
 @given(st.lists(PIECES | st.text(max_size=4), max_size=12).map(" ".join) | st.text(max_size=80))
-def test_whatever_is_said_only_known_programs_get_only_known_options(line: str) -> None:
+def test_any_line_runs_only_known_programs_with_known_options(line: str) -> None:
     folder = os.path.realpath(Path(__file__).parent)
     try:
-        commands = understood(line, Bounds(folder, (folder,)))
+        commands = commands_of(line, AllowedPaths(folder, (folder,)))
     except SearchError:
         return
     for one in commands:
@@ -220,8 +226,8 @@ def test_whatever_is_said_only_known_programs_get_only_known_options(line: str) 
             _check_arguments(one, folder)
 
 
-def _check_arguments(command: Command, folder: str) -> None:
-    """Options that are in the table, then `--`, then paths of the folder that are no options."""
+def _check_arguments(command: PipelineCommand, folder: str) -> None:
+    """Check that arguments are options of the table, then `--`, then paths in the folder."""
     program = PROGRAMS[command.program]
     end = command.arguments.index("--")
     options = iter(command.arguments[:end])

@@ -1,8 +1,8 @@
-"""Patterns among the words (`*.py`, `src/*/`), replaced by names as a shell does it.
+"""Replace patterns (`*.py`, `src/*/`) with names, as a shell does.
 
-Names are sorted; hidden ones are taken if their part of the pattern begins with a dot; a pattern
-that nothing matches stays as it is. Unlike a shell's, a pattern never looks outside of the
-workspace, and no name becomes an option.
+Names are sorted. Hidden names match only a pattern that begins with a dot. A pattern without
+matches is passed on unchanged. Unlike in a shell, patterns never match outside the workspace, and
+no name becomes an option.
 """
 
 from __future__ import annotations
@@ -13,66 +13,69 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from winnow.errors import NotAllowed
-from winnow.search.bash.bounds import Bounds
+from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.parse import Word
 from winnow.storage.paths import shown_path
 
-MOST_WORDS = 2_000
-MOST_ENTRIES = 200_000  # of folders that are looked through for one pattern
+MAX_WORDS = 2_000
+MAX_ENTRIES = 200_000  # folder entries that are scanned for one pattern
 
-OUTSIDE = "the pattern looks outside of the workspace"
+OUTSIDE = "the pattern matches outside the workspace"
 
 
 class _Any(Struct, frozen=True):
     """`*`"""
 
 
-class _One(Struct, frozen=True):
-    """A character: one of the ``ranges``, or with ``negated`` none of them; `?` has no ranges."""
+class _Character(Struct, frozen=True):
+    """A character in one of the `ranges`, or if `negated` in none of them; `?` has no ranges."""
 
     ranges: tuple[tuple[str, str], ...] = ()
     negated: bool = True
 
-    def takes(self, char: str) -> bool:
+    def matches(self, char: str) -> bool:
         return any(low <= char <= high for low, high in self.ranges) != self.negated
 
 
-Part = Sequence[tuple[str, bool]]  # the characters between two `/`, each with whether it is quoted
-Tokens = list[_Any | _One]
+# The characters between two slashes, each with a flag that is True if it is quoted.
+Part = Sequence[tuple[str, bool]]
+Tokens = list[_Any | _Character]
 
 
-def expand(word: Word, bounds: Bounds) -> list[str]:
-    """The names that the word stands for, or its text. Raises NotAllowed for a pattern that leaves
-    the workspace or matches too much."""
-    if not word.finds("*?["):
+def expand(word: Word, allowed: AllowedPaths) -> list[str]:
+    """Return the names that a word matches, or its text if it is not a pattern or matches nothing.
+
+    Raise NotAllowed for a pattern that leaves the workspace or matches too much.
+    """
+    if not word.has_unquoted("*?["):
         return [word.text]
-    search = _Search(word, bounds)
+    search = _Search(word, allowed)
     parts = _parts(word)
     absolute = not parts[0]
     found = [os.sep] if absolute else [""]
     for part in parts[1:] if absolute else parts:
         found = [longer for path in found for longer in search.step(path, part)]
-        if len(found) > MOST_WORDS:
-            raise NotAllowed(word.written, f"it matches more than {MOST_WORDS} names: use find")
+        if len(found) > MAX_WORDS:
+            raise NotAllowed(word.written, f"it matches more than {MAX_WORDS} names: use find")
     names = [f"./{name}" if name.startswith("-") else name for name in sorted(found)]
     return names or [word.text]
 
 
 class _Search:
-    """The way through the folders for one word."""
+    """Matches one word against the folders, part by part."""
 
-    def __init__(self, word: Word, bounds: Bounds) -> None:
+    def __init__(self, word: Word, allowed: AllowedPaths) -> None:
         self._word = word
-        self._bounds = bounds
-        self._looked_at = 0
+        self._allowed = allowed
+        self._scanned = 0
         self._matched = False
 
     def step(self, path: str, part: Part) -> Iterator[str]:
-        """The path with each name that the next part of the pattern stands for."""
+        """Yield the path extended by each name that the next part of the pattern matches."""
         text = "".join(char for char, _ in part)
         if not any(char in "*?[" and not quoted for char, quoted in part):
             longer = os.path.join(path, text)
-            # What stands before the first pattern may be above the workspace: it is not looked at.
+            # The parts before the first pattern may be above the workspace: do not touch them.
             if not self._matched or self._exists(longer):
                 yield longer
             return
@@ -84,22 +87,22 @@ class _Search:
 
     def _exists(self, path: str) -> bool:
         self._check(path)
-        return os.path.lexists(os.path.join(self._bounds.folder, path))
+        return os.path.lexists(os.path.join(self._allowed.folder, path))
 
     def _names(self, path: str) -> Iterator[str]:
         self._check(path)
         try:
-            with os.scandir(os.path.join(self._bounds.folder, path)) as entries:
+            with os.scandir(os.path.join(self._allowed.folder, path)) as entries:
                 for entry in entries:
-                    self._looked_at += 1
-                    if self._looked_at > MOST_ENTRIES:
+                    self._scanned += 1
+                    if self._scanned > MAX_ENTRIES:
                         raise NotAllowed(self._word.written, "too many files to match: use find")
                     yield entry.name
         except OSError:
             return
 
     def _check(self, path: str) -> None:
-        if not self._bounds.contains(path):
+        if not self._allowed.contains(path):
             raise NotAllowed(self._word.written, f"{OUTSIDE}: {shown_path(path)[0]}")
 
 
@@ -122,20 +125,22 @@ def _tokens(part: Part) -> Tokens:
         char, quoted = part[at]
         at += 1
         if quoted or char not in "*?[":
-            tokens.append(_One(((char, char),), negated=False))
+            tokens.append(_Character(((char, char),), negated=False))
         elif char == "*":
             tokens.append(_Any())
         elif char == "?":
-            tokens.append(_One())
+            tokens.append(_Character())
         else:
-            one, at = _class(part, at)
-            tokens.append(one)
+            token, at = _class(part, at)
+            tokens.append(token)
     return tokens
 
 
-def _class(part: Part, start: int) -> tuple[_One, int]:
-    """The `[..]` whose bracket stands before ``start``, and where it ends; the bracket itself if
-    it is not closed."""
+def _class(part: Part, start: int) -> tuple[_Character, int]:
+    """Parse a `[..]` from behind its bracket, and return it with the position behind it.
+
+    A bracket that is not closed is a plain character.
+    """
     at = start
     negated = at < len(part) and part[at] in (("!", False), ("^", False))
     at += negated
@@ -149,20 +154,20 @@ def _class(part: Part, start: int) -> tuple[_One, int]:
         ranges.append((low, high))
         at += 1
     if at >= len(part):
-        return _One((("[", "["),), negated=False), start
-    return _One(tuple(ranges), negated), at + 1
+        return _Character((("[", "["),), negated=False), start
+    return _Character(tuple(ranges), negated), at + 1
 
 
 def _matches(name: str, tokens: Tokens) -> bool:
-    """Whether the pattern matches the whole name, in time proportional to both at most."""
+    """Match a pattern against a complete name, in time proportional to the product of lengths."""
     at = place = 0
-    retry: tuple[int, int] | None = None  # after the last `*`: its place, and where it ends
+    retry: tuple[int, int] | None = None  # the last `*`, and the end of its match
     while at < len(name):
         token = tokens[place] if place < len(tokens) else None
         if isinstance(token, _Any):
             retry = place, at
             place += 1
-        elif token is not None and token.takes(name[at]):
+        elif token is not None and token.matches(name[at]):
             place += 1
             at += 1
         elif retry is not None:

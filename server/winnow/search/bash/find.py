@@ -1,4 +1,4 @@
-"""find: its words are paths, then a language of tests and actions."""
+"""Check the arguments of find: paths, then an expression of tests and actions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from winnow.errors import NotAllowed
-from winnow.search.bash.bounds import Bounds
+from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.storage.paths import shown_path
 
 _RUNS = "runs programs"
 _WRITES = "writes files"
-_FOLLOWS = "follows symbolic links, which may lead out of the workspace"
+_FOLLOWS = "follows symlinks, which may lead out of the workspace"
 
 _ALONE = frozenset(
     "( ) ! , -a -and -o -or -not -true -false -empty -print -print0 -ls -prune -quit -depth -mount"
@@ -37,26 +37,26 @@ REFUSED = {
     "-fprintf": _WRITES,
     "-fls": _WRITES,
     "-files0-from": "reads its paths from a file, where they cannot be checked",
-    "-f": "names paths, which belong in front",
+    "-f": "names paths, which must come first",
     "-follow": _FOLLOWS,
     "-L": _FOLLOWS,
     "-H": _FOLLOWS,
-    "-D": "prints how find works, not files",
+    "-D": "prints debug output, not files",
 }
 
 
-def read(words: Sequence[str], bounds: Bounds) -> list[str]:
-    """find's arguments; raises NotAllowed for what does more than to look at files."""
+def read(words: Sequence[str], allowed: AllowedPaths) -> list[str]:
+    """Return find's arguments. Raise NotAllowed for what is not read-only."""
     rest = list(words)
-    while rest and rest[0] == "-P":  # it follows no links, as is the default
+    while rest and rest[0] == "-P":  # never follows symlinks, the default
         rest.pop(0)
     paths = []
     while rest and not _begins_expression(rest[0]):
-        bounds.check(rest[0])
+        allowed.check(rest[0])
         paths.append(rest.pop(0))
     arguments = paths or ["."]
     while rest:
-        arguments += _part(rest, bounds)
+        arguments += _part(rest, allowed)
     return arguments
 
 
@@ -64,8 +64,8 @@ def _begins_expression(word: str) -> bool:
     return word.startswith("-") or word in ("(", ")", "!", ",")
 
 
-def _part(rest: list[str], bounds: Bounds) -> list[str]:
-    """The next test, action or operator with its value, taken from ``rest``."""
+def _part(rest: list[str], allowed: AllowedPaths) -> list[str]:
+    """Remove the next test, action or operator with its value from `rest`, and return it."""
     name = rest.pop(0)
     if name in _ALONE:
         return [name]
@@ -77,9 +77,9 @@ def _part(rest: list[str], bounds: Bounds) -> list[str]:
         raise NotAllowed(name, "its value is missing")
     value = rest.pop(0)
     if is_path:
-        bounds.check(value)
+        allowed.check(value)
     if name in _WITH_NUMBER and not re.fullmatch(r"\d{1,7}", value):
-        raise NotAllowed(shown_path(f"{name} {value}")[0], "it wants a number")
+        raise NotAllowed(shown_path(f"{name} {value}")[0], "it must be a number")
     return [name, value]
 
 
@@ -87,7 +87,5 @@ def _why_not(name: str) -> str:
     if name in REFUSED:
         return f"`find {name}` {REFUSED[name]}"
     if not _begins_expression(name):
-        return (
-            "find wants its paths before its tests; a pattern that is meant for find needs quotes"
-        )
-    return "it is none of the tests and actions of find that are known to do nothing but look"
+        return "paths must come before tests; quote a pattern that is meant for find"
+    return "it is not an allowed test or action of find"

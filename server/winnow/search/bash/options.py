@@ -1,8 +1,8 @@
-"""The words of a program, held against what is known of its options.
+"""Check the arguments of a program against a table of its options (see `programs.py`).
 
-A program is described by a table (see ``programs.py``); what is not in it is refused. What is
-understood is spelled anew: options first, each with its value attached, then `--`, then paths. A
-value or a path can therefore never be taken for an option, whatever the program makes of its words.
+An option that is not in the table is refused. The others are written in a canonical form: options
+first, each with its value attached, then `--`, then paths. A value or path can therefore never
+become an option, however the program parses its arguments.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Literal
 from msgspec import Struct
 
 from winnow.errors import NotAllowed
-from winnow.search.bash.bounds import Bounds
+from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.storage.paths import shown_path
 
 Kind = Literal["text", "short", "path", "number", "count", "size", "optional"]
-"""What follows an option: any text, a short one, a path, a number, a number of lines or bytes
-(`+5`, `10K`), a size, or a text that need not be there (only after `=`)."""
+"""The value of an option: any text, a short text, a path, a number, a number of lines or bytes
+(`+5`, `10K`), a size, or an optional text (only after `=`)."""
 
-# Programs keep as many lines in memory as they are asked for, ripgrep a replacement for every match
-# of a line, and ls a date as wide as it is told: none of these is without bounds.
+# These values need limits: programs hold that many lines in memory, ripgrep a replacement for every
+# match of a line, and ls dates of any width.
 _FORMS = {
     "short": re.compile(r"(?!.*\d{3}).{0,100}"),
     "number": re.compile(r"\d{1,7}"),
@@ -30,15 +30,14 @@ _FORMS = {
     "size": re.compile(r"\d{1,7}[kKM]?"),
 }
 
-_UNFIT = {"short": "it wants a short text, without large numbers"}
+_INVALID = {"short": "it must be a short text, without large numbers"}
 
 STDIN = "-"
 _INFORMATION = frozenset(("--help", "--version"))
 
 
-class Command(Struct, frozen=True):
-    """A program of a pipeline and its ``arguments``; ``reads_pipe`` if it reads what the program
-    before it writes."""
+class PipelineCommand(Struct, frozen=True):
+    """A program of a pipeline and its `arguments`. `reads_pipe` is True if it reads its input."""
 
     program: str
     arguments: tuple[str, ...]
@@ -48,14 +47,15 @@ class Command(Struct, frozen=True):
 class Program(Struct, frozen=True, kw_only=True):
     """A program that may run.
 
-    ``flags`` are options without a value, ``values`` those with one and what it is, ``refused``
-    those that many will try, and why they cannot have them. ``number`` is the option that `-5`
-    stands for. ``pattern``: the first word that is no option is one, unless an option of
-    ``no_pattern`` is there. ``alone``: what the program reads without a path: the pipe, the working
-    folder, ``either``, which is the pipe if there is one, or nothing; with an option of ``walks``
-    it is never the pipe. ``fixed`` are arguments that it always gets, ``at_end`` those that it gets
-    as the last one. ``attached`` is false for a program that takes values as words of their own.
-    ``read`` replaces all this for a program with a language of its own.
+    - `flags` are options without a value, `values` options with a value of some kind, `refused`
+      common options with the reason why they are not allowed
+    - `number` is the option that `-5` stands for
+    - `pattern`: the first operand is a pattern, unless an option of `no_pattern` is given
+    - `alone` is the input without a path: the pipe, the working folder, `either` (the pipe if there
+      is one), or nothing. With an option of `walks` it is never the pipe
+    - `fixed` arguments are always passed, `at_end` arguments to the last program of a pipeline
+    - `attached` is False if values are separate arguments
+    - `read` replaces all of this for a program with its own argument language
     """
 
     name: str
@@ -70,43 +70,44 @@ class Program(Struct, frozen=True, kw_only=True):
     fixed: tuple[str, ...] = ()
     at_end: tuple[str, ...] = ()
     attached: bool = True
-    read: Callable[[Sequence[str], Bounds], Sequence[str]] | None = None
+    read: Callable[[Sequence[str], AllowedPaths], Sequence[str]] | None = None
 
 
-def command(
-    program: Program, words: Sequence[str], bounds: Bounds, *, piped: bool, last: bool
-) -> Command:
-    """The program with its words; ``piped`` if another one writes to it, ``last`` if none reads it.
+def command_of(
+    program: Program, words: Sequence[str], allowed: AllowedPaths, *, piped: bool, last: bool
+) -> PipelineCommand:
+    """Return a program with its checked arguments.
 
-    Raises NotAllowed, which names the option, value or path.
+    `piped` means that another program writes to it, `last` that none reads its output. Raise
+    NotAllowed, which names the option, value or path.
     """
     if program.read is not None:
-        return Command(program.name, tuple(program.read(words, bounds)), False)
-    reading = _Reading(program, bounds)
-    reading.take(words)
-    paths = list(reading.operands)
-    arguments = [*program.fixed, *(program.at_end if last else ()), *reading.arguments]
-    if program.pattern and paths and not reading.names & program.no_pattern:
+        return PipelineCommand(program.name, tuple(program.read(words, allowed)), False)
+    parsed = _Parser(program, allowed)
+    parsed.parse(words)
+    paths = list(parsed.operands)
+    arguments = [*program.fixed, *(program.at_end if last else ()), *parsed.arguments]
+    if program.pattern and paths and not parsed.names & program.no_pattern:
         arguments += _with_value("-e", paths.pop(0), attached=True)
-    arguments += ["--", *(_path(path, bounds) for path in paths)]
+    arguments += ["--", *(_path(path, allowed) for path in paths)]
     by_itself = program.alone == "pipe" or (program.alone == "either" and piped)
-    walks = reading.names & (program.walks | _INFORMATION)
-    reads = reading.reads_pipe or STDIN in paths or (by_itself and not paths and not walks)
-    return Command(program.name, tuple(arguments), reads)
+    walks = parsed.names & (program.walks | _INFORMATION)
+    reads = parsed.reads_pipe or STDIN in paths or (by_itself and not paths and not walks)
+    return PipelineCommand(program.name, tuple(arguments), reads)
 
 
-class _Reading:
-    """The options and operands of a program, as far as its words were read."""
+class _Parser:
+    """Sorts the arguments of a program into options and operands."""
 
-    def __init__(self, program: Program, bounds: Bounds) -> None:
+    def __init__(self, program: Program, allowed: AllowedPaths) -> None:
         self._program = program
-        self._bounds = bounds
+        self._allowed = allowed
         self.arguments: list[str] = []
         self.operands: list[str] = []
         self.names: set[str] = set()
-        self.reads_pipe = False  # as the value of an option
+        self.reads_pipe = False  # because of the value of an option
 
-    def take(self, words: Sequence[str]) -> None:
+    def parse(self, words: Sequence[str]) -> None:
         rest = list(words)
         while rest:
             word = rest.pop(0)
@@ -158,43 +159,40 @@ class _Reading:
                 raise NotAllowed(name, "its value is missing")
             value = rest.pop(0)
         if kind == "path":
-            value = _path(value, self._bounds)
+            value = _path(value, self._allowed)
             self.reads_pipe |= value == STDIN
         elif (form := _FORMS.get(kind)) and not form.fullmatch(value):
             shown = shown_path(f"{name} {value}")[0]
-            raise NotAllowed(shown, _UNFIT.get(kind, "it wants a number, not too large"))
+            raise NotAllowed(shown, _INVALID.get(kind, "it must be a number, and not too large"))
         elif not self._program.attached and value.startswith("-"):
             raise NotAllowed(shown_path(f"{name} {value}")[0], "it looks like an option")
         self.arguments += _with_value(name, value, attached=self._program.attached)
 
     def _why_not(self, name: str) -> str:
-        """Why an option is refused; GNU's programs take the beginning of a long one for it."""
+        """Explain why an option is refused. GNU programs also accept the start of a long option."""
         refused = self._program.refused
         program = self._program.name
-        for one, why in refused.items():
-            if name == one or (len(name) > 3 and one.startswith(name)):
-                return f"`{program} {one}` {why}"
-        whole = [
-            one
-            for one in (*self._program.flags, *self._program.values)
-            if len(name) > 3 and one.startswith(name)
+        for option, why in refused.items():
+            if name == option or (len(name) > 3 and option.startswith(name)):
+                return f"`{program} {option}` {why}"
+        options = [
+            option
+            for option in (*self._program.flags, *self._program.values)
+            if len(name) > 3 and option.startswith(name)
         ]
-        if whole:
-            return f"write it in full: {', '.join(sorted(whole))}"
+        if options:
+            return f"write it in full: {', '.join(sorted(options))}"
         if program == "rga" and name.startswith("--rg"):
             return "rga's own settings are fixed: its adapters can run any program"
-        return (
-            f"it is none of the options of {program} that are known to do nothing but read files"
-            " of the workspace, and to come to an end"
-        )
+        return f"it is not an allowed option of {program}"
 
 
-def _path(path: str, bounds: Bounds) -> str:
-    """A path as an argument that is no option. Raises NotAllowed."""
+def _path(path: str, allowed: AllowedPaths) -> str:
+    """Return an allowed path in a form that cannot become an option. Raise NotAllowed."""
     if path == STDIN:
         return path
-    bounds.check(path)
-    # tail's old form of a number begins with a plus.
+    allowed.check(path)
+    # tail accepts +5 as a number.
     return f"./{path}" if path.startswith(("-", "+")) else path
 
 

@@ -1,7 +1,7 @@
-"""A command line as words, as a POSIX shell reads it, without anything that a shell would do.
+"""Split a command line into words as a POSIX shell does, without the rest of a shell.
 
-Quotes and backslashes work, and `|` joins programs. All else that a shell acts on is refused by its
-name: nothing here would act on it, and passing it on as text would not be what was meant.
+Quotes, backslashes and `|` work. Everything else that a shell acts on is refused with its name,
+because passing it on as text would not do what the user means.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from msgspec import Struct
 
 from winnow.errors import InvalidParams, NotAllowed
 
-NAME_CHARACTERS = 80  # of what is refused, in the message
-MOST_PROGRAMS = 8
+NAME_CHARACTERS = 80  # longest quote in a message
+MAX_PROGRAMS = 8
 BLANK = " \t\r\n"
 
-NO_SHELL = "there is no shell here: one pipeline of programs is run at a time"
-EXPANSION = "nothing is expanded but * ? [..]: write the value itself, or put it in single quotes"
+NO_SHELL = "there is no shell: only one pipeline runs per call"
+EXPANSION = "only * ? [..] are expanded: write the value, or use single quotes"
 REDIRECTION = (
-    "there is no redirection: what programs write to stderr is in the answer anyway, and nothing"
-    " is read from or written to a file"
+    "there is no redirection: the answer includes stderr, and programs read and write no other"
+    " files"
 )
 _OPERATORS = {
     "&&": NO_SHELL,
     "&>": REDIRECTION,
     "&": f"nothing runs in the background; {NO_SHELL}",
     "||": NO_SHELL,
-    "|&": "stderr is no part of the pipe: it is in the answer anyway",
-    ";": f"{NO_SHELL}; for find's `;` there is no use, as -exec is refused",
-    "(": "there are no subshells; a bracket that is meant as text needs quotes or a backslash",
-    ")": "there are no subshells; a bracket that is meant as text needs quotes or a backslash",
+    "|&": "stderr cannot be piped: the answer includes it",
+    ";": f"{NO_SHELL}; find's `;` is useless, because -exec is refused",
+    "(": "there are no subshells: quote a literal bracket",
+    ")": "there are no subshells: quote a literal bracket",
     "\n": f"{NO_SHELL}, on one line",
     "\r": f"{NO_SHELL}, on one line",
 }
@@ -45,17 +45,17 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 class Word(Struct, frozen=True):
-    """A word without its quotes; ``written`` is how it stood in the line.
+    """A word without its quotes; `written` is its original form.
 
-    ``quoted`` says for each character whether it was quoted: such a one is never part of a pattern.
+    `quoted` has a flag per character. Quoted characters are never part of a pattern.
     """
 
     text: str
     quoted: tuple[bool, ...]
     written: str
 
-    def finds(self, characters: str) -> bool:
-        """Whether one of the characters stands in the word unquoted."""
+    def has_unquoted(self, characters: str) -> bool:
+        """Return True if the word has one of the characters unquoted."""
         return any(
             char in characters and not quoted
             for char, quoted in zip(self.text, self.quoted, strict=True)
@@ -63,9 +63,9 @@ class Word(Struct, frozen=True):
 
 
 def parse(line: str) -> list[list[Word]]:
-    """The words of each program of the pipeline; never empty.
+    """Return the words of each program of the pipeline, at least one.
 
-    Raises NotAllowed, which names what a shell would act on, and InvalidParams for an empty line.
+    Raise NotAllowed for shell syntax that is not supported, and InvalidParams for an empty line.
     """
     if not line.strip(BLANK):
         raise InvalidParams("command", "names no program")
@@ -74,7 +74,7 @@ def parse(line: str) -> list[list[Word]]:
     commands: list[list[Word]] = [[]]
     reader = _Reader(line)
     while not reader.at_end():
-        if reader.takes_pipe():
+        if reader.skip_pipe():
             if not commands[-1]:
                 raise NotAllowed("|", "there is no program before it")
             commands.append([])
@@ -82,28 +82,28 @@ def parse(line: str) -> list[list[Word]]:
             commands[-1].append(_checked(reader.word(), first=not commands[-1]))
     if not commands[-1]:
         raise NotAllowed("|", "there is no program after it")
-    if len(commands) > MOST_PROGRAMS:
-        raise NotAllowed("|", f"at most {MOST_PROGRAMS} programs can be joined")
+    if len(commands) > MAX_PROGRAMS:
+        raise NotAllowed("|", f"at most {MAX_PROGRAMS} programs can be joined")
     return commands
 
 
 class _Reader:
-    """A place in the line."""
+    """Reads a line from left to right."""
 
     def __init__(self, line: str) -> None:
         self._line = line
         self._at = 0
 
     def at_end(self) -> bool:
-        """Whether only blanks follow, which are passed over."""
-        self._pass_over(_BLANKS)
+        """Skip blanks, and return True at the end of the line."""
+        self._skip(_BLANKS)
         return not self._line[self._at :].strip(BLANK)
 
-    def takes_pipe(self) -> bool:
+    def skip_pipe(self) -> bool:
         if self._line[self._at] != "|" or self._line[self._at : self._at + 2] in _OPERATORS:
             return False
         self._at += 1
-        self._pass_over(_LINES)  # a shell reads on in the next line, too
+        self._skip(_LINES)  # as in a shell, the pipeline may continue on the next line
         return True
 
     def word(self) -> Word:
@@ -115,14 +115,13 @@ class _Reader:
                 break
             if char in "\r\n" and not self._line[self._at :].strip(BLANK):
                 break
-            characters += self._take(char, start)
+            characters += self._next(char, start)
         text = "".join(char for char, _ in characters)
         quoted = tuple(quoted for _, quoted in characters)
         return Word(text, quoted, self._line[start : self._at])
 
-    def _take(self, char: str, start: int) -> list[tuple[str, bool]]:
-        """The characters that stand for what is next in the line, each with whether it is
-        quoted."""
+    def _next(self, char: str, start: int) -> list[tuple[str, bool]]:
+        """Return the next characters, each with a flag that is True if it is quoted."""
         if char == "'":
             return self._single_quotes()
         if char == '"':
@@ -155,7 +154,7 @@ class _Reader:
             char = self._line[self._at]
             if char == '"':
                 self._at += 1
-                return [(one, True) for one in inner]
+                return [(character, True) for character in inner]
             self._refuse_expansion()
             if char == "\\" and self._line[self._at + 1 : self._at + 2] in ("$", "`", '"', "\\"):
                 self._at += 1
@@ -167,14 +166,14 @@ class _Reader:
     def _backslash(self) -> list[tuple[str, bool]]:
         char = self._line[self._at + 1 : self._at + 2]
         if not char:
-            raise NotAllowed("\\", "nothing follows it: to mean the character, write it twice")
+            raise NotAllowed("\\", "nothing follows it: write it twice for a literal backslash")
         self._at += 2
         return [] if char == "\n" else [(char, True)]
 
     def _refuse_operator(self, start: int) -> None:
         two = self._line[self._at : self._at + 2]
         if found := _SUBSTITUTION.match(self._line, self._at):
-            raise NotAllowed(_short(found[0]), f"no command is run inside another; {NO_SHELL}")
+            raise NotAllowed(_short(found[0]), f"no command runs inside another; {NO_SHELL}")
         for operator in (two, two[:1]):
             if operator in _OPERATORS:
                 raise NotAllowed(operator, _OPERATORS[operator])
@@ -184,39 +183,39 @@ class _Reader:
             raise NotAllowed(_short(number + found[0]), REDIRECTION)
 
     def _refuse_expansion(self) -> None:
-        """Raise for a variable or a command that a shell would replace, in double quotes, too."""
+        """Refuse variables and command substitution, which shells also expand in double quotes."""
         if found := _COMMAND.match(self._line, self._at):
             raise NotAllowed(
                 _short(found[0]),
-                "no command is run inside another; if it is meant as text, use single quotes",
+                "no command runs inside another: use single quotes for literal text",
             )
         if found := _VARIABLE.match(self._line, self._at):
             raise NotAllowed(_short(found[0]), EXPANSION)
 
-    def _pass_over(self, blanks: re.Pattern[str]) -> None:
+    def _skip(self, blanks: re.Pattern[str]) -> None:
         if found := blanks.match(self._line, self._at):
             self._at = found.end()
 
 
 def _checked(word: Word, *, first: bool) -> Word:
-    """The word; raises NotAllowed for what a shell would act on because of where it stands."""
+    """Return the word, unless its position makes it shell syntax. Raise NotAllowed."""
     named = _short(word.written)
     if word.text[:1] == "~" and not word.quoted[0]:
-        raise NotAllowed(named, "`~` is not expanded, and a home folder is no workspace")
+        raise NotAllowed(named, "`~` is not expanded, and home folders are not searched")
     if _has_alternatives(word):
-        raise NotAllowed(named, "{..} is not expanded: quote it, or write the words one by one")
+        raise NotAllowed(named, "{..} is not expanded: quote it, or write out the words")
     if not first:
         return word
     assignment = _ASSIGNMENT.match(word.text)
     if assignment and not any(word.quoted[: assignment.end()]):
-        raise NotAllowed(named, "no variable can be set for a program")
+        raise NotAllowed(named, "variables cannot be set")
     if word.written in ("!", "{"):
         raise NotAllowed(named, NO_SHELL)
     return word
 
 
 def _has_alternatives(word: Word) -> bool:
-    """Whether a shell would make several words of it: braces around a comma or `..`."""
+    """Return True if a shell would expand braces: they surround a comma or `..`."""
     plain = "".join(
         "_" if quoted else char for char, quoted in zip(word.text, word.quoted, strict=True)
     )

@@ -1,8 +1,8 @@
-"""The programs that may run, and of each the options that do nothing but read.
+"""The programs that may run, with their allowed options.
 
-A program is added by adding an entry to :data:`PROGRAMS`. An option belongs here if, whatever its
-value, the program still runs nothing, writes nothing, stays in the files and folders that it is
-given, opens no connection, and comes to an end.
+To add a program, add an entry to :data:`PROGRAMS`. Allow an option only if, with any value, the
+program runs nothing, writes nothing, reads only the given files and folders, opens no connection,
+and terminates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from winnow.search.bash.options import Kind, Program
 
 RUNS = "runs a program"
 WRITES = "writes a file"
-FOLLOWS = "follows symbolic links, which may lead out of the workspace"
+FOLLOWS = "follows symlinks, which may lead out of the workspace"
 ENDLESS = "may never end"
 LISTS = "reads its paths from a file, where they cannot be checked"
 
@@ -30,7 +30,7 @@ def _each(names: str, kind: Kind) -> dict[str, Kind]:
 
 
 def _refused(reasons: Mapping[str, str]) -> dict[str, str]:
-    """Options by reason, turned round."""
+    """Map each option to its reason, given the options of each reason."""
     return {name: why for why, names in reasons.items() for name in names.split()}
 
 
@@ -55,8 +55,8 @@ _GREP = Program(
     refused=_refused(
         {
             FOLLOWS + ": use -r": "-R --dereference-recursive",
-            "may read FIFOs and devices, which never end": "-D --devices",
-            "is what -r does, if it is to be done at all": "-d --directories",
+            "may read FIFOs and devices, which may never end": "-D --devices",
+            "is not allowed: use -r": "-d --directories",
         }
     ),
     number="-C",
@@ -95,13 +95,13 @@ _RG_VALUES: dict[str, Kind] = {
 }
 _RG_REFUSED = {
     RUNS: "--pre --pre-glob --hostname-bin",
-    "runs programs that decompress: for archives there is rga": "-z --search-zip",
+    "runs programs that decompress: use rga for archives": "-z --search-zip",
     FOLLOWS: "-L --follow",
     "prints links for terminals": "--hyperlink-format",
-    "prints how ripgrep works, not matches": "--debug --trace --generate",
-    "takes as much memory as it is given": "--dfa-size-limit --regex-size-limit",
-    "reads files in a way that fails when they change": "--mmap",
-    "is ripgrep's to choose": "-j --threads",
+    "prints debug output, not matches": "--debug --trace --generate",
+    "may use any amount of memory": "--dfa-size-limit --regex-size-limit",
+    "fails if files change while they are read": "--mmap",
+    "is chosen by ripgrep": "-j --threads",
 }
 _NO_SEARCH = "--files --type-list --version -V --help -h --pcre2-version"
 _RG = Program(
@@ -113,15 +113,15 @@ _RG = Program(
     no_pattern=_names(f"-e --regexp -f --file {_NO_SEARCH}"),
     alone="either",
     walks=_names(_NO_SEARCH),
-    # A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS. What is
-    # wrong with an ignore file it says with the line, and that file may be a link to outside.
+    # Truncating a memory-mapped file while it is searched kills ripgrep with SIGBUS. Messages about
+    # an ignore file quote its lines, and the file may be a symlink to outside the workspace.
     fixed=("--no-config", "--no-mmap", "--no-ignore-messages"),
-    # What it keeps to write later is lost when time is up.
+    # Buffered output is lost at the timeout.
     at_end=("--line-buffered",),
 )
 
-# rga takes every word that begins with `--rga-` for its own, even as a value or behind `--`: values
-# are attached to their options, and paths begin with `./`, here as for every program.
+# rga interprets every word that begins with `--rga-`, even as a value or after `--`. Hence values
+# are attached to their options and paths begin with `./`, as for every program.
 _RGA = Program(
     name="rga",
     flags=_RG_FLAGS - _names("--no-pre"),
@@ -207,7 +207,7 @@ _TREE = Program(
             FOLLOWS: "-l",
             LISTS: "--fromfile --fflinks",
             "reads files that links lead to": "--info --infofile --gitfile --hintro --houtro",
-            "prints HTML: use -J for a form that programs read": "-H -T --nolinks",
+            "prints HTML: use -J for JSON": "-H -T --nolinks",
         }
     ),
     alone="folder",
@@ -234,14 +234,14 @@ _FILE = Program(
     refused=_refused(
         {
             WRITES: "-C --compile",
-            "reads rules from a file, which may be any program's": "-m --magic-file",
+            "reads rules from a file that cannot be checked": "-m --magic-file",
             LISTS: "-f --files-from",
             "runs programs that decompress": "-z --uncompress -Z --uncompress-noreport",
             FOLLOWS: "-L --dereference",
             "reads devices, which may never end": "-s --special-files",
             "changes when files were last read": "-p --preserve-date",
-            "lifts a limit that protects against bad files": "-P --parameter -S --no-sandbox",
-            "prints how file works": "-d --debug -c --checking-printout -l --list",
+            "disables protection against malicious files": "-P --parameter -S --no-sandbox",
+            "prints debug output": "-d --debug -c --checking-printout -l --list",
         }
     ),
     alone="nothing",
@@ -263,16 +263,14 @@ PROGRAMS = {
         _RGA,
     )
 }
-# find.exe is another program there, and the others come with nothing that can be relied on.
+# On Windows, find.exe is a different program, and the others are not reliably present.
 OFFERED = ("rg", "rga") if sys.platform == "win32" else tuple(PROGRAMS)
 
 
-def program(name: str) -> Program:
-    """The program of that name; raises NotAllowed."""
+def program_of(name: str) -> Program:
+    """Return the program of a name. Raise NotAllowed."""
     if name not in OFFERED:
         allowed = ", ".join(OFFERED)
-        why = (
-            "programs are named without their path" if "/" in name else "it is none of the programs"
-        )
+        why = "name programs without their path" if "/" in name else "it is not an allowed program"
         raise NotAllowed(name or "''", f"{why}: {allowed}")
     return PROGRAMS[name]

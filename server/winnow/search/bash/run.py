@@ -1,4 +1,4 @@
-"""Running one pipeline of read-only programs, and what it wrote as an answer."""
+"""Run a pipeline of read-only programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import codecs
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,146 +16,169 @@ from msgspec import Struct
 from winnow.documents.rga.settings import settings as rga_settings
 from winnow.errors import NotAllowed
 from winnow.processes.children import Child
-from winnow.search.answer.shorten import shorten
-from winnow.search.bash.bounds import Bounds
-from winnow.search.bash.expand import MOST_WORDS, expand
-from winnow.search.bash.options import Command, command
+from winnow.search.bash.allowed_paths import AllowedPaths
+from winnow.search.bash.expand import MAX_WORDS, expand
+from winnow.search.bash.options import PipelineCommand, command_of
 from winnow.search.bash.parse import Word, parse
-from winnow.search.bash.programs import program
-from winnow.storage.paths import shown_path
+from winnow.search.bash.programs import program_of
 from winnow.text.buffers import changed_paths
 from winnow.text.scope import Scope
-from winnow.types import Completeness, Progress, SearchParams, Skipped
-from winnow.types.bash import BashParams, BashResult
+from winnow.types import Progress, SearchParams
 from winnow.workspace import Workspace
 
 STDERR_BYTES = 8 * 1024
-# How long programs whose output nobody reads any more may take to say why they end.
+# How long the earlier programs may take to exit and report errors after the last one has exited.
 GRACE_SECONDS = 0.1
-SHORTER = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.0)
 
 
-class Output(Struct, frozen=True):
-    """What a pipeline wrote; ``exit_code`` is None if it was ended before its end."""
+class PipelineOutput(Struct, frozen=True):
+    """The output of a pipeline that ran in the folder `root`.
 
+    `exit_code` is None if a program was killed.
+    """
+
+    root: Path
+    stdout: str
+    stderr: str
+    exit_code: int | None
+    is_cut: bool
+    timed_out: bool
+    warnings: list[str]
+
+
+class _RawOutput(Struct, frozen=True):
     stdout: bytes
     stderr: bytes
-    exit_code: int | None
-    cut: bool
-    timed_out: bool
+    exit_code: int | None = None
+    is_cut: bool = False
+    timed_out: bool = False
 
 
-async def run_bash(workspace: Workspace, params: BashParams, progress: Progress) -> BashResult:
-    """Run the command line. Raises NotAllowed, ProgramNotInstalled, NoWorkspace, InvalidParams and
-    SearchFailed (a program cannot be started)."""
-    config = workspace.config.bash
-    if not config.enabled:
-        raise NotAllowed(
-            "bash", "it is off: set bash.enabled in your settings (a workspace's cannot)"
-        )
-    scope = workspace.scope(SearchParams())
-    bounds = Bounds.of_scope(scope)
-    # A pattern may look through large folders.
-    commands = await asyncio.to_thread(understood, params.command, bounds)
-    progress(f"running {' | '.join(one.program for one in commands)}")
-    async with workspace.pipelines:
-        output = await _run(workspace, commands, bounds, params.timeout, config.output_bytes)
-    warnings = [*_pipe_warnings(commands), *_unsaved_warnings(workspace, scope)]
-    if any(one.program == "rg" for one in commands):
-        warnings += workspace.ignore_files.warnings()
-    result = _result(output, scope, params, config.output_bytes, warnings)
-    return shorten(result, params.max_tokens, [_step(result, share) for share in SHORTER])
+async def run_pipeline(
+    workspace: Workspace, line: str, seconds: int, limit: int, progress: Progress
+) -> PipelineOutput:
+    """Run a command line for up to `seconds`, and return up to `limit` bytes of its output.
 
-
-def understood(line: str, bounds: Bounds) -> list[Command]:
-    """The programs of a command line with arguments that are safe to pass on.
-
-    Raises NotAllowed for whatever is not known to be harmless, and InvalidParams for no program.
+    Raises NotAllowed, ProgramNotInstalled, NoWorkspace, InvalidParams, and SearchFailed if a
+    program cannot be started.
     """
-    parsed = [(program(words[0].text), words[1:]) for words in parse(line)]
+    if not workspace.config.bash.enabled:
+        raise NotAllowed("bash", "it is off: set bash.enabled in the user's settings")
+    scope = workspace.scope(SearchParams())
+    allowed = AllowedPaths.of_scope(scope)
+    # Patterns may scan large folders.
+    commands = await asyncio.to_thread(commands_of, line, allowed)
+    progress(f"Running {' | '.join(command.program for command in commands)}")
+    async with workspace.pipelines:
+        output = await _run(workspace, commands, allowed, seconds, limit)
+    warnings = [*_pipe_warnings(commands), *_unsaved_warnings(workspace, scope)]
+    if any(command.program == "rg" for command in commands):
+        warnings += workspace.ignore_files.warnings()
+    return PipelineOutput(
+        scope.root,
+        _decoded(output.stdout, is_complete=not (output.is_cut or output.timed_out)),
+        _decoded(output.stderr[:STDERR_BYTES], is_complete=False),
+        output.exit_code,
+        output.is_cut,
+        output.timed_out,
+        warnings,
+    )
+
+
+def commands_of(line: str, allowed: AllowedPaths) -> list[PipelineCommand]:
+    """Parse a command line into programs with arguments that are safe to pass on.
+
+    Raises NotAllowed for everything that is not known to be harmless, and InvalidParams if the line
+    names no program.
+    """
+    parsed = [(program_of(words[0].text), words[1:]) for words in parse(line)]
     return [
-        command(
-            one,
-            _expanded(words, bounds),
-            bounds,
+        command_of(
+            program,
+            _expanded(words, allowed),
+            allowed,
             piped=place > 0,
             last=place == len(parsed) - 1,
         )
-        for place, (one, words) in enumerate(parsed)
+        for place, (program, words) in enumerate(parsed)
     ]
 
 
-def _expanded(words: Sequence[Word], bounds: Bounds) -> list[str]:
+def _expanded(words: Sequence[Word], allowed: AllowedPaths) -> list[str]:
     expanded: list[str] = []
     for word in words:
-        expanded += expand(word, bounds)
-        if len(expanded) > MOST_WORDS:
-            raise NotAllowed(word.written, f"there are more than {MOST_WORDS} arguments: use find")
+        expanded += expand(word, allowed)
+        if len(expanded) > MAX_WORDS:
+            raise NotAllowed(word.written, f"there are more than {MAX_WORDS} arguments: use find")
     return expanded
 
 
 async def _run(
-    workspace: Workspace, commands: Sequence[Command], bounds: Bounds, seconds: int, most: int
-) -> Output:
-    """Run the programs; raises ProgramNotInstalled and SearchFailed."""
+    workspace: Workspace,
+    commands: Sequence[PipelineCommand],
+    allowed: AllowedPaths,
+    seconds: int,
+    limit: int,
+) -> _RawOutput:
+    """Run the programs. Raises ProgramNotInstalled and SearchFailed."""
     deadline = asyncio.get_running_loop().time() + seconds
-    if any(one.program == "rga" for one in commands):
-        await workspace.ignore_files.scan()  # no sandbox keeps rga from what these lead to
-    with _prepared(workspace, commands, bounds) as (arguments, environment):
-        # It runs programs that need what no list could name: fonts, caches, data of their own.
-        free = [
-            one[0] for one, each in zip(arguments, commands, strict=True) if each.program == "rga"
+    if any(command.program == "rga" for command in commands):
+        await workspace.ignore_files.scan()  # no sandbox stops rga from following symlinks there
+    with _prepared(workspace, commands, allowed) as (arguments, environment):
+        programs = [
+            (words[0], command.program) for words, command in zip(arguments, commands, strict=True)
         ]
-        uses_ripgrep = any(one.program == "rg" for one in commands)
+        uses_ripgrep = any(name == "rg" for _, name in programs)
+        watchdogs = {workspace.ripgrep: workspace.ignore_files.watchdog()} if uses_ripgrep else {}
         async with workspace.processes.pipeline(
             arguments,
-            cwd=Path(bounds.folder),
+            cwd=Path(allowed.folder),
             deadline=deadline,
             environment=environment,
-            unsandboxed=free,
-            watchdogs={workspace.ripgrep: workspace.ignore_files.watchdog()}
-            if uses_ripgrep
-            else {},
+            # rga's programs need files that no list could name: fonts, caches, their own data.
+            unsandboxed=[path for path, name in programs if name == "rga"],
+            watchdogs=watchdogs,
         ) as children:
-            output = await _read(children, most)
-    named = [(one[0], each.program) for one, each in zip(arguments, commands, strict=True)]
-    return msgspec.structs.replace(output, stderr=_without_folders(output.stderr, named))
+            output = await _read(children, limit)
+    return msgspec.structs.replace(output, stderr=_without_folders(output.stderr, programs))
 
 
 @contextlib.contextmanager
 def _prepared(
-    workspace: Workspace, commands: Sequence[Command], bounds: Bounds
+    workspace: Workspace, commands: Sequence[PipelineCommand], allowed: AllowedPaths
 ) -> Iterator[tuple[list[list[str]], dict[str, str]]]:
-    """Argument lists and the environment, for the time of the block. Raises ProgramNotInstalled."""
+    """Yield argument lists and the environment. Raises ProgramNotInstalled."""
     with contextlib.ExitStack() as stack:
         arguments: list[list[str]] = []
         folders: list[str] = []
-        for one in commands:
-            own: tuple[str, ...] = ()
-            if one.program == "rga":
+        for command in commands:
+            extra: tuple[str, ...] = ()
+            if command.program == "rga":
                 context = rga_settings(workspace.installed, workspace.ripgrep)
                 settings = stack.enter_context(context)
-                files = workspace.ignore_files
-                options, _ = files.protect(one.arguments, bounds.folder, sandboxed=False)
-                own = (*settings.arguments, *options)
+                options, _ = workspace.ignore_files.protect(
+                    command.arguments, allowed.folder, sandboxed=False
+                )
+                extra = (*settings.arguments, *options)
                 folders.append(settings.programs)
-            if one.program == "rg":
+            if command.program == "rg":
                 path = workspace.ripgrep
-                own = tuple(workspace.ignore_files.protect(one.arguments, bounds.folder)[0])
+                options, _ = workspace.ignore_files.protect(command.arguments, allowed.folder)
+                extra = tuple(options)
             else:
-                path = workspace.installed.find(one.program)
-            arguments.append([path, *own, *one.arguments])
+                path = workspace.installed.find(command.program)
+            arguments.append([path, *extra, *command.arguments])
         yield arguments, workspace.installed.restricted(*folders)
 
 
-async def _read(children: Sequence[Child], most: int) -> Output:
-    """The output up to ``most`` bytes, and the end of the programs if it comes before."""
+async def _read(children: Sequence[Child], limit: int) -> _RawOutput:
+    """Read the output, until the programs exit or it exceeds `limit` bytes."""
     *earlier, last = children
     stdout = bytearray()
     async for chunk in last.chunks():
         stdout += chunk
-        if len(stdout) > most:
-            return Output(bytes(stdout[:most]), _complaints(children), None, True, False)
+        if len(stdout) > limit:
+            return _RawOutput(bytes(stdout[:limit]), _stderr(children), is_cut=True)
     code = await last.wait()
     waits = [asyncio.ensure_future(child.wait()) for child in earlier]
     if waits:
@@ -163,96 +186,37 @@ async def _read(children: Sequence[Child], most: int) -> Output:
         for wait in late:
             wait.cancel()
     timed_out = any(child.timed_out for child in children)
-    # As a shell tells of a program that a signal has ended.
+    # Shells report a program killed by a signal in the same way.
     exit_code = None if timed_out else code if code >= 0 else 128 - code
-    return Output(bytes(stdout), _complaints(children), exit_code, False, timed_out)
+    return _RawOutput(bytes(stdout), _stderr(children), exit_code, timed_out=timed_out)
 
 
-def _complaints(children: Sequence[Child]) -> bytes:
+def _stderr(children: Sequence[Child]) -> bytes:
     return b"".join(child.stderr.encode() for child in children)
 
 
 def _without_folders(stderr: bytes, programs: Sequence[tuple[str, str]]) -> bytes:
-    """Complaints by the names of the programs: some begin with where the program is."""
+    """Replace the paths of programs at the start of lines with their names."""
     for path, name in programs:
         at_start = re.compile(rb"^" + re.escape(os.fsencode(path)) + rb"(?=: )", re.M)
         stderr = at_start.sub(name.encode(), stderr)
     return stderr
 
 
-def _result(
-    output: Output, scope: Scope, params: BashParams, most: int, warnings: list[str]
-) -> BashResult:
-    stdout = _decoded(output.stdout, whole=not (output.cut or output.timed_out))
-    stderr = _decoded(output.stderr[:STDERR_BYTES], whole=False)
-    reasons = []
-    if output.cut:
-        reasons.append(
-            f"the output was cut after {most} bytes, so the number of lines is a lower bound:"
-            " add `| head`, or search for less"
-        )
-    if output.timed_out:
-        reasons.append(f"the programs were ended after {params.timeout} seconds")
-    if stderr:
-        reasons.append("a program complained: see stderr")
-    lines = _lines(stdout)
-    return BashResult(
-        root=shown_path(str(scope.root))[0],
-        total_found=lines,
-        returned=lines,
-        truncated=output.cut,
-        completeness=Completeness(
-            complete=not reasons,
-            reasons=reasons,
-            skipped=Skipped(),
-            timed_out=output.timed_out,
-        ),
-        warnings=warnings,
-        stdout=stdout,
-        stderr=stderr or None,
-        exit_code=output.exit_code,
-    )
+def _decoded(raw: bytes, *, is_complete: bool) -> str:
+    """Decode bytes; unless they are complete, drop a character that is cut in two at the end."""
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(raw, final=is_complete)
 
 
-def _decoded(raw: bytes, *, whole: bool) -> str:
-    """Bytes as text; a character that was cut in two at the end is left out."""
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(raw, final=whole)
-
-
-def _lines(text: str) -> int:
-    return text.count("\n") + bool(text and not text.endswith("\n"))
-
-
-def _step(result: BashResult, share: float) -> Callable[[], BashResult]:
-    """The result with this share of its lines."""
-
-    def shorter() -> BashResult:
-        lines = re.findall(r".*\n|.+", result.stdout)
-        kept = int(len(lines) * share)
-        said = result.completeness
-        reason = f"the first {kept} lines fit max_tokens: `| tail -n +{kept + 1}` gives the rest"
-        return msgspec.structs.replace(
-            result,
-            stdout="".join(lines[:kept]),
-            returned=kept,
-            truncated=True,
-            completeness=msgspec.structs.replace(
-                said, complete=False, reasons=[*said.reasons, reason]
-            ),
-        )
-
-    return shorter
-
-
-def _pipe_warnings(commands: Sequence[Command]) -> list[str]:
-    first, *others = commands
+def _pipe_warnings(commands: Sequence[PipelineCommand]) -> list[str]:
+    first, *later = commands
     warnings = []
     if first.reads_pipe:
-        warnings.append(f"`{first.program}` was given no file, and nothing is piped to it")
+        warnings.append(f"`{first.program}` has no file to read, and nothing is piped to it")
     warnings += [
-        f"`{one.program}` does not read what is piped to it, as it is given something else to read"
-        for one in others
-        if not one.reads_pipe
+        f"`{command.program}` does not read the pipe: its arguments name something else to read"
+        for command in later
+        if not command.reads_pipe
     ]
     return warnings
 
@@ -262,4 +226,4 @@ def _unsaved_warnings(workspace: Workspace, scope: Scope) -> list[str]:
     if not unsaved:
         return []
     shown = ", ".join(unsaved[:5]) + (", …" if len(unsaved) > 5 else "")
-    return [f"the programs read the disk; {len(unsaved)} files have unsaved text: {shown}"]
+    return [f"the programs read files from disk; {len(unsaved)} have unsaved changes: {shown}"]

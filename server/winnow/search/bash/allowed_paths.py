@@ -1,4 +1,4 @@
-"""What the programs of a pipeline may read: files and folders of the workspace, and no others."""
+"""The paths that the programs of a pipeline may read: those in the workspace."""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ _KINDS = (
 )
 
 
-class Bounds(Struct, frozen=True):
-    """The ``folder`` that programs run in, and the resolved ``roots`` of the workspace."""
+class AllowedPaths(Struct, frozen=True):
+    """The `folder` that programs run in, and the resolved `roots` that they may read."""
 
     folder: str
     roots: tuple[str, ...]
 
     @classmethod
-    def of_scope(cls, scope: Scope) -> Bounds:
-        """The first root to run in, and all roots to read."""
+    def of_scope(cls, scope: Scope) -> AllowedPaths:
+        """Allow the roots of a scope, and run in its first."""
         return cls(str(scope.root), tuple(real_path(root) for root in scope.roots))
 
     def contains(self, path: str) -> bool:
-        """Whether a path, as seen from the folder, is in the workspace once links and `..` are
-        resolved. It need not exist."""
+        """Return True if a path is in the workspace after resolving symlinks and `..`.
+
+        It is relative to the folder and need not exist.
+        """
         return self._real(path) is not None
 
     def check(self, path: str) -> None:
-        """Raise NotAllowed for a path outside of the workspace, and for what is neither a file nor
-        a folder. A path that does not exist is the program's to complain about."""
+        """Raise NotAllowed for a path outside the workspace, and for FIFOs, sockets and devices.
+
+        A path that does not exist is left for the program to report.
+        """
         real = self._real(path)
         if real is None:
-            raise NotAllowed(shown_path(path)[0], "it is, or leads, outside of the workspace")
+            raise NotAllowed(shown_path(path)[0], "it is, or leads, outside the workspace")
         try:
             mode = os.stat(real).st_mode
         except OSError:
