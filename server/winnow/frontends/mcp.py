@@ -28,7 +28,6 @@ from mcp.shared.exceptions import MCPError
 
 import winnow
 from winnow.config import Config
-from winnow.documents.library.locations import PREVIEW_SCHEME, file_uri, preview_uri
 from winnow.errors import SearchError
 from winnow.frontends import server_process
 from winnow.search.index.background import keep_index, load_index, load_names, open_index
@@ -232,7 +231,7 @@ class _Session:
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         # Not needed to start a server.
-        from winnow.search.documents.search import documents_of
+        from winnow.search.documents.search import documents_of, text_uri
 
         after = (params.cursor if params else None) or ""
         try:
@@ -244,7 +243,7 @@ class _Session:
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    uri=preview_uri(file_uri(one.file), "builtin"),
+                    uri=text_uri(one),
                     name=one.path,
                     description=f"The text of this document ({one.format})",
                     mime_type="text/plain",
@@ -256,7 +255,7 @@ class _Session:
 
     async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
-            uri_template=f"{PREVIEW_SCHEME}://{{+path}}",
+            uri_template="winnow-doc://{+path}",
             name="Text of a document",
             description="A PDF, office document, e-book, mail or archive as text, by its absolute"
             " path; search_docs answers such URIs.",
@@ -268,7 +267,7 @@ class _Session:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        if not uri.startswith(f"{PREVIEW_SCHEME}:"):
+        if not uri.startswith("winnow-doc:"):
             raise MCPError(types.INVALID_PARAMS, f"no such resource: {uri[:200]}")
         tool = TOOLS["document_text"]
         try:

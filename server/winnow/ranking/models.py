@@ -23,7 +23,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from winnow.config import LlmSettings, ModelSettings, Prices
-from winnow.privacy.outbound import Egress, NotAllowedOut, Roots, destination_of, is_this_machine
+from winnow.privacy.outbound import (
+    Egress,
+    NotAllowedOut,
+    Roots,
+    destination_of,
+    is_this_machine,
+    no_consent,
+)
 from winnow.privacy.outbound.audit import Ended, Outcome, Sent, now
 from winnow.privacy.outbound.caps import cost
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider
@@ -163,6 +170,11 @@ class Models:
             for destination in self.destinations(only)
             if not egress.consents.given(roots, destination)
         ]
+
+    def how_to_consent(self, only: str = "") -> str:
+        """Return how to consent to the destinations that await it, or "" if there are none."""
+        needed = self.awaiting_consent(only)
+        return no_consent(needed) if needed else ""
 
     def _pause_problem(self, name: str) -> str | None:
         if self._paused_until.get(name, 0.0) > time.monotonic():

@@ -16,15 +16,13 @@ from msgspec import Struct
 
 import winnow
 from winnow.config import Config
-from winnow.documents.extract import ocr
 from winnow.errors import SearchError, SearchFailed
-from winnow.index.report import FolderStatus
-from winnow.privacy.outbound import no_consent
 from winnow.processes import sandbox
 from winnow.processes.children import Processes
 from winnow.processes.installing import pip_install
 from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
+from winnow.search.index.background import watch_problem
 from winnow.storage import config_files, user_folders
 from winnow.storage.database import has_checksums
 from winnow.storage.state_folder import User, is_indexed, notices
@@ -125,8 +123,8 @@ def _ranking(models: Models) -> CheckResult:
         return CheckResult(
             "ranking", True, f"by {usable[0].name}; if it fails, by the local ranker"
         )
-    if needed := models.awaiting_consent():
-        return CheckResult("ranking", True, "by the local ranker", no_consent(needed))
+    if models.awaiting_consent():
+        return CheckResult("ranking", True, "by the local ranker", models.how_to_consent())
     advice = ""
     if key := next(filter(None, (models.known[name].key_env for name in models.names())), None):
         command = f"{'set' if sys.platform == 'win32' else 'export'} {key}=KEY"
@@ -213,7 +211,7 @@ def _extras(config: Config) -> Iterator[CheckResult]:
     yield _extra(
         "ocr",
         "Winnow reads scanned pages and pictures",
-        is_there=ocr.is_installed(),
+        is_there=_are_there("rapidocr", "onnxruntime"),
         setting=f"`documents.ocr` is {'on' if config.documents.ocr else 'off'}",
         is_wanted=config.documents.ocr,
     )
@@ -258,49 +256,43 @@ def _index(
         advice = f"A language server builds it in the background; to build it now: {BUILD}"
         return [CheckResult("index", True, "none yet; searches read files", advice)]
     try:
-        statuses = asyncio.run(_statuses(folder, config, environment))
+        return asyncio.run(_open_index(folder, config, environment))
     except (SearchError, ImportError) as error:
         return [CheckResult("index", False, f"unreadable: {error}", f"Rebuild it: {BUILD}")]
-    return [_index_of(status) for status in statuses]
 
 
-async def _statuses(
+async def _open_index(
     folder: Path, config: Config, environment: Mapping[str, str]
-) -> list[FolderStatus]:
+) -> list[CheckResult]:
     from winnow.search.index.state import read_status
 
+    results = []
     workspace = Workspace([folder], config, environment)
     try:
-        return (await read_status(workspace, Progress())).folders
+        for status in (await read_status(workspace, Progress())).folders:
+            indexed = f"{status.state}, {status.files_indexed:,} of {status.files_total:,} files"
+            size = f", {(status.bytes_on_disk or 0) / 1024**2:,.1f} MiB in {status.store}"
+            if status.problem:
+                result = CheckResult("index", False, f"{indexed}: {status.problem}", BUILD)
+            elif status.state == "none":
+                result = CheckResult("index", True, "none yet; searches read files", BUILD)
+            else:
+                advice = "" if status.state == "ready" else f"To finish it now: {BUILD}"
+                result = CheckResult("index", True, indexed + size, advice)
+            results.append(result)
     finally:
         await workspace.aclose()
-
-
-def _index_of(status: FolderStatus) -> CheckResult:
-    known = f"{status.state}, {status.files_indexed:,} of {status.files_total:,} files"
-    size = f", {(status.bytes_on_disk or 0) / 1024**2:,.1f} MiB in {status.store}"
-    if status.problem:
-        return CheckResult("index", False, f"{known}: {status.problem}", BUILD)
-    if status.state == "none":
-        return CheckResult("index", True, "none yet; searches read files", BUILD)
-    is_ready = status.state == "ready"
-    return CheckResult(
-        "index", True, known + size, "" if is_ready else f"To finish it now: {BUILD}"
-    )
+    return results
 
 
 def _watching(root: Path, limits: Path = Path("/proc/sys/fs/inotify")) -> list[CheckResult]:
     """Check that the system can report every change. Linux limits the number of watches."""
     if sys.platform != "linux":
         return []
-    from winnow.index.watch.channel import WatchEnded
-    from winnow.index.watch.linux import opened
-
     try:
-        opened().close()
+        if problem := watch_problem():
+            return [CheckResult("changes", False, problem)]
         limit = int((limits / "max_user_watches").read_text())
-    except WatchEnded as ended:
-        return [CheckResult("changes", False, str(ended))]
     except (OSError, ValueError):
         return []
     if limit < ENOUGH_WATCHES and _has_folders(root, limit // 2):

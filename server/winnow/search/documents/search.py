@@ -17,6 +17,7 @@ import msgspec
 from winnow.config.globs import GLOB_CHARACTERS
 from winnow.documents.format import UNREAD, format_of, formats, why_unread
 from winnow.documents.library.builtin import BuiltinSearch
+from winnow.documents.library.locations import file_uri, preview_uri
 from winnow.documents.library.request import Document, DocumentQuery, NotRead, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.processes.waiting import acquire_within
@@ -137,6 +138,11 @@ async def documents_of(workspace: Workspace) -> list[Document]:
     listing = await list_files(workspace.run_ripgrep(), scope, Overlay())
     found = [document_in(scope, path) for path in sorted(listing.paths)]
     return [one for one in found if one.format]
+
+
+def text_uri(document: Document) -> str:
+    """Return the URI of a document's text, as `document_text` accepts it."""
+    return preview_uri(file_uri(document.file), "builtin")
 
 
 async def _list(

@@ -34,6 +34,18 @@ LOADED_FIRST = (
 OPEN_SECONDS = 5.0
 
 
+def watch_problem() -> str:
+    """Return why Linux can't report changes of files, or "" if it can. Raise OSError."""
+    from winnow.index.watch.channel import WatchEnded
+    from winnow.index.watch.linux import opened
+
+    try:
+        opened().close()
+    except WatchEnded as ended:
+        return str(ended)
+    return ""
+
+
 async def open_index(
     workspace: Workspace, progress: Progress = no_progress, seconds: float | None = None
 ) -> bool:
