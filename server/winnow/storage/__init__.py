@@ -1,6 +1,5 @@
-"""Files that Winnow does not trust, and files that it writes.
+"""Open untrusted files, and write Winnow's own.
 
-Everything that opens a file of a repository goes through :mod:`winnow.storage.untrusted`, and
-everything that writes a file goes through :mod:`winnow.storage.writing`: `tests/test_owners.py`
-reports the code that does not.
+Code that opens a file of a repository uses :mod:`winnow.storage.untrusted`, and code that writes a
+file uses :mod:`winnow.storage.writing`: `tests/test_owners.py` reports code that does not.
 """

@@ -1,10 +1,9 @@
-"""SQLite databases of ours: a write-ahead log, checksums on all pages, several processes at a time.
+"""Open SQLite databases with a write-ahead log, checksums on all pages, and several processes.
 
-SQLite alone does not notice a flipped bit: it answers with another value, or finds nothing. Its
-checksum extension (https://sqlite.org/cksumvfs.html) keeps eight bytes at the end of each page and
-compares them whenever the page is read from disk, so damage is an error of the read that meets it
-and never a wrong answer. The extension comes with the apsw package; Python's own `sqlite3` cannot
-load it on every platform.
+SQLite alone does not notice a flipped bit: it returns a different value, or nothing. Its checksum
+extension (https://sqlite.org/cksumvfs.html) keeps eight bytes at the end of each page and compares
+them whenever the page is read from disk. Damage causes an error, never a wrong answer. The
+extension comes with the apsw package; Python's own `sqlite3` cannot load it on every platform.
 """
 
 from __future__ import annotations
@@ -24,36 +23,35 @@ from winnow.storage.writing import move_file
 
 Connection = apsw.Connection
 Cursor = apsw.Cursor
-# What every function here may raise besides OSError.
+# Every function here may raise this, besides OSError.
 DatabaseError = apsw.Error
 
 MEMORY = ":memory:"
 OWNER = "CREATE TABLE owner (mark TEXT NOT NULL);\n"
-# How long to wait before something is tried again.
+# Delay before another attempt.
 MOMENT_SECONDS = 0.005
 CHECKSUM_VFS = "cksmvfs"
 CHECKSUM_BYTES = 8  # at the end of each page
-# What the checksum extension answers for a page with another checksum, and SQLite for a file that
-# ends in the middle of a page.
+# Errors of the checksum extension for a wrong checksum, and of SQLite for a partial last page.
 _BAD_CHECKSUM = apsw.SQLITE_IOERR_DATA
 _SHORT_READ = apsw.SQLITE_IOERR_SHORT_READ
-# SQLite itself says "disk I/O error" of both.
+# SQLite itself reports both as "disk I/O error".
 _IN_WORDS = {
     _BAD_CHECKSUM: "the checksum of a page differs",
     _SHORT_READ: "the file ends in the middle of a page",
 }
-# What SQLite says of missing tables or columns, and of a header of no known version.
+# Messages of SQLite for missing tables or columns, and for a header of an unknown version.
 _SCHEMA_MESSAGES = ("no such", "unsupported file format", "malformed")
 _LOADING = threading.Lock()
 
 
 class StoreDamaged(Exception):
-    """What was read is not what was written, or not a database of ours."""
+    """The data read is not what was written, or the file is not a database of Winnow."""
 
 
 @contextlib.contextmanager
 def damage() -> Iterator[None]:
-    """Raise StoreDamaged for the errors in the block that only damage can cause."""
+    """Raise StoreDamaged for errors in the block that only damage can cause."""
     try:
         yield
     except apsw.Error as error:
@@ -98,7 +96,7 @@ def has_checksums() -> bool:
 def connect(
     file: Path | str, *, busy_seconds: float, cache_kb: int, settings: str = "", layout: str = ""
 ) -> Connection:
-    """Open a database, or make an empty one.
+    """Open a database, or create an empty one.
 
     Any thread may use the connection; only :func:`transaction` begins transactions. ``settings``
     are further PRAGMA statements, ``layout`` those for a new file: some of them write to the file
@@ -114,7 +112,7 @@ def connect(
                 connection.reserve_bytes("main", CHECKSUM_BYTES)
             connection.execute(layout).fetchall()
         with damage():
-            # Nothing in the file may call functions, and SQLite looks at each cell of a page.
+            # Nothing in the file may call functions, and SQLite checks each cell of a page.
             connection.execute(
                 "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL;"
                 f"PRAGMA temp_store=MEMORY; PRAGMA cache_size=-{cache_kb};{settings}"
@@ -151,11 +149,11 @@ def value_of(connection: Connection, statement: str, *values: Any) -> Any:
 
 
 def make_tables(connection: Connection, schema: str, mark: str = "") -> None:
-    """Make the tables, unless they are there; nothing is written then.
+    """Create the tables, unless they exist; nothing is written then.
 
-    The ``mark`` is kept in the database: it tells a file that Winnow created from one that was put
-    in its place, see :func:`winnow.storage.state_folder.file_mark`. Raises StoreDamaged if there
-    are other tables or another mark, and DatabaseError where there can be no write-ahead log.
+    The ``mark`` is kept in the database: it distinguishes a file that Winnow created from one that
+    was put in its place, see :func:`winnow.storage.state_folder.file_mark`. Raises StoreDamaged if
+    there are other tables or another mark, and DatabaseError if there can be no write-ahead log.
     """
     whole = OWNER + schema
     with damage():
@@ -177,10 +175,10 @@ def make_tables(connection: Connection, schema: str, mark: str = "") -> None:
 
 
 def _write_ahead(connection: Connection) -> str:
-    """Turn the write-ahead log on, and return the kind of log that there is then.
+    """Enable the write-ahead log, and return the resulting journal mode.
 
-    For everything else SQLite waits as long as its busy timeout; here it fails at once where other
-    processes open the same new database.
+    For all other statements, SQLite waits until its busy timeout; this one fails at once while
+    other processes open the same new database.
     """
     milliseconds = value_of(connection, "PRAGMA busy_timeout")
     end = time.monotonic() + milliseconds / 1000
@@ -195,13 +193,13 @@ def _write_ahead(connection: Connection) -> str:
 
 @contextlib.contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Write everything that the block writes, or nothing of it; other writers wait meanwhile."""
+    """Commit everything that the block writes, or nothing; other writers wait meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk has ended the transaction already.
+        # A full disk has already ended the transaction.
         with contextlib.suppress(apsw.Error):
             connection.execute("ROLLBACK")
         raise
@@ -210,12 +208,12 @@ def transaction(connection: Connection) -> Iterator[None]:
 def check(connection: Connection) -> None:
     """Read every page of a database and compare its structure and checksums; raise StoreDamaged.
 
-    Takes about a second for 300 MB; other threads and processes go on meanwhile.
+    Takes about a second for 300 MB; other threads and processes run meanwhile.
     """
     with damage():
         found = str(value_of(connection, "PRAGMA integrity_check(1)"))
     if found != "ok":
-        # Its first line says which of the attached databases it is about.
+        # The first line only names the attached database.
         raise StoreDamaged(found.splitlines()[-1])
 
 
@@ -232,7 +230,7 @@ def delete_database(file: Path) -> None:
 
 
 def put_aside(file: Path) -> None:
-    """Rename a damaged database to `*.damaged`, in the place of an older one. Raises OSError."""
+    """Rename a damaged database to `*.damaged`, replacing an older one. Raises OSError."""
     _, *logs = database_files(file)
     for log in logs:
         log.unlink(missing_ok=True)

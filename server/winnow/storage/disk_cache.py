@@ -1,8 +1,8 @@
-"""Tables that are worked out of a file once, and kept in the user's cache folder.
+"""Cache tables that are computed from a file in the user's cache folder.
 
-Each worker begins with those of a tokenizer: to work them out takes it 110 ms and 12 MB, to read
-them 5 ms and 5 MB. What cannot be read, or is not what was written, is worked out anew; where
-nothing can be written, nothing is kept.
+Each worker loads those of a tokenizer: computing them takes 110 ms and 12 MB, reading them 5 ms and
+5 MB. An unreadable or changed cache file is computed again; if nothing can be written, nothing is
+cached.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 FOLDER = "tables"
 _DIGEST_BYTES = 16
-# Each version of a file of a user's, or of a package, has tables of its own.
+# Each version of a user's file, or of a package, has its own tables.
 _MOST_KEPT = 8
 _MOST_BYTES = 256 * 1024 * 1024
 
 
 def kept(source: bytes, version: str, type_: type[T], make: Callable[[], T]) -> T:
-    """What ``make`` gives for the ``source``, perhaps as it was kept. A ``version`` stands for the
-    way in which it is made."""
+    """Return the cached result of ``make`` for the ``source``, or call it. ``version`` identifies
+    the algorithm."""
     file = _file_of(source, version)
     if file is None:
         return make()

@@ -1,7 +1,7 @@
-"""Whether git tracks files below a folder of a working tree, read from git's index without git.
+"""Find out whether git tracks files in a folder, by reading git's index without git.
 
-Entries are sorted by name, so the ones below a folder whose name begins with a dot are among the
-first: only these are decoded, whatever the size of the repository. The format:
+Entries are sorted by name, so those in a folder whose name begins with a dot are among the first:
+only these are decoded, whatever the size of the repository. The format:
 https://git-scm.com/docs/index-format
 """
 
@@ -15,25 +15,25 @@ from typing import IO
 from winnow.storage.untrusted import UnusableFile, open_untrusted, read_untrusted
 
 VERSIONS = (2, 3, 4)
-# Bytes of an object's name: SHA-1, SHA-256.
+# Bytes of an object name: SHA-1, SHA-256.
 HASH_BYTES = (20, 32)
-# Of an entry, before the object's name.
+# Bytes of an entry before the object name.
 STATUS_BYTES = 40
 EXTENDED = 0x4000
 # The flags of an entry hold the length of its name, up to this.
 LENGTH_MASK = 0xFFF
 # Git for Windows and Linux have paths of at most 4,096 bytes.
 NAME_BYTES = 4096
-# A working tree has a few names that begin with a dot; ten thousand are decoded in 20 ms.
+# A working tree has few names that begin with a dot; ten thousand are decoded in 20 ms.
 MAX_ENTRIES = 100_000
 # A `.git` file holds one path.
 LINK_BYTES = 8192
-# Of a split index. Git keeps the last ones for two weeks.
+# Limit for the files of a split index. Git keeps the last ones for two weeks.
 MAX_SHARED = 64
 
 
 class UnreadableIndex(Exception):
-    """The index is not one that can be decoded: nobody can tell what git tracks."""
+    """The index cannot be decoded, so it is unknown what git tracks."""
 
 
 def is_tracked(root: Path, folder: str) -> bool:

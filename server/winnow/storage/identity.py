@@ -1,8 +1,8 @@
-"""What tells a file or folder from every copy of it: its inode and when it was created.
+"""Identify a file or folder by its inode and creation time, which no copy shares.
 
-Moving it within a file system changes neither, and no program chooses them, so a clone, an
-unpacked archive or a copy is another one. The device is left out: it may have another number after
-a restart.
+Moving it within a file system changes neither, and no program chooses them, so a clone, an unpacked
+archive or a copy has a different identity. The device is left out: its number may change on a
+restart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# Of statx(2): https://man7.org/linux/man-pages/man2/statx.2.html
+# From statx(2): https://man7.org/linux/man-pages/man2/statx.2.html
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _STATX_BTIME = 0x800
@@ -46,7 +46,7 @@ def creation_time(path: Path) -> int | None:
         return _linux_creation_time(path)
     elif sys.platform == "win32":
         status = os.lstat(path)
-        # Before Python 3.12 the creation time has the name of another one.
+        # Before Python 3.12, the creation time is in `st_ctime_ns`.
         return int(getattr(status, "st_birthtime_ns", status.st_ctime_ns))
     else:
         born = getattr(os.lstat(path), "st_birthtime", None)

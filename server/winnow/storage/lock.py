@@ -1,4 +1,4 @@
-"""Locks between all processes that share a folder: one of them builds its index at a time."""
+"""Locks between all processes that share a folder: only one builds its index at a time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOMENT_SECONDS = 0.01
 
 @contextlib.asynccontextmanager
 async def locked(file: Path) -> AsyncIterator[None]:
-    """Hold the lock of a file for the time of the block; waits for whoever has it. It ends with
-    the process. Raises OSError where no file can be made."""
+    """Hold the lock of a file within the block; wait if another process has it. The lock ends with
+    the process. Raises OSError if the file cannot be created."""
     with _opened(file) as descriptor:
         while not _is_ours(descriptor):  # noqa: ASYNC110 (another process has it)
             await asyncio.sleep(WAIT_SECONDS)
@@ -27,8 +27,8 @@ async def locked(file: Path) -> AsyncIterator[None]:
 
 @contextlib.contextmanager
 def locked_briefly(file: Path, seconds: float) -> Iterator[None]:
-    """As :func:`locked`, for what takes a moment. Raises TimeoutError, which is an OSError, if
-    somebody has the lock for so many seconds."""
+    """Hold a lock as :func:`locked` does, for a short time. Raises TimeoutError, which is an
+    OSError, if another process holds it for ``seconds``."""
     end = time.monotonic() + seconds
     with _opened(file) as descriptor:
         while not _is_ours(descriptor):
@@ -49,7 +49,7 @@ def _opened(file: Path) -> Iterator[int]:
 
 
 def _is_ours(descriptor: int) -> bool:
-    """Take the lock, if nobody has it."""
+    """Try to lock the file. Return True on success."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -60,6 +60,6 @@ def _is_ours(descriptor: int) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # Of others, some file systems say that they have no locks.
+        # With other errors, some file systems report that they have no locks.
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK, errno.EINTR)
     return True

@@ -1,4 +1,4 @@
-"""The user's secret, with which Winnow marks what it creates: nobody else can reproduce a mark."""
+"""The user's secret, with which Winnow marks what it creates: no one else can reproduce a mark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from winnow.storage.writing import replace_file
 
 NAME = "secret"
 BYTES = 32
-# Another process that creates it takes a millisecond.
+# Another process creates it within a millisecond.
 LOCK_SECONDS = 5.0
 # The permissions of the group and of all others.
 OTHERS = 0o077
@@ -31,7 +31,7 @@ def read_secret(folder: Path | None) -> bytes | None:
             found = file.read()
     except OSError:
         return None
-    # What others could read, they may know.
+    # A secret that others could read may be known to them.
     is_private = is_own(status) and (sys.platform == "win32" or not status.st_mode & OTHERS)
     return found if is_private and len(found) == BYTES else None
 

@@ -1,13 +1,13 @@
-"""Where Winnow keeps what it knows of a root, and whether that folder can be trusted.
+"""Find or create the folder for the state of a root, and decide whether to trust it.
 
-A repository may bring a folder `.winnow` that answers every search as its author likes. So Winnow
+A repository may contain a `.winnow` folder that answers every search as its author likes. So Winnow
 marks each folder that it creates: the file `owner` in it holds a code (HMAC) of the folder's
-identity under a secret of the user. A clone, a copy or an unpacked archive is another folder, for
-which only this user could compute the code; a folder that is moved keeps its mark. Single files of
-a trusted folder can still be replaced, by `git checkout` for example: :func:`file_mark` gives a
-code of the same kind for a file, to be kept in that file and compared when it is opened.
+identity under a secret of the user. A clone, a copy or an unpacked archive is a different folder,
+for which only this user could compute the code; a moved folder keeps its mark. Single files of a
+trusted folder can still be replaced, by `git checkout` for example: :func:`file_mark` returns a
+similar code for a file, to be stored in that file and compared when it is opened.
 
-What is not trusted is neither read nor changed, and the state goes to the user's cache folder.
+An untrusted folder is neither read nor changed, and the state goes to the user's cache folder.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from winnow.storage.writing import create_file, private_folder
 FORMAT = "1"
 MARK = "owner"
 MARK_BYTES = 200
-# In the cache, the path of the root.
+# A file in the cache with the path of the root.
 ROOT = "root"
 ROOT_BYTES = 64 * 1024
-# The state of a root that is gone is removed when nothing was created in it for so long: a drive
-# may be mounted again.
+# The state of a deleted root is removed when nothing was created in it for this time: a drive may
+# be mounted again.
 GONE_SECONDS = 30 * 24 * 3600.0
-# In the user's state folder, an empty file for each notice that was shown.
+# A folder in the user's state folder with an empty file for each notice that was shown.
 SHOWN = "notices"
 IGNORE = ".gitignore"
 NEW = f"{OWN_FOLDER}-new-"
-# A process that is still creating its folder takes some milliseconds.
+# A process creates its folder within some milliseconds.
 LEFTOVER_SECONDS = 60.0
-# Where nobody may write, as opposed to a disk that is full and may have room again.
+# Errors if writing is not allowed, as opposed to a full disk, which may have room again.
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # Entries of a folder that are searched for leftovers.
 MAX_ENTRIES = 10_000
 
 
 class User(Struct, frozen=True):
-    """Whose state is kept: the folder of the user's secret, the one for caches, and the setting
+    """The owner of the state: the folder of the user's secret, the cache folder, and the setting
     `index.location`."""
 
     state: Path | None
@@ -71,10 +71,10 @@ class User(Struct, frozen=True):
 
 
 class StateFolder(Struct, frozen=True):
-    """Where the state of a root is kept, or would be; None where there is no place for it.
+    """The folder for the state of a root, existing or not; None if there is no place for it.
 
-    ``trusted`` says that the folder exists and that Winnow created it for this user. ``notice`` is
-    for people: what is ignored, and why.
+    ``trusted`` is True if the folder exists and Winnow created it for this user. ``notice`` tells
+    the user what is ignored, and why.
     """
 
     path: Path | None
@@ -96,7 +96,7 @@ def examine(root: Path, user: User | None = None) -> StateFolder:
         return StateFolder(own, trusted=True)
     if os.path.lexists(own):
         return StateFolder(at_user.path, at_user.trusted, _notice(root, problem, elsewhere))
-    # Where the root cannot be written, an earlier process has used the cache.
+    # If the root cannot be written, an earlier process has used the cache.
     return at_user if at_user.trusted else StateFolder(own, trusted=False)
 
 
@@ -243,7 +243,7 @@ def _marks(folder: Path, secret: bytes, *binding: bytes) -> list[bytes]:
 
 
 def _code(secret: bytes, *parts: bytes) -> str:
-    # No part has a NUL: numbers, names, paths.
+    # No part contains a NUL: numbers, names, paths.
     message = b"\0".join((b"winnow", FORMAT.encode("ascii"), *parts))
     return hmac.digest(secret, message, hashlib.sha256).hex()
 
@@ -261,8 +261,8 @@ def _notice(root: Path, problem: str, elsewhere: Path | None) -> str:
 
 
 def _create_own(root: Path, user: User) -> None:
-    """Create the `.winnow` of a root, complete or not at all. Where another process was faster,
-    its folder stays. Raises OSError."""
+    """Create the `.winnow` folder of a root, completely or not at all. If another process was
+    faster, its folder stays. Raises OSError."""
     secret = make_secret(user.state)
     place = root / OWN_FOLDER
     _remove_leftovers(root, secret)
@@ -290,7 +290,7 @@ def _first_mark(new: Path, place: Path, secret: bytes, *binding: bytes) -> bytes
 
 
 def _remove_leftovers(root: Path, secret: bytes) -> None:
-    """Remove what processes that were killed while they created a folder have left."""
+    """Remove unfinished folders of processes that were killed."""
     with contextlib.suppress(OSError), os.scandir(root) as entries:
         names = [one.name for _, one in zip(range(MAX_ENTRIES), entries, strict=False)]
         for folder in [root / name for name in names if name.startswith(NEW)]:
@@ -314,7 +314,7 @@ def _is_leftover(folder: Path, place: Path, secret: bytes) -> bool:
 
 
 def _remove_new(folder: Path) -> None:
-    """Remove a folder that has nothing but what this module puts into a new one."""
+    """Remove a folder that has only the files that this module puts into a new one."""
     with contextlib.suppress(OSError):
         if not {one.name for one in folder.iterdir()} <= {MARK, IGNORE}:
             return
@@ -393,7 +393,7 @@ def _create_at_user(root: Path, user: User) -> Path:
 
 
 def _remove_gone(parent: Path) -> None:
-    """Remove what is kept in the cache for roots that have been gone for long."""
+    """Remove the state in the cache of roots that were deleted long ago."""
     limit = time.time() - GONE_SECONDS
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         names = [one.name for _, one in zip(range(MAX_ENTRIES), entries, strict=False)]

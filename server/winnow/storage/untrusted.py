@@ -1,8 +1,8 @@
-"""Open files that somebody else may have put there: settings and ignore files of a repository.
+"""Open files of unknown origin: settings and ignore files of a repository.
 
 A repository may contain a symlink to a private file, a FIFO that blocks its reader, or a sparse
-file of many gigabytes. Only a regular file below a size limit is read, and what was checked is the
-opened file itself: the name may stand for another one a moment later.
+file of many gigabytes. Only a regular file below a size limit is read, and the check applies to the
+opened file itself: a moment later, the name may refer to another one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import stat
 from pathlib import Path
 
-# More than any hand-written settings or ignore file has.
+# More than any handwritten settings or ignore file has.
 SETTINGS_BYTES = 1024 * 1024
 _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
@@ -20,7 +20,8 @@ for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
 
 
 class UnusableFile(OSError):
-    """A file that is not read; ``reason`` is for people: a symlink, no regular file, too large."""
+    """A file that must not be read; ``reason`` tells the user why: a symlink, not a regular file,
+    or too large."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         super().__init__(f"{os.fsdecode(path)}: {reason}")
@@ -35,7 +36,7 @@ def open_untrusted(path: str | os.PathLike[str], max_bytes: int | None = None) -
     anything but a regular file and for more than ``max_bytes``; FileNotFoundError and other errors
     as `os.open` does.
     """
-    # Opening a FIFO or a device can have effects; a check before spares them.
+    # Opening a FIFO or a device can have effects, so check first.
     _check(path, os.lstat(path), max_bytes)
     return _checked(path, _FLAGS | getattr(os, "O_NOFOLLOW", 0), max_bytes)
 

@@ -11,8 +11,8 @@ from winnow.storage.writing import private_folder
 
 
 def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
-    """A folder of Winnow's in the user's cache, which only the user can read; None where there can
-    be none."""
+    """Return Winnow's folder in the user's cache, created and private; None if there can be
+    none."""
     base = user_cache(environment)
     if base is None:
         return None
@@ -25,7 +25,7 @@ def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
 
 
 def user_cache(environment: Mapping[str, str]) -> Path | None:
-    """The user's folder for caches, if there is one."""
+    """Return the user's cache folder, if there is one."""
     if sys.platform == "win32":
         named = environment.get("LOCALAPPDATA", "")
     else:
@@ -39,8 +39,8 @@ def user_cache(environment: Mapping[str, str]) -> Path | None:
 
 
 def state_folder(environment: Mapping[str, str]) -> Path | None:
-    """Winnow's folder among what programs keep for the user, which need not exist yet; None where
-    there is none."""
+    """Return Winnow's folder in the user's state folder, which need not exist yet; None if there is
+    none."""
     home = environment.get("HOME") or os.path.expanduser("~")
     if sys.platform == "win32":
         base = environment.get("LOCALAPPDATA", "")

@@ -1,8 +1,8 @@
-"""Write files of Winnow's own: in one step, and never through a symlink.
+"""Write Winnow's own files in one step, and never through a symlink.
 
-A new file gets a random name that did not exist (`O_EXCL`), is complete and only then renamed: who
-reads meanwhile sees the old file or the new one, a symlink at the final name is replaced and not
-followed, and a process that is killed leaves the old file.
+A new file gets a random unused name (`O_EXCL`), and its final name only when it is complete: a
+reader sees the old file or the new one, a symlink at the final name is replaced and not followed,
+and a killed process leaves the old file.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def replacing(
 
 
 def replace_file(file: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write a file as a whole, in the place of the one that may be there. Raises OSError."""
+    """Write a file, replacing an existing one. Raises OSError."""
     with replacing(file, mode) as stream:
         stream.write(data)
 
 
 def create_file(file: Path, data: bytes, mode: int = 0o600) -> None:
-    """Create a file that does not exist. Raises FileExistsError if it does, also as a dangling
+    """Create a file that does not exist. Raises FileExistsError if it does, even as a dangling
     symlink, and OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
     with os.fdopen(os.open(file, flags | getattr(os, "O_BINARY", 0), mode), "wb") as stream:
@@ -69,14 +69,14 @@ def create_file(file: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def replace_with_link(link: Path, target: str) -> None:
-    """Make a symlink, or a copy where there can be none, in the place of what may be
-    there. Raises OSError."""
+    """Create a symlink, or a copy if that is impossible, replacing an existing file. Raises
+    OSError."""
     folder = tempfile.mkdtemp(dir=link.parent, prefix="new-")
     try:
         new = os.path.join(folder, link.name)
         try:
             os.symlink(target, new)
-        except OSError:  # Windows wants a privilege
+        except OSError:  # Windows requires a privilege
             shutil.copyfile(target, new)
         os.replace(new, link)
     finally:
@@ -97,12 +97,12 @@ def appending(file: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 
 def move_file(old: Path, new: Path) -> None:
-    """Give a file another name, in the place of what may have it. Raises OSError."""
+    """Rename a file, replacing an existing one. Raises OSError."""
     os.replace(old, new)
 
 
 def link_or_copy(source: Path, file: Path) -> None:
-    """Create a file with the contents of another one that does not change any more. Raises
+    """Create a file with the contents of another file that does not change anymore. Raises
     OSError."""
     try:
         os.link(source, file)
@@ -114,8 +114,7 @@ def link_or_copy(source: Path, file: Path) -> None:
 
 
 def private_folder(folder: Path) -> None:
-    """Create a folder that only the user can read, and those around it, unless they are there.
-    Raises OSError."""
+    """Create a folder that only the user can read, and its missing parents. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -148,7 +147,7 @@ def temporary_copy(source: IO[bytes]) -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable, where the system can: not all can do that to folders."""
+    """Make a new name in a folder durable, if the system supports it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
-"""What a segment has of some texts, from their contents.
+"""Build the arrays of a segment from the contents of texts.
 
-Postings are put in order one range of keys at a time, so that beside the contents themselves not
-much memory is taken.
+Postings are sorted one key range at a time, so that sorting needs little memory beside the
+contents.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from winnow.index.postings.layout import SegmentWriter
 from winnow.index.postings.lists import BLOCK, Counts, Entries, Keys, write_lists
 from winnow.index.postings.trigrams import Trigrams
 
-# Numbers of documents are 16-bit, and merging holds one segment's part of a key range in memory.
+# Document numbers are 16-bit, and merging holds one segment's part of a key range in memory.
 MOST_DOCUMENTS = 4096
 KEY_BYTES = 16
 TRIGRAM_TYPE = "<u4"
 TERM_TYPE = "<u8"
-# How many entries of a text stand between two samples of its keys.
+# Distance between two samples of a text's keys, in entries.
 _SAMPLED = 64
 
 
@@ -82,7 +82,7 @@ def _trigram_blocks(trigrams: Trigrams) -> list[Keys]:
 def _write_vectors(
     writer: SegmentWriter, contents: Sequence[Contents], chunks: npt.NDArray[np.int64]
 ) -> None:
-    """Write vectors, if any text has some; rows of zeros stand for those of the others."""
+    """Write the vectors, if any text has some; texts without vectors get rows of zeros."""
     sizes = {
         divmod(len(one.vectors), int(count) + 1)
         for one, count in zip(contents, chunks, strict=True)
@@ -106,7 +106,7 @@ def _write_vectors(
 
 
 class _Source(Struct, frozen=True):
-    """Entries of one text, by key. Numbers are those of `units` (else 0) and `first` together."""
+    """The entries of one text, by key. Their numbers are `first` plus `units` (or 0)."""
 
     keys: Keys
     first: int
@@ -134,7 +134,7 @@ def _lengths(postings: Postings, units: int) -> npt.NDArray[np.uint32]:
 
 
 def _blocks(sources: Sequence[_Source]) -> Iterator[Entries]:
-    """The entries of all texts in order, about `BLOCK` at a time."""
+    """Yield the entries of all texts in order, about `BLOCK` at a time."""
     bounds = _bounds(sources)
     cuts = [[0, *source.keys.searchsorted(bounds).tolist(), len(source.keys)] for source in sources]
     for block in range(len(bounds) + 1):
@@ -148,7 +148,7 @@ def _blocks(sources: Sequence[_Source]) -> Iterator[Entries]:
 
 
 def _bounds(sources: Sequence[_Source]) -> Keys:
-    """Keys that divide the entries of all texts into blocks."""
+    """Return keys that divide the entries of all texts into blocks."""
     if sum(len(source.keys) for source in sources) <= BLOCK:
         return np.zeros(0, sources[0].keys.dtype if sources else TERM_TYPE)
     samples = np.sort(np.concatenate([source.keys[::_SAMPLED] for source in sources]))

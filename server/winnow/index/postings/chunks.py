@@ -1,8 +1,8 @@
-"""Chunks: the passages of a text that are found and shown, along its syntax.
+"""Cut texts into chunks, the passages that are found and shown, along their syntax.
 
-A chunk ends where a definition of the text begins, as far as sizes allow: definitions that are too
-long are cut, small neighbours stay together. What has no definitions is cut at headings, and behind
-blank lines. The lines of all chunks follow each other without a gap.
+A chunk ends where a definition begins, if sizes allow: long definitions are cut, small neighbors
+stay together. A text without definitions is cut at headings and after blank lines. The chunks cover
+all lines without gaps.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from itertools import accumulate
 
 from winnow.symbols.file_symbols import Definition
 
-# About what a person takes in at a glance, and an embedding model tells apart.
+# About what a reader takes in at a glance, and what an embedding model can tell apart.
 CHUNK_BYTES = 1500
 CHUNK_LINES = 60
-# A chunk has at least this share of the size, unless the text ends.
+# Every chunk but the last has at least this share of the size.
 FILLED = 0.4
 MOST_CHUNKS = 65_535
-# Of a line that is longer, the rest is data.
+# The rest of a longer line is data.
 LINE_BYTES = 400
 
-# How good a place is to begin a chunk.
+# How good a line is to begin a chunk.
 _ANYWHERE, _AFTER_BLANK, _PARAGRAPH, _MEMBER, _DEFINITION = range(5)
 _MEMBERS = frozenset(("method", "constructor", "property", "field", "enum_member", "operator"))
-# Of a function or class, but not of a value, one line is enough to be worth a beginning.
+# A function or class of one line is worth a chunk, but a value is not.
 _VALUES = frozenset(("variable", "constant", "property", "field", "enum_member"))
 _VALUE_LINES = 3
 
-# Lines that belong to what follows: comments, decorators, attributes.
+# Lines that belong to the next line: comments, decorators, attributes.
 _LEADING = re.compile(rb'\s*(?://|/\*|\*|#|--|;|%|@|"""|\[\w|<!--|\{-)')
 _LEADING_LINES = 40
-# In texts without definitions: of Markdown, of INI and TOML, of a diff.
+# In texts without definitions: headings of Markdown, of INI and TOML, and of a diff.
 _HEADING = re.compile(rb"#{1,6} |\[[^\]]+\]\s*$|=+ |@@ ")
 _CONTINUED = re.compile(rb"[\s})\]]")
 
 
 def chunks_of(text: bytes, definitions: Sequence[Definition]) -> list[tuple[int, int]]:
-    """The first and the last line of each chunk, from 1; none of an empty text."""
+    """Return the first and the last line of each chunk, from 1; none for an empty text."""
     lines = text.split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
     if not lines:
         return []
     ends = list(accumulate(min(len(line), LINE_BYTES) + 1 for line in lines))
-    # A text that is very long has longer chunks, not more of them.
+    # A very long text gets longer chunks, not more of them.
     most_bytes = max(CHUNK_BYTES, round(3 / FILLED * ends[-1] / MOST_CHUNKS))
     most_lines = max(CHUNK_LINES, round(3 / FILLED * len(lines) / MOST_CHUNKS))
     places = _places(text, lines, definitions)
@@ -63,7 +63,8 @@ def chunks_of(text: bytes, definitions: Sequence[Definition]) -> list[tuple[int,
 
 
 def _best(places: Sequence[int], first: int, most: int) -> int:
-    """The best place to end a chunk that begins at ``first``: of equally good ones the last."""
+    """Return the best line to end a chunk that begins at ``first``: the last of equally good
+    ones."""
     least = first + max(1, int((most - first) * FILLED))
     return max(range(least, most + 1), key=lambda line: (places[line], line))
 
@@ -71,7 +72,7 @@ def _best(places: Sequence[int], first: int, most: int) -> int:
 def _places(
     text: bytes, lines: Sequence[bytes], definitions: Sequence[Definition]
 ) -> Sequence[int]:
-    """How good each line is to begin a chunk, from 0."""
+    """Return how good each line is to begin a chunk, from 0."""
     places = bytearray(len(lines))
     blank = True
     for number, line in enumerate(lines):
@@ -94,7 +95,7 @@ def _places(
 
 
 def _with_leading(lines: Sequence[bytes], start: int) -> int:
-    """Where the comments and decorators begin that stand before a line."""
+    """Return where the comments and decorators before a line begin."""
     least = max(0, start - _LEADING_LINES)
     while start > least and _LEADING.match(lines[start - 1]):
         start -= 1

@@ -1,7 +1,7 @@
-"""What a text says about itself in prose: comments and docstrings, found by their signs.
+"""Find the comments and docstrings of a text by their delimiters.
 
-No parser is asked, since comments of languages that have none count as well. A sign in a string is
-taken for a comment now and then; for ranking that does not matter.
+No parser is used, because comments of languages without one count as well. A delimiter in a string
+is occasionally mistaken for a comment; for ranking that does not matter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Line comments, and lines within block comments that begin with a star.
+# Line comments, and lines in block comments that begin with a star.
 _SLASHES = r"^[ \t]*(?://+!?|/\*+!?|\*+(?!/))[ \t]?(.*)$"
 _HASHES = r"^[ \t]*#+(?![!\[])[ \t]?(.*)$"
 _DASHES = r"^[ \t]*(?:---?|\{-)[ \t]?\|?(.*)$"
@@ -44,12 +44,12 @@ _PATTERNS = {
     for patterns, names in _FAMILIES.items()
     for language in names.split()
 }
-# Most other languages have the signs of C.
+# Most other languages have the delimiters of C.
 _OTHERS = tuple(re.compile(pattern, re.M) for pattern in (_SLASHES, r"(?<=\S)[ \t]+//[ \t](.*)$"))
 
 
 def comments_of(text: str, language: str) -> Iterator[str]:
-    """The comments and docstrings of a text in a language, without most of their signs."""
+    """Yield the comments and docstrings of a text, without most of their delimiters."""
     for pattern in _PATTERNS.get(language, _OTHERS):
         for found in pattern.finditer(text):
             yield found[1]

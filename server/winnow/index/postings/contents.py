@@ -1,7 +1,8 @@
-"""What is kept of one text for search: made by a worker, put into a segment by the server.
+"""Compute what the index keeps of one text for search; a worker computes it, the server writes it
+into a segment.
 
-It depends on the text and on the end of its file's name alone, so that the same text elsewhere, or
-back after a change, need not be read again. What depends on the path is added by whoever asks.
+It depends only on the text and the file extension, so the same text in another place, or restored
+after a change, is not read again. Data that depends on the path is computed at query time.
 """
 
 from __future__ import annotations
@@ -27,44 +28,44 @@ Unit = Literal["chunk", "document"]
 
 
 class ContentField(Struct, frozen=True):
-    """A kind of terms, with postings of its own: of each chunk, or of each document."""
+    """A kind of terms with its own postings: per chunk or per document."""
 
     name: str
     unit: Unit
 
 
-# In the order of `Contents.fields`. A change of it, as of whatever makes contents, gives the store
-# another version by itself.
+# In the order of `Contents.fields`. A change here, or to other code that computes contents, changes
+# the store version automatically.
 FIELDS = (
-    # Everything that stands in the chunk.
+    # All words of the chunk.
     ContentField("body", "chunk"),
     # The parts of the names that the chunk defines.
     ContentField("definition", "chunk"),
-    # What is said in comments and docstrings.
+    # The words of comments and docstrings.
     ContentField("comment", "document"),
-    # The same, before the first function or value: what the text says of itself.
+    # The same, before the first function or value: the text's description of itself.
     ContentField("head", "document"),
-    # The parts of the names of classes and the like.
+    # The parts of the names of classes and other types.
     ContentField("type", "document"),
-    # All names that are defined, as wholes, see :func:`winnow.index.postings.terms.name_term`.
+    # All defined names, not split, see :func:`winnow.index.postings.terms.name_term`.
     ContentField("name", "document"),
-    # The words of lines that import, as wholes: which other files it is made of.
+    # The words of import lines, not split: the files that this one uses.
     ContentField("import", "document"),
 )
-# Numbers that are kept for each document, in the order of `Contents.measures`: lines; definitions
-# that are not in functions, and how many of them are functions; lines that import or pass on what
-# is defined elsewhere; whether it says of itself that a program has written it.
+# Numbers per document, in the order of `Contents.measures`: lines; definitions outside functions,
+# and the functions among them; lines that import or re-export; 1 if the text says that a program
+# generated it.
 MEASURES = ("lines", "definitions", "functions", "imports", "generated")
-# How many numbers describe a chunk, see `Contents.chunks`.
+# Numbers per chunk, see `Contents.chunks`.
 CHUNK_COLUMNS = 3
 
 
 class Postings(Struct, frozen=True, array_like=True):
-    """The terms of one field of one text, as arrays in the machine's order, entry by entry.
+    """The terms of one field of one text, as parallel arrays in the machine's byte order.
 
     ``terms`` are 64-bit numbers (see :func:`winnow.index.postings.terms.term_number`), ``units``
-    16-bit numbers of the chunk (0 in a field of documents), ``counts`` 8-bit, at most 255. Entries
-    are sorted by term and unit. ``lengths`` has for each unit how many terms stand there, 32-bit.
+    16-bit chunk numbers (0 in a document field), ``counts`` 8-bit, at most 255. Entries are sorted
+    by term and unit. ``lengths`` has the number of terms of each unit, 32-bit.
     """
 
     terms: bytes = b""
@@ -74,13 +75,13 @@ class Postings(Struct, frozen=True, array_like=True):
 
 
 class Contents(Struct, frozen=True, array_like=True):
-    """What is kept of one text.
+    """What the index keeps of one text.
 
-    ``chunks`` are three 32-bit numbers for each chunk, of at most 65,535: its first and its last
-    line, from 1, and which of the definitions it is in or has first, from 1, or 0 for none.
-    ``vectors`` are 8-bit, one row a chunk and one more for the document as a whole, empty where no
-    model is at hand. ``covered`` is False where the trigrams do not tell all of the text: parts of
-    it were masked or left out, and a search of the text must read the file.
+    ``chunks`` has three 32-bit numbers for each chunk, of at most 65,535 chunks: its first and last
+    line, from 1, and the definition that contains it or that it has first, from 1, or 0 for none.
+    ``vectors`` are 8-bit, one row per chunk and one for the document, empty without a model.
+    ``covered`` is False if the trigrams do not cover the entire text, because parts were masked or
+    left out: a text search must read the file.
     """
 
     trigrams: Trigrams
@@ -91,36 +92,36 @@ class Contents(Struct, frozen=True, array_like=True):
     covered: bool = True
 
 
-# What a program writes into a file that nobody is to edit. Go's is in its documentation.
+# Marks of generated files. Go's is in its documentation.
 _GENERATED = re.compile(
     r"(?i)\bdo not (?:edit|modify)\b|@generated\b|\b(?:auto-?|automatically |code )generated\b"
     r"|\bgenerated (?:by|from)\b"
 )
 _GENERATED_CHARACTERS = 2_000
-# Lines that import or pass on what is defined elsewhere, in most languages. Nothing in it may run
-# over many lines, or back and forth: whatever is a text comes here.
+# Lines that import or re-export, in most languages. No part of it may match many lines, or
+# backtrack: any text is matched against it.
 _IMPORT = re.compile(
     r"^[ \t]*(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"
     r"|(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:use|mod)[ \t]+[\w:{\\][^=;]{0,4000};|@_exported\b"
     r"|(?:require|require_relative|autoload|load)\b|(?:\}|export[ \t].*)[ \t]*from[ \t]*['\"]).*$",
     re.M,
 )
-# Where importing is an expression: JavaScript, Lua, Zig.
+# Languages in which an import is an expression: JavaScript, Lua, Zig.
 _IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
-# Kinds of what is asked for by its name, and has members.
+# Kinds of definitions that are searched for by name and have members.
 TYPES = (CONTAINERS | {"type"}) - {"section"}
 FUNCTIONS = frozenset(("function", "method", "constructor", "macro"))
-# What a file says of itself is at its beginning.
+# A file describes itself at its beginning.
 _HEAD_LINES = 80
 
 
-# Of a longer line, the rest is data.
+# The rest of a longer line is data.
 _LINE_CHARACTERS = 2_000
 
 
-# Makes the vectors of some texts, each cut into words: a row of 8-bit numbers for each.
+# Returns the vectors of texts that are split into words, as rows of 8-bit numbers.
 Embed = Callable[[Iterable[Sequence[str]]], bytes]
-# Of the names that a text defines, and of what it says of itself, so many words stand for it all.
+# Numbers of defined names and of describing words that represent the document.
 _CARD_NAMES = 60
 _CARD_WORDS = 120
 
@@ -134,8 +135,8 @@ def contents_of(
     covered: bool,
     embed: Embed | None = None,
 ) -> Contents:
-    """What is kept of a text in UTF-8. Of the path only the name's end may count. Without
-    ``embed`` there are no vectors."""
+    """Return what the index keeps of a text in UTF-8. Only the file extension of the path counts.
+    Without ``embed`` there are no vectors."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
     whole = "\n".join(lines)
@@ -153,12 +154,12 @@ def contents_of(
         Counter(term_number(name_term(one.name)) for one in known),
         Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
     )
-    del whole, comments  # of a text of megabytes, the words of its chunks are as large
+    del whole, comments  # in a text of megabytes, the words of its chunks need as much memory
     card = [one.name for one in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
     body = _Field()
 
     def said() -> Iterator[list[str]]:
-        """The words of each chunk, which are in the body then."""
+        """Yield the words of each chunk, and add them to the body."""
         for a, b in chunks:
             found = words("\n".join(lines[a - 1 : b]))
             body.add(_bag(found))
@@ -186,14 +187,14 @@ def contents_of(
 
 
 def _nothing(texts: Iterable[Sequence[str]]) -> bytes:
-    """No vectors; the texts are made all the same."""
+    """Consume the texts and return no vectors."""
     for _ in texts:
         pass
     return b""
 
 
 def _lines(text: bytes) -> list[str]:
-    """The lines of a text, each as far as it is not data."""
+    """Return the lines of a text, without the parts that are data."""
     lines = text.decode("utf-8", "replace").split("\n")
     if len(text) > _LINE_CHARACTERS:
         return [line[:_LINE_CHARACTERS] for line in lines]
@@ -201,7 +202,7 @@ def _lines(text: bytes) -> list[str]:
 
 
 def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> array[int]:
-    """See `Contents.chunks`."""
+    """Return the numbers in `Contents.chunks`."""
     found = array("I")
     known = [(number, one) for number, one in enumerate(definitions, 1) if not one.local]
     known.sort(key=lambda each: each[1].line)
@@ -209,7 +210,7 @@ def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definitio
     begun = 0
     around: list[tuple[int, Definition]] = []
     for first, last in chunks:
-        # Those of an earlier chunk that have not ended, and those that have begun since.
+        # Definitions of earlier chunks that have not ended, and those that begin here.
         behind = bisect_right(lines, first)
         around += known[begun:behind]
         around = [each for each in around if each[1].end_line + 1 >= first]
@@ -227,7 +228,7 @@ def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definitio
 def _names_by_chunk(
     chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]
 ) -> list[list[str]]:
-    """The names that each chunk defines."""
+    """Return the names that each chunk defines."""
     firsts = [first for first, _ in chunks]
     names: list[list[str]] = [[] for _ in chunks]
     for one in definitions:
@@ -236,7 +237,7 @@ def _names_by_chunk(
 
 
 def _bag(found: Iterable[str]) -> Counter[int]:
-    """How often each term stands in some words, by its number."""
+    """Return how often each term occurs in some words, by its number."""
     bag: Counter[int] = Counter()
     for word, count in Counter(found).items():
         for number in term_numbers(word):
@@ -245,14 +246,14 @@ def _bag(found: Iterable[str]) -> Counter[int]:
 
 
 class _Field:
-    """A field of a text while it is read, unit by unit."""
+    """The postings of a field, built unit by unit."""
 
     def __init__(self) -> None:
         self._terms, self._units, self._counts = array("Q"), array("H"), array("I")
         self._lengths = array("I")
 
     def add(self, bag: Counter[int]) -> None:
-        """The next unit, by how often each term stands in it."""
+        """Add the next unit: how often each term occurs in it."""
         self._terms.extend(bag.keys())
         self._units.extend([len(self._lengths)] * len(bag))
         self._counts.extend(bag.values())
@@ -262,7 +263,7 @@ class _Field:
         terms = np.frombuffer(self._terms, np.uint64)
         units = np.frombuffer(self._units, np.uint16)
         counts = np.minimum(np.frombuffer(self._counts, np.uint32), 255)
-        # Units are in order already, and stay so.
+        # Units are in order already, and a stable sort keeps them so.
         order = np.argsort(terms, kind="stable")
         return Postings(
             terms=terms[order].tobytes(),
@@ -273,7 +274,7 @@ class _Field:
 
 
 def _postings(bags: Iterable[Counter[int]]) -> Postings:
-    """The postings of a field, from the bag of each unit."""
+    """Return the postings of a field, from the term counts of each unit."""
     field = _Field()
     for bag in bags:
         field.add(bag)

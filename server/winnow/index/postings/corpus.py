@@ -1,4 +1,4 @@
-"""All that can be ranked at one moment: segments, and the files that have their texts today."""
+"""Everything to rank at one moment: segments, and the files that have their texts now."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from winnow.symbols.file_symbols import Definition
 
 
 class CorpusPart(Struct, frozen=True):
-    """A segment and the files that have its texts: the file ``files[i]`` has that of the document
-    ``documents[i]``. A document may have several files, or none: what it was once."""
+    """A segment and its files: file ``files[i]`` has the text of document ``documents[i]``. A
+    document may have several files, or none if its text is outdated."""
 
     segment: Segment
     documents: npt.NDArray[np.uint16]
@@ -23,12 +23,12 @@ class CorpusPart(Struct, frozen=True):
 
 
 class Corpus(Struct, frozen=True):
-    """What can be ranked. Files have numbers from 0: ``paths`` are theirs, below ``roots``, where
-    ``root_of`` says which root holds a file (all 0 where there is one). The path of a file that is
-    in no part is still there.
+    """The texts and files to rank. Files are numbered from 0: ``paths`` are relative to ``roots``,
+    and ``root_of`` says which root contains a file (all 0 if there is one). ``paths`` includes
+    files that are in no part.
 
-    ``definitions`` gives those of a name, with the numbers of their files, of all files; names are
-    case-sensitive.
+    ``definitions`` returns the definitions of a case-sensitive name in all files, with their file
+    numbers.
     """
 
     parts: Sequence[CorpusPart]
@@ -36,5 +36,5 @@ class Corpus(Struct, frozen=True):
     roots: Sequence[str]
     root_of: npt.NDArray[np.int32]
     definitions: Callable[[str], Sequence[tuple[int, Definition]]]
-    # Anything that is derived from paths alone may be kept here between two questions.
+    # A cache between requests, for data derived from paths alone.
     kept: dict[str, Any]

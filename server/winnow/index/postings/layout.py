@@ -1,12 +1,12 @@
-"""How a segment lies in its file: named arrays, a table of them, and checksums.
+"""The file format of a segment: named arrays, a table of them, and checksums.
 
     magic, version | arrays, each at a multiple of 64 bytes | checksums | table (msgpack) | tail
 
-The checksums (CRC-32) are of the blocks of 64 KiB before them, and each block is compared with its
-checksum when something in it is read first. The tail says where the table is; it has a checksum of
-the checksums, the table and itself, which opening compares. The table stands at the end so that
+The checksums (CRC-32) cover the blocks of 64 KiB before them. A block is compared with its checksum
+when something in it is first read. The tail says where the table is; it has a checksum of the
+checksums, the table and itself, which is compared on opening. The table is at the end so that
 arrays can be written while their sizes are still unknown (as in Parquet). All numbers are
-little-endian. A file is complete before it gets its name, so what is damaged was damaged later.
+little-endian. A file is complete before it gets its name, so any damage happened later.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from msgspec import Struct
 from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import replacing, spool
 
-# Changes with anything that is written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
+# Changes with anything written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
 VERSION = 4
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
-# Where the checksums are, where the table is, its size.
+# The offset of the checksums, and the offset and size of the table.
 _PLACES = struct.Struct("<QQII")
 _TAIL = struct.Struct("<I8s")
 _ALIGNMENT = 64
-# Longer than any table can be, shorter than what would be slow to check.
+# Longer than any table can be, and short enough to check quickly.
 _LARGEST_TABLE = 1 << 16
-# Of a list that is read, at most this much around it is read for its checksum: 20 microseconds.
+# When a list is read, at most this much around it is read for its checksum: 20 microseconds.
 _BLOCK_BYTES = 1 << 16
 _CHECKSUM_BYTES = 4
 _SPOOLED_IN_MEMORY = 1 << 19
-# Of files that are still being written. One whose writer was killed stays, and may be deleted.
+# Suffix of files that are being written. A killed writer leaves one, which may be deleted.
 UNFINISHED = ".part"
 
 
 class SegmentDamaged(Exception):
-    """A segment is not what was written."""
+    """A segment does not contain what was written."""
 
 
 class _Placed(Struct, frozen=True, array_like=True):
@@ -63,10 +63,10 @@ class _Table(Struct, frozen=True, array_like=True):
 
 
 class Arrays:
-    """The arrays of a segment, which are views of its file; safe to use from several threads."""
+    """The arrays of a segment, which are views of its file; thread-safe."""
 
     def __init__(self, data: mmap.mmap | bytes) -> None:
-        """Raises SegmentDamaged unless the table is whole and the arrays lie within the file."""
+        """Raise SegmentDamaged unless the table is intact and the arrays lie within the file."""
         self._data = data
         self._end, self._checksums, self._arrays = _read_table(data)
         self._verified = np.zeros(len(self._checksums), np.bool_)
@@ -118,7 +118,7 @@ class Arrays:
         return flat.reshape(placed.shape), placed.offset
 
     def verify(self) -> None:
-        """Read all of it; other threads run meanwhile. Raises SegmentDamaged."""
+        """Read the entire segment; other threads run meanwhile. Raises SegmentDamaged."""
         self._verified[:] = False
         self._verify(0, self._end)
         _read_table(self._data)
@@ -126,7 +126,7 @@ class Arrays:
     def _verify(self, offset: int, size: int) -> None:
         """Compare the checksums of the blocks that hold some bytes, unless that was done before.
 
-        Raises SegmentDamaged. Two threads may do it at once, to the same end.
+        Raises SegmentDamaged. Two threads may do it at once with the same result.
         """
         if not size:
             return
@@ -141,7 +141,7 @@ class Arrays:
 
 
 class LazyArray:
-    """An array in a segment, of which each slice is verified when it is taken."""
+    """An array in a segment whose slices are verified when they are read."""
 
     def __init__(
         self, values: npt.NDArray[Any], offset: int, verify: Callable[[int, int], None]
@@ -195,7 +195,7 @@ def _read_table(
 
 
 def open_arrays(file: Path) -> Arrays:
-    """The arrays of a file, which is mapped and not read. Raises SegmentDamaged and OSError."""
+    """Map the arrays of a file. Raises SegmentDamaged and OSError."""
     with os.fdopen(open_untrusted(file), "rb") as opened:
         if os.fstat(opened.fileno()).st_size == 0:
             raise SegmentDamaged("it is empty")
@@ -203,7 +203,7 @@ def open_arrays(file: Path) -> Arrays:
 
 
 class Spool:
-    """Numbers that wait until those before them in the file are written."""
+    """Numbers that are written after those that precede them in the file."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -218,20 +218,20 @@ class Spool:
         self._stream.write(piece.data.cast("B"))
 
     def pieces(self, dtype: str) -> Iterator[npt.NDArray[Any]]:
-        """All that was added, in the order of adding."""
+        """Yield everything that was added, in order."""
         self._stream.seek(0)
         while data := self._stream.read(_SPOOLED_IN_MEMORY):
             yield np.frombuffer(data, dtype)
 
 
 class SegmentWriter:
-    """Writes arrays one after the other, and then the table. What fails raises OSError."""
+    """Writes arrays one after another, then the table. Raises OSError."""
 
     def __init__(self, stream: IO[bytes], temporary: Callable[[], IO[bytes]]) -> None:
         self._stream = stream
         self._temporary = temporary
         self._checksums: list[int] = []
-        self._block = 0  # the checksum of the block that is being written
+        self._block = 0  # checksum of the current block
         self._at = 0
         self._arrays: dict[str, _Placed] = {}
         self._write(_FRONT)
@@ -242,7 +242,7 @@ class SegmentWriter:
     def add(
         self, name: str, dtype: str, pieces: Iterable[npt.NDArray[Any]], columns: int | None = None
     ) -> None:
-        """Write an array that comes in pieces: of one dimension, or of rows of so many columns."""
+        """Write an array that comes in pieces: of one dimension, or of rows with ``columns``."""
         self._write(bytes(-self._at % _ALIGNMENT))
         offset = self._at
         for piece in pieces:
@@ -255,7 +255,7 @@ class SegmentWriter:
         self._arrays[name] = _Placed(dtype, shape, offset)
 
     def finish(self) -> int:
-        """Write the checksums and the table; gives the size of all."""
+        """Write the checksums and the table; return the total size."""
         end = self._at
         if end % _BLOCK_BYTES:
             self._checksums.append(self._block)
@@ -284,9 +284,9 @@ class SegmentWriter:
 
 @contextlib.contextmanager
 def writing(file: Path) -> Iterator[SegmentWriter]:
-    """What is written under another name first, and takes its place when it is safely on disk.
+    """Yield a writer; its file gets the final name when it is safely on disk.
 
-    Nothing is left if that fails; if the process is killed, a file that ends in `UNFINISHED`.
+    A failure leaves nothing; a killed process leaves a file that ends in `UNFINISHED`.
     """
     spooled = functools.partial(spool, _SPOOLED_IN_MEMORY, file.parent)
     with replacing(file, prefix=f"{file.name}.", suffix=UNFINISHED, durable=True) as stream:

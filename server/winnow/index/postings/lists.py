@@ -1,9 +1,9 @@
-"""Lists of ascending numbers under sorted keys, packed: postings of trigrams and of terms.
+"""Packed lists of ascending numbers under sorted keys: postings of trigrams and terms.
 
-A list is written in whichever form is the shortest, which is the idea of Roaring bitmaps (Lemire
-et al., "Roaring Bitmaps", 2016): the numbers themselves, the gaps between them in bytes, or a bit
-for each number of the universe. A number may have a count, 8-bit; lists in which every count is 1
-store none. All forms are packed and unpacked by numpy, thousands of lists at a time.
+Each list is written in its shortest form, an idea of Roaring bitmaps (Lemire et al., "Roaring
+Bitmaps", 2016): plain numbers, gaps between them in bytes, or a bit for each number of the
+universe. A number may have an 8-bit count; lists in which every count is 1 store none. numpy packs
+and unpacks all forms, thousands of lists at a time.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ Keys = npt.NDArray[Any]  # of uint32 or uint64
 Numbers = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.uint8]
 
-# The numbers: 16-bit where the universe is small enough, else 32-bit.
+# Plain numbers: 16-bit if the universe is small enough, otherwise 32-bit.
 PLAIN = 0
-# A byte for the gap to the number before (to 0 at first); 255 means that the gap goes on.
+# A byte for the gap to the previous number (at first, to 0); 255 means that the gap continues.
 GAPS = 1
 BITMAP = 2
 FORM = np.uint8(3)
-# Counts follow the numbers; in `GAPS`, how many there are stands before, in 32 bits.
+# Counts follow the numbers; in `GAPS`, their number precedes them, in 32 bits.
 COUNTED = np.uint8(4)
 _LENGTH = 8
 _COUNTS = 9
 _GOES_ON = 255
 _LENGTH_BYTES = 4
 
-# How many entries are packed at a time: what that takes is about 80 bytes each.
+# Entries packed at a time: each needs about 80 bytes of memory.
 BLOCK = 1 << 16
 
 
 class Entries(Struct, frozen=True):
-    """Numbers under keys, entry by entry; `counts` is None where there are none at all."""
+    """Numbers under keys, entry by entry; `counts` is None if no number has one."""
 
     keys: Keys
     numbers: Numbers
     counts: Counts | None
 
     def ordered(self) -> Entries:
-        """The same by key; the numbers of a key keep their order, or are put in order."""
+        """Return the entries sorted by key; the numbers of a key keep their order or are sorted."""
         if self.counts is None and self.keys.dtype.itemsize == 4:
             # Sorting values is several times as fast as finding an order.
             both = self.keys.astype(np.uint64) << np.uint64(32) | self.numbers
@@ -60,7 +60,7 @@ class Entries(Struct, frozen=True):
 
 
 class PackedLists(Struct, frozen=True):
-    """Lists in bytes: for each its key, its size in bytes and its form."""
+    """Lists in bytes: the key, size in bytes and form of each."""
 
     keys: Keys
     sizes: npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ def plain_type(universe: int) -> np.dtype[Any]:
 
 
 def pack(entries: Entries, universe: int) -> PackedLists:
-    """Lists of entries that are in order, of numbers below `universe`. There must be some."""
+    """Pack sorted entries with numbers below `universe`. There must be at least one."""
     keys, numbers, counts = entries.keys, entries.numbers, entries.counts
     first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     lengths = np.diff(first, append=len(keys))
@@ -112,7 +112,7 @@ def pack(entries: Entries, universe: int) -> PackedLists:
 def _roles(
     forms: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
-    """What each byte of some lists is, given how many bytes their numbers and counts take."""
+    """Return the role of each byte of some lists, from the sizes of their numbers and counts."""
     pieces = np.empty((len(forms), 3), np.int64)
     pieces[:, 0] = np.where((forms == GAPS) & (counts > 0), _LENGTH_BYTES, 0)
     pieces[:, 1] = sizes
@@ -159,7 +159,7 @@ def write_lists(
 
 
 def _ends(sizes: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
-    """Where lists end, from their sizes."""
+    """Yield the ends of lists, from their sizes."""
     total = 0
     for piece in sizes:
         ends = np.cumsum(piece, dtype=np.int64) + total
@@ -170,7 +170,7 @@ def _ends(sizes: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
 
 
 class ListEntries(Struct, frozen=True):
-    """Lists, entry by entry: `lengths` says how many entries each list has."""
+    """Lists, entry by entry; `lengths` has the number of entries of each list."""
 
     lengths: npt.NDArray[np.int64]
     numbers: Numbers
@@ -178,7 +178,7 @@ class ListEntries(Struct, frozen=True):
 
 
 class PostingLists:
-    """Lists in a segment; they are checked as they are read. Methods raise SegmentDamaged."""
+    """Lists in a segment, verified as they are read. Methods raise SegmentDamaged."""
 
     def __init__(self, arrays: Arrays, name: str, key_type: str, universe: int) -> None:
         self.universe = universe
@@ -204,7 +204,7 @@ class PostingLists:
         return self._lazy_forms.whole()
 
     def find(self, keys: npt.NDArray[np.integer[Any]]) -> list[int | None]:
-        """The numbers of the lists of some keys."""
+        """Return the positions of the lists of some keys."""
         if not len(self.keys):
             return [None] * len(keys)
         places = self.keys.searchsorted(keys.astype(self.keys.dtype))
@@ -213,7 +213,7 @@ class PostingLists:
         return [place if here else None for place, here in found]
 
     def about(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """About how many entries the list of each key has, by its size; 0 where there is none."""
+        """Estimate the number of entries of each key's list by its size; 0 without a list."""
         if not len(self.keys):
             return np.zeros(len(keys), np.int64)
         places = np.minimum(self.keys.searchsorted(keys), len(self.keys) - 1)
@@ -233,7 +233,7 @@ class PostingLists:
         return found
 
     def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
-        """The numbers of the shortest lists of some keys; None where a key has no list."""
+        """Return the positions of the shortest lists of some keys; None if a key has no list."""
         wanted = np.unique(np.array(keys, self.keys.dtype))
         places = self.keys.searchsorted(wanted)
         if not len(self.keys) or (self.keys.take(places, mode="clip") != wanted).any():
@@ -253,7 +253,7 @@ class PostingLists:
         return numbers, counts
 
     def mask(self, place: int) -> npt.NDArray[np.bool_]:
-        """For each number of the universe, whether the list has it."""
+        """Return a mask of the universe with the numbers of a list."""
         start, end = self._span(place)
         if int(self._forms[place]) == BITMAP and end - start == self._bitmap:
             data = self._data.part(start, end)
@@ -298,7 +298,7 @@ class PostingLists:
         return numbers, data[size:] if counted else None
 
     def weights(self) -> npt.NDArray[np.int64]:
-        """For each list, the most entries that it can have."""
+        """Return the most entries that each list can have."""
         _check(bool((self._ends[1:] > self._ends[:-1]).all()))
         _check(not len(self._ends) or int(self._ends[-1]) == len(self._data))
         sizes: npt.NDArray[np.int64] = np.diff(self._ends, prepend=np.uint32(0)).astype(np.int64)
@@ -308,7 +308,7 @@ class PostingLists:
         return sizes
 
     def unpack(self, first: int, end: int) -> ListEntries:
-        """The lists from one number to before another."""
+        """Unpack the lists from position ``first`` to before ``end``."""
         ends = self._ends[first:end].astype(np.int64)
         start = int(self._ends[first - 1]) if first else 0
         sizes = np.diff(ends, prepend=start)
@@ -348,7 +348,7 @@ class PostingLists:
         forms: npt.NDArray[np.uint8],
         counted: npt.NDArray[np.bool_],
     ) -> npt.NDArray[np.int64]:
-        """How many bytes of each list are counts."""
+        """Return how many bytes of each list are counts."""
         counts = np.zeros(len(forms), np.int64)
         chosen = counted & (forms == PLAIN)
         counts[chosen] = sizes[chosen] // (self._plain_type.itemsize + 1)
@@ -371,7 +371,7 @@ class PostingLists:
 def _from_gaps(
     data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The numbers of lists one after the other, and how many each list has."""
+    """Return the numbers of consecutive lists, and how many each list has."""
     if not len(sizes):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     starts = np.cumsum(sizes) - sizes

@@ -1,7 +1,7 @@
-"""Several segments made into one, which is what writing all their texts at once would have made.
+"""Merge segments into one, as if all their texts had been written at once.
 
-Postings are merged one range of keys at a time, and all else is copied, so that the memory that
-is taken does not grow with the segments.
+Postings are merged one key range at a time, and everything else is copied, so memory does not grow
+with the segments.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from winnow.index.postings.layout import SegmentWriter, writing
 from winnow.index.postings.lists import BLOCK, Entries, Keys, PostingLists, write_lists
 from winnow.index.postings.segment import Segment
 
-# How many bytes of vectors are copied at a time.
+# Bytes of vectors copied at a time.
 _COPIED = 1 << 20
 
 _Mask = npt.NDArray[np.bool_]
 
 
 class _Part(Struct, frozen=True):
-    """A segment, and which of its documents and of their chunks and blocks are kept."""
+    """A segment, and masks of the documents, chunks and blocks to copy."""
 
     segment: Segment
     documents: _Mask
@@ -36,7 +36,7 @@ class _Part(Struct, frozen=True):
 
 
 class _Renumbered(Struct, frozen=True):
-    """Lists, which of their numbers are kept, and what the numbers become."""
+    """Lists, a mask of the numbers to copy, and their new values."""
 
     lists: PostingLists
     kept: _Mask
@@ -44,10 +44,10 @@ class _Renumbered(Struct, frozen=True):
 
 
 def merge_segments(file: Path, segments: Sequence[tuple[Segment, _Mask]]) -> int:
-    """Make one segment of several, of the documents that are to be kept, in their order; gives its
-    size. Raises OSError, SegmentDamaged, and ValueError if they do not fit one segment."""
+    """Merge the chosen documents of segments, in their order; return the size of the new one.
+    Raises OSError, SegmentDamaged, and ValueError if they do not fit one segment."""
     for segment, _ in segments:
-        segment.verify()  # else what is wrong would have a right checksum afterwards
+        segment.verify()  # otherwise damaged data would get a valid checksum
     parts = [
         _Part(segment, kept, kept[segment.chunk_documents], kept[segment.block_documents])
         for segment, kept in segments
@@ -92,7 +92,7 @@ def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
 def _owners(
     kept: Iterable[tuple[npt.NDArray[np.uint16], _Part]],
 ) -> Iterator[npt.NDArray[np.uint16]]:
-    """The documents that chunks or blocks are of, by their new numbers."""
+    """Yield the new document numbers of chunks or blocks."""
     first = 0
     for documents, part in kept:
         numbers = np.cumsum(part.documents) - 1 + first
@@ -101,7 +101,7 @@ def _owners(
 
 
 def _write_vectors(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
-    """Write vectors, if any document that is kept has some."""
+    """Write vectors, if any copied document has some."""
     dimensions = {
         part.segment.vectors.shape[1]
         for part in parts
@@ -123,7 +123,7 @@ def _write_vectors(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
 def _rows(
     vectors: npt.NDArray[np.int8] | None, kept: _Mask, columns: int
 ) -> Iterator[npt.NDArray[np.int8]]:
-    """The rows that are kept; rows of zeros where there are no such vectors."""
+    """Yield the chosen rows; rows of zeros if the segment has no such vectors."""
     at_once = max(1, _COPIED // columns)
     chosen = np.flatnonzero(kept)
     for start in range(0, len(chosen), at_once):
@@ -152,7 +152,7 @@ def _write_lists(
 
 
 def _blocks(parts: Sequence[_Renumbered], *, counted: bool) -> Iterator[Entries]:
-    """The entries of all parts in order, about `BLOCK` at a time."""
+    """Yield the entries of all parts in order, about `BLOCK` at a time."""
     bounds = _bounds([part.lists for part in parts])
     cuts = [
         [0, *part.lists.keys.searchsorted(bounds).tolist(), len(part.lists.keys)] for part in parts
@@ -173,7 +173,7 @@ def _blocks(parts: Sequence[_Renumbered], *, counted: bool) -> Iterator[Entries]
 
 
 def _entries(part: _Renumbered, first: int, end: int, *, counted: bool) -> Entries:
-    """What is kept of some lists, with its new numbers."""
+    """Return the chosen entries of some lists, with new numbers."""
     lists = part.lists.unpack(first, end)
     kept = part.kept[lists.numbers]
     keys = np.repeat(part.lists.keys[first:end], lists.lengths)[kept]
@@ -182,12 +182,12 @@ def _entries(part: _Renumbered, first: int, end: int, *, counted: bool) -> Entri
 
 
 def _bounds(lists: Sequence[PostingLists]) -> Keys:
-    """Keys that divide the entries of all lists into blocks; there may be one list in a block that
-    is longer, since what is under one key stays together."""
+    """Return keys that divide the entries of all lists into blocks. A block with a single longer
+    list may exceed `BLOCK`, because the entries of a key stay together."""
     weights = [its.weights() for its in lists]
     if sum(int(its.sum()) for its in weights) <= BLOCK:
         return np.zeros(0, lists[0].keys.dtype if lists else TERM_TYPE)
-    # Keys that divide one part into pieces so small that one of each of them is a small block.
+    # Divide each part into pieces so small that one piece of each makes a small block.
     step = max(1, BLOCK // (4 * len(lists)))
     samples = []
     for its, weight in zip(lists, weights, strict=True):

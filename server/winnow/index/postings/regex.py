@@ -1,8 +1,9 @@
-"""What a pattern says of the characters that stand one after the other in what it matches.
+"""Parse a pattern into the characters that its matches must contain.
 
-ripgrep takes the syntax of Rust's `regex` crate, and its parser (`regex-syntax/src/ast/parse.rs`)
-is followed here construct by construct. What it would refuse may be read as anything. What is not
-understood for certain raises UnsupportedPattern: nothing is then known of the texts that match.
+ripgrep uses the syntax of Rust's `regex` crate, and this module follows its parser
+(`regex-syntax/src/ast/parse.rs`) construct by construct. A pattern that it rejects may be parsed in
+any way. A pattern that is not fully understood raises UnsupportedPattern: then nothing is known
+about its matches.
 """
 
 from __future__ import annotations
@@ -13,29 +14,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 LAST = 0x10FFFF
-# Groups and classes within each other: people write a handful, and what walks over the parts of a
-# pattern is recursive.
+# Depth of nested groups and classes: a handful in practice, and code that walks over the parts is
+# recursive.
 NESTING = 50
-# A pattern of more characters is a list of words, or an attack.
+# A longer pattern is a list of words, or an attack.
 LONGEST = 20_000
-# A set of more characters says little: the condition would grow, and hold for most texts.
+# A larger set says little: the condition would grow, and hold for most texts.
 MOST_CHARACTERS = 16
-# Not ASCII, but the same as these letters where case does not matter: KELVIN SIGN and LATIN SMALL
-# LETTER LONG S. There are no others (Unicode's CaseFolding.txt, statuses C and S).
+# Non-ASCII characters that equal these letters without case: KELVIN SIGN and LATIN SMALL LETTER
+# LONG S. There are no others (Unicode's CaseFolding.txt, statuses C and S).
 ALIKE = {"k": "\u212a", "s": "\u017f"}
 
 Span = tuple[int, int]
-# Sets of code points are spans, both ends included; None is a set that is not known.
+# Sets of code points are spans, both ends included; None is an unknown set.
 Set = tuple[Span, ...] | None
 
-# Writings that have no case and get none: kana, ideographs, Hangul.
+# Scripts without case: kana, ideographs, Hangul.
 _CASELESS: tuple[Span, ...] = (
     (0x3040, 0x30FF),
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
     (0xAC00, 0xD7A3),
 )
-# Unicode's White_Space, which the mode x passes over.
+# Unicode's White_Space, which mode x skips.
 _SPACE = frozenset(
     map(chr, (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029))
 ) | frozenset("\u202f\u205f\u3000")
@@ -69,7 +70,7 @@ _FLAGS = re.compile(r"([imsUuRx]*)(?:-([imsUuRx]+))?([:)])")
 
 
 class UnsupportedPattern(Exception):
-    """ripgrep refuses the pattern, or it may mean something that is not known here."""
+    """ripgrep rejects the pattern, or its meaning is not known here."""
 
 
 # --- what a pattern is made of -------------------------------------------------------------
@@ -77,14 +78,14 @@ class UnsupportedPattern(Exception):
 
 @dataclass(frozen=True)
 class Character:
-    """One of these characters; where ``among`` is None, any character, or any byte."""
+    """One of these characters; if ``among`` is None, any character or byte."""
 
     among: frozenset[str] | None
 
 
 @dataclass(frozen=True)
 class Concatenation:
-    """One part after the other; without parts, what has no width."""
+    """One part after another; without parts, an empty match."""
 
     parts: tuple[Part, ...] = ()
 
@@ -98,7 +99,7 @@ class Alternation:
 
 @dataclass(frozen=True)
 class Repetition:
-    """A part, so many times at least and at most (None: without end)."""
+    """A part, ``least`` to ``most`` times (None: unlimited)."""
 
     part: Part
     least: int
@@ -111,12 +112,12 @@ EMPTY = Concatenation()
 
 
 def literal(text: str, *, case_sensitive: bool) -> Part:
-    """The text itself. Raises UnsupportedPattern."""
+    """Parse a text that matches itself. Raises UnsupportedPattern."""
     return _Parser(_checked(text), _Flags(ignore_case=not case_sensitive)).literal()
 
 
 def parse_pattern(pattern: str, *, case_sensitive: bool) -> Part:
-    """The parts of a pattern as ripgrep reads it by default. Raises UnsupportedPattern."""
+    """Parse a pattern as ripgrep does by default. Raises UnsupportedPattern."""
     return _Parser(_checked(pattern), _Flags(ignore_case=not case_sensitive)).pattern()
 
 
@@ -175,7 +176,7 @@ def _combined(operator: str, one: Set, other: Set) -> Set:
 
 @dataclass(frozen=True)
 class _Flags:
-    """The modes that matter here: i, x and u."""
+    """The relevant modes: i, x and u."""
 
     ignore_case: bool
     ignore_space: bool = False
@@ -183,7 +184,7 @@ class _Flags:
 
 
 class _Parser:
-    """Reads a pattern from left to right; ``place`` is what comes next."""
+    """Reads a pattern from left to right; ``place`` is the next position."""
 
     def __init__(self, text: str, flags: _Flags) -> None:
         self._text = text
@@ -202,7 +203,7 @@ class _Parser:
     # --- what comes next -------------------------------------------------------------------
 
     def _next(self) -> str:
-        """The next character. Raises UnsupportedPattern at the end."""
+        """Return the next character. Raises UnsupportedPattern at the end."""
         if self._place == len(self._text):
             raise UnsupportedPattern
         return self._text[self._place]
@@ -218,9 +219,9 @@ class _Parser:
         return found
 
     def _take_until(self, end: str) -> str:
-        """What stands before the next ``end``, which is passed over."""
+        """Return the text before the next ``end``, and skip both."""
         found = self._text.find(end, self._place)
-        # In mode x there may be comments, in which an end is none.
+        # In mode x there may be comments, in which an end does not count.
         if found < 0 or (self._flags.ignore_space and "#" in self._text[self._place : found]):
             raise UnsupportedPattern
         taken = self._text[self._place : found]
@@ -235,7 +236,7 @@ class _Parser:
         return found
 
     def _pass_space(self) -> None:
-        """Pass over spaces and comments, where they mean nothing."""
+        """Skip spaces and comments, where they mean nothing."""
         while self._flags.ignore_space and self._place < len(self._text):
             if self._text[self._place] == "#":
                 end = self._text.find("\n", self._place)
@@ -248,12 +249,12 @@ class _Parser:
     # --- groups ----------------------------------------------------------------------------
 
     def _alternation(self, depth: int) -> Part:
-        """What stands before the next parenthesis that closes, or the end."""
+        """Parse up to the next closing parenthesis, or the end."""
         if depth > NESTING:
             raise UnsupportedPattern
         alternatives: list[Part] = []
         parts: list[Part] = []
-        repeatable = 0  # how often what comes last may still be repeated
+        repeatable = 0  # how often the last part may still be repeated
         while True:
             self._pass_space()
             char = self._text[self._place : self._place + 1]
@@ -276,7 +277,7 @@ class _Parser:
         return Alternation(tuple(alternatives)) if len(alternatives) > 1 else alternatives[0]
 
     def _part(self, char: str, depth: int) -> Part | None:
-        """The part that begins with a character; None for flags."""
+        """Parse the part that begins with a character; return None for flags."""
         if char == "(":
             return self._group(depth)
         if char == "[":
@@ -312,7 +313,7 @@ class _Parser:
 
     def _repetition(self, char: str, part: Part) -> Part:
         least, most = _REPETITIONS[char] if char in _REPETITIONS else self._counts()
-        self._take_if("?")  # matches less, but of the same texts
+        self._take_if("?")  # lazy: it matches less, but the same texts
         return Repetition(part, least, most)
 
     def _counts(self) -> tuple[int, int | None]:
@@ -331,7 +332,7 @@ class _Parser:
         return _one_of(self._folded(ord(char), ord(char)), self._flags)
 
     def _folded(self, first: int, last: int) -> Set:
-        """The characters of a span, and in mode i those that are the same but for their case."""
+        """Return the characters of a span, and in mode i those that differ only in case."""
         span = first, last
         if not self._flags.ignore_case or any(
             begin <= first and last <= end for begin, end in _CASELESS
@@ -358,14 +359,14 @@ class _Parser:
         return self._character(taken) if isinstance(taken, str) else _one_of(taken[0], self._flags)
 
     def _boundary(self) -> None:
-        """Pass over `{start}` and the like; what else is in braces is a count."""
+        """Skip `{start}` and the like; other braces are a count."""
         if found := _BOUNDARY.match(self._text, self._place):
             self._place = found.end()
         elif not _COUNT.match(self._text, self._place):
             raise UnsupportedPattern
 
     def _escaped(self) -> str | tuple[Set]:
-        """The character or the set of characters that stands behind a backslash."""
+        """Return the character or the character set after a backslash."""
         char = self._take()
         if char in _HEXADECIMAL_DIGITS:
             return self._hexadecimal(_HEXADECIMAL_DIGITS[char])
@@ -401,7 +402,7 @@ class _Parser:
     # --- classes ---------------------------------------------------------------------------
 
     def _class(self, depth: int) -> Set:
-        """The set in brackets, of which the first has been taken."""
+        """Return the set in brackets, of which the first has been read."""
         if depth > NESTING:
             raise UnsupportedPattern
         self._pass_space()
@@ -423,7 +424,8 @@ class _Parser:
         return _complement(found) if negated else found
 
     def _first_items(self) -> list[Set]:
-        """What stands for itself at the beginning only: minus signs, else a bracket."""
+        """Return the characters that are literal only at the beginning: minus signs, or a
+        bracket."""
         items: list[Set] = []
         while self._take_if("-"):
             items.append(self._folded(ord("-"), ord("-")))
@@ -451,7 +453,7 @@ class _Parser:
         return self._folded(ord(first), ord(last))
 
     def _is_range(self) -> bool:
-        """Whether the minus sign that comes next stands between two characters."""
+        """Return True if the next minus sign is between two characters."""
         behind = self._place + 1
         if self._flags.ignore_space:
             while behind < len(self._text) and self._text[behind] in _SPACE:
@@ -476,8 +478,8 @@ def _with_right(left: tuple[Set, str] | None, items: Sequence[Set]) -> Set:
 
 
 def _one_of(found: Set, flags: _Flags) -> Part:
-    """A character of a set, as far as the set is small. What is not ASCII stands for a byte without
-    mode u, and no match is followed over a line end."""
+    """Return a character of a set, if the set is small. Without mode u, a non-ASCII character is a
+    byte, and no match is followed over a line end."""
     if found is None or sum(last - first + 1 for first, last in found) > MOST_CHARACTERS:
         return ANY
     codes = [code for first, last in found for code in range(first, last + 1)]

@@ -1,8 +1,8 @@
-"""A segment: the contents of some thousand texts in one file that is never changed.
+"""A segment: the contents of some thousand texts in one file that never changes.
 
-It is mapped into memory, so that what nobody asks for takes none. Texts have numbers in it
-(documents), from 0, and so have their chunks, and the blocks of lines whose trigrams are known.
-Which files have these texts today is not said here.
+It is mapped into memory, so unused parts take none. Its texts (documents) are numbered from 0, and
+so are their chunks, and the blocks of lines that have trigrams. The store knows which files have
+these texts now.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ __all__ = [
     "write_segment",
 ]
 
-# How many lists are read for a condition in each segment: of a long string the rarest trigrams say
-# nearly all that there is to know, and a regular expression may have hundreds of alternatives.
+# Lists read per condition and segment: the rarest trigrams of a long string say nearly everything,
+# and a regular expression may have hundreds of alternatives.
 MOST_LISTS = 256
 MOST_OF_ONE = 16
 
@@ -54,27 +54,26 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class Segment:
-    """The contents of some texts; safe to use from several threads.
+    """The contents of some texts; thread-safe.
 
-    ``keys`` are the names by which the store knows the texts, 16 bytes each, by document.
-    ``chunk_documents`` and ``described`` are by chunk, the chunks of a document one after the
-    other; what describes a chunk is its first and its last line, from 1, and the number of a
-    definition, see `Contents.chunks`. ``measures`` has a row for each document. ``vectors`` has a
-    row for each chunk, and ``document_vectors`` for each document; None where no text has any.
-    Where some have and some have not, ``with_vectors`` tells by document whose are real: the
-    others' are zeros.
+    ``keys`` are the store's identifiers of the texts, 16 bytes each, by document.
+    ``chunk_documents`` and ``described`` are by chunk, the chunks of a document in sequence; a
+    chunk is described by its first and last line, from 1, and the number of a definition, see
+    `Contents.chunks`. ``measures`` has a row per document, ``vectors`` a row per chunk, and
+    ``document_vectors`` a row per document; the last two are None if no text has vectors. If only
+    some have, ``with_vectors`` is True for their documents; the others have zeros.
 
-    Arrays cannot be written to. Where the file was damaged after it was written, everything may
-    raise SegmentDamaged, but numbers that are possible and wrong are only found by :meth:`verify`.
+    Arrays are read-only. If the file was damaged after it was written, any method may raise
+    SegmentDamaged; only :meth:`verify` finds wrong but possible numbers.
     """
 
     def __init__(self, file: Path) -> None:
-        """Open a segment, without reading it. Raises SegmentDamaged, and OSError."""
+        """Open a segment, without reading it. Raises SegmentDamaged and OSError."""
         self._open(open_arrays(file))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Segment:
-        """A segment from what would be its file. Raises SegmentDamaged."""
+        """Return a segment from the bytes of its file. Raises SegmentDamaged."""
         segment = cls.__new__(cls)
         segment._open(Arrays(data))
         return segment
@@ -133,16 +132,18 @@ class Segment:
         return self.arrays.size
 
     def verify(self) -> None:
-        """Read all of it. Raises SegmentDamaged if it is not what was written."""
+        """Read the entire segment. Raises SegmentDamaged if its contents are wrong."""
         self.arrays.verify()
 
     def close(self) -> None:
-        """Let go of the file; arrays that were given before stay valid. It is not used any more."""
+        """Release the file. Arrays that were returned before stay valid; the segment must not be
+        used."""
         # The file is unmapped with the last of the arrays.
         self.__dict__.clear()
 
     def documents_with(self, condition: Condition) -> npt.NDArray[np.uint16]:
-        """The documents that may match: that have the trigrams, or are not covered by them."""
+        """Return the documents that may match: they have the trigrams, or are not covered by
+        them."""
         if condition.over_lines:
             found = _Evaluation(self.trigrams, self._having).holding(condition.required)
         else:
@@ -150,7 +151,7 @@ class Segment:
         return np.flatnonzero(found | ~self.covered).astype(np.uint16)
 
     def _having(self, blocks: _Mask) -> _Mask:
-        """The documents that have one of some blocks."""
+        """Return the documents that have one of some blocks."""
         found = np.zeros(self.documents, np.bool_)
         found[self.block_documents[blocks]] = True
         return found
@@ -158,7 +159,7 @@ class Segment:
     def postings(
         self, field: str, terms: Sequence[int]
     ) -> list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]]:
-        """The chunks or documents in which each term stands, ascending, and how often."""
+        """Return the chunks or documents that contain each term, ascending, and how often."""
         lists = self.fields[field]
         places = lists.find(np.array(terms, np.uint64))
         nothing = np.zeros(0, np.uint32), np.zeros(0, np.uint8)
@@ -167,20 +168,22 @@ class Segment:
     def chunks_of(
         self, documents: npt.NDArray[np.integer[Any]]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The number of the first chunk of each document, and how many it has."""
+        """Return the number of the first chunk of each document, and its number of chunks."""
         firsts = np.searchsorted(self.chunk_documents, documents)
         return firsts, np.searchsorted(self.chunk_documents, documents, "right") - firsts
 
     def about_having(self, field: str, terms: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """In about how many chunks or documents each term stands; quick, since none are read."""
+        """Estimate in how many chunks or documents each term occurs; fast, because it reads
+        none."""
         return self.fields[field].about(terms)
 
     def lengths(self, field: str) -> npt.NDArray[np.uint32]:
-        """How many terms each chunk or document has in a field."""
+        """Return how many terms each chunk or document has in a field."""
         return self.arrays.get(f"{field}.lengths", "<u4", self.fields[field].universe)
 
     def totals(self, field: str) -> tuple[int, int]:
-        """How many chunks or documents there are, and how many terms these have in a field."""
+        """Return how many chunks or documents there are, and their total number of terms in a
+        field."""
         found = self._totals.get(field)
         if found is None:
             lengths = self.lengths(field)
@@ -191,14 +194,14 @@ class Segment:
 def chunk_numbers(
     firsts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """The numbers of all chunks of some documents, as :meth:`Segment.chunks_of` has them."""
+    """Return the numbers of all chunks of some documents, from :meth:`Segment.chunks_of`."""
     before = np.cumsum(counts) - counts
     found: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(firsts - before, counts)
     return found
 
 
 class _Keys(Sequence[bytes]):
-    """Rows of bytes, which are made into objects when they are asked for."""
+    """Rows of bytes that become objects on access."""
 
     def __init__(self, rows: npt.NDArray[np.uint8]) -> None:
         self._rows = rows
@@ -221,8 +224,8 @@ class _Keys(Sequence[bytes]):
 
 
 class _Evaluation:
-    """A condition on trigrams, as far as it pays. Sets are masks of all blocks, or what ``taken``
-    makes of such a mask."""
+    """Evaluates a condition on trigrams as far as that pays. Sets are masks of all blocks, or what
+    ``taken`` converts such a mask to."""
 
     def __init__(
         self, trigrams: PostingLists, taken: Callable[[_Mask], _Mask] | None = None
@@ -232,7 +235,7 @@ class _Evaluation:
         self._left = MOST_LISTS
 
     def holding(self, required: TrigramQuery) -> _Mask:
-        """What a condition holds for, and perhaps others."""
+        """Return a superset of the blocks or documents that meet the condition."""
         return self._of(required, self._taken(np.ones(self._trigrams.universe, np.bool_)))
 
     def _of(self, required: TrigramQuery, among: _Mask) -> _Mask:
@@ -267,7 +270,7 @@ class _Evaluation:
 
 
 def write_segment(file: Path, texts: Mapping[bytes, Contents]) -> int:
-    """Make a segment of texts by their keys, durably; gives its size in bytes. Raises OSError.
+    """Write a segment of texts by their keys, durably; return its size in bytes. Raises OSError.
 
     Documents are numbered in the order of the mapping.
     """
@@ -277,7 +280,7 @@ def write_segment(file: Path, texts: Mapping[bytes, Contents]) -> int:
 
 
 def in_memory(texts: Mapping[bytes, Contents]) -> Segment:
-    """A segment that is on no disk, for unsaved documents."""
+    """Return a segment without a file, for unsaved documents."""
     stream = io.BytesIO()
     writer = SegmentWriter(stream, io.BytesIO)
     write_texts(writer, texts)

@@ -1,15 +1,15 @@
-"""Trigrams: which texts can hold a string, without reading them.
+"""Find the texts that can contain a string by their trigrams, without reading them.
 
-The idea, and how a regular expression becomes a condition on trigrams, are those of Russ Cox,
+The idea, and the conversion of a regular expression to a condition on trigrams, are from Russ Cox,
 "Regular Expression Matching with a Trigram Index" (2012). Case is folded, so that one index serves
-both ways to ask; what is not ASCII is taken byte by byte. No trigram goes over a line end: ripgrep
-matches line by line, and in a search over line ends a match has enough of the others.
+searches with and without case; non-ASCII text is processed byte by byte. No trigram crosses a line
+end: ripgrep matches line by line, and a match across lines has enough other trigrams.
 
-A long text is taken in blocks of some lines each. A text of many megabytes has nearly all trigrams
-that a string can be made of; but a match, which is in one line, has all of its own in one block.
+A long text is divided into blocks of lines. A text of many megabytes has nearly all trigrams that a
+string can have; but a match, which is in one line, has all of its trigrams in one block.
 
-Of a large text the trigrams are known as they are written, too: a tree may have a quarter of its
-bytes in generated files of names in capitals, which hold nearly every word in another case.
+Large texts also get trigrams as written: a quarter of a tree's bytes may be generated files with
+names in capitals, which contain nearly every word in another case.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from winnow.index.postings.regex import (
 if TYPE_CHECKING:
     from winnow.text.ripgrep import TextPattern
 
-# A block has so many bytes, and the rest of its last line. Of the kernel's files over 32 KB, the
-# median of 50 queries has then to read 6 MB (with half of it 5 MB, with the double 10, without
+# The bytes of a block, without the rest of its last line. Of the kernel's files over 32 KB, the
+# median of 50 queries then reads 6 MB (with half the size 5 MB, with twice the size 10, without
 # blocks 48), and an index has 40 million trigrams (53, 33, 28).
 BLOCK_BYTES = 64 * 1024
-# Where the blocks of one text have more trigrams than this in all, there are fewer and longer ones.
+# If the blocks of one text have more trigrams in total, blocks are joined.
 MOST_IN_BLOCKS = 1 << 21
-# A text of more blocks is large: 265 of the 78,000 files of the kernel, with a third of all bytes.
+# A text of more blocks is large: 265 of the kernel's 78,000 files, with a third of all bytes.
 BLOCKS_FOLDED_ONLY = 4
-# A block is taken in slices of so many bytes, which bounds the memory: 12 times as much at a time.
+# A block is processed in slices of this size, which bounds the memory: 12 times as much at a time.
 SLICE = 256 * 1024
-# More strings that a part may begin with, end with, or be, are not told apart.
+# Limit of the strings that a part may begin with, end with, or be; more are not distinguished.
 MOST_STRINGS = 64
-# A part is known string by string while these have no more bytes in all.
+# A part is known string by string while all its strings together have at most these bytes.
 MOST_BYTES = 4096
-# A part that is repeated is followed for so long.
+# Copies of a repeated part that are followed.
 MOST_COPIES = 8
 # A condition of more trigrams costs more to look up than it saves.
 MOST_TRIGRAMS = 4096
 
 Numbers = npt.NDArray[np.uint32]
-# What a trigram as it is written has beside its three bytes.
+# Bit of a trigram as written, above its three bytes.
 AS_WRITTEN = 1 << 24
-# Stands among the trigrams of a block of which none are known as they are written.
+# Marks a block without trigrams as written.
 FOLDED_ONLY = 1 << 25
 _HIGH, _MIDDLE, _BYTE = np.uint32(16), np.uint32(8), np.uint32(0xFF)
 _NEWLINE = np.uint32(ord("\n"))
@@ -67,8 +67,8 @@ _LOWER = bytes(range(256)).lower()
 
 
 class TrigramQuery(Struct, frozen=True):
-    """A condition on the trigrams of a text: all of ``trigrams``, and for each of ``either`` one of
-    its conditions. One without both holds for any text."""
+    """A condition on the trigrams of a text: all of ``trigrams``, and one condition of each of
+    ``either``. Without both, it holds for any text."""
 
     trigrams: tuple[int, ...] = ()
     either: tuple[tuple[TrigramQuery, ...], ...] = ()
@@ -82,8 +82,8 @@ ANYTHING = TrigramQuery()
 
 
 class Condition(Struct, frozen=True):
-    """What any text has that a query matches: all that is required in one line of it, or anywhere
-    in it where a match may go over lines."""
+    """What every matching text has: all trigrams of ``required`` in one line, or anywhere in the
+    text if a match may cross lines."""
 
     required: TrigramQuery
     over_lines: bool = False
@@ -93,28 +93,30 @@ class Condition(Struct, frozen=True):
 
 
 class Trigrams(Struct, frozen=True, array_like=True):
-    """The trigrams of a text, block by block: ``numbers`` are 32-bit, in each block ascending and
-    each once. ``sizes``, 32-bit as well, say how many each block has; there is always one.
+    """The trigrams of a text, block by block: ``numbers`` are 32-bit, ascending and distinct in
+    each block. ``sizes``, also 32-bit, are the numbers of trigrams per block; there is at least one
+    block.
 
-    A block has those of its text with case folded, and either ``FOLDED_ONLY`` or, of a large text,
-    those of the text itself, with ``AS_WRITTEN`` each."""
+    A block has the trigrams of its case-folded text, and either ``FOLDED_ONLY`` or, in a large
+    text, the trigrams of the original text, each with ``AS_WRITTEN``.
+    """
 
     numbers: bytes
     sizes: bytes
 
 
 def trigrams_of(text: bytes) -> Trigrams:
-    """The trigrams of a text.
+    """Return the trigrams of a text.
 
-    The text is what ripgrep searches: the bytes of the file as they are, whatever their encoding,
-    but UTF-8 where the file begins with the mark of UTF-16 (see :func:`searched_text`). Letters
-    that ripgrep takes for the same where case does not matter have the same trigrams.
+    The text is what ripgrep searches: the bytes of the file in any encoding, but UTF-8 if the file
+    begins with the byte order mark of UTF-16 (see :func:`searched_text`). Letters that ripgrep
+    considers equal without case have the same trigrams.
     """
     return trigrams_of_pieces([text])
 
 
 def trigrams_of_pieces(pieces: Iterable[bytes]) -> Trigrams:
-    """The same of a text in pieces, of one that is not read at once."""
+    """Return the trigrams of a text in pieces, which is not read at once."""
     blocks: list[Numbers] = []
     total = 0
     texts = _blocks(pieces)
@@ -130,13 +132,13 @@ def trigrams_of_pieces(pieces: Iterable[bytes]) -> Trigrams:
 
 
 def in_blocks(blocks: Sequence[Numbers]) -> Trigrams:
-    """The trigrams of a text, from those of each of its blocks, of which there must be one."""
+    """Return the trigrams of a text from those of its blocks, of which there is at least one."""
     sizes = np.array([len(block) for block in blocks], np.uint32)
     return Trigrams(np.concatenate(blocks).tobytes(), sizes.tobytes())
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A text in blocks that end with its lines."""
+    """Yield a text in blocks that end with a line."""
     rest = b""
     for piece in pieces:
         text, start = rest + piece, 0
@@ -148,7 +150,7 @@ def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _in_pairs(blocks: Sequence[Numbers]) -> list[Numbers]:
-    """The same with two blocks each taken for one."""
+    """Join the blocks in pairs."""
     pairs = [blocks[at : at + 2] for at in range(0, len(blocks), 2)]
     return [_distinct(np.concatenate(pair)) for pair in pairs]
 
@@ -186,9 +188,9 @@ def _distinct(numbers: Numbers) -> Numbers:
 
 
 def searched_text(raw: bytes) -> bytes | None:
-    """What ripgrep searches of a file with these bytes; None where that is not known for certain.
+    """Return what ripgrep searches in a file with these bytes; None if that is uncertain.
 
-    A file that begins with the mark of UTF-16 is searched as UTF-8, any other as it is.
+    A file that begins with the byte order mark of UTF-16 is searched as UTF-8, any other unchanged.
     """
     if not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw
@@ -205,7 +207,7 @@ def _folded(text: bytes) -> bytes:
 
 
 def _trigrams(text: bytes) -> tuple[int, ...]:
-    """The same of a short text in the form that is looked for."""
+    """Return the trigrams of a short text in the form of a query."""
     places = range(len(text) - 2)
     return tuple(sorted({int.from_bytes(text[place : place + 3], "big") for place in places}))
 
@@ -214,9 +216,9 @@ def _trigrams(text: bytes) -> tuple[int, ...]:
 
 
 def condition_of(query: TextPattern) -> Condition:
-    """What any text has in which ripgrep finds a match of the query. Never too much.
+    """Return a condition that every text with a match meets.
 
-    That ripgrep takes the query is not said: of what it refuses, anything may be said.
+    The query may be invalid: for a query that ripgrep rejects, any condition is right.
     """
     required = required_by(query)
     if query.case_sensitive and not required.is_any:
@@ -227,7 +229,8 @@ def condition_of(query: TextPattern) -> Condition:
 
 
 def required_by(query: TextPattern, *, as_written: bool = False) -> TrigramQuery:
-    """What it has of trigrams with case folded, or as they are written, without ``AS_WRITTEN``."""
+    """Return the condition on case-folded trigrams, or on those as written, without
+    ``AS_WRITTEN``."""
     if query.encoding not in ("", "auto"):
         return ANYTHING
     read = literal if query.literal else parse_pattern
@@ -247,7 +250,7 @@ def _written(required: TrigramQuery) -> TrigramQuery:
 
 
 def any_of(options: Sequence[TrigramQuery]) -> TrigramQuery:
-    """The condition that one of these holds, with what they have in common before the choice."""
+    """Return the condition that one of these holds, with their common trigrams factored out."""
     different = list(dict.fromkeys(options))
     if len(different) == 1:
         return different[0]
@@ -261,7 +264,7 @@ def any_of(options: Sequence[TrigramQuery]) -> TrigramQuery:
 
 
 def all_of(conditions: Sequence[TrigramQuery]) -> TrigramQuery:
-    """The condition that all of these hold."""
+    """Return the condition that all of these hold."""
     trigrams = {number for one in conditions for number in one.trigrams}
     either = dict.fromkeys(some for one in conditions for some in one.either)
     return TrigramQuery(tuple(sorted(trigrams)), tuple(either))
@@ -280,10 +283,10 @@ _ANY_STRING: Strings = frozenset([b""])  # as a beginning or an end
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of anything that a part matches, with case folded or as it is written.
+    """The properties of anything that a part matches, with case folded or as written.
 
-    It is one of ``exact``, where that is not None; else it begins with one of ``starts``, ends with
-    one of ``ends``, and ``required`` holds for it.
+    It is one of ``exact``, unless that is None; otherwise it begins with one of ``starts``, ends
+    with one of ``ends``, and meets ``required``.
     """
 
     exact: Strings | None
@@ -309,7 +312,7 @@ _NOTHING = _Known(frozenset([b""]))
 
 
 def _known(part: Part, form: Callable[[bytes], bytes]) -> _Known:
-    """What is known of a part in the form in which texts are looked at."""
+    """Return the properties of a part, with ``form`` applied to its strings."""
     if isinstance(part, Character):
         among = part.among
         return _ANY if among is None else _Known(frozenset(form(c.encode()) for c in among))
@@ -335,8 +338,8 @@ def _concatenated(parts: Iterable[_Known]) -> _Known:
 
 
 def _followed(one: _Known, other: _Known, conditions: list[TrigramQuery]) -> _Known:
-    """One part and then another, which are not known string by string. What is required of the
-    places where they meet is added to the conditions."""
+    """Return the properties of two consecutive parts that are not known string by string. Adds the
+    conditions on the place where they meet."""
     starts, ends = one.beginnings, other.endings
     if one.exact is not None:
         starts = _joined(one.exact, other.beginnings) or starts
@@ -376,7 +379,7 @@ def _repeated(part: _Known, least: int, most: int | None) -> _Known:
 
 
 def _joined(some: Strings | None, others: Strings | None) -> Strings | None:
-    """Each of some strings followed by each of others; None where that is too much."""
+    """Return each string followed by each of the others; None if these are too many."""
     if some is None or others is None:
         return None
     count = len(some) * len(others)
@@ -387,7 +390,8 @@ def _joined(some: Strings | None, others: Strings | None) -> Strings | None:
 
 
 def _heads(strings: Strings) -> Strings:
-    """What the strings begin with, as far as it may be a part of a trigram with what is before."""
+    """Return the beginnings of the strings that can be part of a trigram with the preceding
+    text."""
     return _few(frozenset(one[:2] for one in strings), lambda one: one[:1])
 
 

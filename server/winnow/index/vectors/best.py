@@ -1,6 +1,6 @@
-"""The best of the scores that belong together: of a text's chunks, say.
+"""Find the best scores of a group, such as the chunks of a text.
 
-Scores are given with their owners, which are numbers; those of one owner stand together.
+Scores come with their owners, which are numbers; the scores of an owner are adjacent.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.floating[Any]]
 Owners = npt.NDArray[np.integer[Any]]
 
-# So many of the best chunks of a text speak for it together; of one with fewer they say less.
+# This number of the best chunks represents a text; a text with fewer chunks scores less.
 TOP = 3
 
 
 def starts_of(owners: Owners) -> npt.NDArray[np.int64]:
-    """Where the scores of each owner begin."""
+    """Return where the scores of each owner begin."""
     return np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
 
 
 def best_of_each(owners: Owners, scores: Floats, count: int, none: float = 0.0) -> Floats:
-    """The best of each owner's scores; ``none`` for one without."""
+    """Return the best score of each owner; ``none`` for an owner without scores."""
     best = np.full(count, none, np.float32)
     if len(scores):
         starts = starts_of(owners)
@@ -36,9 +36,9 @@ def _small(count: int) -> type[np.unsignedinteger[Any]]:
 
 
 def top_of_each(owners: Owners, scores: Floats, count: int) -> Floats:
-    """A third of the sum of each owner's best three scores."""
+    """Return a third of the sum of each owner's best three scores."""
     order = np.argsort(-scores)
-    # Of small numbers, the stable sort is the one that takes no comparisons.
+    # The stable sort of small integers needs no comparisons.
     order = order[np.argsort(owners[order].astype(_small(count)), kind="stable")]
     owned = owners[order]
     place = np.arange(len(order)) - np.searchsorted(owned, owned)

@@ -1,12 +1,12 @@
-"""Static embeddings: vectors of texts from a table of vectors of words' pieces.
+"""Static embeddings: compute vectors of texts from a table of vectors of tokens.
 
-The vector of a text is the sum of those of its words, and of a word that of its pieces, so it costs
-a few look-ups and no network of neurons. A word counts by 1 + log of how often it stands there,
-without its case, and punctuation not at all: on the annotated questions that the ranker is trained
-on, this finds more than the plain mean of all pieces.
+The vector of a text is the sum of the vectors of its words, and that of a word the sum of its
+tokens', so it costs a few look-ups and no neural network. A word weighs 1 + log of its frequency,
+without case; punctuation is ignored. On the annotated questions that train the ranker, this finds
+more than the plain mean of all tokens.
 
-The table is that of the package `wordllama` (Miller, "WordLlama", 2024), which
-`winnow-ls[embeddings]` installs, or of any model in the layout of model2vec (Tulkens and van
+The table comes from the package `wordllama` (Miller, "WordLlama", 2024), which
+`winnow-ls[embeddings]` installs, or from any model in the layout of model2vec (Tulkens and van
 Dongen, "Model2Vec", 2024). It is mapped into memory, and nothing is ever downloaded.
 """
 
@@ -31,7 +31,7 @@ from winnow.index.vectors.tokenizer import Tokenizer, tokenizer_at
 
 Rows = npt.NDArray[np.float32]
 
-# What `index.embeddings` may be, besides a folder.
+# Values of `index.embeddings`, besides a folder.
 OFF = "off"
 AUTO = "auto"
 NOT_INSTALLED = "there are no embeddings: pip install 'winnow-ls[embeddings]'"
@@ -41,19 +41,19 @@ _PACKAGE_FILES = (
     "tokenizers/l2_supercat_tokenizer_config.json",
 )
 _FOLDER_FILES = ("model.safetensors", "tokenizer.json")
-# The names that tables of vectors have in such files.
+# Names of the vector table in such files.
 _TABLES = ("embeddings", "embedding.weight")
-# Of a table that was trained so, the first numbers of each vector say most.
+# The first numbers of a vector matter most in a table that was trained for it.
 MOST_DIMENSIONS = 256
-# A unit vector of n numbers has about 1/√n in each, and hardly any is over four times that: that is
-# the most that 8 bits hold.
+# Each number of a unit vector of n numbers is about 1/√n, and hardly any exceeds four times that:
+# the limit of 8 bits.
 _MOST_DEVIATIONS = 4.0
 _MOST_NUMBER = 127
-# Words of which the pieces are kept: those of a code base repeat.
+# Words with cached tokens; the words of a code base repeat.
 _CACHED_WORDS = 1 << 14
 # Texts whose words are looked up together.
 _TOGETHER = 32
-# Texts whose vectors are made smaller at a time: before, a vector has as much as four times a KB.
+# Texts whose vectors are quantized at a time: before, a vector takes four times as much, a KB.
 _QUANTIZED = 256
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
 _LEAST_LENGTH = 1e-9
@@ -62,13 +62,13 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 
 
 class EmbeddingModel:
-    """A table of vectors; any number of threads may use it. ``name`` is another one for other
-    vectors; ``dimensions`` is how many numbers a vector has."""
+    """A table of vectors; thread-safe. ``name`` changes with the vectors; ``dimensions`` is the
+    length of a vector."""
 
     def __init__(
         self, name: str, tables: Mapping[str, npt.NDArray[Any]], tokenizer: Tokenizer
     ) -> None:
-        """Raises Damaged where the tables are not those of such a model and its tokenizer."""
+        """Raise DamagedModel if the tables do not fit such a model and its tokenizer."""
         table = next((tables[one] for one in _TABLES if one in tables), None)
         if table is None or table.ndim != 2 or not table.size:
             raise DamagedModel("there is no table of vectors in it")
@@ -81,11 +81,11 @@ class EmbeddingModel:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def embed(self, texts: Sequence[str]) -> Rows:
-        """A unit vector for each text; zeros where nothing of the text is known."""
+        """Return a unit vector for each text; zeros if no token of the text is known."""
         return self.embed_words([words(text) for text in texts])
 
     def embed_words(self, texts: Sequence[Sequence[str]]) -> Rows:
-        """The same, for texts that are cut into words and identifiers."""
+        """Return a unit vector for each text, which is split into words and identifiers."""
         found = np.zeros((len(texts), self.dimensions), np.float32)
         for at in range(0, len(texts), _TOGETHER):
             self._add(found[at : at + _TOGETHER], texts[at : at + _TOGETHER])
@@ -106,7 +106,7 @@ class EmbeddingModel:
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ids = np.fromiter(chain.from_iterable(pieces), np.int64, sizes.sum())
         if len(ids):
-            # Identifiers have many pieces in common; each is looked up once.
+            # Identifiers share many tokens; each is looked up once.
             order = np.argsort(ids, kind="stable")
             starts = np.flatnonzero(np.append(True, np.diff(ids[order])))
             of_pieces = weights[:, np.repeat(np.arange(len(sizes)), sizes)[order]]
@@ -120,12 +120,12 @@ class EmbeddingModel:
             vectors *= self._weights[ids, None]
         with np.errstate(over="ignore", invalid="ignore"):
             total = vectors.sum()
-        if not np.isfinite(total):  # the table is damaged; one vector would spoil all texts
+        if not np.isfinite(total):  # one damaged vector would spoil all texts
             vectors[~np.isfinite(vectors).all(axis=1)] = 0
         return vectors
 
     def _of_words(self, asked: Iterable[str]) -> list[tuple[int, ...]]:
-        """The pieces of words, and so of their parts: identifiers are made of the same ones."""
+        """Return the tokens of words, by their parts: identifiers share parts."""
         if len(self._known) > _CACHED_WORDS:
             self._known = {}
         known = self._known
@@ -149,7 +149,7 @@ def _check(
     mapping: npt.NDArray[Any] | None,
     size: int,
 ) -> None:
-    """Raise Damaged where a piece has no vector or no weight."""
+    """Raise DamagedModel if a token has no vector or no weight."""
     if mapping is not None:
         if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or len(mapping) < size:
             raise DamagedModel("its mapping does not name a vector for each piece of the tokenizer")
@@ -162,7 +162,7 @@ def _check(
 
 
 class LoadedModel(NamedTuple):
-    """A model, or the reason why there is none: empty where none is wanted."""
+    """A model, or the reason why there is none: empty if embeddings are off."""
 
     model: EmbeddingModel | None
     reason: str = ""
@@ -170,7 +170,7 @@ class LoadedModel(NamedTuple):
 
 @functools.lru_cache(4)
 def load_model(setting: str) -> LoadedModel:
-    """The model that `index.embeddings` names: 'off', 'auto', or a folder."""
+    """Load the model that `index.embeddings` names: 'off', 'auto', or a folder."""
     if setting == OFF:
         return LoadedModel(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
@@ -190,14 +190,14 @@ def load_model(setting: str) -> LoadedModel:
 
 
 def model_or_reason(setting: str) -> str | None:
-    """The name of the model, or why there is none; None where none is wanted."""
+    """Return the name of the model, or why there is none; None if embeddings are off."""
     loaded = load_model(setting)
     return loaded.model.name if loaded.model else loaded.reason or None
 
 
 def embedder(setting: str) -> Callable[[Iterable[Sequence[str]]], bytes] | None:
-    """What makes the vectors of texts that are cut into words, row by row, in 8 bits, for
-    :class:`winnow.index.postings.contents.Contents`; None where there is no model."""
+    """Return a function that embeds tokenized text as int8 rows, for
+    :class:`winnow.index.postings.contents.Contents`; None without a model."""
     model = load_model(setting).model
     if model is None:
         return None
@@ -211,23 +211,24 @@ def embedder(setting: str) -> Callable[[Iterable[Sequence[str]]], bytes] | None:
 
 
 def quantized(rows: Rows) -> npt.NDArray[np.int8]:
-    """Unit vectors in 8 bits: their products are those of the vectors times `scale_of` squared."""
+    """Quantize unit vectors to 8 bits: products of the result are those of the vectors times
+    `scale_of` squared."""
     scaled = np.rint(rows * scale_of(rows.shape[1]))
     small: npt.NDArray[np.int8] = np.clip(scaled, -_MOST_NUMBER, _MOST_NUMBER).astype(np.int8)
     return small
 
 
 def scale_of(dimensions: int) -> float:
-    """What the numbers of unit vectors are multiplied by for 8 bits."""
+    """Return the factor from unit vectors to 8 bits."""
     return float(_MOST_NUMBER * dimensions**0.5 / _MOST_DEVIATIONS)
 
 
 def _files(setting: str) -> tuple[Path, Path] | None:
-    """The files of vectors and of the tokenizer; None where the package is not installed."""
+    """Return the files of the vectors and the tokenizer; None if the package is not installed."""
     if setting != AUTO:
         folder, names = Path(setting).expanduser(), _FOLDER_FILES
     else:
-        # To import it would take 60 MB and start its logging.
+        # Importing it would take 60 MB and start its logging.
         spec = importlib.util.find_spec(_PACKAGE)
         if spec is None or not spec.submodule_search_locations:
             return None
@@ -240,7 +241,7 @@ def _read(vectors: Path, tokenizer: Path) -> EmbeddingModel:
 
 
 def _name(vectors: Path, tokenizer: Path) -> str:
-    """What stands for a model: the name of the file, and a digest of samples from all of it."""
+    """Return the name of a model: the file name, and a digest of samples from all of it."""
     digest = hashlib.blake2b(digest_size=8)
     for file in (vectors, tokenizer):
         with open(file, "rb") as stream:
@@ -253,5 +254,5 @@ def _name(vectors: Path, tokenizer: Path) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    """The parts of an identifier, in lower case: so models know most words best."""
+    """Return the lowercase parts of an identifier: models know most words in this form."""
     return [part.lower() for part in _PART.findall(word)] if len(word) <= WORD_CHARACTERS else []

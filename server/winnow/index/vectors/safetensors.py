@@ -1,8 +1,8 @@
-"""Tables of numbers in files of the safetensors format, mapped into memory.
+"""Map tables of numbers from safetensors files into memory.
 
-The format is the length of a header, 64-bit, the header in JSON, and the numbers of all tables one
-after the other, little-endian (github.com/huggingface/safetensors). The library for it reads a
-table into memory; of one that is mapped, only what is asked for is read, and nothing is held.
+The format is the length of a header, 64-bit, the header in JSON, and the numbers of all tables in
+sequence, little-endian (github.com/huggingface/safetensors). The library for it reads a table into
+memory; of a mapped table, only the requested rows are read, and none are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TYPES = {
 
 
 class DamagedModel(Exception):
-    """A file is not what its format says; the message says what is wrong."""
+    """A file does not follow its format; the message says why."""
 
 
 class _Table(Struct, frozen=True):
@@ -43,7 +43,7 @@ class _Table(Struct, frozen=True):
 
 
 def tables_of(file: Path) -> dict[str, npt.NDArray[Any]]:
-    """The tables in a file by their names, of the types of numbers that numpy has. Raises Damaged,
+    """Return the tables in a file by name, those with a type that numpy has. Raises DamagedModel
     and OSError."""
     size = os.path.getsize(file)
     with open(file, "rb") as stream:

@@ -1,9 +1,9 @@
-"""How near texts are to a query by their vectors, see :mod:`winnow.index.vectors.embeddings`.
+"""Compute the cosine similarity of texts and a query, see :mod:`winnow.index.vectors.embeddings`.
 
-Products are exact, of vectors in 8 bits that are mapped into memory, block by block: 100,000 take
-some 15 ms. An HNSW graph of them (Malkov and Yashunin, 2018) is asked in 1 ms, but misses one in
-twelve of the nearest, takes half as much room again, and 30 s of a processor to make, anew whenever
-segments are merged. Where there are very many vectors, those of whole documents choose instead.
+Products are exact, over 8-bit vectors that are mapped into memory, block by block: 100,000 take
+some 15 ms. An HNSW graph (Malkov and Yashunin, 2018) answers in 1 ms, but misses one in twelve of
+the nearest, takes 50 % more space, and 30 s of processor time to build, again after every merge of
+segments. If there are very many vectors, those of documents select candidates instead.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from winnow.index.vectors.embeddings import Rows, scale_of
 
 Numbers = npt.NDArray[np.int64]
 
-# Vectors that are multiplied at a time: in 32 bits they fit into a processor's cache.
+# Vectors multiplied at a time: as 32-bit numbers they fit into a processor's cache.
 BLOCK = 1024
-# With more chunks than this, documents are chosen by one vector each, and so many are looked at.
+# With more chunks, documents are selected by one vector each; this number of them is searched.
 MOST_CHUNKS = 200_000
 CHOSEN = 2_000
 
 
 class Similarity(NamedTuple):
-    """Cosines with the query, of some files in their order: of the best chunk, a third of the sum
-    of the best three, and of the document as a whole. 0 for a file that has no vectors."""
+    """Cosines of files with the query, in order: of the best chunk, a third of the sum of the best
+    three, and of the document. 0 for a file without vectors."""
 
     best: Rows
     top: Rows
@@ -38,7 +38,8 @@ class Similarity(NamedTuple):
 
 
 class _Here(NamedTuple):
-    """Texts of a part: its ``documents``, in the segment, and ``places`` among all files asked."""
+    """The requested texts of a part: ``documents`` in the segment, and ``places`` among all
+    files."""
 
     part: CorpusPart
     documents: Numbers
@@ -46,17 +47,17 @@ class _Here(NamedTuple):
 
 
 class Cosines:
-    """How near the texts of a corpus are to the vector of a ``query``. What was multiplied once is
-    kept for what is asked next."""
+    """The similarities of a corpus's texts to the vector of a ``query``. Products are cached
+    between calls."""
 
     def __init__(self, corpus: Corpus, query: Rows) -> None:
         self._corpus = corpus
         self.query = query
         self._few = sum(part.segment.chunks for part in corpus.parts) <= MOST_CHUNKS
-        self._of_chunks: dict[int, Rows] = {}  # of all chunks of a segment, by its identity
+        self._of_chunks: dict[int, Rows] = {}  # of all chunks of a segment, by its id()
 
     def of_files(self, files: Sequence[int] | Numbers) -> Similarity:
-        """How near some files are."""
+        """Return the similarities of some files."""
         found = Similarity(*np.zeros((3, len(files)), np.float32))
         for part, documents, places in _located(self._corpus, self.query, files):
             segment = part.segment
@@ -70,7 +71,7 @@ class Cosines:
         return found
 
     def nearest(self, most: int) -> list[int]:
-        """The files whose best chunks are nearest, nearest first."""
+        """Return the files whose best chunks are nearest, nearest first."""
         if self._few:
             return _best(self._of_all(whole=False), most)
         chosen = _best(self._of_all(whole=True), max(CHOSEN, most))
@@ -79,7 +80,7 @@ class Cosines:
         return [chosen[place] for place in order.tolist()]
 
     def _of_all(self, *, whole: bool) -> Rows:
-        """The cosines of all files: of their best chunks, or of documents as a whole."""
+        """Return the cosines of all files: of their best chunks, or of documents."""
         found = np.full(len(self._corpus.paths), -1, np.float32)
         for part in _with_vectors(self._corpus.parts, self.query):
             segment = part.segment
@@ -95,7 +96,7 @@ class Cosines:
         return found
 
     def _chunks(self, segment: Segment, chosen: Numbers | None = None) -> Rows:
-        """The cosines of all chunks of a segment, or of those that are chosen."""
+        """Return the cosines of all chunks of a segment, or of the chosen ones."""
         assert segment.vectors is not None
         if not self._few:
             return _products(segment.vectors, self.query, chosen)
@@ -106,7 +107,7 @@ class Cosines:
 
 
 def _best(cosines: Rows, most: int) -> list[int]:
-    """The files with the greatest cosines, of those that are near at all."""
+    """Return the files with the greatest positive cosines."""
     some = np.flatnonzero(cosines > 0)
     if len(some) > most:
         some = some[np.argpartition(-cosines[some], most - 1)[:most]]
@@ -116,7 +117,7 @@ def _best(cosines: Rows, most: int) -> list[int]:
 
 
 def _located(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Iterator[_Here]:
-    """Where the texts of files are that have vectors."""
+    """Yield the texts of files that have vectors."""
     place_of = np.full(len(corpus.paths), -1, np.int64)
     place_of[files] = np.arange(len(files))
     for part in _with_vectors(corpus.parts, query):
@@ -127,8 +128,7 @@ def _located(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Ite
 
 
 def _with_vectors(parts: Iterable[CorpusPart], query: Rows) -> Iterator[CorpusPart]:
-    """The parts that have vectors of the same model; another would have another store, but a
-    damaged one may have anything."""
+    """Yield the parts with vectors of the same model; other vectors mean a damaged store."""
     for part in parts:
         vectors = part.segment.vectors
         if vectors is not None and vectors.shape[1] == len(query):
@@ -136,11 +136,11 @@ def _with_vectors(parts: Iterable[CorpusPart], query: Rows) -> Iterator[CorpusPa
 
 
 def _products(vectors: npt.NDArray[np.int8], query: Rows, chosen: Numbers | None = None) -> Rows:
-    """The cosines of vectors with a query, of all or of those that are chosen."""
+    """Return the cosines of vectors, or of the chosen ones, with a query."""
     count = len(vectors) if chosen is None else len(chosen)
     found = np.empty(count, np.float32)
     wanted = query / np.float32(scale_of(len(query)))
-    # BLAS multiplies numbers of 32 bits, and numpy those of 8 bits itself, ten times as slowly.
+    # BLAS multiplies 32-bit numbers; numpy multiplies 8-bit numbers itself, ten times slower.
     block = np.empty((min(BLOCK, count), len(query)), np.float32)
     for at in range(0, count, BLOCK):
         end = min(at + BLOCK, count)
