@@ -146,8 +146,7 @@ async def test_a_repository_in_a_repository_is_named(
     scope = await narrowed(make_workspace(main))
     assert scope.files == ("b",)
     assert scope.warnings == (
-        "vendor/inner/ is a repository of its own: nothing of it is searched; pass"
-        " include_submodules",
+        "not searched: vendor/inner/, a nested repository; pass include_submodules",
     )
     assert await selected(make_workspace(main), include_submodules=True) == ["b", "vendor/inner/x"]
     assert (await narrowed(make_workspace(main), path="b")).warnings == ()
@@ -163,9 +162,9 @@ async def test_several_roots_of_which_one_is_in_no_repository(
     scope = await narrowed(workspace)
     assert scope.files == (f"{second}/a", f"{second}/b")
     assert scope.warnings == (
-        f"{tmp_path / 'third'} is in no git repository: nothing of it is searched",
+        f"not searched: {tmp_path / 'third'}, which is not in a git repository",
     )
-    with pytest.raises(InvalidParams, match="is in no git repository"):
+    with pytest.raises(InvalidParams, match="is not in a git repository"):
         await selected(make_workspace(tmp_path / "third"))
 
 
@@ -184,7 +183,7 @@ async def test_what_git_complains_of_is_said(tmp_path: Path, make_workspace: Mak
     (outer / "inner/.git").mkdir()
     (outer / "inner/b").touch()
     # Not the repository above, which has other paths.
-    with pytest.raises(InvalidParams, match=r"git says of .*not a git repository"):
+    with pytest.raises(InvalidParams, match=r"git failed in .*not a git repository"):
         await selected(make_workspace(outer / "inner"))
 
 
@@ -289,7 +288,7 @@ async def test_nothing_is_fetched(tmp_path: Path, make_workspace: MakeWorkspace)
     script.write_text(f"#!/bin/sh\n{command}\n")
     script.chmod(0o755)
     git(clone, "config", "remote.origin.uploadpack", str(script))
-    with pytest.raises(InvalidParams, match="git says of"):
+    with pytest.raises(InvalidParams, match="git failed in"):
         await selected(make_workspace(clone))
     assert not mark.exists()
 

@@ -1,8 +1,8 @@
-"""Open documents with unsaved changes, laid out so that ripgrep finds their text, not the disk's.
+"""Open documents with unsaved changes, written to disk so that ripgrep searches their text.
 
-Their text is written to a private temporary folder, in the shape of the roots they belong to, and
-searched there; what the search finds of the same files on disk does not count. An open document
-counts even where ignore files exclude it: someone is working on it.
+A private temporary folder holds the texts, in the layout of their roots. Results from the same
+files on disk are dropped. An open document is searched even if ignore files exclude it, because the
+user is editing it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from winnow.text.scope import Scope
 
 
 class Overlay(Struct, frozen=True):
-    """Unsaved documents: ``folders`` to search in, each with the prefix that makes its files'
-    paths those of the scope; ``paths`` are all of these. ``failed`` counts the documents whose
-    text could not be laid out: for them, the disk's is searched."""
+    """Unsaved documents on disk. Each of ``folders`` comes with a prefix that turns its paths into
+    paths of the scope; ``paths`` are all of these. ``failed`` counts documents that could not be
+    written, whose files on disk are searched instead."""
 
     folders: tuple[tuple[Path, str], ...] = ()
     paths: frozenset[str] = frozenset()
     failed: int = 0
 
     def file(self, path: str) -> Path:
-        """Where the text of a document is laid out; ``path`` is one of ``paths``."""
+        """Return the file with the text of a document; ``path`` is one of ``paths``."""
         folder, prefix = max(
-            (one for one in self.folders if path.startswith(one[1])), key=lambda one: len(one[1])
+            (pair for pair in self.folders if path.startswith(pair[1])),
+            key=lambda pair: len(pair[1]),
         )
         return folder / path[len(prefix) :]
 
@@ -48,7 +49,7 @@ class Overlay(Struct, frozen=True):
 
 @contextlib.contextmanager
 def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
-    """The documents in scope whose text is not what is on disk, for the time of the block."""
+    """Write the documents in scope that differ from the disk to an overlay, during the block."""
     changed = list(_changed(buffers, scope))
     if not changed:
         yield Overlay()
@@ -57,7 +58,7 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
         paths = set()
         for place, below, text in changed:
             file = Path(temporary, str(place), below)
-            # A name may be too long, or a folder elsewhere: that document is searched on disk.
+            # A name may be too long, or a folder elsewhere: then the file on disk is searched.
             with contextlib.suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 create_file(file, text.encode("utf-8", "replace"))
@@ -71,25 +72,25 @@ def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
 
 
 def scope_arguments(scope: Scope, folder: Path, prefix: str) -> list[str]:
-    """What ripgrep is to search of one of an overlay's folders: the scope, as it is on disk."""
-    if scope.files is not None:  # of which each is named, hidden ones too
+    """Return ripgrep's arguments for a folder of an overlay: the scope, as on disk."""
+    if scope.files is not None:  # they are all named, hidden ones too
         return ["--hidden", "--no-ignore", "--", "."]
-    # What is hidden is searched if it is asked for by name.
-    asked = "." if prefix or not (folder / scope.paths[0]).exists() else scope.paths[0]
-    if (folder / asked).is_file():
-        return ["--no-ignore", "--", asked]
-    # No ignore file holds here, least of all one of the folder for temporary files.
-    filters = [one for one in scope.arguments if not one.startswith("--ignore-file=")]
-    return [*filters, "--no-ignore", "--", asked]
+    # A hidden path is searched if the request names it.
+    path = "." if prefix or not (folder / scope.paths[0]).exists() else scope.paths[0]
+    if (folder / path).is_file():
+        return ["--no-ignore", "--", path]
+    # Ignore files don't apply here, least of all one of the folder for temporary files.
+    filters = [option for option in scope.arguments if not option.startswith("--ignore-file=")]
+    return [*filters, "--no-ignore", "--", path]
 
 
 def changed_paths(buffers: Mapping[Path, str], scope: Scope) -> list[str]:
-    """The documents in scope whose text is not what is on disk, as paths of the scope."""
+    """Return the documents in scope that differ from the disk, as results show paths."""
     return [shown_path(path)[0] for path in sorted(unsaved_paths(buffers, scope))]
 
 
 def unsaved_paths(buffers: Mapping[Path, str], scope: Scope) -> set[str]:
-    """The documents in scope whose text is not what is on disk, in paths as ripgrep prints them."""
+    """Return the documents in scope that differ from the disk, as ripgrep prints paths."""
     return {
         scope.prefix(place) + below
         for place, below, text in _changed(buffers, scope)
@@ -98,18 +99,18 @@ def unsaved_paths(buffers: Mapping[Path, str], scope: Scope) -> set[str]:
 
 
 def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, str, str]]:
-    """The place of the root, the path below it, and the text of each unsaved document in scope."""
+    """Yield the place of the root, the path below it and the text of each unsaved document."""
     roots = [real_path(root) for root in scope.roots]
     for path, text in buffers.items():
         with contextlib.suppress(OSError, ValueError):
-            # The client may spell a folder in another way. The file itself may not exist.
+            # The client may spell a folder differently. The file itself need not exist.
             real = os.path.join(real_path(path.parent), path.name)
             held = held_by(real, roots)
             if held is None or not _differs(real, text):
                 continue
             place, below = held
             for target, link in scope.links:
-                if is_below(real, target):  # it is searched by this name only
+                if is_below(real, target):  # it is searched only through the link
                     root, below = scope.locate(link + real[len(target) :].replace(os.sep, "/"))
                     place = scope.roots.index(root)
                     break
@@ -118,22 +119,22 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
 
 
 def is_unsaved(path: str, text: str) -> bool:
-    """Whether the text is not that of the file, whatever encoding the file has."""
+    """Return True if the text differs from that of the file, in whatever encoding."""
     try:
-        large = os.stat(path).st_size > (len(text) + 1) * CHARACTER_BYTES
+        is_large = os.stat(path).st_size > (len(text) + 1) * CHARACTER_BYTES
     except FileNotFoundError:
         return True
     if not _differs(path, text):
         return False
     try:
-        return large or decoded(_read(path, (len(text) + 1) * CHARACTER_BYTES)) != text
-    except UnusableFile:  # it has been replaced since
+        return is_large or decoded(_read(path, (len(text) + 1) * CHARACTER_BYTES)) != text
+    except UnusableFile:  # another process has replaced it
         return True
 
 
 def _differs(path: str, text: str) -> bool:
-    """Whether the file holds other bytes than the text in UTF-8, which is what ripgrep reads;
-    False where it is no file."""
+    """Return True if the bytes of the file, which ripgrep reads, are not the text in UTF-8; False
+    if it is not a regular file."""
     raw = text.encode("utf-8", "surrogatepass")
     try:
         state = os.stat(path)
@@ -148,5 +149,5 @@ def _differs(path: str, text: str) -> bool:
 
 
 def _read(path: str, max_bytes: int) -> bytes:
-    """Return what a document has on disk, which is compared and never shown."""
+    """Return the contents of a document's file, which are compared and never shown."""
     return read_untrusted(real_path(path), max_bytes)

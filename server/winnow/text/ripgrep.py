@@ -1,8 +1,8 @@
-"""ripgrep: its arguments, and its ``--json`` events as matching lines of files.
+"""Run ripgrep and parse its ``--json`` events into matching lines of files.
 
-Every argument list here is safe for patterns and paths of a stranger: ``--no-config`` and an
-environment without ``RIPGREP_CONFIG_PATH`` keep configuration out, each pattern follows ``-e``,
-each path follows ``--`` (a pattern such as ``--pre=SCRIPT`` would run that script otherwise).
+All arguments here are safe for untrusted patterns and paths. ``--no-config``, and an environment
+without ``RIPGREP_CONFIG_PATH``, exclude configuration. Patterns follow ``-e`` and paths follow
+``--``; otherwise a pattern such as ``--pre=SCRIPT`` would run that script.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from winnow.processes.children import Child, LogParser, Processes
 from winnow.text.ignore_files import IgnoreFiles
 from winnow.types import Line
 
-# A record of `rg --json` holds its whole line (--max-columns does not apply): a line of more than
-# this is a data file or a bundle, which nobody wants to be shown.
+# `rg --json` prints complete lines (--max-columns does not apply). A longer line is data or a
+# bundle, which is useless in a result.
 RECORD_BYTES = 4 * 1024 * 1024
-MATCH = b'{"type":"match"'  # how the record of a matching line begins
+MATCH = b'{"type":"match"'  # the start of a matching line's record
 NO_CONFIG = "--no-config"
-# Editors apply .gitignore files in folders that are no git repository, too; ripgrep must be told.
+# Editors apply .gitignore files outside git repositories, too; ripgrep needs an option for that.
 NO_REQUIRE_GIT = "--no-require-git"
-# A memory-mapped file that is cut short while it is searched ends ripgrep with SIGBUS.
+# ripgrep dies of SIGBUS if a memory-mapped file is truncated during the search.
 SAFE = (NO_CONFIG, "--no-mmap", "--color=never", NO_REQUIRE_GIT)
 
-# Paths of one command line, in bytes: Windows allows 32 KiB in all, Linux 128 KiB an argument.
+# Paths on one command line, in bytes. Windows allows 32 KiB in total, Linux 128 KiB per argument.
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a ripgrep child."""
+    """Return the environment for a ripgrep child."""
     return {name: value for name, value in base.items() if name != "RIPGREP_CONFIG_PATH"}
 
 
 def match_arguments(
     rg: str, terms: Iterable[str], *, context: int, threads: int, per_file: int | None = None
 ) -> list[str]:
-    """Arguments for structured matches of any of the terms, up to the scope and paths.
+    """Return the arguments to print matches of any term as JSON, up to the scope and paths.
 
-    ``context`` is lines before and after each match, ``threads`` 0 for ripgrep's own choice,
-    ``per_file`` the most matching lines of one file.
+    ``context`` is the number of lines before and after each match, ``threads`` 0 for ripgrep's own
+    choice, ``per_file`` the maximum number of matching lines per file.
     """
     return [
         rg,
@@ -66,7 +66,7 @@ def match_arguments(
 
 
 def list_arguments(rg: str, terms: Iterable[str], *, count: bool = False) -> list[str]:
-    """Arguments for the files that match any of the terms: paths that end in NUL, or with
+    """Return the arguments to list files that match any term: paths with NUL behind them, or with
     ``count`` paths, NUL, number of matching lines, newline."""
     return [
         rg,
@@ -80,8 +80,10 @@ def list_arguments(rg: str, terms: Iterable[str], *, count: bool = False) -> lis
 
 @dataclass(frozen=True)
 class Ripgrep:
-    """How ripgrep is run for one request; ``deadline`` is on the loop's clock, and so many
-    ``seconds`` after the request began."""
+    """How to run ripgrep for one request.
+
+    ``deadline`` is a time on the loop's clock, ``seconds`` after the start of the request.
+    """
 
     processes: Processes
     program: str
@@ -92,11 +94,11 @@ class Ripgrep:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the request began."""
+        """Seconds since the start of the request."""
         return asyncio.get_running_loop().time() - self.deadline + self.seconds
 
     def for_share(self, share: float) -> Ripgrep:
-        """The same with a part of the time that is left."""
+        """Return a copy that may use a share of the remaining time."""
         left = self.deadline - asyncio.get_running_loop().time()
         return dataclasses.replace(self, deadline=self.deadline - left * (1 - share))
 
@@ -108,7 +110,7 @@ class Ripgrep:
         log_parser: LogParser | None = None,
         spooled: bool = False,
     ) -> Child:
-        """A run, to be used in ``async with``; see :func:`start_ripgrep`."""
+        """Return a run for ``async with``; see :func:`start_ripgrep`."""
         return start_ripgrep(
             self.processes,
             self.ignore_files,
@@ -132,10 +134,10 @@ def start_ripgrep(
     log_parser: LogParser | None = None,
     spooled: bool = False,
 ) -> Child:
-    """Return a run of ripgrep for ``async with``, in the sandbox and without the ignore files that
-    it must not read; see :meth:`Processes.start`.
+    """Return a run of ripgrep for ``async with``, in the sandbox and without unusable ignore files;
+    see :meth:`Processes.start`.
 
-    Reading its output raises IgnoreFilesChanged where it is stopped for such a file.
+    Reading its output raises IgnoreFilesChanged if a new unusable ignore file stops it.
     """
     program, *others = arguments
     options, watchdog = ignore_files.protect(others, cwd) if ignore_files else ([], None)
@@ -152,7 +154,7 @@ def start_ripgrep(
 
 
 def command_lines(paths: Sequence[str]) -> list[list[str]]:
-    """The paths in portions that fit a command line."""
+    """Split paths into portions that fit a command line."""
     portions: list[list[str]] = []
     room = 0
     for path in paths:
@@ -166,7 +168,7 @@ def command_lines(paths: Sequence[str]) -> list[list[str]]:
 
 
 class TextPattern(Struct, frozen=True):
-    """One pattern, and how it is to be read."""
+    """A pattern and its interpretation."""
 
     pattern: str
     literal: bool = False
@@ -177,7 +179,7 @@ class TextPattern(Struct, frozen=True):
     encoding: str = ""
 
     def arguments(self) -> list[str]:
-        """The options that say so, the pattern among them."""
+        """Return ripgrep's options for the pattern, and the pattern."""
         flags = {
             "--fixed-strings": self.literal,
             "--ignore-case": not self.case_sensitive,
@@ -186,7 +188,7 @@ class TextPattern(Struct, frozen=True):
             "--text": self.binary,
         }
         encoding = [f"--encoding={self.encoding}"] if self.encoding else []
-        return [*(flag for flag, wanted in flags.items() if wanted), *encoding, "-e", self.pattern]
+        return [*(flag for flag, is_on in flags.items() if is_on), *encoding, "-e", self.pattern]
 
 
 # --- events --------------------------------------------------------------------------------
@@ -262,11 +264,11 @@ class FileBegin(msgspec.Struct, frozen=True):
 
 
 class FileLine(msgspec.Struct, frozen=True):
-    """A line that matches, or one of its context.
+    """A matching line or a line of context.
 
-    ``matched`` lines hold a match or a part of one. ``ends`` has, for each match of the line that
-    goes on in later lines, by its place in the line's ranges, the line and the offset it ends at.
-    ``offset`` is that of the line in the file, in bytes.
+    ``matched`` lines contain a match or a part of one. If a match continues in later lines,
+    ``ends`` maps its index in the line's ranges to the line and the offset where it ends.
+    ``offset`` is the position of the line in the file, in bytes.
     """
 
     number: int
@@ -282,7 +284,7 @@ class FileEnd(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The search came to its end; ``searched`` is the number of files it read."""
+    """The search is complete; ``searched`` is the number of files that it read."""
 
     searched: int
 
@@ -291,13 +293,13 @@ Event = FileBegin | FileLine | FileEnd | Summary
 
 
 async def events(child: Child, width: int) -> AsyncIterator[Event]:
-    """What ``rg --json`` reports, with lines of more than ``width`` characters cut."""
+    """Yield the events of ``rg --json``, with lines cut to ``width`` characters."""
     async for record in child.records(b"\n", RECORD_BYTES):
         try:
             event = _decoder.decode(record)
         except msgspec.MsgspecError:
-            said = record[:200].decode("utf-8", "replace")
-            raise SearchFailed("ripgrep", 0, f"not an event of `rg --json`: {said}") from None
+            start = record[:200].decode("utf-8", "replace")
+            raise SearchFailed("ripgrep", 0, f"not an event of `rg --json`: {start}") from None
         if isinstance(event, (_Match, _Context)):
             for line in _file_lines(event.data, width, isinstance(event, _Match)):
                 yield line
@@ -310,7 +312,7 @@ async def events(child: Child, width: int) -> AsyncIterator[Event]:
 
 
 def _file_lines(data: _Lines, width: int, matched: bool) -> Iterator[FileLine]:
-    """The record of a match or of context, line by line: a match can go over several."""
+    """Yield the lines of a record: a match can span several."""
     text = data.lines.text
     spans = [(span.start, span.end) for span in data.submatches]
     newline = text.find("\n") if text is not None else data.lines.raw().find(b"\n")
@@ -318,7 +320,7 @@ def _file_lines(data: _Lines, width: int, matched: bool) -> Iterator[FileLine]:
         line = _line(data.lines, spans, width)
         yield FileLine(data.line_number, line, matched, {}, data.absolute_offset)
         return
-    pieces = _pieces(data.lines.raw())
+    pieces = [piece + b"\n" for piece in data.lines.raw().removesuffix(b"\n").split(b"\n")]
     starts = list(itertools.accumulate((len(piece) for piece in pieces), initial=0))
     for place, piece in enumerate(pieces):
         first, end = starts[place], starts[place + 1]
@@ -333,15 +335,10 @@ def _file_lines(data: _Lines, width: int, matched: bool) -> Iterator[FileLine]:
         yield FileLine(data.line_number + place, line, matched, ends, data.absolute_offset + first)
 
 
-def _pieces(raw: bytes) -> list[bytes]:
-    """The lines with their ends."""
-    return [piece + b"\n" for piece in raw.removesuffix(b"\n").split(b"\n")]
-
-
 def _place(
     pieces: Sequence[bytes], starts: Sequence[int], position: int, first_number: int
 ) -> tuple[int, int]:
-    """The line in which a match ends, and the offset there, in code points."""
+    """Return the line in which a match ends, and the offset of the end, in code points."""
     place = bisect.bisect_left(starts, position) - 1
     before = pieces[place][: position - starts[place]].removesuffix(b"\n").removesuffix(b"\r")
     return first_number + place, len(before.decode("utf-8", "replace"))
@@ -356,8 +353,8 @@ def _line(lines: _Text, spans: Sequence[tuple[int, int]], width: int) -> Line:
     else:
         raw = lines.raw()
         size = len(raw)
-        # Not UTF-8. A bad byte in a line of UTF-8 is a replacement character; in other lines
-        # every byte is a character of Latin-1.
+        # Not UTF-8. If the line has other UTF-8, a bad byte becomes a replacement character;
+        # otherwise each byte is a character of Latin-1.
         text = raw.decode("utf-8", "replace")
         if any(char > "\x7f" and char != "\ufffd" for char in text):
             spans = _code_points(raw, spans, "utf-8")
@@ -365,7 +362,7 @@ def _line(lines: _Text, spans: Sequence[tuple[int, int]], width: int) -> Line:
             text = raw.decode("latin-1")
     size += not text.endswith("\n")
     text = text.removesuffix("\n")
-    starts = [min(start, len(text)) for start, _ in spans]  # `$` stands behind a carriage return
+    starts = [min(start, len(text)) for start, _ in spans]  # `$` is behind a carriage return
     text = text.removesuffix("\r")
     ends = [min(end, len(text)) for _, end in spans]
     spans = [(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
@@ -384,7 +381,7 @@ def _code_points(
 
 
 def cut_line(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
-    """The part of a long line around its first match; ellipses stand for the rest."""
+    """Return the part of a long line around its first match, with ellipses for the rest."""
     first = spans[0][0] if spans else 0
     start = max(0, min(first - width // 4, len(text) - width))
     end = start + width
@@ -395,29 +392,27 @@ def cut_line(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
 
 # --- failures ------------------------------------------------------------------------------
 
-# Complaints about one file, after which ripgrep goes on: "rg: x: Permission denied (os error 13)"
-_FILE_COMPLAINT = re.compile(r"^(?:rg: )?(?P<path>.+): .*\(os error (?P<number>\d+)\)$", re.M)
+# Errors about a file, after which ripgrep continues: "rg: x: Permission denied (os error 13)"
+_FILE_ERROR = re.compile(r"^(?:rg: )?(?P<path>.+): .*\(os error (?P<number>\d+)\)$", re.M)
 _GONE = {"2", "3"}  # ENOENT, and ERROR_PATH_NOT_FOUND on Windows: deleted while searched
 
 
 def unreadable_files(stderr: str) -> set[str]:
-    """The files that ripgrep could not read; those that were deleted meanwhile do not count."""
-    return {
-        found["path"] for found in _FILE_COMPLAINT.finditer(stderr) if found["number"] not in _GONE
-    }
+    """Return the files that ripgrep could not read, except those deleted meanwhile."""
+    return {found["path"] for found in _FILE_ERROR.finditer(stderr) if found["number"] not in _GONE}
 
 
 def pattern_problem(exit_code: int, stderr: str) -> str | None:
-    """Why ripgrep refused the pattern, or None if it did not.
+    """Return why ripgrep rejected the pattern, or None if it did not.
 
-    Raises InvalidParams for a bad glob or file type, SearchFailed for any other reason not to
-    search at all. To be asked only of a run that ended without a summary or a list.
+    Call this only for a run without a summary or a list. Raises InvalidParams for a bad glob or
+    file type, SearchFailed for any other reason not to search.
     """
     if exit_code in (0, 1) or unreadable_files(stderr):
         return None
-    # Complaints about an ignore file stand before the one about the pattern; those about files may
-    # have any words in the names.
-    general = _FILE_COMPLAINT.sub("", stderr)
+    # Errors about an ignore file come before one about the pattern. Errors about files may contain
+    # any words, in the names.
+    general = _FILE_ERROR.sub("", stderr)
     pattern = re.search(r"^rg: .*(?:regex|pattern contains)", general, re.M)
     if pattern:
         return _sentence(general[pattern.start() :])
@@ -427,19 +422,19 @@ def pattern_problem(exit_code: int, stderr: str) -> str | None:
         raise InvalidParams("include", f"or `exclude`: {_sentence(stderr)}")
     if "unrecognized file type" in stderr:
         raise InvalidParams("file_types", _sentence(stderr))
-    if _FILE_COMPLAINT.search(stderr):
+    if _FILE_ERROR.search(stderr):
         return None
     raise SearchFailed("ripgrep", exit_code, stderr[:2048])
 
 
 def ran_out_of_memory(stderr: str) -> bool:
-    """Whether ripgrep was aborted because it may take no more memory: with `--json` it holds all
-    matches of a line, of which one of 50 MB may have as many."""
+    """Return True if ripgrep reached its memory limit: with `--json` it holds all matches of a
+    line, and a line of 50 MB may have 50 million."""
     return "memory allocation of" in stderr
 
 
 def _sentence(stderr: str) -> str:
-    """ripgrep's complaint in one line: the one marked `error:` if there is one, else the first."""
+    """Return ripgrep's error as one line: the one marked `error:`, or the first."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     for line in lines:
         if line.startswith("error: "):

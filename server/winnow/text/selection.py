@@ -1,7 +1,7 @@
-"""Which files a search is confined to: those that changed, or those that are open.
+"""Confine a search to changed or open files.
 
-Files that are named on ripgrep's command line are searched whatever its filters say. So what the
-filters would see to is seen to here.
+ripgrep searches files on its command line no matter what its filters say, so the filters are
+applied here.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.text.scope import Scope, checked_out_submodules, order
 from winnow.types import FileParams
 
-# A repository may be a stranger's, and its own configuration names programs that git runs: none is.
+# The configuration of an untrusted repository names programs for git to run: disable them all.
 GIT_SAFE = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-# In a partial clone, git would fetch what it lacks, by a program that the repository names.
+# In a partial clone, git would fetch missing objects with a program that the repository names.
 GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 
 @dataclass
 class Selector:
-    """Confines scopes to files; git is among the ``installed`` programs, if there is one."""
+    """Confines scopes to files; git is among the ``installed`` programs, if it exists."""
 
     ripgrep: Ripgrep
     installed: InstalledPrograms
     buffers: Mapping[Path, str]
 
     async def select(self, scope: Scope, params: FileParams) -> Scope:
-        """The scope, confined to what ``params.scope`` names.
+        """Return the scope, confined to the files of ``params.scope``.
 
-        Raises InvalidParams where there is no git repository, ProgramNotInstalled for git.
+        Raises InvalidParams outside a git repository, ProgramNotInstalled without git.
         """
         warnings: list[str] = []
         if params.scope == "open":
@@ -62,8 +62,8 @@ class Selector:
     # --- open ------------------------------------------------------------------------------
 
     def _saved(self, scope: Scope) -> Iterator[str]:
-        """The files of the documents that are open and not changed, in paths as ripgrep prints
-        them. A link is not searched, but the file that it leads to."""
+        """Yield the files of saved open documents, as ripgrep prints paths. A link is not searched,
+        but its target is."""
         roots = [real_path(root) for root in scope.roots]
         for path, text in self.buffers.items():
             try:
@@ -84,35 +84,35 @@ class Selector:
     # --- changed ---------------------------------------------------------------------------
 
     async def _changed_files(self, scope: Scope, submodules: bool, warnings: list[str]) -> set[str]:
-        """What differs from HEAD on disk, and the documents that are not saved."""
+        """Return the files that differ from HEAD on disk, and the unsaved documents."""
         files = set(unsaved_paths(self.buffers, scope))
         for place, root in enumerate(scope.roots):
             if not _exists(root / ".git"):
                 if len(scope.roots) == 1:
-                    raise InvalidParams("scope", f"{root} is in no git repository")
-                warnings.append(f"{root} is in no git repository: nothing of it is searched")
+                    raise InvalidParams("scope", f"{root} is not in a git repository")
+                warnings.append(f"not searched: {root}, which is not in a git repository")
                 continue
             for below in await self._changed_in(root, submodules):
                 if not scope.within_paths(place, below.rstrip("/")):
                     continue
                 if below.endswith("/"):
                     warnings.append(
-                        f"{shown_path(below)[0]} is a repository of its own: nothing of it is"
-                        " searched; pass include_submodules"
+                        f"not searched: {shown_path(below)[0]}, a nested repository; pass"
+                        " include_submodules"
                     )
                 elif _is_file_of(root, below):
                     files.add(scope.prefix(place) + below)
         return files
 
     async def _changed_in(self, root: Path, submodules: bool) -> list[str]:
-        """The files of a repository that git calls changed, and those of the repositories in it, or
-        the folders of these, which end in a slash."""
+        """Return the changed files of a repository, and those of nested repositories, or the
+        folders of these with a trailing slash."""
         files = self.ripgrep.ignore_files
         is_blocked = files is not None and files.blocks_git()
         untracked_files = "no" if is_blocked else "all"
         status = ("status", "--porcelain", "-z", "--no-renames")
         harmless = await self._without_filters(root)
-        # git would look into submodules by itself, and run the filters that those name.
+        # git would enter submodules by itself, and run their filters.
         options = (f"--untracked-files={untracked_files}", "--ignore-submodules=all")
         output = await self._git(root, *harmless, *status, *options)
         changed = [os.fsdecode(entry[3:]) for entry in output.split(b"\0") if entry]
@@ -123,16 +123,16 @@ class Selector:
             changed += [os.fsdecode(path) for path in listed.split(b"\0") if path]
         if not submodules:
             return changed
-        # git says no more of a repository that is untracked.
+        # Of an untracked repository, git reports only the folder.
         untracked = [path.rstrip("/") for path in changed if path.endswith("/")]
         found = [path for path in changed if not path.endswith("/")]
-        for one in dict.fromkeys([*untracked, *checked_out_submodules(root)]):
-            found += [f"{one}/{path}" for path in await self._changed_in(root / one, True)]
+        for folder in dict.fromkeys([*untracked, *checked_out_submodules(root)]):
+            found += [f"{folder}/{path}" for path in await self._changed_in(root / folder, True)]
         return found
 
     async def _without_filters(self, root: Path) -> list[str]:
-        """Options that keep git from running the filters that a repository's own configuration
-        names: those are programs, and `git status` runs them on files that may have changed."""
+        """Return options that disable the filters in a repository's own configuration: `git status`
+        runs these programs on files that may have changed."""
         listed = await self._git(
             root, "config", "--null", "--show-scope", "--name-only", "--get-regexp", r"^filter\."
         )
@@ -142,7 +142,7 @@ class Selector:
             for scope, name in zip(scopes, names, strict=False)
             if scope in (b"local", b"worktree")
         }
-        if any("=" in name for name in own):  # which `-c` cannot name
+        if any("=" in name for name in own):  # `-c` cannot name it
             raise InvalidParams("scope", f"git would run a filter of {root}/.git/config")
         values = (("clean", ""), ("process", ""), ("required", "false"))
         return [
@@ -164,7 +164,7 @@ class Selector:
             [git, "-C", str(root), *GIT_SAFE, *arguments],
             cwd=root,
             deadline=self.ripgrep.deadline,
-            # Where `.git` is no repository, that of a folder above is not meant.
+            # If `.git` is not a repository, don't use the repository of a parent folder.
             environment={
                 **environment,
                 **GIT_ENVIRONMENT,
@@ -179,26 +179,26 @@ class Selector:
             if child.timed_out:
                 raise SearchTimedOut(self.ripgrep.seconds)
             if code and child.stderr:
-                raise InvalidParams("scope", f"git says of {root}: {child.stderr[:500].strip()}")
+                raise InvalidParams("scope", f"git failed in {root}: {child.stderr[:500].strip()}")
         return output
 
 
 async def file_type_globs(
     ripgrep: Ripgrep, root: Path, names: Sequence[str]
 ) -> list[re.Pattern[str]]:
-    """The globs of ripgrep's file types. Raises InvalidParams for a type it does not know."""
+    """Return the globs of ripgrep's file types. Raises InvalidParams for an unknown type."""
     if not names:
         return []
-    known: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
     async with ripgrep.start(["--type-list"], cwd=root) as child:
         async for record in child.records(b"\n", RECORD_BYTES):
             name, _, globs = record.decode("utf-8", "replace").partition(": ")
-            known[name] = globs.split(", ")
+            types[name] = globs.split(", ")
     for place, name in enumerate(names):
-        if name not in known and name != "all":
+        if name not in types and name != "all":
             raise InvalidParams(f"file_types[{place}]", f"unrecognized file type: {name}")
-    wanted = known if "all" in names else names
-    return [glob_regex(glob) for name in wanted for glob in known[name]]
+    selected = types if "all" in names else names
+    return [glob_regex(glob) for name in selected for glob in types[name]]
 
 
 def _exists(path: Path) -> bool:
@@ -206,8 +206,8 @@ def _exists(path: Path) -> bool:
 
 
 def _is_file_of(root: Path, below: str) -> bool:
-    """Whether what git names is a file below the root: by a link or by its configuration, git may
-    take another folder for it."""
+    """Return True if a path from git is a file below the root: through a link or its configuration,
+    git may use another folder."""
     inside = is_inside(real_path(root / below), real_path(root))
     return inside and _is_regular(str(root / below))
 
