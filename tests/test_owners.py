@@ -91,7 +91,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "index/watch/inotify.py": ({"executes"}, "the C library"),
     "processes/sandbox.py": ({"executes", "opens"}, "the C library; O_PATH"),
     "documents/library/texts.py": ({"opens"}, "its own source files"),
-    "documents/rga/links.py": ({"writes"}, "symlinks in the user's own cache folder"),
+    "documents/rga/settings.py": ({"writes"}, "symlinks in the user's own cache folder"),
     "index/vectors/embeddings.py": ({"opens"}, "a model of a package or of the user's settings"),
     "index/vectors/safetensors.py": ({"opens"}, "a model of a package or of the user's settings"),
     "index/vectors/tokenizer.py": ({"opens"}, "a model of a package or of the user's settings"),

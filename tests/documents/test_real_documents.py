@@ -22,7 +22,7 @@ from winnow.documents.extract.extraction import extract
 from winnow.documents.format import UNREAD, format_of
 from winnow.documents.library.locations import TextMap
 from winnow.documents.library.request import Document
-from winnow.documents.rga.engine import Rga
+from winnow.documents.rga.engine import RgaEngine
 from winnow.documents.unreadable import Unreadable
 from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
@@ -89,12 +89,12 @@ def test_a_document_of_an_old_word_is_known_as_one_that_is_not_read() -> None:
 async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
     """The texts of all documents that it reads."""
     installed = InstalledPrograms(os.environ, ())
-    engine = Rga(Processes(), installed, ripgrep=installed.ripgrep())
+    engine = RgaEngine(Processes(), installed, ripgrep=installed.ripgrep())
     deadline = asyncio.get_running_loop().time() + 300
     documents = [
         Document(name, str(FIXTURES / name), known.name)
         for name in FILES
-        if (known := format_of(name)) and engine.reads(str(FIXTURES / name)) is None
+        if (known := format_of(name)) and engine.unsupported(str(FIXTURES / name)) is None
     ]
     return {one.path: await engine.text(one, deadline) for one in documents}
 

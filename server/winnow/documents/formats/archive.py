@@ -89,7 +89,7 @@ def read_zip(source: Source, output: Output) -> None:
 def _members(source: Source) -> tuple[Iterator[Zipped], bool]:
     """The members of a ZIP, by its directory if there is one; the second says that it is whole."""
     try:
-        size = _directory_bytes(source.file, source.size)
+        size = directory_bytes(source.file, source.size)
         if size > MOST_DIRECTORY_BYTES:
             return _by_headers(source.file, source.size), True
         archive = zipfile.ZipFile(source.file)
@@ -98,7 +98,7 @@ def _members(source: Source) -> tuple[Iterator[Zipped], bool]:
     return _by_directory(archive, source.budget.take_member), True
 
 
-def _directory_bytes(file: IO[bytes], size: int) -> int:
+def directory_bytes(file: IO[bytes], size: int) -> int:
     """The size of a ZIP's directory, as the end of the archive says."""
     start = max(0, size - _END_BYTES - _LONGEST_COMMENT)
     file.seek(start)

@@ -1,31 +1,24 @@
-"""What rga says of documents that it cannot read, as reasons that a user understands.
-
-ripgrep tells of each in a block on stderr: a line with the path, what the programs for the document
-said between two lines of dashes. Blocks are taken as they come, so that no number of them, and no
-length, hides another one.
-"""
+"""Turn the errors of rga and the programs it runs into reasons that a user understands."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from winnow.documents.rga.lines import kind_of
+from winnow.documents.rga.prefixes import kind_of
 
-_BEGIN = b"rg: "
+# ripgrep prints the errors of the preprocessor between two lines of dashes.
 _DIVIDER = b"-" * 79
-_FAILED = "preprocessor command"
 _MOST_LINES = 60
 _LINE_BYTES = 400
-_HEAD_LINES = 20  # of a path with line ends
 
 _ADAPTER = re.compile(r"^(?P<name>.*) adapter: (?P<adapter>\w+)$")
 _CAUSE = re.compile(r"^\s+(?:\d+: )?(?P<cause>\S.*)$")
-_COMPLAINT = re.compile(r"(?:^|: )(?P<why>[^:\n]+) \(os error (?P<number>\d+)\)$", re.M)
+_OS_ERROR = re.compile(r"(?:^|: )(?P<why>[^:\n]+) \(os error (?P<number>\d+)\)$", re.M)
 _MISSING = re.compile(r'Could not find executable "(?P<program>[^"]+)"')
 _ENCRYPTED = re.compile(r"Incorrect password|Unsupported encryption|password.protected", re.I)
-# The first letter of pandoc's words may be in a line of another program's.
+# The first letter of pandoc's message may end up in the line of another program.
 _DAMAGED = re.compile(
     r"Syntax Error|trailer dictionary|xref table|central directory|ouldn't unpack"
     r"|unexpected (?:end|eof)|deflate|More memory needed|corrupt|invalid|not a PDF|ouldn't parse"
@@ -39,29 +32,40 @@ _CACHE_DAMAGED = re.compile(
 _CACHE = re.compile(r"rusqlite|Error code \d+: |database is locked|writing to cache", re.I)
 
 
-class Failure:
-    """What was said of one document, whose path is ``shown`` there."""
+class RgaFailure:
+    """The error messages of one run of rga, which searches a single document."""
 
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
+    def __init__(self, path: str) -> None:
         self.lines: list[str] = []
+        self._path = path
+        self._inside = False
+
+    def parse(self, line: bytes) -> bool:
+        """Add a line of stderr if it is about the document."""
+        if line == _DIVIDER:
+            self._inside = not self._inside
+        elif not self._inside and b"(os error" not in line:
+            return False
+        elif len(self.lines) < _MOST_LINES:
+            limit = _LINE_BYTES if self._inside else _LINE_BYTES * 50  # the line includes the path
+            text = line[:limit].decode("utf-8", "replace")
+            self.lines.append(text if self._inside else f"Error: {text.replace(self._path, '')}")
+        return True
 
     @property
     def cache_damaged(self) -> bool:
-        """Whether it is rga's cache that is damaged, not the document."""
-        return any(_CACHE_DAMAGED.search(line) for line in self._causes())
+        """True if rga's cache is damaged rather than the document."""
+        return any(_CACHE_DAMAGED.search(cause) for cause in self._split()[1])
 
     @property
     def of_cache(self) -> bool:
-        """Whether rga could not use its cache, for whatever reason."""
-        return any(_CACHE.search(line) for line in self._causes())
+        """True if rga could not use its cache."""
+        return any(_CACHE.search(cause) for cause in self._split()[1])
 
     def reason(self, how_to_install: Callable[[str], str]) -> str:
-        """Return why the document could not be read."""
-        # Programs that write at the same time write into each other's lines.
-        said = [line for line in self._said() if "Syntax Warning" not in line]
-        causes = self._causes()
-        text = "\n".join([*said, *causes])
+        """Return why rga could not read the document."""
+        messages, causes = self._split()
+        text = "\n".join([*messages, *causes])
         if missing := _MISSING.search(text):
             program = missing["program"]
             return f"{program} is not installed: {how_to_install(program)}"
@@ -69,114 +73,47 @@ class Failure:
             return "it is encrypted"
         if self.of_cache:
             return f"rga cannot use its cache: {causes[-1]}"
-        if complaint := _COMPLAINT.search(text):
-            gone = complaint["number"] in ("2", "3")
-            return "it is gone" if gone else f"it cannot be read: {complaint['why']}"
-        telling = [line for line in causes if "ExitStatus" not in line and "Command {" not in line]
-        for line in (*said, *telling):
+        if error := _OS_ERROR.search(text):
+            is_gone = error["number"] in ("2", "3")
+            return "it is gone" if is_gone else f"it cannot be read: {error['why']}"
+        causes = [line for line in causes if "ExitStatus" not in line and "Command {" not in line]
+        for line in (*messages, *causes):
             if _DAMAGED.search(line):
                 return f"it is damaged: {line.rpartition('Syntax Error: ')[2]}"
-        what = said or telling[-1:] or ["its programs ended without a message"]
-        return f"rga cannot read it: {what[0]}"
+        explanations = messages or causes[-1:] or ["its programs ended without a message"]
+        return f"rga cannot read it: {explanations[0]}"
 
-    def member(self, path: str) -> str:
-        """The member of an archive that could not be read, as far as rga says so."""
-        if kind_of(os.path.basename(path)) != "members":
+    def member(self) -> str:
+        """Return the member of an archive that could not be read, if rga names it."""
+        if kind_of(os.path.basename(self._path)) != "members":
             return ""
-        read = [found for line in self.lines if (found := _ADAPTER.match(line))]
         names: list[str] = []
-        for found in read:
-            name = found["name"]
-            # The text of a member is read as `<member>.txt`. Which program does so stands there,
-            # too, but another one may write into its name.
-            of_text = name.removesuffix(".txt") in names or found["adapter"].startswith("postproc")
-            if not of_text and not os.path.isabs(name):
+        for adapter in filter(None, map(_ADAPTER.match, self.lines)):
+            name = adapter["name"]
+            # rga reads the text of a member as `<member>.txt`. The line also names the adapter, but
+            # the message of another program may be mixed into that name.
+            is_text = name.removesuffix(".txt") in names
+            is_text |= adapter["adapter"].startswith("postproc")
+            if not is_text and not os.path.isabs(name):
                 names.append(name)
         return names[-1] if names else ""
 
-    def _said(self) -> list[str]:
-        """What the programs for the document said."""
-        end = next(
-            (place for place, line in enumerate(self.lines) if line.startswith("Error: ")),
-            len(self.lines),
-        )
-        # There may be line ends in the path.
-        said = "\n".join(self.lines[:end]).replace(self._shown, "document").split("\n")
-        return [line for line in said if line and not _ADAPTER.match(line)]
-
-    def _causes(self) -> list[str]:
-        """What rga itself says, the deepest reason last."""
-        start = next(
-            (place for place, line in enumerate(self.lines) if line.startswith("Error: ")), None
-        )
-        if start is None:
-            return []
-        causes = [self.lines[start].removeprefix("Error: ")]
-        for line in self.lines[start + 1 :]:
+    def _split(self) -> tuple[list[str], list[str]]:
+        """Return the messages of the programs, and the causes that rga reports, deepest last."""
+        errors = [number for number, line in enumerate(self.lines) if line.startswith("Error: ")]
+        end = errors[0] if errors else len(self.lines)
+        # The path may contain words such as "corrupt" and line breaks.
+        text = "\n".join(self.lines[:end]).replace(self._path, "document")
+        messages = [
+            line
+            for line in text.split("\n")
+            # Programs that write at the same time write into each other's lines.
+            if line and not _ADAPTER.match(line) and "Syntax Warning" not in line
+        ]
+        causes = [line.removeprefix("Error: ") for line in self.lines[end : end + 1]]
+        for line in self.lines[end + 1 :]:
             if line.startswith("Stack backtrace"):
                 break
-            if found := _CAUSE.match(line):
-                causes.append(found["cause"])
-        return causes
-
-
-class Failures:
-    """The documents that could not be read, by path, from what rga writes to stderr."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self.found: dict[str, Failure] = {}
-        # ripgrep shows paths as Unicode, whatever they are.
-        self._paths = {os.fsencode(path).decode("utf-8", "replace"): path for path in paths}
-        self._begun = {shown.partition("\n")[0] for shown in self._paths if "\n" in shown}
-        self._head: list[str] = []
-        self._failure: Failure | None = None
-        self._inside = False
-
-    def parse(self, line: bytes) -> bool:
-        """Whether the line is of a document."""
-        if self._inside:
-            self._take_body(line)
-            return True
-        text = line[: _LINE_BYTES * 50].decode("utf-8", "replace")
-        if self._head:
-            self._head.append(text)
-        elif self._failure is not None and line == _DIVIDER:
-            self._inside = True
-            return True
-        elif line.startswith(_BEGIN):
-            self._failure = None
-            self._head = [text]
-        else:
-            return False
-        return self._take_head()
-
-    def _take_head(self) -> bool:
-        """A line that names a document, or a part of one if its path has line ends."""
-        said = "\n".join(self._head).removeprefix("rg: ")
-        end = said.find(": ")
-        while end >= 0:
-            path = self._paths.get(said[:end])
-            if path is not None:
-                self._take_message(path, said[:end], said[end + 2 :])
-                self._head = []
-                return True
-            end = said.find(": ", end + 1)
-        if self._head[0].removeprefix("rg: ") in self._begun and len(self._head) < _HEAD_LINES:
-            return True
-        self._head = []
-        return False
-
-    def _take_message(self, path: str, shown: str, message: str) -> None:
-        failure = self.found.setdefault(path, Failure(shown))
-        if message.startswith(_FAILED) and "(os error" not in message:
-            self._failure = failure
-        else:
-            failure.lines.append(f"Error: {message}")
-
-    def _take_body(self, line: bytes) -> None:
-        assert self._failure is not None
-        if line == _DIVIDER:
-            self._inside = False
-            self._failure = None
-        elif len(self._failure.lines) < _MOST_LINES:
-            self._failure.lines.append(line[:_LINE_BYTES].decode("utf-8", "replace"))
+            if cause := _CAUSE.match(line):
+                causes.append(cause["cause"])
+        return messages, causes

@@ -1,28 +1,36 @@
-"""rga's own settings: what a search of documents may run, and where its cache is.
+"""How Winnow runs rga: its configuration, its cache and the paths of its documents.
 
-rga runs a program for each document. Its configuration (the user's file, ``RGA_CONFIG``, or any
-word that begins with ``--rga-``) can name others, so it gets one of ours, which also replaces what
-is not safe with documents of a stranger:
+rga runs a program for each document. The user's configuration file, ``RGA_CONFIG`` and every
+argument that starts with ``--rga-`` can name other programs, so Winnow passes its own
+configuration. It also replaces adapters that are unsafe with untrusted documents:
 
-- pandoc fetches what an ``<iframe>`` in a page names; with ``--sandbox`` it reads its input only.
-  rga also hands it the end of a file's name as a format, which fails for ``.htm``.
-- ffprobe goes by content, not by name: a playlist that is called a film could name other files and
-  addresses. (From its documentation; films are no documents here, so it was not tried.)
-- SQLite, asked for a database in WAL mode, writes two files beside it.
+- pandoc fetches the address of an ``<iframe>`` in a page. With ``--sandbox`` it reads only its
+  input. rga also passes the file extension as the format, which fails for ``.htm``.
+- ffprobe detects the format by content, not by name: a playlist that is named like a film could
+  refer to other files and addresses. (Known from its documentation. Winnow does not treat films as
+  documents, so this was not tried.)
+- SQLite writes two files beside a database that is in WAL mode.
 
-``--rga-no-cache`` is not used: rga 0.10.10 then fails at every document ("No cache?").
+``--rga-no-cache`` is not used because rga 0.10.10 then fails for every document ("No cache?").
+
+rga's cache identifies a document by path and modification time, so it would return the old text of
+a document that was replaced by another one with the same time (from an archive or a reproducible
+build). rga therefore gets a symlink in a folder whose name depends on the state of the file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
+from winnow.documents.extract.job import stamp_of
 from winnow.errors import NotAllowed
 from winnow.processes.programs import InstalledPrograms
 from winnow.storage.untrusted import read_untrusted
@@ -34,8 +42,8 @@ from winnow.storage.writing import (
     temporary_folder,
 )
 
-# Formats of pandoc, and the ends of names that rga is to have it read.
-PANDOC_ENDS = {
+# The file extensions that rga passes to pandoc, by pandoc's name of the format.
+PANDOC_EXTENSIONS = {
     "epub": ("epub",),
     "odt": ("odt",),
     "docx": ("docx",),
@@ -43,33 +51,31 @@ PANDOC_ENDS = {
     "ipynb": ("ipynb",),
     "html": ("html", "htm"),
 }
+_PANDOC = ("--sandbox", "--to=plain", "--wrap=none", "--markdown-headings=atx")
 _CONFIG = {
     "custom_adapters": [
         {
             "name": f"documents_{name}",
             "description": "pandoc, reading nothing but its input",
             "version": 1,
-            "extensions": ends,
+            "extensions": extensions,
             "binary": "pandoc",
-            "args": [
-                "--sandbox",
-                f"--from={name}",
-                "--to=plain",
-                "--wrap=none",
-                "--markdown-headings=atx",
-            ],
+            "args": [f"--from={name}", *_PANDOC],
         }
-        for name, ends in PANDOC_ENDS.items()
+        for name, extensions in PANDOC_EXTENSIONS.items()
     ]
 }
-_LEFT_OUT = "-pandoc,ffmpeg,sqlite"
-# Each adapter counts, and a PDF in a .tar.gz in a .zip has five: rga's own limit.
-_DEEPEST = 12
+_DISABLED_ADAPTERS = "-pandoc,ffmpeg,sqlite"
+# rga counts each adapter: a PDF in a .tar.gz in a .zip needs five.
+_MAX_RECURSION = 12
 _DATABASE = ("cache.sqlite3", "cache.sqlite3-wal", "cache.sqlite3-shm")
+_LINKS = "links"
+# With more links than this, all links and the cached texts of old documents are deleted.
+MAX_LINKS = 20_000
 
 
-class Settings(Struct, frozen=True):
-    """``arguments`` that come before all others, the ``folder`` of the cache, and ``programs``, the
+class RgaSettings(Struct, frozen=True):
+    """The first ``arguments`` of every run, the ``folder`` of the cache, and ``programs``, the
     folder on PATH in which rga finds ripgrep."""
 
     arguments: tuple[str, ...]
@@ -78,11 +84,11 @@ class Settings(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def settings(installed: InstalledPrograms, ripgrep: str) -> Iterator[Settings]:
-    """Yield rga's settings for the time of the block; ``ripgrep`` is what it is to run.
+def settings(installed: InstalledPrograms, ripgrep: str) -> Iterator[RgaSettings]:
+    """Yield rga's settings for the duration of the block; rga runs ``ripgrep``.
 
-    The cache is kept in the user's cache folder; where that is a part of the workspace or cannot be
-    written, it is a temporary one. Raises NotAllowed if that is in the workspace, too.
+    The cache is in the user's cache folder, or in a temporary folder if that is in the workspace or
+    read-only. Raises NotAllowed if the temporary folder is in the workspace, too.
     """
     with contextlib.ExitStack() as stack:
         folder = _cache_folder(installed)
@@ -94,28 +100,53 @@ def settings(installed: InstalledPrograms, ripgrep: str) -> Iterator[Settings]:
         arguments = (
             f"--rga-config-file={folder / 'config.json'}",
             f"--rga-cache-path={folder}",
-            f"--rga-adapters={_LEFT_OUT}",
-            f"--rga-max-archive-recursion={_DEEPEST}",
+            f"--rga-adapters={_DISABLED_ADAPTERS}",
+            f"--rga-max-archive-recursion={_MAX_RECURSION}",
         )
-        yield Settings(arguments, folder, _folder_of(ripgrep, installed, folder))
+        yield RgaSettings(arguments, folder, _folder_of(ripgrep, installed, folder))
 
 
 def clear_cache(folder: Path) -> None:
-    """Delete what rga has stored: it writes without waiting for the disk, and one that is killed
-    can leave a database that is damaged."""
+    """Delete rga's database. rga writes without syncing, so killing it can damage the database."""
     for name in _DATABASE:
         with contextlib.suppress(OSError):
             (folder / name).unlink()
 
 
+def limit_cache(folder: Path) -> None:
+    """Clear the cache if there are more than MAX_LINKS links."""
+    with contextlib.suppress(OSError):
+        if len(os.listdir(folder / _LINKS)) > MAX_LINKS:
+            shutil.rmtree(folder / _LINKS, ignore_errors=True)
+            clear_cache(folder)
+
+
+def linked(path: str, cache: Path) -> str:
+    """Return a link to a document whose path changes with the state of the document, or the path
+    itself if the link cannot be made."""
+    try:
+        state = hashlib.blake2b(os.fsencode(path), digest_size=16)
+        state.update(repr(stamp_of(os.stat(path))).encode())
+        link = cache / _LINKS / state.hexdigest() / os.path.basename(path)
+        private_folder(link.parent)
+        with contextlib.suppress(FileExistsError):
+            os.symlink(path, link)
+    except OSError:
+        return path
+    return str(link)
+
+
 def _folder_of(ripgrep: str, installed: InstalledPrograms, cache: Path) -> str:
-    """Return a folder that has ripgrep and is not in the workspace, as the environment that runs
-    Winnow may be: rga would find other programs there, too."""
+    """Return a folder that holds ripgrep and is outside of the workspace.
+
+    The environment that runs Winnow may be in the workspace, and rga would also find the other
+    programs in ripgrep's folder.
+    """
     folder = os.path.dirname(ripgrep)
     if not installed.in_workspace(folder):
         return folder
     programs = cache / "programs"
-    with contextlib.suppress(OSError):  # rga says that it has no ripgrep
+    with contextlib.suppress(OSError):  # rga then reports that ripgrep is missing
         private_folder(programs)
         replace_with_link(programs / os.path.basename(ripgrep), ripgrep)
     return str(programs)
@@ -137,7 +168,7 @@ def _cache_folder(installed: InstalledPrograms) -> Path | None:
 
 
 def _write_config(folder: Path) -> None:
-    """Write rga's configuration in one step: another search may be reading it."""
+    """Replace rga's configuration atomically: another search may be reading it."""
     config, file_name = json.dumps(_CONFIG).encode(), folder / "config.json"
     with contextlib.suppress(OSError):
         if read_untrusted(file_name) == config:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from winnow.documents.format import formats
 from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.request import Document, DocumentQuery, Found, NotRead
-from winnow.documents.rga.engine import Rga
-from winnow.documents.rga.lines import anchored
+from winnow.documents.rga.engine import RgaEngine
+from winnow.documents.rga.prefixes import is_anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
 from winnow.search.documents.answer import DocumentSearch
 from winnow.workspace import Workspace
 
 
-def find_rga(workspace: Workspace) -> Rga:
+def find_rga(workspace: Workspace) -> RgaEngine:
     """ripgrep-all, for one request. Raises ProgramNotInstalled."""
-    return Rga(
+    return RgaEngine(
         workspace.processes,
         workspace.installed,
         ripgrep=workspace.ripgrep,
@@ -36,7 +36,7 @@ async def run_engines(
     """
     required = search.params.engine == "rga"
     preferred = search.params.engine == "auto" and workspace.config.documents.engine == "rga"
-    rga: Rga | None = None
+    rga: RgaEngine | None = None
     by_rga: list[Document] = []
     if required or preferred:
         try:
@@ -64,7 +64,7 @@ async def run_engines(
 
 
 def _for_rga(
-    search: DocumentSearch, query: DocumentQuery, rga: Rga, *, required: bool
+    search: DocumentSearch, query: DocumentQuery, rga: RgaEngine, *, required: bool
 ) -> list[Document]:
     """The documents that ripgrep-all is to read. Where it is required, why it does not read others
     is told.
@@ -73,11 +73,11 @@ def _for_rga(
     in which it passes over what it does not read; no unsaved documents; and nothing if the query
     asks for the beginnings of lines: it has the page stand there.
     """
-    if not required and not query.query.literal and anchored(query.query.pattern):
+    if not required and not query.query.literal and is_anchored(query.query.pattern):
         return []
     taken = []
     for document in search.documents:
-        reason = rga.reads(document.path)
+        reason = rga.unsupported(document.path)
         if reason is None:
             if required or _is_for_rga(document):
                 taken.append(document)
@@ -106,7 +106,7 @@ async def _search_builtin(
 async def _search_rga(
     search: DocumentSearch,
     query: DocumentQuery,
-    rga: Rga,
+    rga: RgaEngine,
     documents: Sequence[Document],
     fallback: BuiltinSearch | None,
 ) -> None:
