@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from winnow.documents.extract.output import Output
 from winnow.documents.library.locations import Place
@@ -12,7 +12,7 @@ from winnow.documents.library.locations import Place
 WIDEST_GAP = 64
 
 
-class Sheet:
+class SheetWriter:
     """Writes the rows of one sheet; a row without text is none."""
 
     def __init__(self, output: Output, name: str) -> None:
@@ -49,6 +49,13 @@ class Sheet:
             self._output.at(place)
         self._output.line("\t".join(texts))
         self._next = (row + 1, column)
+
+    def drawings(self, lines: Sequence[str]) -> None:
+        """Write the lines of shapes and charts that cover cells."""
+        if lines:
+            self._output.part(f"Sheet {self._name}: drawings", Place(sheet=self._name))
+        for line in lines:
+            self._output.line(line)
 
     def notes(self, notes: Iterable[tuple[int, int, str]]) -> None:
         """Notes at cells, given with rows and columns, after all rows."""

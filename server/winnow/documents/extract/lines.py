@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from winnow.documents.extract.output import Output, TextFull, cleaned
+from winnow.documents.extract.xml import XmlReader
 from winnow.documents.library.locations import Place
 
 # The most that is held before it is a line; no more than this is a document's text.
@@ -74,6 +75,20 @@ def write_part(output: Output, title: str, lines: Sequence[str]) -> None:
         output.part(title, Place(section=title, paragraph=1))
         for line in lines:
             output.line(line)
+
+
+def write_slide(
+    output: Output, number: int, title: str, lines: Sequence[str], notes: Sequence[str]
+) -> None:
+    """Write a slide, followed by its notes."""
+    name = f"Slide {number}"
+    output.part(f"{name}: {title}" if title else name, Place(slide=number))
+    for line in lines:
+        output.line(line)
+    if notes:
+        output.part(f"{name}: notes", Place(slide=number))
+    for line in notes:
+        output.line(line)
 
 
 class _Paragraph:
@@ -178,3 +193,26 @@ class Flow:
     def end_aside(self) -> list[str]:
         """The lines of a box that do not belong here, such as a footnote's."""
         return self._holders.pop()[1]
+
+
+class FlowReader(XmlReader):
+    """A reader of XML that makes lines of paragraphs, tables and boxes.
+
+    ``emit`` gets each line with the level of a heading.
+    """
+
+    def __init__(self, emit: Callable[[str, int | None], object]) -> None:
+        super().__init__()
+        self.flow = Flow(emit)
+
+    def text(self, data: str) -> None:
+        self.flow.add(data)
+
+    def on_paragraphs(self, names: str) -> None:
+        """Read these elements as paragraphs."""
+        self.on(names, self.flow.begin_paragraph, self.flow.end_paragraph)
+
+    def on_table(self, rows: str, cells: str) -> None:
+        """Read these elements as the rows and the cells of tables."""
+        self.on(rows, self.flow.begin_row, self.flow.end_row)
+        self.on(cells, self.flow.begin_cell, self.flow.end_cell)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from winnow.documents.library.locations import Anchor, Failure, Place
+from winnow.documents.unreadable import Unreadable
 
 # What a page is set with, and nobody types when searching: ligatures, spaces of all widths, marks
 # where a word may be broken.
@@ -119,6 +120,12 @@ class Output:
             self._failures[Failure(reason, "!/".join(inner))] = None
         else:
             self._failures[Failure("more of it could not be read than is told")] = None
+
+    def require_text(self) -> None:
+        """Raise Unreadable if there is no text."""
+        if not self.lines:
+            failures = self.failures
+            raise Unreadable(failures[0].reason if failures else "it has no text")
 
     @property
     def failures(self) -> tuple[Failure, ...]:

@@ -1,13 +1,14 @@
-"""XML as it streams by: handlers of elements, by expat of the standard library.
+"""Read XML as a stream, with handlers for elements, using expat of the standard library.
 
-Expat reads in C, holds no tree, does not recurse, and says what a file declares before it would
-expand it: no library is needed to be safe with it. An entity that a file declares itself ends the
-reading (nothing but bombs has them in these formats), and no external one is ever asked for.
+Expat is written in C, builds no tree, does not recurse, and reports a declaration before it expands
+it, so no further library is needed to read untrusted files safely. A file that declares an entity
+is refused (in these formats, only entity bombs do), and external entities are never loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from xml.parsers import expat
 
 from winnow.documents.extract.input_stream import CHUNK_BYTES, Readable
@@ -18,8 +19,8 @@ Attributes = Mapping[str, str]
 _OOXML = "http://schemas.openxmlformats.org/"
 _STRICT = "http://purl.oclc.org/ooxml/"
 _ODF = "urn:oasis:names:tc:opendocument:xmlns:"
-# What names are written with in our handlers, whatever prefix a file has for it. Names of formats
-# that need only one namespace have none, so that files that forgot to say theirs are read, too.
+# The prefixes of names in our handlers, whatever prefixes a file uses. Formats with a single
+# namespace have no prefix, so that files that do not declare the namespace are read, too.
 _PREFIXES = {
     f"{_OOXML}wordprocessingml/2006/main": "w:",
     f"{_STRICT}wordprocessingml/main": "w:",
@@ -52,92 +53,136 @@ _PREFIXES = {
 
 
 class XmlReader:
-    """What is done with the elements of a file.
+    """Handlers for the elements of an XML file.
 
-    ``starts`` and ``ends`` are called for elements of these names, and ``text`` with what stands
-    in any element. After :meth:`skip`, nothing is called up to the end of the element that starts.
+    :meth:`text` gets the characters of all elements, or only of those registered by
+    :meth:`on_text`.
     """
 
     def __init__(self) -> None:
         self.starts: dict[str, Callable[[Attributes], object]] = {}
         self.ends: dict[str, Callable[[], object]] = {}
         self.skipped = 0
+        self.in_text = True
+
+    def on(
+        self,
+        names: str,
+        start: Callable[[Attributes], object] | None = None,
+        end: Callable[[], object] | None = None,
+    ) -> None:
+        """Call these at the start and the end of elements; ``names`` are separated by spaces."""
+        if start is not None:
+            self.starts |= dict.fromkeys(names.split(), start)
+        if end is not None:
+            self.ends |= dict.fromkeys(names.split(), end)
+
+    def on_text(self, names: str) -> None:
+        """Call :meth:`text` only for the characters of these elements."""
+        self.in_text = False
+        self.on(names, lambda _: self._switch_text(True), lambda: self._switch_text(False))
+
+    def on_alternatives(self) -> None:
+        """Read only the first of several alternatives, which older and newer programs choose."""
+        chosen: list[bool] = []
+
+        def branch(_attributes: Attributes) -> None:
+            if chosen and chosen[-1]:
+                self.skip()
+            elif chosen:
+                chosen[-1] = True
+
+        self.on("mc:AlternateContent", lambda _: chosen.append(False), chosen.pop)
+        self.on("mc:Choice mc:Fallback", branch)
 
     def text(self, data: str) -> None:
-        """Characters of a text, or a part of them."""
+        """Handle some of the characters of an element."""
 
     def skip(self, _attributes: Attributes | None = None) -> None:
-        """Leave out the element that starts, with all that is in it."""
+        """Skip the element that starts, with everything in it."""
         self.skipped = 1
+
+    def _switch_text(self, in_text: bool) -> None:
+        self.in_text = in_text
 
 
 def read_xml(stream: Readable, reader: XmlReader) -> None:
-    """Read a file in XML to its end. Raises Unreadable if it is damaged."""
+    """Read an XML file to its end. Raises Unreadable if it is damaged."""
+    for _ in _parse(stream, reader):
+        pass
+
+
+def elements(stream: Readable, *names: str) -> Iterator[tuple[str, Attributes]]:
+    """Yield the elements of these names with their attributes. Raises Unreadable if the file is
+    damaged, after the elements before the damage."""
+    found: list[tuple[str, Attributes]] = []
+
+    def add(name: str, attributes: Attributes) -> None:
+        found.append((name, attributes))
+
+    reader = XmlReader()
+    reader.starts = {name: functools.partial(add, name) for name in names}
+    try:
+        for _ in _parse(stream, reader):
+            yield from found
+            found.clear()
+    except Unreadable:
+        yield from found
+        raise
+
+
+def _parse(stream: Readable, reader: XmlReader) -> Iterator[None]:
+    """Read a file; yield after each chunk."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.buffer_size = 64 * 1024
-    parser.StartElementHandler = _starter(reader)
-    parser.EndElementHandler = _ender(reader)
-    parser.CharacterDataHandler = _texter(reader)
+    names = _ShortNames()
+    starts, ends, text = reader.starts, reader.ends, reader.text
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if reader.skipped:
+            reader.skipped += 1
+            return
+        handle = starts.get(names[name])
+        if handle is not None:
+            handle({names[key]: value for key, value in attributes.items()})
+
+    def end(name: str) -> None:
+        if reader.skipped:
+            reader.skipped -= 1
+            return
+        handle = ends.get(names[name])
+        if handle is not None:
+            handle()
+
+    def characters(data: str) -> None:
+        if reader.in_text and not reader.skipped:
+            text(data)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = characters
     parser.EntityDeclHandler = _refuse
     try:
         while chunk := stream.read(CHUNK_BYTES):
             parser.Parse(chunk, False)
+            yield
         parser.Parse(b"", True)
+        yield
     except expat.ExpatError as error:
         raise Unreadable(f"it is damaged: XML with an error: {error}") from error
 
 
-class _Names(dict[str, str]):
-    """Names as our handlers write them, by names as expat has them."""
+class _ShortNames(dict[str, str]):
+    """The names that handlers use, by the names that expat reports."""
 
     def __missing__(self, name: str) -> str:
         short = self[name] = _short(name)
         return short
 
 
-def _starter(reader: XmlReader) -> Callable[[str, dict[str, str]], None]:
-    names = _Names()
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        if reader.skipped:
-            reader.skipped += 1
-            return
-        handle = reader.starts.get(names[name])
-        if handle is not None:
-            if attributes:
-                attributes = {names[key]: value for key, value in attributes.items()}
-            handle(attributes)
-
-    return start
-
-
-def _ender(reader: XmlReader) -> Callable[[str], None]:
-    names = _Names()
-
-    def end(name: str) -> None:
-        if reader.skipped:
-            reader.skipped -= 1
-            return
-        handle = reader.ends.get(names[name])
-        if handle is not None:
-            handle()
-
-    return end
-
-
-def _texter(reader: XmlReader) -> Callable[[str], None]:
-    take = reader.text
-
-    def text(data: str) -> None:
-        if not reader.skipped:
-            take(data)
-
-    return text
-
-
 def _short(name: str) -> str:
-    """`w:p` for one of a namespace that is known here, any other as it came."""
+    """Return `w:p` for a name in a known namespace, and any other name unchanged."""
     space, _, local = name.rpartition(" ")
     if not space:
         return local

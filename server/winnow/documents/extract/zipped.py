@@ -1,7 +1,7 @@
-"""Documents that are ZIP archives of parts, as those of Microsoft Office, OpenDocument and EPUB.
+"""Documents that are ZIP archives of XML parts: Microsoft Office, OpenDocument and EPUB.
 
-By zipfile of the standard library, which unpacks as a stream; what it raises for damaged archives
-is turned into reasons here.
+Archives are read by zipfile of the standard library, which unpacks as a stream. Its exceptions for
+damaged archives become reasons here.
 """
 
 from __future__ import annotations
@@ -11,21 +11,33 @@ import lzma
 import posixpath
 import zipfile
 import zlib
+from collections.abc import Iterator
 from typing import IO
 from urllib.parse import unquote
 
 from msgspec import Struct
 
+from winnow.documents.extract import xml
 from winnow.documents.extract.input_stream import CHUNK_BYTES, Source
 from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
 from winnow.documents.unreadable import Unreadable
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how a compound file begins
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the first bytes of a compound file
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
+class Relation(Struct, frozen=True):
+    """A reference of a part to another part; ``kind`` is the last word of its type."""
+
+    kind: str
+    target: str
+
+
 class Package:
-    """The parts of a document, by their paths in its archive. Raises Unreadable if it is none."""
+    """The parts of a document, by their paths in its archive.
+
+    Raises Unreadable if the document is not an archive.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -33,18 +45,18 @@ class Package:
             self._archive = zipfile.ZipFile(source.file)
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             raise Unreadable(_no_archive(source)) from error
-        # Names of parts differ by more than case (OPC), and some programs mind it less than others.
-        self._members = {one.filename.lower(): one for one in self._archive.infolist()}
+        # Part names are case-insensitive (OPC), and some programs mix the case.
+        self._members = {member.filename.lower(): member for member in self._archive.infolist()}
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._members
 
     def names(self) -> list[str]:
-        """The names of all parts."""
+        """Return the names of all parts."""
         return [member.filename for member in self._members.values()]
 
     def open(self, name: str) -> io.BufferedReader:
-        """A part as a stream, whose bytes are counted. Raises Unreadable if there is none."""
+        """Open a part as a stream whose bytes are counted. Raises Unreadable if it is missing."""
         member = self._members.get(name.lower())
         if member is None:
             raise Unreadable(f"it is damaged: its part {name[:100]} is missing")
@@ -56,13 +68,51 @@ class Package:
             raise Unreadable(f"it is damaged: its part {name[:100]}: {error}") from error
 
     def read(self, name: str, reader: XmlReader) -> None:
-        """Read a part that is XML. Raises Unreadable if it is damaged or missing."""
+        """Read an XML part. Raises Unreadable if it is damaged or missing."""
         with self.open(name) as stream:
             read_xml(stream, reader)
 
+    def try_read(self, name: str, reader: XmlReader) -> str:
+        """Read an XML part up to its first error; return the reason if there is an error."""
+        try:
+            self.read(name, reader)
+        except Unreadable as reason:
+            return str(reason)
+        return ""
+
+    def elements(self, name: str, *elements: str) -> Iterator[tuple[str, Attributes]]:
+        """Yield the elements of these names in an XML part, with their attributes. Raises
+        Unreadable if the part is damaged or missing."""
+        with self.open(name) as stream:
+            yield from xml.elements(stream, *elements)
+
+    def relations(self, part: str) -> dict[str, Relation]:
+        """Return the references of a part to others, by id; the part "" is the document itself."""
+        folder, _, name = part.rpartition("/")
+        path = posixpath.join(folder, "_rels", f"{name}.rels")
+        if path not in self:
+            return {}
+        return {
+            attributes.get("Id", ""): Relation(
+                attributes.get("Type", "").rpartition("/")[2],
+                resolved(folder, attributes.get("Target", "")),
+            )
+            for _, attributes in self.elements(path, "Relationship")
+            if attributes.get("TargetMode") != "External"
+        }
+
+    def targets(self, part: str, *kinds: str) -> list[str]:
+        """Return the parts that a part refers to by relations of these kinds."""
+        return [one.target for one in self.relations(part).values() if one.kind in kinds]
+
+    def main_part(self, default: str) -> str:
+        """Return the part that holds the content of an Office document."""
+        targets = self.targets("", "officeDocument")
+        return next((target for target in targets if target in self), default)
+
 
 class _Part:
-    """A part as it is unpacked; errors in the packing are reasons."""
+    """The unpacked stream of a part, which raises Unreadable for damaged data."""
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self._name = name
@@ -77,7 +127,7 @@ class _Part:
 
 
 def _no_archive(source: Source) -> str:
-    """Why a document is no archive: those of Office with a password are compound files."""
+    """Return why a document is not an archive: an encrypted one is a compound file."""
     source.file.seek(0)
     beginning = source.file.read(8)
     if beginning == OLE:
@@ -99,39 +149,7 @@ def _holds(file: IO[bytes], mark: bytes) -> bool:
     return False
 
 
-class Relation(Struct, frozen=True):
-    """What a part of an Office document refers to; ``kind`` is the last word of its type."""
-
-    kind: str
-    target: str
-
-
-def relations(package: Package, part: str) -> dict[str, Relation]:
-    """What a part refers to, by the names it has for it; "" are the document's own."""
-    folder, _, name = part.rpartition("/")
-    path = posixpath.join(folder, "_rels", f"{name}.rels")
-    reader = _Relations(folder)
-    if path in package:
-        package.read(path, reader)
-    return reader.found
-
-
-class _Relations(XmlReader):
-    def __init__(self, folder: str) -> None:
-        super().__init__()
-        self.found: dict[str, Relation] = {}
-        self._folder = folder
-        self.starts["Relationship"] = self._relation
-
-    def _relation(self, attributes: Attributes) -> None:
-        if attributes.get("TargetMode") == "External":
-            return
-        kind = attributes.get("Type", "").rpartition("/")[2]
-        target = resolved(self._folder, attributes.get("Target", ""))
-        self.found[attributes.get("Id", "")] = Relation(kind, target)
-
-
 def resolved(folder: str, target: str) -> str:
-    """The path in an archive that a reference from a part in a folder means."""
+    """Return the path in an archive that a reference from a part in a folder points to."""
     path = unquote(target.partition("#")[0])
     return posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/")

@@ -1,12 +1,10 @@
-"""Books in EPUB: chapter by chapter in the order in which they are read.
+"""Books in EPUB: chapter by chapter in reading order.
 
-By the standard library (zipfile and expat), and for chapters by our reader of HTML; EbookLib holds
-the whole book with its pictures.
+Read with the standard library (zipfile and expat), and with our HTML reader for chapters. EbookLib
+loads the complete book with its pictures.
 """
 
 from __future__ import annotations
-
-import contextlib
 
 from msgspec import Struct
 
@@ -21,22 +19,22 @@ from winnow.documents.library.locations import Place
 from winnow.documents.unreadable import Unreadable
 
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
-# Fonts are obfuscated so that they are not copied; the text can be read all the same.
+# Fonts are obfuscated to prevent copying. The text is readable nevertheless.
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 
 
 def read(source: Source, output: Output) -> None:
-    """Chapter by chapter, with titles of the table of contents."""
+    """Write chapter by chapter, with the titles of the table of contents."""
     package = Package(source)
-    book = _Book()
-    root = _root(package)
-    package.read(root, book)
-    chapters = book.chapters(root)
+    files = package.elements("META-INF/container.xml", "rootfile")
+    roots = [attributes.get("full-path") for _, attributes in files]
+    root = next(filter(None, roots), "content.opf")
+    book = _Book(package, root)
     encrypted = _encrypted(package)
-    if chapters and all(chapter in encrypted for chapter in chapters):
+    if book.chapters and all(chapter in encrypted for chapter in book.chapters):
         raise Unreadable("it is encrypted: only the program that it was bought for reads it")
-    titles = _titles(package, book, root)
-    for chapter in chapters:
+    titles = _titles(package, book)
+    for chapter in book.chapters:
         try:
             if chapter in encrypted:
                 raise Unreadable("it is encrypted")
@@ -44,8 +42,7 @@ def read(source: Source, output: Output) -> None:
         except Unreadable as reason:
             output.failed(f"{titles.get(chapter, chapter)}: {reason}")
             source.budget.take(0)
-    if not output.lines:
-        raise Unreadable("it has no text" if not output.failures else output.failures[0].reason)
+    output.require_text()
 
 
 def _read_chapter(package: Package, part: str, title: str, output: Output) -> None:
@@ -81,120 +78,73 @@ class _Chapter:
         self._sections.paragraph(text, level)
 
 
-def _root(package: Package) -> str:
-    container = _Container()
-    package.read("META-INF/container.xml", container)
-    return container.root or "content.opf"
-
-
-class _Container(XmlReader):
-    def __init__(self) -> None:
-        super().__init__()
-        self.root = ""
-        self.starts["rootfile"] = self._file
-
-    def _file(self, attributes: Attributes) -> None:
-        self.root = self.root or attributes.get("full-path", "")
-
-
 class _Item(Struct, frozen=True):
     path: str
     type: str
     properties: str
 
 
-class _Book(XmlReader):
-    """The package document: which files there are, and in which order they are read."""
+class _Book:
+    """The package document: the files of a book, and the ``chapters`` in reading order."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, package: Package, root: str) -> None:
         self.items: dict[str, _Item] = {}
         self.toc = ""
-        self._spine: list[str] = []
-        self.starts = {"item": self._item, "itemref": self._reference, "spine": self._begin_spine}
-
-    def _item(self, attributes: Attributes) -> None:
-        self.items[attributes.get("id", "")] = _Item(
-            attributes.get("href", ""),
-            attributes.get("media-type", ""),
-            attributes.get("properties", ""),
-        )
-
-    def _begin_spine(self, attributes: Attributes) -> None:
-        self.toc = attributes.get("toc", "")
-
-    def _reference(self, attributes: Attributes) -> None:
-        self._spine.append(attributes.get("idref", ""))
-
-    def chapters(self, root: str) -> list[str]:
-        """The parts that are read, once each."""
-        items = [self.items[one] for one in self._spine if one in self.items]
-        folder = root.rpartition("/")[0]
-        return list(
-            dict.fromkeys(resolved(folder, one.path) for one in items if one.type in _PAGES)
-        )
+        spine: list[str] = []
+        for name, attributes in package.elements(root, "item", "itemref", "spine"):
+            if name == "item":
+                self.items[attributes.get("id", "")] = _Item(
+                    resolved(root.rpartition("/")[0], attributes.get("href", "")),
+                    attributes.get("media-type", ""),
+                    attributes.get("properties", ""),
+                )
+            elif name == "itemref":
+                spine.append(attributes.get("idref", ""))
+            else:
+                self.toc = attributes.get("toc", "")
+        items = [self.items[item] for item in spine if item in self.items]
+        self.chapters = list(dict.fromkeys(item.path for item in items if item.type in _PAGES))
 
 
-def _encrypted(package: Package) -> frozenset[str]:
-    reader = _Encryption()
-    if "META-INF/encryption.xml" in package:
-        package.read("META-INF/encryption.xml", reader)
-    return frozenset(reader.parts)
-
-
-class _Encryption(XmlReader):
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: set[str] = set()
-        self._by = ""
-        self.starts = {"EncryptionMethod": self._method, "CipherReference": self._reference}
-
-    def _method(self, attributes: Attributes) -> None:
-        self._by = attributes.get("Algorithm", "")
-
-    def _reference(self, attributes: Attributes) -> None:
-        if self._by not in _FONTS:
-            self.parts.add(resolved("", attributes.get("URI", "")))
+def _encrypted(package: Package) -> set[str]:
+    parts: set[str] = set()
+    method, file = "", "META-INF/encryption.xml"
+    if file not in package:
+        return parts
+    for name, attributes in package.elements(file, "EncryptionMethod", "CipherReference"):
+        if name == "EncryptionMethod":
+            method = attributes.get("Algorithm", "")
+        elif method not in _FONTS:
+            parts.add(resolved("", attributes.get("URI", "")))
+    return parts
 
 
 # --- table of contents ---------------------------------------------------------------------------
 
 
-def _titles(package: Package, book: _Book, root: str) -> dict[str, str]:
-    """What the table of contents calls each part: that of EPUB 3, or the one before it."""
-    folder = root.rpartition("/")[0]
+def _titles(package: Package, book: _Book) -> dict[str, str]:
+    """Return the title of each part in the table of contents of EPUB 3, or of EPUB 2."""
     for item in book.items.values():
         if "nav" in item.properties.split():
-            found = _titles_of_page(package, resolved(folder, item.path))
-            if found:
-                return found
+            links = _Links(item.path)
+            package.try_read(item.path, links)  # chapters are readable without titles
+            if links.found:
+                return links.found
     for item in book.items.values():
         if item.type == "application/x-dtbncx+xml" or item is book.items.get(book.toc):
-            return _titles_of_ncx(package, resolved(folder, item.path))
+            points = _NavPoints(item.path)
+            package.try_read(item.path, points)
+            return points.found
     return {}
 
 
-def _titles_of_page(package: Package, part: str) -> dict[str, str]:
-    return _found_titles(package, part, _Links(part.rpartition("/")[0]))
-
-
-def _titles_of_ncx(package: Package, part: str) -> dict[str, str]:
-    return _found_titles(package, part, _NavPoints(part.rpartition("/")[0]))
-
-
-def _found_titles(package: Package, part: str, reader: _Toc) -> dict[str, str]:
-    with contextlib.suppress(Unreadable):  # the chapters can be read without it
-        package.read(part, reader)
-    return reader.found
-
-
 class _Toc(XmlReader):
-    """Titles with what they refer to: the first of a part is the part's."""
+    """The titles of parts: the first title that refers to a part."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, part: str) -> None:
         super().__init__()
         self.found: dict[str, str] = {}
-        self._folder = folder
+        self._folder = part.rpartition("/")[0]
         self._pieces: list[str] = []
 
     def text(self, data: str) -> None:
@@ -212,11 +162,10 @@ class _Toc(XmlReader):
 class _Links(_Toc):
     """The table of contents of EPUB 3: a page with links."""
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(folder)
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
         self._target = ""
-        self.starts["h:a"] = self._link
-        self.ends["h:a"] = lambda: self._refers(self._target)
+        self.on("h:a", self._link, lambda: self._refers(self._target))
 
     def _link(self, attributes: Attributes) -> None:
         self._target = attributes.get("href", "")
@@ -226,12 +175,10 @@ class _Links(_Toc):
 class _NavPoints(_Toc):
     """The table of contents of EPUB 2."""
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(folder)
-        self.starts = {"navLabel": self._begin, "content": self._content}
-
-    def _content(self, attributes: Attributes) -> None:
-        self._refers(attributes.get("src", ""))
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
+        self.on("navLabel", self._begin)
+        self.on("content", lambda attributes: self._refers(attributes.get("src", "")))
 
 
 FORMATS = (Format(name="epub", ends=(".epub",), read=read),)

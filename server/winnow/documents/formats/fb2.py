@@ -1,20 +1,17 @@
-"""Books in FictionBook, which is XML, often in a ZIP archive. By expat of the standard library."""
+"""Books in FictionBook, which is XML, often in a ZIP archive. Read with expat."""
 
 from __future__ import annotations
 
 from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.lines import Flow, Sections
+from winnow.documents.extract.lines import FlowReader, Sections
 from winnow.documents.extract.output import Output
-from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
+from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import Format
-from winnow.documents.unreadable import Unreadable
-
-_PARAGRAPHS = ("p", "v", "subtitle", "text-author")
 
 
 def read(source: Source, output: Output) -> None:
-    """Section by section; the notes are a body of their own at the end."""
+    """Write section by section; notes are a separate body at the end."""
     reader = _Book(output)
     if source.file.read(2) == b"PK":
         package = Package(source)
@@ -24,38 +21,21 @@ def read(source: Source, output: Output) -> None:
     else:
         source.file.seek(0)
         read_xml(source.file, reader)
-    if not output.lines:
-        raise Unreadable("it has no text")
+    output.require_text()
 
 
-class _Book(XmlReader):
+class _Book(FlowReader):
     def __init__(self, output: Output) -> None:
-        super().__init__()
+        super().__init__(self._line)
         self._sections = Sections(output)
-        flow = self._flow = Flow(self._line)
         self._depth = 0
         self._title: list[str] | None = None
-        self.starts = {
-            "description": self.skip,
-            "binary": self.skip,
-            "section": self._begin_section,
-            "title": self._begin_title,
-            **dict.fromkeys(_PARAGRAPHS, flow.begin_paragraph),
-            "tr": flow.begin_row,
-            "td": self._begin_cell,
-            "th": self._begin_cell,
-        }
-        self.ends = {
-            "section": self._end_section,
-            "title": self._end_title,
-            **dict.fromkeys(_PARAGRAPHS, flow.end_paragraph),
-            "tr": flow.end_row,
-            "td": self._end_cell,
-            "th": self._end_cell,
-        }
-
-    def text(self, data: str) -> None:
-        self._flow.add(data)
+        self.on("description binary", self.skip)
+        self.on("section", self._begin_section, self._end_section)
+        self.on("title", self._begin_title, self._end_title)
+        self.on_paragraphs("p v subtitle text-author")
+        self.on_table("tr", "")
+        self.on("td th", self._begin_cell, self._end_cell)
 
     def _line(self, text: str, _level: int | None) -> None:
         text = " ".join(text.split(" "))
@@ -79,12 +59,12 @@ class _Book(XmlReader):
             self._sections.heading(self._depth, title)
 
     def _begin_cell(self, attributes: Attributes) -> None:
-        self._flow.begin_cell(attributes)
-        self._flow.begin_paragraph()
+        self.flow.begin_cell(attributes)
+        self.flow.begin_paragraph()
 
     def _end_cell(self) -> None:
-        self._flow.end_paragraph()
-        self._flow.end_cell()
+        self.flow.end_paragraph()
+        self.flow.end_cell()
 
 
 FORMATS = (Format(name="fb2", ends=(".fb2", ".fb2.zip", ".fbz"), read=read),)

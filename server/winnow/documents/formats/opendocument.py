@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from winnow.documents.extract.cells import Sheet
+from winnow.documents.extract.cells import SheetWriter
 from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.lines import Flow, Sections, title_of, write_part
+from winnow.documents.extract.lines import FlowReader, Sections, title_of, write_part, write_slide
 from winnow.documents.extract.output import Output
-from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
+from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import Format
-from winnow.documents.library.locations import Place
 from winnow.documents.unreadable import Unreadable
 
+_CELLS = "table:table-cell table:covered-table-cell"
 _SPACES = re.compile(r"[ \t\r\n]+")
 MOST_SPACES = 1000
 # What repeats as often is one match for a reader, wherever it stands.
@@ -25,7 +25,7 @@ MOST_REPEATED_COLUMNS = 64
 MOST_REPEATED_ROWS = 100
 # What is in a document, but not in its text: what was deleted, pictures, scripts and forms, and
 # who wrote a note and when.
-_LEFT_OUT = (
+_IGNORED = (
     *("text:tracked-changes", "office:binary-data", "office:scripts", "office:forms"),
     *("office:meta", "office:settings", "office:styles", "office:automatic-styles"),
     *("office:font-face-decls", "text:note-citation", "text:ruby-text"),
@@ -36,11 +36,11 @@ _LEFT_OUT = (
 
 
 def read(source: Source, output: Output) -> None:
-    """The content of a document, in parts by what kind of one it is."""
+    """Write the content of a document, in parts that depend on its kind."""
+    reader = ContentReader(output)
     if source.file.read(2) == b"PK":
         package = Package(source)
         _refuse_encrypted(package)
-        reader = ContentReader(output)
         package.read("content.xml", reader)
         reader.write_asides()
         if reader.is_text and "styles.xml" in package:
@@ -48,65 +48,41 @@ def read(source: Source, output: Output) -> None:
     else:
         source.file.seek(0)
         if not source.file.read(200).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
-            Package(source)  # has the reasons
+            Package(source)  # raises Unreadable with the reason
         source.file.seek(0)
-        reader = ContentReader(output)
         read_xml(source.file, reader)
         reader.write_asides()
-    if not output.lines:
-        raise Unreadable("it has no text")
+    output.require_text()
 
 
 def _refuse_encrypted(package: Package) -> None:
-    manifest = _Manifest()
-    if "META-INF/manifest.xml" in package:
-        package.read("META-INF/manifest.xml", manifest)
-    if manifest.encrypted:
+    manifest = "META-INF/manifest.xml"
+    if manifest in package and any(package.elements(manifest, "encryption-data")):
         raise Unreadable("it is encrypted: a password is needed")
-
-
-class _Manifest(XmlReader):
-    def __init__(self) -> None:
-        super().__init__()
-        self.encrypted = False
-        self.starts["encryption-data"] = self._encrypted
-
-    def _encrypted(self, _attributes: Attributes) -> None:
-        self.encrypted = True
 
 
 def _read_headers(package: Package, output: Output) -> None:
     headers = _Headers()
-    try:
-        package.read("styles.xml", headers)
-    except Unreadable as reason:
+    if reason := package.try_read("styles.xml", headers):
         output.failed(f"headers: {reason}")
     write_part(output, "Headers", list(headers.headers))
     write_part(output, "Footers", list(headers.footers))
 
 
-class _FlowReader(XmlReader):
-    """Paragraphs of OpenDocument, whatever is made of them."""
+class _TextReader(FlowReader):
+    """The paragraphs of OpenDocument, for all kinds of documents."""
 
     def __init__(self, emit: Callable[[str, int | None], object]) -> None:
-        super().__init__()
-        flow = self.flow = Flow(emit)
-        # Of each paragraph that is open, whether its text ends with a space so far.
+        super().__init__(emit)
+        # For each open paragraph, True if its text ends with a space so far.
         self._spaced: list[bool] = []
-        self.starts = {
-            **dict.fromkeys(_LEFT_OUT, self.skip),
-            "text:p": self._paragraph,
-            "text:h": self._heading,
-            "text:s": self._spaces,
-            "text:tab": lambda _: flow.add("\t"),
-            "text:line-break": lambda _: flow.add(" "),
-            "draw:text-box": flow.begin_box,
-        }
-        self.ends = {
-            "text:p": self._end_paragraph,
-            "text:h": self._end_paragraph,
-            "draw:text-box": flow.end_box,
-        }
+        self.starts |= dict.fromkeys(_IGNORED, self.skip)
+        self.on("text:p", self._paragraph, self._end_paragraph)
+        self.on("text:h", self._heading, self._end_paragraph)
+        self.on("text:s", self._spaces)
+        self.on("text:tab", lambda _: self.flow.add("\t"))
+        self.on("text:line-break", lambda _: self.flow.add(" "))
+        self.on("draw:text-box", self.flow.begin_box, self.flow.end_box)
 
     def text(self, data: str) -> None:
         if self._spaced:
@@ -145,7 +121,7 @@ def _value(attributes: Attributes) -> str:
     return ""
 
 
-class _Headers(_FlowReader):
+class _Headers(_TextReader):
     """What stands above and below the pages, of all kinds of pages."""
 
     def __init__(self) -> None:
@@ -153,9 +129,12 @@ class _Headers(_FlowReader):
         self.headers: dict[str, None] = {}
         self.footers: dict[str, None] = {}
         self._into: dict[str, None] | None = None
-        for end in ("", "-left", "-first"):
-            self.starts[f"style:header{end}"] = lambda _: self._begin(self.headers)
-            self.starts[f"style:footer{end}"] = lambda _: self._begin(self.footers)
+        self.on(
+            "style:header style:header-left style:header-first", lambda _: self._begin(self.headers)
+        )
+        self.on(
+            "style:footer style:footer-left style:footer-first", lambda _: self._begin(self.footers)
+        )
 
     def _begin(self, lines: dict[str, None]) -> None:
         self._into = lines
@@ -165,7 +144,7 @@ class _Headers(_FlowReader):
             self._into.setdefault(text)
 
 
-class ContentReader(_FlowReader):
+class ContentReader(_TextReader):
     """The content of a document: of a text its paragraphs and tables, of a workbook its sheets,
     of a presentation its pages."""
 
@@ -179,19 +158,13 @@ class ContentReader(_FlowReader):
         self._slide: _Slide | None = None
         self._slides = 0
         self._sheet: _SheetRows | None = None
-        self.starts |= {
-            "office:master-styles": self.skip,
-            "office:text": self._text,
-            "office:spreadsheet": self._spreadsheet,
-            "office:presentation": self._presentation,
-            "text:note": self._begin_note,
-            "text:note-body": self.flow.begin_box,
-            "office:annotation": self.flow.begin_box,
-        }
-        self.ends |= {
-            "text:note-body": lambda: self._end_aside(self._note),
-            "office:annotation": lambda: self._end_aside("Comments"),
-        }
+        self.on("office:master-styles", self.skip)
+        self.on("office:text", self._text)
+        self.on("office:spreadsheet", self._spreadsheet)
+        self.on("office:presentation", self._presentation)
+        self.on("text:note", self._begin_note)
+        self.on("text:note-body", self.flow.begin_box, lambda: self._end_aside(self._note))
+        self.on("office:annotation", self.flow.begin_box, lambda: self._end_aside("Comments"))
 
     def write_asides(self) -> None:
         """Notes and comments, which stand where they are referred to."""
@@ -216,31 +189,15 @@ class ContentReader(_FlowReader):
 
     def _text(self, _attributes: Attributes) -> None:
         self.is_text = True
-        self._tables_in_text()
-
-    def _tables_in_text(self) -> None:
-        flow = self.flow
-        self.starts |= {
-            "table:table-row": flow.begin_row,
-            "table:table-cell": flow.begin_cell,
-            "table:covered-table-cell": flow.begin_cell,
-        }
-        self.ends |= {
-            "table:table-row": flow.end_row,
-            "table:table-cell": flow.end_cell,
-            "table:covered-table-cell": flow.end_cell,
-        }
+        self.on_table("table:table-row", _CELLS)
 
     # --- presentations ---------------------------------------------------------------------
 
     def _presentation(self, _attributes: Attributes) -> None:
-        self._tables_in_text()
-        self.starts |= {
-            "draw:page": self._begin_page,
-            "draw:frame": self._begin_frame,
-            "presentation:notes": self._begin_notes,
-        }
-        self.ends |= {"draw:page": self._end_page, "presentation:notes": self._end_notes}
+        self.on_table("table:table-row", _CELLS)
+        self.on("draw:page", self._begin_page, self._end_page)
+        self.on("draw:frame", self._begin_frame)
+        self.on("presentation:notes", self._begin_notes, self._end_notes)
 
     def _begin_page(self, _attributes: Attributes) -> None:
         self._slides += 1
@@ -266,20 +223,10 @@ class ContentReader(_FlowReader):
     # --- workbooks -------------------------------------------------------------------------
 
     def _spreadsheet(self, _attributes: Attributes) -> None:
-        self.starts |= {
-            "table:table": self._begin_sheet,
-            "table:table-row": self._begin_row,
-            "table:table-cell": self._begin_cell,
-            "table:covered-table-cell": self._begin_cell,
-            "office:annotation": self.flow.begin_box,
-        }
-        self.ends |= {
-            "table:table": self._end_sheet,
-            "table:table-row": self._end_row,
-            "table:table-cell": self._end_cell,
-            "table:covered-table-cell": self._end_cell,
-            "office:annotation": self._end_cell_note,
-        }
+        self.on("table:table", self._begin_sheet, self._end_sheet)
+        self.on("table:table-row", self._begin_row, self._end_row)
+        self.on(_CELLS, self._begin_cell, self._end_cell)
+        self.on("office:annotation", self.flow.begin_box, self._end_cell_note)
 
     def _begin_sheet(self, attributes: Attributes) -> None:
         self._sheet = _SheetRows(self._output, attributes.get("table:name", ""))
@@ -334,24 +281,14 @@ class _Slide:
         self._lines.append(text)
 
     def write(self, output: Output) -> None:
-        name = f"Slide {self._number}"
-        place = Place(slide=self._number)
-        output.part(f"{name}: {self._title}" if self._title else name, place)
-        for line in self._lines:
-            output.line(line)
-        if self._notes:
-            output.part(f"{name}: notes", place)
-        for line in self._notes:
-            output.line(line)
+        write_slide(output, self._number, self._title, self._lines, self._notes)
 
 
 class _SheetRows:
     """The rows of a sheet, where rows and cells may be there for thousands of the same."""
 
     def __init__(self, output: Output, name: str) -> None:
-        self._output = output
-        self._name = name
-        self._sheet = Sheet(output, name)
+        self._sheet = SheetWriter(output, name)
         self._row = 0
         self._row_repeats = 1
         self._column = 0
@@ -393,10 +330,7 @@ class _SheetRows:
 
     def end(self) -> None:
         self._sheet.notes(self._notes)
-        if self._drawn:
-            self._output.part(f"Sheet {self._name}: drawings", Place(sheet=self._name))
-        for line in self._drawn:
-            self._output.line(line)
+        self._sheet.drawings(self._drawn)
 
 
 FORMATS = (

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from winnow.documents.extract.cells import Sheet
+from winnow.documents.extract.cells import SheetWriter
 from winnow.documents.extract.input_stream import Source
 from winnow.documents.extract.output import Output, TextFull
 from winnow.documents.extract.xml import Attributes, XmlReader
-from winnow.documents.extract.zipped import OLE, Package, Relation, relations
+from winnow.documents.extract.zipped import OLE, Package
 from winnow.documents.format import Format
 from winnow.documents.formats.slides import DrawingReader
-from winnow.documents.library.locations import Place
 from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
@@ -50,89 +49,58 @@ def read(source: Source, output: Output) -> None:
             read_by_calamine(source, output)
         else:
             _read_package(source, package, output)
-    if not output.lines:
-        raise Unreadable("it has no text" if not output.failures else output.failures[0].reason)
+    output.require_text()
 
 
 # --- workbooks in XML ----------------------------------------------------------------------------
 
 
 def _read_package(source: Source, package: Package, output: Output) -> None:
-    main = "xl/workbook.xml"
-    for relation in relations(package, "").values():
-        if relation.kind == "officeDocument" and relation.target in package:
-            main = relation.target
-    book = _Book()
-    package.read(main, book)
-    related = relations(package, main)
+    main = package.main_part("xl/workbook.xml")
+    sheets: list[tuple[str, str]] = []
+    since_1904 = False
+    for element, attributes in package.elements(main, "sheet", "workbookPr"):
+        if element == "sheet":
+            sheets.append((attributes.get("name", ""), attributes.get("r:id", "")))
+        else:
+            since_1904 = attributes.get("date1904") in ("1", "true")
+    related = package.relations(main)
     shared = _SharedTexts()
     styles = _Styles()
-    for kind, reader in (("sharedStrings", shared), ("styles", styles)):
-        for relation in related.values():
-            if relation.kind == kind:
-                _read_or_fail(package, relation.target, reader, output)
+    for part in package.targets(main, "sharedStrings"):
+        _read_or_fail(package, part, shared, output)
+    for part in package.targets(main, "styles"):
+        _read_or_fail(package, part, styles, output)
     if shared.full:
         output.failed(f"it has more than {SHARED_TEXT_BYTES // 1024**2} MiB of texts")
-    for name, reference in book.sheets:
+    for name, reference in sheets:
         if reference in related and related[reference].kind != "chartsheet":
-            _read_sheet(package, related[reference], name, output, shared, styles, book.since_1904)
+            sheet = SheetWriter(output, name)
+            rows = _Rows(sheet, shared, styles, since_1904)
+            _read_sheet(package, related[reference].target, sheet, rows, output)
             source.budget.take(0)
 
 
 def _read_or_fail(package: Package, part: str, reader: XmlReader, output: Output) -> None:
-    try:
-        package.read(part, reader)
-    except Unreadable as reason:
-        output.failed(str(reason))
+    if reason := package.try_read(part, reader):
+        output.failed(reason)
 
 
 def _read_sheet(
-    package: Package,
-    relation: Relation,
-    name: str,
-    output: Output,
-    shared: _SharedTexts,
-    styles: _Styles,
-    since_1904: bool,
+    package: Package, part: str, sheet: SheetWriter, rows: _Rows, output: Output
 ) -> None:
-    sheet = Sheet(output, name)
-    rows = _Rows(sheet, shared, styles, since_1904)
-    _read_or_fail(package, relation.target, rows, output)
-    for beside in relations(package, relation.target).values():
-        if beside.kind == "comments":
-            notes = _Notes()
-            _read_or_fail(package, beside.target, notes, output)
+    _read_or_fail(package, part, rows, output)
+    for relation in package.relations(part).values():
+        if relation.kind == "comments":
+            notes = _CellNotes()
+            _read_or_fail(package, relation.target, notes, output)
             sheet.notes(notes.found)
-        elif beside.kind == "drawing":
-            _read_drawing(package, beside.target, name, output)
-
-
-def _read_drawing(package: Package, part: str, name: str, output: Output) -> None:
-    """Shapes and charts that lie over the cells."""
-    shapes = DrawingReader()
-    _read_or_fail(package, part, shapes, output)
-    for relation in relations(package, part).values():
-        if relation.kind == "chart":
+        elif relation.kind == "drawing":
+            shapes = DrawingReader()
             _read_or_fail(package, relation.target, shapes, output)
-    if shapes.lines:
-        output.part(f"Sheet {name}: drawings", Place(sheet=name))
-        for line in shapes.lines:
-            output.line(line)
-
-
-class _Book(XmlReader):
-    def __init__(self) -> None:
-        super().__init__()
-        self.sheets: list[tuple[str, str]] = []
-        self.since_1904 = False
-        self.starts["sheet"] = self._sheet
-        self.starts["workbookPr"] = self._properties
-
-    def _sheet(self, attributes: Attributes) -> None:
-        self.sheets.append((attributes.get("name", ""), attributes.get("r:id", "")))
-
-    def _properties(self, attributes: Attributes) -> None:
-        self.since_1904 = attributes.get("date1904") in ("1", "true")
+            for chart in package.targets(relation.target, "chart"):
+                _read_or_fail(package, chart, shapes, output)
+            sheet.drawings(shapes.lines)
 
 
 class _SharedTexts(XmlReader):
@@ -145,19 +113,12 @@ class _SharedTexts(XmlReader):
         self._bytes = bytearray()
         self._ends = array("L", [0])
         self._pieces: list[str] = []
-        self._in_text = False
-        self.starts = {"t": self._begin_text, "rPh": self.skip}
-        self.ends = {"t": self._end_text, "si": self._end_item}
+        self.on_text("t")
+        self.on("rPh", self.skip)
+        self.on("si", end=self._end_item)
 
     def text(self, data: str) -> None:
-        if self._in_text:
-            self._pieces.append(data)
-
-    def _begin_text(self, _attributes: Attributes) -> None:
-        self._in_text = True
-
-    def _end_text(self) -> None:
-        self._in_text = False
+        self._pieces.append(data)
 
     def _end_item(self) -> None:
         encoded = "".join(self._pieces).encode("utf-8", "replace")
@@ -221,13 +182,10 @@ class _Styles(XmlReader):
         self._codes: dict[str, str] = {str(number): code for number, code in _BUILT_IN.items()}
         self._in_cells = False
         self._formats: dict[str, NumberFormat] = {}
-        self.starts = {
-            "numFmt": self._code,
-            "cellXfs": self._begin_cells,
-            "xf": self._style,
-            "dxfs": self.skip,
-        }
-        self.ends = {"cellXfs": self._end_cells}
+        self.on("numFmt", self._code)
+        self.on("cellXfs", self._begin_cells, self._end_cells)
+        self.on("xf", self._style)
+        self.on("dxfs", self.skip)
 
     def _code(self, attributes: Attributes) -> None:
         self._codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
@@ -252,7 +210,7 @@ class _Rows(XmlReader):
     """The cells of a sheet, row by row."""
 
     def __init__(
-        self, sheet: Sheet, shared: _SharedTexts, styles: _Styles, since_1904: bool
+        self, sheet: SheetWriter, shared: _SharedTexts, styles: _Styles, since_1904: bool
     ) -> None:
         super().__init__()
         self._sheet = sheet
@@ -266,28 +224,16 @@ class _Rows(XmlReader):
         self._type = "n"
         self._style = "0"
         self._pieces: list[str] = []
-        self._in_value = False
-        self.starts = {
-            "row": self._begin_row,
-            "c": self._begin_cell,
-            "v": self._begin_value,
-            "t": self._begin_value,
-            "f": self.skip,
-            "rPh": self.skip,
-        }
-        self.ends = {
-            "row": self._end_row,
-            "c": self._end_cell,
-            "v": self._end_value,
-            "t": self._end_value,
-        }
+        self.on("row", self._begin_row, self._end_row)
+        self.on("c", self._begin_cell, self._end_cell)
+        self.on_text("v t")
+        self.on("f rPh", self.skip)
 
     def text(self, data: str) -> None:
-        if self._in_value:
-            self._held += len(data)
-            if self._held > LONGEST_CELL * 16:
-                raise TextFull
-            self._pieces.append(data)
+        self._held += len(data)
+        if self._held > LONGEST_CELL * 16:
+            raise TextFull
+        self._pieces.append(data)
 
     def _begin_row(self, attributes: Attributes) -> None:
         number = _number(attributes.get("r", ""))
@@ -307,12 +253,6 @@ class _Rows(XmlReader):
         self._type = attributes.get("t", "n")
         self._style = attributes.get("s", "0")
         self._pieces.clear()
-
-    def _begin_value(self, _attributes: Attributes) -> None:
-        self._in_value = True
-
-    def _end_value(self) -> None:
-        self._in_value = False
 
     def _end_cell(self) -> None:
         if self._pieces:
@@ -397,33 +337,26 @@ def _hours(number: float) -> str:
     return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
-class _Notes(XmlReader):
-    """Notes that are stuck to cells."""
+class _CellNotes(XmlReader):
+    """The notes of cells."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[int, int, str]] = []
         self._cell = (0, 0)
         self._pieces: list[str] = []
-        self._in_text = False
-        self.starts = {"comment": self._begin, "t": self._begin_text, "rPh": self.skip}
-        self.ends = {"comment": self._end, "t": self._end_text}
+        self.on("comment", self._begin, self._end)
+        self.on_text("t")
+        self.on("rPh", self.skip)
 
     def text(self, data: str) -> None:
-        if self._in_text:
-            self._pieces.append(data)
+        self._pieces.append(data)
 
     def _begin(self, attributes: Attributes) -> None:
         reference = attributes.get("ref", "")
         row = _number(reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
         self._cell = (row or 1, column_number(reference) or 1)
         self._pieces.clear()
-
-    def _begin_text(self, _attributes: Attributes) -> None:
-        self._in_text = True
-
-    def _end_text(self) -> None:
-        self._in_text = False
 
     def _end(self) -> None:
         if len(self.found) < _MOST_NOTES and self._pieces:
@@ -458,7 +391,7 @@ def _write_rows(book: CalamineWorkbook, name: str, output: Output) -> None:
     if calamine.start is None:
         return
     first_row, first_column = calamine.start
-    sheet = Sheet(output, name)
+    sheet = SheetWriter(output, name)
     # Rows from the sheet's first one on, whatever comes before the first that has any text.
     for number, row in enumerate(calamine.to_python(), first_row + 1):
         sheet.row(number, _texts(row, first_column + 1))
