@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from winnow.documents.extract.extraction import extract
-from winnow.documents.library.locations import Place, TextMap
+from winnow.documents.library.locations import DocumentLocation, TextMap
 
 Parts = Mapping[str, str | bytes]
 
@@ -252,7 +252,7 @@ def shown(name: str, document: bytes) -> list[str]:
     return [line for line, _ in found.shown(text)]
 
 
-def places(name: str, document: bytes) -> list[tuple[str, Place]]:
+def places(name: str, document: bytes) -> list[tuple[str, DocumentLocation]]:
     """The lines of a document, each with its place."""
     text, found = read(name, document)
     return [(line, found.place_at(number)) for number, line in enumerate(text, 1)]

@@ -15,7 +15,7 @@ from winnow.documents.extract.extraction import extract
 from winnow.documents.extract.input_stream import Budget, BudgetSpent, Source, member_name
 from winnow.documents.extract.output import MOST_FAILURES, Output, TextFull
 from winnow.documents.format import Format, format_of, formats
-from winnow.documents.library.locations import Anchor, Failure, Place, TextMap, cell_at, column_name
+from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap, cell_at, column_name
 from winnow.documents.unreadable import Unreadable
 
 
@@ -112,7 +112,7 @@ def test_text_beyond_the_limit_is_left_out_and_told(monkeypatch: pytest.MonkeyPa
 def test_parts_beyond_the_limit_are_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: Source, output: Output) -> None:
         for page in range(200_001):
-            output.at(Place(page=page))
+            output.at(DocumentLocation(page=page))
 
     found = reading(monkeypatch, read)
     assert found.failed == [("", "it has more than 200000 parts: the rest is left out")]
@@ -145,8 +145,8 @@ def test_a_failure_is_told_once_and_many_are_cut() -> None:
     for number in range(MOST_FAILURES + 5):
         output.failed("broken", str(number))
     assert len(output.failures) == MOST_FAILURES + 1
-    assert output.failures[:2] == (Failure("first"), Failure("broken", "0"))
-    assert output.failures[-1] == Failure("more of it could not be read than is told")
+    assert output.failures[:2] == (UnreadPart("first"), UnreadPart("broken", "0"))
+    assert output.failures[-1] == UnreadPart("more of it could not be read than is told")
 
 
 # --- places ------------------------------------------------------------------------------------
@@ -155,22 +155,22 @@ TEXT_MAP = TextMap(
     "made",
     5,
     (
-        Anchor(1, Place(page=1), "Page 1"),
-        Anchor(3, Place(sheet="S", row=7)),
-        Anchor(4, Place(page=2), "Page 2"),
-        Anchor(6, Place(page=3), "Page 3"),
+        Anchor(1, DocumentLocation(page=1), "Page 1"),
+        Anchor(3, DocumentLocation(sheet="S", row=7)),
+        Anchor(4, DocumentLocation(page=2), "Page 2"),
+        Anchor(6, DocumentLocation(page=3), "Page 3"),
     ),
 )
 
 
 def test_a_line_has_the_place_of_the_last_anchor_with_its_own_row() -> None:
     assert [TEXT_MAP.place_at(line) for line in range(6)] == [
-        Place(),
-        Place(page=1),
-        Place(page=1),
-        Place(sheet="S", row=7),
-        Place(page=2),
-        Place(page=2),
+        DocumentLocation(),
+        DocumentLocation(page=1),
+        DocumentLocation(page=1),
+        DocumentLocation(sheet="S", row=7),
+        DocumentLocation(page=2),
+        DocumentLocation(page=2),
     ]
 
 
@@ -184,11 +184,11 @@ def test_a_reader_sees_rulers_which_are_lines_too() -> None:
 
 
 def test_a_cell_is_named_by_its_column_and_row() -> None:
-    table = Place(sheet="t", row=3, columns=("id", "name"))
-    assert cell_at(Place(sheet="S", row=3, column=26), "a\tb\t") == "AB3"
+    table = DocumentLocation(sheet="t", row=3, columns=("id", "name"))
+    assert cell_at(DocumentLocation(sheet="S", row=3, column=26), "a\tb\t") == "AB3"
     assert cell_at(table, "1\tx") == "row 3, name"
     assert cell_at(table, "1\tx\t") == "row 3, 3"
-    assert cell_at(Place(page=1), "x") is None
+    assert cell_at(DocumentLocation(page=1), "x") is None
     assert [column_name(number) for number in (1, 26, 27, 702, 703)] == [
         "A",
         "Z",

@@ -13,7 +13,7 @@ from documents.pictures import pdf_with_a_scan
 from winnow.documents.extract import ocr
 from winnow.documents.extract.extraction import extract
 from winnow.documents.extract.ocr import joined
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 installed = pytest.mark.skipif(not ocr.is_installed() and not CI, reason="needs winnow-ls[ocr]")
 
@@ -33,7 +33,7 @@ def test_a_page_without_text_is_recognised() -> None:
     found = extract("a.pdf", io.BytesIO(content), written.append, ocr=True)
     lines = [line.decode().rstrip("\n") for line in written]
     assert lines == ["Typed words", "The quick brown fox", "jumps over 42 lazy dogs"]
-    assert [found.place_at(line) for line in (1, 3)] == [Place(page=1), Place(page=2)]
+    assert [found.place_at(line) for line in (1, 3)] == [DocumentLocation(page=1), DocumentLocation(page=2)]
     assert found.failed == ()
 
 

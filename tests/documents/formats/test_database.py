@@ -15,7 +15,7 @@ import pytest
 
 from documents.extracted import Extracted, extracted
 from winnow.documents.formats import database
-from winnow.documents.library.locations import Place, cell_at
+from winnow.documents.library.locations import DocumentLocation, cell_at
 from winnow.documents.unreadable import Unreadable
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
@@ -62,7 +62,7 @@ def test_tables_are_parts_and_rows_are_lines(tmp_path: Path) -> None:
         "──── Table empty ────",
     ]
     place = found.text_map.place_at(3)
-    assert place == Place(sheet="people", row=3, columns=("id", "name", "photo", "size"))
+    assert place == DocumentLocation(sheet="people", row=3, columns=("id", "name", "photo", "size"))
     assert cell_at(place, "10\t\t") == "row 3, photo"
 
 

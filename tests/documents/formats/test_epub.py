@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import epub, lines, places, shown
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 CHAPTERS = {
@@ -17,11 +17,11 @@ CHAPTERS = {
 
 def test_chapters_come_in_reading_order_and_are_called_by_their_first_lines() -> None:
     assert places("a.epub", epub(CHAPTERS)) == [
-        ("Start", Place(section="Start", paragraph=1)),
-        ("One", Place(section="Start", paragraph=2)),
-        ("Inner", Place(section="Start > Inner", paragraph=3)),
-        ("Two", Place(section="Start > Inner", paragraph=4)),
-        ("Three — four", Place(section="Three — four", paragraph=1)),
+        ("Start", DocumentLocation(section="Start", paragraph=1)),
+        ("One", DocumentLocation(section="Start", paragraph=2)),
+        ("Inner", DocumentLocation(section="Start > Inner", paragraph=3)),
+        ("Two", DocumentLocation(section="Start > Inner", paragraph=4)),
+        ("Three — four", DocumentLocation(section="Three — four", paragraph=1)),
     ]
 
 

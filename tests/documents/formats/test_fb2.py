@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import places, zipped
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 BOOK = (
     '<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><description><p>no</p>'
@@ -20,8 +20,8 @@ def test_a_book_is_read_by_sections(name: str) -> None:
     document = BOOK.encode() if name == "a.fb2" else zipped({"book.fb2": BOOK})
     section = "Chapter one"
     assert places(name, document) == [
-        ("Chapter one", Place(section=section, paragraph=1)),
-        ("Text", Place(section=section, paragraph=2)),
-        ("Verse", Place(section=section, paragraph=3)),
-        ("a\tb", Place(section=section, paragraph=4)),
+        ("Chapter one", DocumentLocation(section=section, paragraph=1)),
+        ("Text", DocumentLocation(section=section, paragraph=2)),
+        ("Verse", DocumentLocation(section=section, paragraph=3)),
+        ("a\tb", DocumentLocation(section=section, paragraph=4)),
     ]

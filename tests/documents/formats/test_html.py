@@ -7,7 +7,7 @@ import time
 import pytest
 
 from documents.making_office import lines, places, shown
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 
 def page(text: str) -> list[str]:
@@ -26,12 +26,12 @@ def test_only_what_is_visible_is_read() -> None:
 def test_headings_begin_sections() -> None:
     document = b"<title>T</title><h1>A<span>B</span></h1><p>x<h2>C</h2>y<h1>D</h1>"
     assert places("a.htm", document) == [
-        ("T", Place()),
-        ("AB", Place(section="AB")),
-        ("x", Place(section="AB")),
-        ("C", Place(section="AB > C")),
-        ("y", Place(section="AB > C")),
-        ("D", Place(section="D")),
+        ("T", DocumentLocation()),
+        ("AB", DocumentLocation(section="AB")),
+        ("x", DocumentLocation(section="AB")),
+        ("C", DocumentLocation(section="AB > C")),
+        ("y", DocumentLocation(section="AB > C")),
+        ("D", DocumentLocation(section="D")),
     ]
     assert shown("a.html", document)[1] == "──── AB ────"
 

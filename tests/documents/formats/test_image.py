@@ -10,7 +10,7 @@ from documents.pictures import picture_of
 from winnow.documents.extract import ocr
 from winnow.documents.extract.extraction import extract
 from winnow.documents.format import format_of
-from winnow.documents.library.locations import Place, TextMap
+from winnow.documents.library.locations import DocumentLocation, TextMap
 from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_each_page_of_a_tiff_is_a_part(given: list[NDArray[np.uint8]]) -> None:
     assert lines == ["picture 1", "picture 2"]
     assert all(map(is_picture, given, pages))
     assert not is_picture(given[0], pages[1])
-    assert [anchor.place for anchor in found.anchors] == [Place(page=1), Place(page=2)]
+    assert [anchor.place for anchor in found.anchors] == [DocumentLocation(page=1), DocumentLocation(page=2)]
 
 
 @installed

@@ -15,7 +15,7 @@ import pytest
 
 from documents.extracted import extracted
 from winnow.documents.formats import mail
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 
@@ -66,7 +66,7 @@ def test_a_page_is_read_where_there_is_nothing_plain() -> None:
     made.set_content("<h1>Title</h1><p>Gr&ouml;ße <b>im</b>mer</p>", subtype="html")
     found = extracted("a.eml", made.as_bytes())
     assert found.lines == ["Subject: page", "Title", "Größe immer"]
-    assert found.text_map.place_at(2) == Place()
+    assert found.text_map.place_at(2) == DocumentLocation()
 
 
 def test_attachments_are_members() -> None:
@@ -232,9 +232,9 @@ def test_messages_of_a_mailbox_are_parts(tmp_path: Path) -> None:
         *("──── Message 3 ────", *HEADERS[:4], "Erste Zeile", "zweite größe", ""),
     ]
     assert [found.text_map.place_at(line) for line in (1, 10, 16)] == [
-        Place(section="message 1: One"),
-        Place(section="message 2: Zip"),
-        Place(member="z.zip!/in.txt"),
+        DocumentLocation(section="message 1: One"),
+        DocumentLocation(section="message 2: Zip"),
+        DocumentLocation(member="z.zip!/in.txt"),
     ]
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from documents.extracted import extracted
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 VERSION_4 = {
@@ -69,9 +69,9 @@ def test_cells_are_parts_with_their_source_and_what_they_put_out() -> None:
         *("──── Cell 4 ────", "last"),
     ]
     assert [found.text_map.place_at(line) for line in (1, 9, 10)] == [
-        Place(section="cell 1 (markdown)"),
-        Place(section="cell 2 (code)"),
-        Place(section="cell 4 (code)"),
+        DocumentLocation(section="cell 1 (markdown)"),
+        DocumentLocation(section="cell 2 (code)"),
+        DocumentLocation(section="cell 4 (code)"),
     ]
 
 

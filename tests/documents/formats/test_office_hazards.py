@@ -32,7 +32,7 @@ from documents.making_office import (
     xlsx,
     zipped,
 )
-from winnow.documents.library.locations import Failure
+from winnow.documents.library.locations import UnreadPart
 from winnow.documents.unreadable import Unreadable
 
 ROW = '<row r="1"><c r="A1"><v>1</v></c></row>'
@@ -307,4 +307,4 @@ def test_a_sheet_that_is_missing_is_told_and_the_others_are_read() -> None:
     del parts["xl/worksheets/sheet1.xml"]
     text, found = read("a.xlsx", zipped(parts))
     assert text == ["1"]
-    assert found.failed == (Failure("it is damaged: its part xl/worksheets/sheet1.xml is missing"),)
+    assert found.failed == (UnreadPart("it is damaged: its part xl/worksheets/sheet1.xml is missing"),)

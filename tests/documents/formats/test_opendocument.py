@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import O, lines, opendocument, places, shown
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 
@@ -24,14 +24,14 @@ def test_a_text_is_read_by_paragraphs_and_headings() -> None:
         "fore<office:annotation><text:p>Why?</text:p></office:annotation></text:p>"
     )
     assert places("a.odt", opendocument("odt", body)) == [
-        ("First", Place(section="First", paragraph=1)),
-        ("One  two\tthree four.", Place(section="First", paragraph=2)),
-        ("Second", Place(section="First > Second", paragraph=3)),
-        ("a b\tc", Place(section="First > Second", paragraph=4)),
-        ("before", Place(section="First > Second", paragraph=5)),
-        ("box", Place(section="First > Second", paragraph=6)),
-        ("A note", Place(section="Footnotes", paragraph=1)),
-        ("Why?", Place(section="Comments", paragraph=1)),
+        ("First", DocumentLocation(section="First", paragraph=1)),
+        ("One  two\tthree four.", DocumentLocation(section="First", paragraph=2)),
+        ("Second", DocumentLocation(section="First > Second", paragraph=3)),
+        ("a b\tc", DocumentLocation(section="First > Second", paragraph=4)),
+        ("before", DocumentLocation(section="First > Second", paragraph=5)),
+        ("box", DocumentLocation(section="First > Second", paragraph=6)),
+        ("A note", DocumentLocation(section="Footnotes", paragraph=1)),
+        ("Why?", DocumentLocation(section="Comments", paragraph=1)),
     ]
 
 
@@ -68,9 +68,9 @@ def test_what_repeats_without_text_is_skipped_and_what_has_text_is_bounded() -> 
         + "</table:table-row></table:table>"
     )
     found = places("a.ods", opendocument("ods", body))
-    assert found[0] == ("x\t\ty\ty", Place(sheet="S", row=1048001, column=3))
-    assert found[1] == ("\t".join("z" * 64), Place(sheet="S", row=1048002, column=1))
-    assert found[-1][1] == Place(sheet="S", row=1048101, column=1)
+    assert found[0] == ("x\t\ty\ty", DocumentLocation(sheet="S", row=1048001, column=3))
+    assert found[1] == ("\t".join("z" * 64), DocumentLocation(sheet="S", row=1048002, column=1))
+    assert found[-1][1] == DocumentLocation(sheet="S", row=1048101, column=1)
     assert len(found) == 101
 
 
@@ -82,8 +82,8 @@ def test_the_value_of_a_cell_is_read_where_its_text_is_missing_and_notes_follow(
         "<text:p>31.01.24</text:p></table:table-cell></table:table-row></table:table>"
     )
     assert places("a.ods", opendocument("ods", body)) == [
-        ("2024-01-31\t31.01.24", Place(sheet="S", row=1, column=1)),
-        ("Note", Place(sheet="S", row=1, column=2)),
+        ("2024-01-31\t31.01.24", DocumentLocation(sheet="S", row=1, column=1)),
+        ("Note", DocumentLocation(sheet="S", row=1, column=2)),
     ]
 
 

@@ -23,7 +23,7 @@ from documents.making_pdf import (
 from winnow.documents.extract import ocr
 from winnow.documents.extract.extraction import extract
 from winnow.documents.formats.pdf import Title, ranges, sections_of
-from winnow.documents.library.locations import Anchor, Failure, Place, TextMap
+from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap
 from winnow.documents.unreadable import Unreadable
 
 
@@ -49,9 +49,9 @@ def test_each_page_is_a_part_with_its_lines_also_one_without_text() -> None:
         "pdf",
         3,
         (
-            Anchor(1, Place(page=1), "Page 1"),
-            Anchor(3, Place(page=2), "Page 2"),
-            Anchor(3, Place(page=3), "Page 3"),
+            Anchor(1, DocumentLocation(page=1), "Page 1"),
+            Anchor(3, DocumentLocation(page=2), "Page 2"),
+            Anchor(3, DocumentLocation(page=3), "Page 3"),
         ),
     )
 
@@ -94,10 +94,10 @@ def test_the_outline_names_the_section_of_pages_from_its_entry_on() -> None:
     pages = [shown([f"text {n}"]) for n in range(1, 5)]
     _, found = read(made(pages, further=further, catalog=b"/Outlines 4 0 R"))
     assert [anchor.place for anchor in found.anchors] == [
-        Place(page=1),
-        Place(page=2, section="A detail"),
-        Place(page=3, section="A detail"),
-        Place(page=4, section="Two"),
+        DocumentLocation(page=1),
+        DocumentLocation(page=2, section="A detail"),
+        DocumentLocation(page=3, section="A detail"),
+        DocumentLocation(page=4, section="Two"),
     ]
 
 
@@ -123,18 +123,18 @@ def test_a_section_begins_where_its_title_stands_on_the_page() -> None:
     titles = [("Installing", 1, middle), ("1.2 Removing", 1, middle), ("A long title", 2, middle)]
     found = outlined(pages, titles)
     assert found.anchors == (
-        Anchor(1, Place(page=1), "Page 1"),
-        Anchor(2, Place(page=1, section="Installing")),
-        Anchor(4, Place(page=1, section="1.2 Removing")),
-        Anchor(6, Place(page=2, section="1.2 Removing"), "Page 2"),
-        Anchor(7, Place(page=2, section="A long title")),
+        Anchor(1, DocumentLocation(page=1), "Page 1"),
+        Anchor(2, DocumentLocation(page=1, section="Installing")),
+        Anchor(4, DocumentLocation(page=1, section="1.2 Removing")),
+        Anchor(6, DocumentLocation(page=2, section="1.2 Removing"), "Page 2"),
+        Anchor(7, DocumentLocation(page=2, section="A long title")),
     )
 
 
 def test_a_title_that_does_not_stand_on_the_page_names_the_next_one() -> None:
     found = outlined([["one"], ["two"], ["three"]], [("Two", 1, b"/XYZ 50 400 0")])
     places = [anchor.place for anchor in found.anchors]
-    assert places == [Place(page=1), Place(page=2, section="Two"), Place(page=3, section="Two")]
+    assert places == [DocumentLocation(page=1), DocumentLocation(page=2, section="Two"), DocumentLocation(page=3, section="Two")]
 
 
 def test_a_title_that_leads_to_the_top_of_a_page_names_all_of_it() -> None:
@@ -186,7 +186,7 @@ def test_an_attached_file_is_a_member() -> None:
     packed = stream(b"what was said", b"/Type/EmbeddedFile")
     lines, found = read(with_attachment(packed, [shown(["see the notes"])]))
     assert lines == ["see the notes", "what was said"]
-    assert found.place_at(2) == Place(member="notes.txt")
+    assert found.place_at(2) == DocumentLocation(member="notes.txt")
 
 
 def test_an_attached_file_that_is_missing_does_not_keep_the_pages_from_being_read() -> None:
@@ -215,7 +215,7 @@ def test_scanned_pages_among_others_are_told() -> None:
     lines, found = read(scanned(pages))
     assert lines == ["text"]
     told = "pages without text, which are pictures: 1, 4-5 (documents.ocr reads them)"
-    assert found.failed == (Failure(told),)
+    assert found.failed == (UnreadPart(told),)
 
 
 def test_outlines_of_characters_are_a_picture_and_a_frame_is_none() -> None:
@@ -290,7 +290,7 @@ def test_pages_that_are_not_there_are_told(tree: bytes, damaged: str) -> None:
     lines, found = read(made([shown(["one"]), shown(["two"])], tree=tree))
     assert lines == ["one", "two"]
     assert [anchor.place.page for anchor in found.anchors] == [1, 2]
-    assert found.failed == (Failure(f"pages that are damaged: {damaged}"),)
+    assert found.failed == (UnreadPart(f"pages that are damaged: {damaged}"),)
 
 
 def test_a_page_of_any_size_is_read() -> None:

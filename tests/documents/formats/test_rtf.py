@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from documents.making_office import lines, places, shown
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 
@@ -23,11 +23,11 @@ def test_paragraphs_are_lines_and_words_are_not_split() -> None:
         "{\\*\\unknown no}{\\v hidden}{\\*\\bkmkstart x}end"
     )
     assert places("a.rtf", rtf(body)) == [
-        ("One word", Place(paragraph=1)),
-        ("Two\ttabs bräuche  x-yz", Place(paragraph=2)),
-        ("мир", Place(paragraph=3)),
-        ("€😀 ét", Place(paragraph=4)),
-        ("end", Place(paragraph=5)),
+        ("One word", DocumentLocation(paragraph=1)),
+        ("Two\ttabs bräuche  x-yz", DocumentLocation(paragraph=2)),
+        ("мир", DocumentLocation(paragraph=3)),
+        ("€😀 ét", DocumentLocation(paragraph=4)),
+        ("end", DocumentLocation(paragraph=5)),
     ]
 
 

@@ -10,7 +10,7 @@ from documents.making_office import X, lines, places, relations, sheet, shown, x
 from winnow.documents.extract.input_stream import Budget, Source
 from winnow.documents.extract.output import Output
 from winnow.documents.formats.sheets import number_format, read_by_calamine, shown_number
-from winnow.documents.library.locations import Place, TextMap, cell_at
+from winnow.documents.library.locations import DocumentLocation, TextMap, cell_at
 from winnow.documents.unreadable import Unreadable
 
 STYLES = (
@@ -50,11 +50,11 @@ def test_a_place_is_said_where_it_does_not_follow() -> None:
     )
     found = places("a.xlsx", xlsx({"Data": sheet(rows)}))
     assert found == [
-        ("1\t\t2", Place(sheet="Data", row=2, column=2)),
-        ("3", Place(sheet="Data", row=3, column=2)),
-        ("4", Place(sheet="Data", row=7, column=1)),
-        ("5", Place(sheet="Data", row=7, column=16384)),
-        ("6\t7", Place(sheet="Data", row=8, column=1)),
+        ("1\t\t2", DocumentLocation(sheet="Data", row=2, column=2)),
+        ("3", DocumentLocation(sheet="Data", row=3, column=2)),
+        ("4", DocumentLocation(sheet="Data", row=7, column=1)),
+        ("5", DocumentLocation(sheet="Data", row=7, column=16384)),
+        ("6\t7", DocumentLocation(sheet="Data", row=8, column=1)),
     ]
     assert cell_at(found[0][1], "1\t\t") == "D2"
     assert cell_at(found[3][1], "") == "XFD7"
@@ -82,7 +82,7 @@ def test_sheets_have_rulers_and_notes_and_drawings_follow() -> None:
         "──── Sheet Last ────",
         "1",
     ]
-    assert places("a.xlsx", document)[1] == ("Note", Place(sheet="First", row=3, column=3))
+    assert places("a.xlsx", document)[1] == ("Note", DocumentLocation(sheet="First", row=3, column=3))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_dates_count_from_1904_where_a_workbook_says_so() -> None:
     assert lines("a.xlsx", document) == ["2024-01-31"]
 
 
-def old(name: str, document: bytes) -> list[tuple[str, Place]]:
+def old(name: str, document: bytes) -> list[tuple[str, DocumentLocation]]:
     """What calamine reads of a workbook, which is what reads the old ones and the binary ones."""
     text = bytearray()
     output = Output(text.extend, 1 << 20)
@@ -143,9 +143,9 @@ def test_old_and_binary_workbooks_have_the_same_places() -> None:
     )
     book = xlsx({"Empty": sheet(""), "Old": sheet(rows)}, {"styles.xml": STYLES})
     assert old("a.xls", book) == [
-        ("a\t\t3", Place(sheet="Old", row=3, column=2)),
-        ("2024-01-31\t2024-01-31 12:00\tTRUE", Place(sheet="Old", row=4, column=2)),
-        ("0.5", Place(sheet="Old", row=9, column=3)),
+        ("a\t\t3", DocumentLocation(sheet="Old", row=3, column=2)),
+        ("2024-01-31\t2024-01-31 12:00\tTRUE", DocumentLocation(sheet="Old", row=4, column=2)),
+        ("0.5", DocumentLocation(sheet="Old", row=9, column=3)),
     ]
 
 

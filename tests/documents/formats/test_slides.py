@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from documents.making_office import P, places, pptx, read, relations, shape, shown, slide
-from winnow.documents.library.locations import Failure, Place
+from winnow.documents.library.locations import UnreadPart, DocumentLocation
 
 
 def test_slides_come_in_the_order_of_the_presentation_with_their_titles() -> None:
@@ -17,10 +17,10 @@ def test_slides_come_in_the_order_of_the_presentation_with_their_titles() -> Non
         },
     )
     assert places("a.pptx", document) == [
-        ("point one", Place(slide=1)),
-        ("point two", Place(slide=1)),
-        ("Budget", Place(slide=1)),
-        ("Second", Place(slide=2)),
+        ("point one", DocumentLocation(slide=1)),
+        ("point two", DocumentLocation(slide=1)),
+        ("Budget", DocumentLocation(slide=1)),
+        ("Second", DocumentLocation(slide=2)),
     ]
     assert shown("a.pptx", document)[0] == "──── Slide 1: Budget ────"
 
@@ -74,4 +74,4 @@ def test_a_damaged_slide_is_named_and_the_others_are_read() -> None:
         "slide 2: it is damaged: XML with an",
         "slide 3: it is damaged: its part ppt/slides/slide3.xml is missing",
     ]
-    assert all(isinstance(failure, Failure) for failure in found.failed)
+    assert all(isinstance(failure, UnreadPart) for failure in found.failed)

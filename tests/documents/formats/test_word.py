@@ -6,7 +6,7 @@ import io
 import zipfile
 
 from documents.making_office import W, docx, lines, make_docx, paragraph, places, shown, zipped
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 STRICT = "http://purl.oclc.org/ooxml"
 
@@ -17,8 +17,8 @@ def run(content: str) -> str:
 
 def test_each_paragraph_with_text_is_a_line_with_its_number() -> None:
     assert places("a.docx", make_docx(["One", "", "Two & <three>"])) == [
-        ("One", Place(paragraph=1)),
-        ("Two & <three>", Place(paragraph=2)),
+        ("One", DocumentLocation(paragraph=1)),
+        ("Two & <three>", DocumentLocation(paragraph=2)),
     ]
 
 
@@ -34,13 +34,13 @@ def test_headings_begin_sections_by_styles_of_any_language_and_those_based_on_th
         + "<w:r><w:t>No heading</w:t></w:r></w:p>"
     )
     assert places("a.docx", docx(body)) == [
-        ("Before", Place(paragraph=1)),
-        ("Einleitung", Place(section="Einleitung", paragraph=2)),
-        ("Text", Place(section="Einleitung", paragraph=3)),
-        ("Details", Place(section="Einleitung > Details", paragraph=4)),
-        ("Mine", Place(section="Mine", paragraph=5)),
-        ("Own", Place(section="Mine > Own", paragraph=6)),
-        ("No heading", Place(section="Mine > Own", paragraph=7)),
+        ("Before", DocumentLocation(paragraph=1)),
+        ("Einleitung", DocumentLocation(section="Einleitung", paragraph=2)),
+        ("Text", DocumentLocation(section="Einleitung", paragraph=3)),
+        ("Details", DocumentLocation(section="Einleitung > Details", paragraph=4)),
+        ("Mine", DocumentLocation(section="Mine", paragraph=5)),
+        ("Own", DocumentLocation(section="Mine > Own", paragraph=6)),
+        ("No heading", DocumentLocation(section="Mine > Own", paragraph=7)),
     ]
 
 
@@ -70,9 +70,9 @@ def test_a_row_is_a_line_with_tabs_between_its_cells() -> None:
         f"<w:tc>{paragraph('second')}</w:tc></w:tr></w:tbl>" + paragraph("after")
     )
     assert places("a.docx", docx(body)) == [
-        ("Two paragraphs\t\tx y", Place(paragraph=1)),
-        ("\tsecond", Place(paragraph=2)),
-        ("after", Place(paragraph=3)),
+        ("Two paragraphs\t\tx y", DocumentLocation(paragraph=1)),
+        ("\tsecond", DocumentLocation(paragraph=2)),
+        ("after", DocumentLocation(paragraph=3)),
     ]
 
 
@@ -134,4 +134,4 @@ def test_a_document_in_strict_open_xml_is_read() -> None:
         for name, part in parts.items()
     }
     assert strict["word/document.xml"] != parts["word/document.xml"]
-    assert places("a.docx", zipped(strict)) == [("Kapitel", Place(section="Kapitel", paragraph=1))]
+    assert places("a.docx", zipped(strict)) == [("Kapitel", DocumentLocation(section="Kapitel", paragraph=1))]

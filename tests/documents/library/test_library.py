@@ -17,7 +17,7 @@ from winnow.documents.extract.job import Stamp, Taken, stamp_of
 from winnow.documents.library import library as library_module
 from winnow.documents.library import texts
 from winnow.documents.library.library import Library, Report
-from winnow.documents.library.locations import Failure
+from winnow.documents.library.locations import UnreadPart
 from winnow.documents.library.request import Document
 from winnow.errors import NotFound, SearchTimedOut, UnreadableDocument
 
@@ -190,10 +190,10 @@ async def test_parts_that_failed_are_told_with_the_rest(
     library = make_library()
     documents = documents_in(tmp_path, "a.pag")
     taken = await read(library, documents)
-    assert taken["a.pag"].failed == (Failure("page 2 is a picture"),)
+    assert taken["a.pag"].failed == (UnreadPart("page 2 is a picture"),)
     known = await library.sort(documents)
     assert [(one.path, taken.failed) for one, taken in known.partly] == [
-        ("a.pag", (Failure("page 2 is a picture"),))
+        ("a.pag", (UnreadPart("page 2 is a picture"),))
     ]
 
 

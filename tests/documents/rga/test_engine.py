@@ -28,7 +28,7 @@ import pytest
 from conftest import RIPGREP, alive, requires, requires_posix
 from documents.making_pdf import make_pdf
 from waiting_for import until
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.library.request import Document, DocumentHit, DocumentQuery, Found, NotRead
 from winnow.documents.rga.engine import ANCHORED, RgaEngine
 from winnow.documents.rga.failures import RgaFailure
@@ -168,7 +168,7 @@ async def hits(engine: RgaEngine, path: Path, pattern: str, **query: Any) -> lis
     return [hit for one in said if isinstance(one, Found) for hit in one.hits]
 
 
-def short(found: Sequence[DocumentHit]) -> list[tuple[int, str, list[str], Place]]:
+def short(found: Sequence[DocumentHit]) -> list[tuple[int, str, list[str], DocumentLocation]]:
     """Number, line, what matches in it, and place of hits."""
     return [
         (hit.number, hit.line.text, [hit.line.text[a:b] for a, b in hit.line.ranges], hit.place)
@@ -199,7 +199,7 @@ async def test_pandocs_formats_are_read_whatever_the_file_is_called(
     assert short([hit])[0][1:] == (
         "The Needle, the needle.".replace("the needle", hit.line.text[12:22]),
         ["Needle", "needle"],
-        Place(),
+        DocumentLocation(),
     )
 
 
@@ -233,11 +233,11 @@ async def test_compressed_texts_and_documents_are_read(
         (folder / name).write_bytes(content)
         assert make().unsupported(str(folder / name)) is None
         found = await hits(make(), folder / name, "needle . x", context=1)
-        assert short(found) == [(2, "the needle é x", ["needle é x"], Place())]
+        assert short(found) == [(2, "the needle é x", ["needle é x"], DocumentLocation())]
         assert (found[0].before, found[0].after) == (("one",), ("",))
     (folder / "a.pdf.gz").write_bytes(gzip.compress(pdf(["x"], ["needle"])))
     (hit,) = await hits(make(), folder / "a.pdf.gz", "needle")
-    assert (hit.number, hit.place) == (6, Place(page=2, member="a.pdf"))
+    assert (hit.number, hit.place) == (6, DocumentLocation(page=2, member="a.pdf"))
 
 
 @requires_rga
@@ -346,8 +346,8 @@ async def test_what_rga_writes_before_lines_is_not_found(
     path = folder / "a.pdf"
     path.write_bytes(pdf(*[["nothing", "more"]] * 30, ["the page 12", "Page 3: x"]))
     assert [one[1:] for one in short(await hits(make(), path, "page"))] == [
-        ("the page 12", ["page"], Place(page=31)),
-        ("Page 3: x", ["Page"], Place(page=31)),
+        ("the page 12", ["page"], DocumentLocation(page=31)),
+        ("Page 3: x", ["Page"], DocumentLocation(page=31)),
     ]
     assert [hit.line.text for hit in await hits(make(), path, r"\d+")] == [
         "the page 12",
@@ -397,7 +397,7 @@ async def test_long_lines_are_cut_around_the_first_match(
     (found,) = await hits(make(), path, "needle", width=100)
     assert (len(found.line.text), found.line.cut, found.line.ranges) == (102, True, ((5001, 5007),))
     assert found.line.text[5001 - found.line.start + 1 :].startswith("needle")
-    assert found.place == Place(member="a.txt")
+    assert found.place == DocumentLocation(member="a.txt")
 
 
 # --- archives -------------------------------------------------------------------------------------
@@ -433,12 +433,12 @@ async def test_members_of_archives_in_archives_are_named(
         (folder / name).write_bytes(content)
         found = await hits(make(), folder / name, "needle", context=1)
         assert [(hit.line.text, hit.line.ranges, hit.place, hit.before) for hit in found] == (
-            [("needle: x", ((0, 6),), Place(member="text.gz"), ("one: two",))]
+            [("needle: x", ((0, 6),), DocumentLocation(member="text.gz"), ("one: two",))]
             if before is None
             else [
-                ("needle: x", ((0, 6),), Place(member=f"{before}ä b.txt"), ("one: two",)),
-                ("a needle", ((2, 8),), Place(page=2, member=f"{before}sub/b.pdf"), ()),
-                ("A needle.", ((2, 8),), Place(member=f"{before}c.docx"), ()),
+                ("needle: x", ((0, 6),), DocumentLocation(member=f"{before}ä b.txt"), ("one: two",)),
+                ("a needle", ((2, 8),), DocumentLocation(page=2, member=f"{before}sub/b.pdf"), ()),
+                ("A needle.", ((2, 8),), DocumentLocation(member=f"{before}c.docx"), ()),
             ]
         ), name
         text, known = await make().text(
@@ -458,11 +458,11 @@ async def test_a_name_with_a_colon_is_known_from_the_directory_of_the_zip(
     (folder / "a.zip").write_bytes(zipped(content))
     (folder / "a.tar").write_bytes(tarred(content))
     assert short(await hits(make(), folder / "a.zip", "needle")) == [
-        (1, "needle: one", ["needle"], Place(member="a: b.txt"))
+        (1, "needle: one", ["needle"], DocumentLocation(member="a: b.txt"))
     ]
     # Of others the name ends at the first colon.
     assert short(await hits(make(), folder / "a.tar", "needle")) == [
-        (1, "b.txt: needle: one", ["needle"], Place(member="a"))
+        (1, "b.txt: needle: one", ["needle"], DocumentLocation(member="a"))
     ]
 
 
@@ -475,8 +475,8 @@ async def test_a_damaged_member_does_not_hide_what_stands_before_it(
     good.write_bytes(pdf(["needle"]))
     said = await answers(make(), [path, good], "needle")
     assert {one.document.path: short(one.hits) for one in said if isinstance(one, Found)} == {
-        "a.zip": [(1, "needle", ["needle"], Place(member="a.txt"))],
-        "b.pdf": [(2, "needle", ["needle"], Place(page=1))],
+        "a.zip": [(1, "needle", ["needle"], DocumentLocation(member="a.txt"))],
+        "b.pdf": [(2, "needle", ["needle"], DocumentLocation(page=1))],
     }
     (failed,) = [one for one in said if isinstance(one, NotRead)]
     assert (failed.document.path, failed.member) == ("a.zip", "b.docx")
@@ -626,7 +626,7 @@ async def test_a_query_is_never_an_option(make: Callable[..., RgaEngine], folder
     path.write_bytes(zipped({"a.txt": lines.encode()}))
     for number, query in enumerate(QUERIES, 1):
         found = await hits(make(), path, f"<{query}>", literal=True, case_sensitive=True)
-        assert short(found) == [(number, f"<{query}>", [f"<{query}>"], Place(member="a.txt"))]
+        assert short(found) == [(number, f"<{query}>", [f"<{query}>"], DocumentLocation(member="a.txt"))]
     for query in ("--rga-config-file=x", "--rga-no-cache", "--rg-help", "--pre=touch", "--help"):
         (hit,) = await hits(make(), path, query, literal=True)
         assert hit.line.text[slice(*hit.line.ranges[0])] == query
@@ -869,7 +869,7 @@ async def test_forty_megabytes_of_complaints_are_read_and_failures_behind_them_k
     said = await answers(make(programs), [good, bad], "needle")
     assert said[1:] == [NotRead(document(bad), "it is damaged: broken")]
     assert isinstance(said[0], Found)
-    assert short(said[0].hits) == [(2, "needle", ["needle"], Place(page=1))]
+    assert short(said[0].hits) == [(2, "needle", ["needle"], DocumentLocation(page=1))]
 
 
 async def test_an_rga_that_fails_is_told_with_its_exit_code_and_what_it_said(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from winnow.documents.extract.output import Output
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 # Cells so far from the one before them begin a line of their own: a row of two cells may be 16,384
 # wide, and a line is not.
@@ -41,7 +41,7 @@ class SheetWriter:
             self._write(number, first, line)
 
     def _write(self, row: int, column: int, texts: list[str]) -> None:
-        place = Place(sheet=self._name, row=row, column=column)
+        place = DocumentLocation(sheet=self._name, row=row, column=column)
         if not self._begun:
             self._output.part(f"Sheet {self._name}", place)
             self._begun = True
@@ -53,14 +53,14 @@ class SheetWriter:
     def drawings(self, lines: Sequence[str]) -> None:
         """Write the lines of shapes and charts that cover cells."""
         if lines:
-            self._output.part(f"Sheet {self._name}: drawings", Place(sheet=self._name))
+            self._output.part(f"Sheet {self._name}: drawings", DocumentLocation(sheet=self._name))
         for line in lines:
             self._output.line(line)
 
     def notes(self, notes: Iterable[tuple[int, int, str]]) -> None:
         """Notes at cells, given with rows and columns, after all rows."""
         for index, (row, column, text) in enumerate(notes):
-            place = Place(sheet=self._name, row=row, column=column)
+            place = DocumentLocation(sheet=self._name, row=row, column=column)
             if index == 0:
                 self._output.part(f"Sheet {self._name}: notes", place)
             else:

@@ -8,7 +8,7 @@ import time
 import msgspec
 from msgspec import Struct
 
-from winnow.documents.library.locations import Failure
+from winnow.documents.library.locations import UnreadPart
 
 # Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
 CLOCK_NS = 50_000_000
@@ -48,7 +48,7 @@ class Taken(Struct, frozen=True, array_like=True):
     stamp: Stamp | None
     key: str = ""
     problem: str = ""
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[UnreadPart, ...] = ()
     bytes: int = 0
     later: bool = False
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from winnow.documents.extract.output import Output, TextFull, cleaned
 from winnow.documents.extract.xml import XmlReader
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 # The most that is held before it is a line; no more than this is a document's text.
 MOST_HELD = 16 * 1024**2
@@ -61,9 +61,9 @@ class Sections:
         else:
             self.heading(level, text)
 
-    def _place(self) -> Place:
+    def _place(self) -> DocumentLocation:
         path = (*self._above, *(title for _, title in self._path))
-        return Place(
+        return DocumentLocation(
             section=" > ".join(path) or None,
             paragraph=self._lines + 1 if self._numbered else None,
         )
@@ -72,7 +72,7 @@ class Sections:
 def write_part(output: Output, title: str, lines: Sequence[str]) -> None:
     """What stands beside the text of a document, such as its footnotes."""
     if lines:
-        output.part(title, Place(section=title, paragraph=1))
+        output.part(title, DocumentLocation(section=title, paragraph=1))
         for line in lines:
             output.line(line)
 
@@ -82,11 +82,11 @@ def write_slide(
 ) -> None:
     """Write a slide, followed by its notes."""
     name = f"Slide {number}"
-    output.part(f"{name}: {title}" if title else name, Place(slide=number))
+    output.part(f"{name}: {title}" if title else name, DocumentLocation(slide=number))
     for line in lines:
         output.line(line)
     if notes:
-        output.part(f"{name}: notes", Place(slide=number))
+        output.part(f"{name}: notes", DocumentLocation(slide=number))
     for line in notes:
         output.line(line)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from winnow.documents.library.locations import Anchor, Failure, Place
+from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 # What a page is set with, and nobody types when searching: ligatures, spaces of all widths, marks
@@ -51,7 +51,7 @@ class Output:
         self.lines = 0
         self.bytes = 0
         self.anchors: list[Anchor] = []
-        self._failures: dict[Failure, None] = {}
+        self._failures: dict[UnreadPart, None] = {}
         self._write = write
         self._max_bytes = max_bytes
         self._member = ""
@@ -81,15 +81,15 @@ class Output:
 
     # --- places ----------------------------------------------------------------------------
 
-    def part(self, title: str, place: Place) -> None:
+    def part(self, title: str, place: DocumentLocation) -> None:
         """A part of the document begins, which a reader sees under a ruler with this title."""
         self._anchor(place, title)
 
-    def at(self, place: Place) -> None:
+    def at(self, place: DocumentLocation) -> None:
         """The next line comes from here."""
         self._anchor(place, "")
 
-    def _anchor(self, place: Place, ruler: str) -> None:
+    def _anchor(self, place: DocumentLocation, ruler: str) -> None:
         if len(self.anchors) >= MOST_ANCHORS:
             raise TextFull(f"it has more than {MOST_ANCHORS} parts")
         if self._member:
@@ -103,7 +103,7 @@ class Output:
         """What follows is of a member of the archive; gives what it was of before."""
         before = self._member
         self._member = f"{before}!/{member}" if before else member
-        self.part(self._member, Place())
+        self.part(self._member, DocumentLocation())
         return before
 
     def leave(self, before: str) -> None:
@@ -117,9 +117,9 @@ class Output:
         is read now. What is not named is the document, or the member, itself."""
         inner = [name for name in (self._member, member) if name]
         if len(self._failures) < MOST_FAILURES:
-            self._failures[Failure(reason, "!/".join(inner))] = None
+            self._failures[UnreadPart(reason, "!/".join(inner))] = None
         else:
-            self._failures[Failure("more of it could not be read than is told")] = None
+            self._failures[UnreadPart("more of it could not be read than is told")] = None
 
     def require_text(self) -> None:
         """Raise Unreadable if there is no text."""
@@ -128,6 +128,6 @@ class Output:
             raise Unreadable(failures[0].reason if failures else "it has no text")
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> tuple[UnreadPart, ...]:
         """What could not be read, each told once."""
         return tuple(self._failures)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from winnow.documents.extract.input_stream import Source
 from winnow.documents.extract.output import Output
 from winnow.documents.format import Format
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 from winnow.storage.writing import temporary_copy
 
@@ -165,7 +165,7 @@ def _read_table(
     columns = _columns(database, table)
     if not columns:
         return
-    place = Place(sheet=table.shown, row=1, columns=tuple(columns))
+    place = DocumentLocation(sheet=table.shown, row=1, columns=tuple(columns))
     output.part(f"Table {table.shown}", place)
     patience.row()
     # Of a blob no more is read than that it is one.

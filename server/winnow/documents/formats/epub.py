@@ -15,7 +15,7 @@ from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import Package, resolved
 from winnow.documents.format import Format
 from winnow.documents.formats.html import read_html, read_page
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
@@ -72,7 +72,7 @@ class _Chapter:
     def line(self, text: str, level: int | None) -> None:
         if self._sections is None:
             title = self._title or title_of(text)
-            self._output.part(title, Place(section=title, paragraph=1))
+            self._output.part(title, DocumentLocation(section=title, paragraph=1))
             self._sections = Sections(self._output, above=(title,))
             level = None  # two rulers for one title are too many
         self._sections.paragraph(text, level)

@@ -12,7 +12,7 @@ from winnow.documents.extract import ocr
 from winnow.documents.extract.input_stream import Source
 from winnow.documents.extract.output import Output
 from winnow.documents.format import Format
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def read(source: Source, output: Output) -> None:
         for page in range(min(pages, MOST_PAGES)):
             if pages > 1:
                 picture.seek(page)
-                output.part(f"Page {page + 1}", Place(page=page + 1))
+                output.part(f"Page {page + 1}", DocumentLocation(page=page + 1))
             for line in ocr.recognised(_pixels(picture)):
                 output.line(line)
     if pages > MOST_PAGES:

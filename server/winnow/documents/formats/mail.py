@@ -22,7 +22,7 @@ from typing import IO
 from winnow.documents.extract.input_stream import CHUNK_BYTES, BudgetSpent, Readable, Source
 from winnow.documents.extract.output import Output
 from winnow.documents.format import Format, format_of, formats
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 from winnow.text.encodings import decoded
 
@@ -61,7 +61,7 @@ def read_mailbox(source: Source, output: Output) -> None:
     for number, (message, whole) in enumerate(_messages(source.file), 1):
         subject = _header(message, "Subject")[:_LONGEST_TITLE]
         title = f"Message {number}: {subject}" if subject else f"Message {number}"
-        output.part(title, Place(section=title[0].lower() + title[1:]))
+        output.part(title, DocumentLocation(section=title[0].lower() + title[1:]))
         _write_message(message, source, output)
         if not whole:
             output.failed(f"message {number}: {_TOO_LONG}")

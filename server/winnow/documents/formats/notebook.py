@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from winnow.documents.extract.input_stream import Source
 from winnow.documents.extract.output import Output
 from winnow.documents.format import Format
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 MOST_BYTES = 100 * 1024**2
@@ -66,7 +66,7 @@ def read(source: Source, output: Output) -> None:
     """Cells in their order, each with its text outputs."""
     cells = _cells(source)
     for number, cell in enumerate(cells, 1):
-        output.part(f"Cell {number}", Place(section=f"cell {number} ({cell.cell_type})"))
+        output.part(f"Cell {number}", DocumentLocation(section=f"cell {number} ({cell.cell_type})"))
         output.text(_joined(cell.source) + _joined(cell.input))
         for one in cell.outputs or ():
             shown = one.data.text if one.data else None

@@ -23,7 +23,7 @@ from winnow.documents.extract.input_stream import Source
 from winnow.documents.extract.output import Output, cleaned
 from winnow.documents.extract.pdf_lines import is_scattered, text_by_places
 from winnow.documents.format import Format
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
@@ -152,10 +152,10 @@ class _Pages:
     ) -> None:
         lines = self._page_lines(page, number)
         sections = sections_of(lines, section, titles)
-        self._output.part(f"Page {number}", Place(page=number, section=sections.pop(0)))
+        self._output.part(f"Page {number}", DocumentLocation(page=number, section=sections.pop(0)))
         for at, line in enumerate(lines):
             if at in sections:
-                self._output.at(Place(page=number, section=sections[at]))
+                self._output.at(DocumentLocation(page=number, section=sections[at]))
             self._output.line(line)
         for note in _notes(page):
             self._output.text(_normal(note))

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from winnow.documents.extract.job import Stamp, Taken
-from winnow.documents.library.locations import Failure
+from winnow.documents.library.locations import UnreadPart
 from winnow.documents.library.texts import version
 
 WAIT_SECONDS = 1.0
@@ -30,7 +30,7 @@ _TABLE = (
 )
 
 logger = logging.getLogger(__name__)
-_decode = msgspec.msgpack.Decoder(tuple[Failure, ...]).decode
+_decode = msgspec.msgpack.Decoder(tuple[UnreadPart, ...]).decode
 
 
 class Catalogue:

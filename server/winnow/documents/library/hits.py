@@ -12,7 +12,7 @@ from typing import overload
 import msgspec
 from msgspec import Struct
 
-from winnow.documents.library.locations import Place, TextMap, cell_at
+from winnow.documents.library.locations import DocumentLocation, TextMap, cell_at
 from winnow.documents.library.request import DocumentHit, DocumentQuery
 from winnow.documents.library.texts import Texts
 from winnow.text.ripgrep import cut_line
@@ -137,6 +137,6 @@ def _code_points(raw: bytes, span: _Span) -> tuple[int, int]:
     return before, before + len(raw[span.start : span.end].decode("utf-8", "replace"))
 
 
-def _cells(place: Place, text: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+def _cells(place: DocumentLocation, text: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     cells = (cell_at(place, text[:start]) for start, _ in ranges)
     return tuple(dict.fromkeys(cell for cell in cells if cell))

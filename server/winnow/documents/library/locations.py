@@ -23,7 +23,7 @@ RULER = "────"
 PREVIEW_SCHEME = "winnow-doc"
 
 
-class Place(Struct, frozen=True, omit_defaults=True, array_like=True):
+class DocumentLocation(Struct, frozen=True, omit_defaults=True, array_like=True):
     """Where a line comes from, as far as the format has such places.
 
     ``page``, ``slide``, ``row`` and ``paragraph`` count from 1; ``row`` and ``paragraph`` are those
@@ -48,11 +48,11 @@ class Anchor(Struct, frozen=True, array_like=True):
     reader is shown that title before them."""
 
     line: int
-    place: Place
+    place: DocumentLocation
     ruler: str = ""
 
 
-class Failure(Struct, frozen=True, array_like=True):
+class UnreadPart(Struct, frozen=True, array_like=True):
     """A part of a document that could not be read: a member of an archive, pages, or the rest."""
 
     reason: str
@@ -65,18 +65,18 @@ class TextMap(Struct, frozen=True, dict=True):
     format: str
     lines: int
     anchors: tuple[Anchor, ...] = ()
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[UnreadPart, ...] = ()
 
     def anchor_at(self, line: int) -> Anchor | None:
         """The anchor that a line belongs to."""
         found = bisect.bisect_right(self.anchors, line, key=lambda anchor: anchor.line) - 1
         return self.anchors[found] if found >= 0 else None
 
-    def place_at(self, line: int) -> Place:
+    def place_at(self, line: int) -> DocumentLocation:
         """Where a line comes from, with the row and the paragraph that are its own."""
         anchor = self.anchor_at(line)
         if anchor is None:
-            return Place()
+            return DocumentLocation()
         place, further = anchor.place, line - anchor.line
         return msgspec.structs.replace(
             place,
@@ -125,7 +125,7 @@ class TextMap(Struct, frozen=True, dict=True):
             waiting = next(anchors, None)
 
 
-def told(place: Place) -> dict[str, Any]:
+def location_fields(place: DocumentLocation) -> dict[str, Any]:
     """What every answer says of a place, by the names of the contract."""
     return {
         "page": place.page,
@@ -136,7 +136,7 @@ def told(place: Place) -> dict[str, Any]:
     }
 
 
-def cell_at(place: Place, before: str) -> str | None:
+def cell_at(place: DocumentLocation, before: str) -> str | None:
     """The cell of a match behind a part of its line: `B7`, or of a database `row 7, name`."""
     if place.row is None:
         return None

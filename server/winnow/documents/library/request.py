@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.text.ripgrep import TextPattern
 from winnow.types import Line
 
@@ -51,7 +51,7 @@ class DocumentHit(Struct, frozen=True):
     line: Line
     before: tuple[str, ...]
     after: tuple[str, ...]
-    place: Place
+    place: DocumentLocation
     cells: tuple[str, ...] = ()
 
 

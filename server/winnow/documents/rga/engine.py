@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from winnow.documents.extract.extraction import TEXT_BYTES
 from winnow.documents.format import format_of
-from winnow.documents.library.locations import Anchor, Failure, Place, TextMap
+from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap
 from winnow.documents.library.request import Document, DocumentHit, DocumentQuery, Found, NotRead
 from winnow.documents.rga.failures import RgaFailure
 from winnow.documents.rga.prefixes import (
@@ -72,7 +72,7 @@ class _RgaLine(Struct, frozen=True):
     """A line of a document; ``matched`` is False for context and for matches in rga's prefixes."""
 
     number: int
-    place: Place
+    place: DocumentLocation
     line: Line
     matched: bool
 
@@ -107,12 +107,12 @@ class _RgaRun:
             return ANCHORED
         return ""
 
-    def failures(self, installed: InstalledPrograms) -> list[Failure]:
+    def failures(self, installed: InstalledPrograms) -> list[UnreadPart]:
         """Return the parts of the document that could not be read."""
-        failures = [Failure(self.problem)] if self.problem else []
+        failures = [UnreadPart(self.problem)] if self.problem else []
         if self.failure.lines:
             reason = self.failure.reason(installed.how_to_install)
-            failures.append(Failure(reason, self.failure.member()))
+            failures.append(UnreadPart(reason, self.failure.member()))
         return failures
 
 
@@ -275,17 +275,17 @@ class RgaEngine:
                 if not run.failure.of_cache:
                     break
                 _repair_cache(own, [run])
-        failures = [Failure(run.encrypted)] * bool(run.encrypted) + failures
+        failures = [UnreadPart(run.encrypted)] * bool(run.encrypted) + failures
         failures += run.failures(self._installed)
         if self.timed_out:
-            failures.append(Failure("time ran out: the rest is left out"))
+            failures.append(UnreadPart("time ran out: the rest is left out"))
         if failures and not any(lines):
             raise Unreadable(failures[0].reason)
         return lines, TextMap(document.format, len(lines), tuple(anchors), tuple(failures))
 
     async def _every_line(
         self, run: _RgaRun, own: RgaSettings, deadline: float
-    ) -> tuple[list[str], list[Anchor], list[Failure]]:
+    ) -> tuple[list[str], list[Anchor], list[UnreadPart]]:
         texts: list[str] = []
         anchors: list[Anchor] = []
         size = 0
@@ -295,7 +295,7 @@ class RgaEngine:
                 if size > TEXT_BYTES:
                     limit = TEXT_BYTES // 1024**2
                     reason = f"it has more than {limit} MiB of text: the rest is left out"
-                    return texts, anchors, [Failure(reason)]
+                    return texts, anchors, [UnreadPart(reason)]
                 # A line that is too long becomes an empty line.
                 texts += [""] * (line.number - len(texts) - 1)
                 texts.append(line.line.text)

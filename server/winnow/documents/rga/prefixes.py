@@ -21,7 +21,7 @@ from typing import Literal
 from msgspec import Struct
 
 from winnow.documents.formats.archive import directory_bytes
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.rga.settings import PANDOC_EXTENSIONS
 from winnow.storage.paths import real_path
 from winnow.storage.untrusted import open_untrusted
@@ -70,7 +70,7 @@ def unpacked(name: str) -> str:
 class PrefixedLine(Struct, frozen=True):
     """A line of rga's output without its prefixes, which have ``length`` characters."""
 
-    place: Place
+    place: DocumentLocation
     length: int
     text: str
 
@@ -124,7 +124,7 @@ class LinePrefixes:
         page = _PAGE.match(line, position) if kind == "pages" else None
         if page:
             position = page.end()
-        place = Place(page=int(page[1]) if page else None, member="!/".join(names) or None)
+        place = DocumentLocation(page=int(page[1]) if page else None, member="!/".join(names) or None)
         text = line[position:]
         if _NO_TEXT.fullmatch(text):
             text = ""

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from winnow.documents.library.hits import Hits, TextGone
-from winnow.documents.library.locations import file_uri, preview_uri, told
+from winnow.documents.library.locations import file_uri, preview_uri, location_fields
 from winnow.documents.library.request import Document, DocumentHit, EngineName, Found, NotRead
 from winnow.documents.unreadable import PICTURE
 from winnow.errors import SearchError
@@ -47,7 +47,7 @@ MATCH_BYTES = 400
 @dataclass
 class DocumentSearch:
     """A request while it is answered; ``listed`` counts the files that have the name of a document,
-    ``told`` the lines that were sent as partial results."""
+    ``location_fields`` the lines that were sent as partial results."""
 
     params: SearchDocsParams
     scope: Scope
@@ -63,7 +63,7 @@ class DocumentSearch:
     engines: dict[str, EngineName | Literal["both"]] = field(default_factory=dict)
     pending: list[Document] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
-    told: int = 0
+    location_fields: int = 0
     timed_out: bool = False
     warnings: list[str] = field(default_factory=list)
 
@@ -278,7 +278,7 @@ def _match(found: Found, hit: DocumentHit, uri: str) -> DocumentMatch:
         after=list(hit.after),
         preview_uri=preview_uri(uri, found.engine, hit.number),
         open_uri=f"{uri}#page={place.page}" if place.page and not place.member else uri,
-        **told(place),
+        **location_fields(place),
         cell=hit.cells[0] if hit.cells else None,
         cells=list(hit.cells) if len(hit.cells) > 1 else None,
         paragraph=place.paragraph,

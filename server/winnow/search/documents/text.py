@@ -19,7 +19,7 @@ from winnow.documents.library.locations import (
     TextMap,
     file_uri,
     preview_uri,
-    told,
+    location_fields,
 )
 from winnow.documents.library.request import Document, EngineName, is_written
 from winnow.documents.unreadable import Unreadable
@@ -217,7 +217,7 @@ def _part(line: int, anchor: Anchor) -> TextPart:
     return TextPart(
         line=line,
         title=anchor.ruler or None,
-        **told(place),
+        **location_fields(place),
         row=place.row,
         paragraph=place.paragraph,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from winnow.documents.library.locations import TextMap, file_uri, preview_uri, told
+from winnow.documents.library.locations import TextMap, file_uri, preview_uri, location_fields
 from winnow.documents.library.overlay import Laid
 from winnow.ranking import local
 from winnow.ranking.prompt import Prompt
@@ -276,7 +276,7 @@ def _match(number: int, line: Line) -> Match:
 def _placed(match: Match, text_map: TextMap) -> Match:
     """A match in a document, with the place that it stands in."""
     place = text_map.place_at(text_map.text_line(match.line))
-    return msgspec.structs.replace(match, **told(place))
+    return msgspec.structs.replace(match, **location_fields(place))
 
 
 def _preview(scope: Scope, path: str, best: Sequence[int]) -> str:
