@@ -16,7 +16,7 @@ from winnow.config import Config, merged
 from winnow.documents.extract import ocr
 from winnow.documents.format import _by_end, _by_ends, format_of, formats
 from winnow.documents.library.library import Library, Reporting
-from winnow.documents.library.request import Document
+from winnow.documents.library.request import DocumentFile
 from winnow.processes.children import Processes
 
 FORMATS = '''
@@ -113,8 +113,8 @@ async def make_library(
         await library.aclose()
 
 
-def documents_in(root: Path, *names: str) -> list[Document]:
-    return [Document(name, str(root / name), _format(name), str(root)) for name in names]
+def documents_in(root: Path, *names: str) -> list[DocumentFile]:
+    return [DocumentFile(name, str(root / name), _format(name), str(root)) for name in names]
 
 
 def _format(name: str) -> str:

@@ -21,7 +21,7 @@ from document_fixtures import (
 from winnow.documents.extract.extraction import extract
 from winnow.documents.format import UNREAD, format_of
 from winnow.documents.library.locations import TextMap
-from winnow.documents.library.request import Document
+from winnow.documents.library.request import DocumentFile
 from winnow.documents.rga.engine import RgaEngine
 from winnow.documents.unreadable import Unreadable
 from winnow.processes.children import Processes
@@ -92,7 +92,7 @@ async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
     engine = RgaEngine(Processes(), installed, ripgrep=installed.ripgrep())
     deadline = asyncio.get_running_loop().time() + 300
     documents = [
-        Document(name, str(FIXTURES / name), known.name)
+        DocumentFile(name, str(FIXTURES / name), known.name)
         for name in FILES
         if (known := format_of(name)) and engine.unsupported(str(FIXTURES / name)) is None
     ]

@@ -29,7 +29,7 @@ from conftest import RIPGREP, alive, requires, requires_posix
 from documents.making_pdf import make_pdf
 from waiting_for import until
 from winnow.documents.library.locations import DocumentLocation
-from winnow.documents.library.request import Document, DocumentHit, DocumentQuery, Found, NotRead
+from winnow.documents.library.request import DocumentFile, DocumentHit, DocumentQuery, DocumentHits, UnreadDocument
 from winnow.documents.rga.engine import ANCHORED, RgaEngine
 from winnow.documents.rga.failures import RgaFailure
 from winnow.documents.rga.prefixes import ZipDirectory, directory_of, is_anchored
@@ -131,11 +131,11 @@ def make(tmp_path: Path, folder: Path) -> Callable[..., RgaEngine]:
     return made
 
 
-def document(path: Path) -> Document:
-    return Document(path.name, str(path), path.suffix.removeprefix("."))
+def document(path: Path) -> DocumentFile:
+    return DocumentFile(path.name, str(path), path.suffix.removeprefix("."))
 
 
-Answers = list[Found | NotRead]
+Answers = list[DocumentHits | UnreadDocument]
 
 
 async def answers(
@@ -162,10 +162,10 @@ async def answers(
 async def hits(engine: RgaEngine, path: Path, pattern: str, **query: Any) -> list[DocumentHit]:
     """The hits in a document that is read without a complaint."""
     said = await answers(engine, [path], pattern, **query)
-    assert all(isinstance(one, Found) and one.engine == "rga" for one in said), said
+    assert all(isinstance(one, DocumentHits) and one.engine == "rga" for one in said), said
     assert len(said) <= 1
     assert engine.pending == []
-    return [hit for one in said if isinstance(one, Found) for hit in one.hits]
+    return [hit for one in said if isinstance(one, DocumentHits) for hit in one.hits]
 
 
 def short(found: Sequence[DocumentHit]) -> list[tuple[int, str, list[str], DocumentLocation]]:
@@ -214,7 +214,7 @@ async def test_a_name_that_is_no_unicode_is_not_given_to_rga(
     assert make().unsupported(str(path)) == reason
     # Of one of them, it would search no other either.
     failed, found = await answers(make(), [path, other], "needle")
-    assert failed == NotRead(document(path), reason)
+    assert failed == UnreadDocument(document(path), reason)
     assert found.document == document(other)
 
 
@@ -368,7 +368,7 @@ async def test_lines_that_rga_alone_matches_take_no_room_from_others(
     path.write_bytes(pdf(*[["nothing", "more"]] * 30, *[["the page", "next"]] * 5))
     other.write_bytes(pdf(["page one"]))
     said = await answers(make(), [path, other], "page", max_count=3, context=1)
-    by_name = {one.document.path: one for one in said if isinstance(one, Found)}
+    by_name = {one.document.path: one for one in said if isinstance(one, DocumentHits)}
     assert len(said) == len(by_name) == 2
     assert [hit.place.page for hit in by_name["a.pdf"].hits] == [31, 32, 33]
     assert [(hit.before, hit.after) for hit in by_name["a.pdf"].hits] == [((), ("next",))] * 3
@@ -382,7 +382,7 @@ async def test_no_more_than_max_count_lines_are_answered(
     path = by_pandoc(folder, "a.docx", "\n\n".join(f"needle {number}" for number in range(5)))
     for most, more in ((4, True), (5, False), (6, False)):
         (said,) = await answers(make(), [path], "needle", max_count=most, context=2)
-        assert isinstance(said, Found)
+        assert isinstance(said, DocumentHits)
         assert [hit.line.text for hit in said.hits] == [f"needle {n}" for n in range(min(most, 5))]
         assert said.more is more
         assert said.hits[3].after[:2] == ("", "needle 4")
@@ -474,11 +474,11 @@ async def test_a_damaged_member_does_not_hide_what_stands_before_it(
     path.write_bytes(zipped({"a.txt": b"needle\n", "b.docx": b"nonsense", "c.txt": b"needle\n"}))
     good.write_bytes(pdf(["needle"]))
     said = await answers(make(), [path, good], "needle")
-    assert {one.document.path: short(one.hits) for one in said if isinstance(one, Found)} == {
+    assert {one.document.path: short(one.hits) for one in said if isinstance(one, DocumentHits)} == {
         "a.zip": [(1, "needle", ["needle"], DocumentLocation(member="a.txt"))],
         "b.pdf": [(2, "needle", ["needle"], DocumentLocation(page=1))],
     }
-    (failed,) = [one for one in said if isinstance(one, NotRead)]
+    (failed,) = [one for one in said if isinstance(one, UnreadDocument)]
     assert (failed.document.path, failed.member) == ("a.zip", "b.docx")
     # Where two programs write at the same time, some of rga's words may be in pandoc's line, and
     # pandoc's first letter in rga's.
@@ -536,8 +536,8 @@ async def test_each_document_that_cannot_be_read_is_told_with_the_reason(
     engine = make()
     # One by one: of programs that run beside each other, complaints can share a line.
     said = [one for path in paths for one in await answers(engine, [path], "needle")]
-    assert [one.document.path for one in said if isinstance(one, Found)] == ["good.pdf"]
-    reasons = {one.document.path: one.reason for one in said if isinstance(one, NotRead)}
+    assert [one.document.path for one in said if isinstance(one, DocumentHits)] == ["good.pdf"]
+    reasons = {one.document.path: one.reason for one in said if isinstance(one, UnreadDocument)}
     assert {name: reason.partition(":")[0] for name, reason in reasons.items()} == {
         **{name: "it is damaged" for name in contents if name != "good.pdf"},
         "encrypted.pdf": "it is encrypted",
@@ -563,7 +563,7 @@ async def test_encrypted_members_are_told_of_and_others_searched(
     path.write_bytes(held)
     assert directory_of(str(path)) == ZipDirectory(frozenset(("a.txt", "b.txt")), 2, 1)
     first, *_ = await answers(make(), [path], "needle")
-    assert first == NotRead(document(path), "1 of its 2 members are encrypted")
+    assert first == UnreadDocument(document(path), "1 of its 2 members are encrypted")
 
 
 @requires_rga
@@ -579,11 +579,11 @@ async def test_pandoc_that_is_missing_is_said_of_each_document(
     archive.write_bytes(zipped({"a.docx": docx.read_bytes()}))
     page.write_bytes(pdf(["needle"]))
     said = await answers(make(programs), [archive, docx, page], "needle")
-    assert [one.document.path for one in said if isinstance(one, Found)] == ["b.pdf"]
-    missing = {(one.document.path, one.member) for one in said if isinstance(one, NotRead)}
+    assert [one.document.path for one in said if isinstance(one, DocumentHits)] == ["b.pdf"]
+    missing = {(one.document.path, one.member) for one in said if isinstance(one, UnreadDocument)}
     assert missing == {("a.zip", "a.docx"), ("x.docx", "")}
     for one in said:
-        assert isinstance(one, Found) or one.reason.startswith("pandoc is not installed: ")
+        assert isinstance(one, DocumentHits) or one.reason.startswith("pandoc is not installed: ")
 
 
 @pytest.mark.slow
@@ -600,10 +600,10 @@ async def test_a_line_that_does_not_fit_into_memory_is_not_read_and_others_are_s
         path.write_bytes(gzip.compress(b"needle"))
     engine = make()
     said = await answers(engine, [bomb, *others], "needle")
-    assert [one for one in said if isinstance(one, NotRead)] == [
-        NotRead(document(bomb), "it has lines that do not fit into memory")
+    assert [one for one in said if isinstance(one, UnreadDocument)] == [
+        UnreadDocument(document(bomb), "it has lines that do not fit into memory")
     ]
-    found = sorted(one.document.path for one in said if isinstance(one, Found))
+    found = sorted(one.document.path for one in said if isinstance(one, DocumentHits))
     assert found == sorted(path.name for path in others)
     assert engine.pending == []
     with pytest.raises(Unreadable, match="do not fit into memory"):
@@ -667,11 +667,11 @@ async def test_the_beginning_of_a_line_is_asked_for_only_where_rga_has_it(
     page, docx = folder / "a.pdf", by_pandoc(folder, "b.docx", "needle")
     page.write_bytes(pdf(["needle"]))
     found, failed = sorted(
-        await answers(make(), [page, docx], "^needle"), key=lambda one: isinstance(one, NotRead)
+        await answers(make(), [page, docx], "^needle"), key=lambda one: isinstance(one, UnreadDocument)
     )
-    assert isinstance(found, Found)
+    assert isinstance(found, DocumentHits)
     assert found.document.path == "b.docx"
-    assert failed == NotRead(document(page), ANCHORED)
+    assert failed == UnreadDocument(document(page), ANCHORED)
     assert await answers(make(), [page], "^", literal=True) == []
 
 
@@ -705,7 +705,7 @@ async def test_a_cache_that_is_damaged_is_begun_anew(
 
     async def found() -> int:
         said = await answers(make(), paths, "needle")
-        assert all(isinstance(one, Found) for one in said), said
+        assert all(isinstance(one, DocumentHits) for one in said), said
         return len(said)
 
     async def text() -> int:
@@ -810,7 +810,7 @@ async def test_a_hanging_rga_ends_at_the_deadline_and_what_it_found_is_kept(
     stand_in(programs, "rga", "\n".join(script))
     engine = make(programs)
     said = await answers(engine, paths, "needle", seconds=2.0)
-    assert [(one.document.path, len(one.hits)) for one in said if isinstance(one, Found)] == [
+    assert [(one.document.path, len(one.hits)) for one in said if isinstance(one, DocumentHits)] == [
         ("a.pdf", 1),
         ("b.pdf", 1),
     ]
@@ -867,8 +867,8 @@ async def test_forty_megabytes_of_complaints_are_read_and_failures_behind_them_k
     ]
     stand_in(programs, "rga", "\n".join(script))
     said = await answers(make(programs), [good, bad], "needle")
-    assert said[1:] == [NotRead(document(bad), "it is damaged: broken")]
-    assert isinstance(said[0], Found)
+    assert said[1:] == [UnreadDocument(document(bad), "it is damaged: broken")]
+    assert isinstance(said[0], DocumentHits)
     assert short(said[0].hits) == [(2, "needle", ["needle"], DocumentLocation(page=1))]
 
 
@@ -911,5 +911,5 @@ async def test_a_line_that_is_too_long_is_told_of(
     long = "head -c 5000000 /dev/zero | tr '\\0' 'x'; echo"
     stand_in(programs, "rga", "\n".join([begin, long, match, end, SUMMARY]))
     said = await answers(make(programs), [path], "needle")
-    assert isinstance(said[0], Found)
-    assert said[1:] == [NotRead(document(path), "lines of more than 4 MiB in it are left out")]
+    assert isinstance(said[0], DocumentHits)
+    assert said[1:] == [UnreadDocument(document(path), "lines of more than 4 MiB in it are left out")]

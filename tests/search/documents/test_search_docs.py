@@ -20,7 +20,7 @@ from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_fi
 from documents.conftest import formats_of_tests
 from winnow.config import Config, merged
 from winnow.documents.library import builtin, library
-from winnow.documents.library.request import Document
+from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import text_path
 from winnow.errors import (
     EmptyQuery,
@@ -143,8 +143,8 @@ async def places(workspace: Workspace, query: str, **params: Any) -> list[str]:
     ]
 
 
-def document_in(workspace: Workspace, root: Path, path: str) -> Document:
-    return Document(path, str(root / path), "pages", str(root))
+def document_in(workspace: Workspace, root: Path, path: str) -> DocumentFile:
+    return DocumentFile(path, str(root / path), "pages", str(root))
 
 
 async def document_text(workspace: Workspace, path: str, **params: Any) -> DocumentTextResult:

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from winnow.documents.extract.job import Taken
-from winnow.documents.library.hits import Hits
+from winnow.documents.library.hits import LazyHits
 from winnow.documents.library.library import Library
-from winnow.documents.library.request import Document, DocumentQuery, Found, NotRead
+from winnow.documents.library.request import DocumentFile, DocumentQuery, DocumentHits, UnreadDocument
 from winnow.documents.library.texts import key_of_path, text_path
 from winnow.errors import InvalidPattern, SearchFailed
 from winnow.processes.children import Child
@@ -36,9 +36,9 @@ class BuiltinSearch:
         library: Library,
         ripgrep: Ripgrep,
         query: DocumentQuery,
-        tell: Callable[[Found | NotRead], None],
+        tell: Callable[[DocumentHits | UnreadDocument], None],
     ) -> None:
-        self.pending: list[Document] = []
+        self.pending: list[DocumentFile] = []
         self.searched: set[str] = set()
         self.searched_keys: list[str] = []
         self.timed_out = False
@@ -63,11 +63,11 @@ class BuiltinSearch:
             self._begun.cancel()
             await asyncio.gather(self._begun, return_exceptions=True)
 
-    async def run(self, documents: Sequence[Document]) -> None:
+    async def run(self, documents: Sequence[DocumentFile]) -> None:
         """Search documents. Raises InvalidPattern and SearchFailed."""
         known = await self._library.sort(documents)
         for document, reason in known.unreadable:
-            self._tell(NotRead(document, reason))
+            self._tell(UnreadDocument(document, reason))
         for document, taken in known.partly:
             self._tell_parts(document, taken)
         self.pending = list(known.unread)
@@ -85,9 +85,9 @@ class BuiltinSearch:
             self._library.go_on(self.pending)
         self._library.mark_used(self.searched_keys)
 
-    async def _search_ready(self, ready: Mapping[str, Sequence[Document]]) -> list[Document]:
+    async def _search_ready(self, ready: Mapping[str, Sequence[DocumentFile]]) -> list[DocumentFile]:
         """Search texts that are there, those that were begun with first."""
-        lost: list[Document] = []
+        lost: list[DocumentFile] = []
         left = ready
         if self._begun is not None:
             begun = await self._begun
@@ -96,7 +96,7 @@ class BuiltinSearch:
             lost += await self._take(begun, some)
         return lost + await self._search(left)
 
-    async def _search_unread(self, reading: _Reading, documents: Sequence[Document]) -> None:
+    async def _search_unread(self, reading: _Reading, documents: Sequence[DocumentFile]) -> None:
         """Search documents as they come from being read, until time is up."""
         left = {one.file for one in documents}
         while left:
@@ -104,11 +104,11 @@ class BuiltinSearch:
             if not some:
                 self.timed_out = True
                 return
-            ready: dict[str, list[Document]] = {}
+            ready: dict[str, list[DocumentFile]] = {}
             for document, taken in some:
                 left.discard(document.file)
                 if taken.problem:
-                    self._tell(NotRead(document, taken.problem))
+                    self._tell(UnreadDocument(document, taken.problem))
                 elif taken.key:
                     ready.setdefault(taken.key, []).append(document)
                 self._tell_parts(document, taken)
@@ -116,23 +116,23 @@ class BuiltinSearch:
             lost = await self._search(ready)
             self.pending = [*(one for one in self.pending if one.file not in done), *lost]
 
-    async def _search(self, ready: Mapping[str, Sequence[Document]]) -> list[Document]:
+    async def _search(self, ready: Mapping[str, Sequence[DocumentFile]]) -> list[DocumentFile]:
         """Search texts by their keys; gives the documents that are left."""
         if not ready:
             return []
         return await self._take(await self._search_texts(list(ready)), ready)
 
     async def _take(
-        self, searched: _Searched, ready: Mapping[str, Sequence[Document]]
-    ) -> list[Document]:
+        self, searched: _Searched, ready: Mapping[str, Sequence[DocumentFile]]
+    ) -> list[DocumentFile]:
         """Tell what was found in texts of documents; gives the documents that are left: their
         texts are gone, or time was up."""
         self.timed_out |= searched.timed_out
         for key, records in searched.found.items():
             for document in ready.get(key, ()):
-                hits = Hits(self._library.texts, key, records[: self._query.max_count], self._query)
+                hits = LazyHits(self._library.texts, key, records[: self._query.max_count], self._query)
                 more = len(records) > self._query.max_count
-                self._tell(Found(document, "builtin", hits, more))
+                self._tell(DocumentHits(document, "builtin", hits, more))
         done = {*searched.keys, *searched.found}.difference(searched.gone)
         for key, documents in ready.items():
             if key in done:
@@ -141,10 +141,10 @@ class BuiltinSearch:
         await self._library.forget([one for key in searched.gone for one in ready.get(key, ())])
         return [one for key, documents in ready.items() if key not in done for one in documents]
 
-    def _tell_parts(self, document: Document, taken: Taken) -> None:
+    def _tell_parts(self, document: DocumentFile, taken: Taken) -> None:
         """Tell of the parts of a document that could not be read."""
         for one in taken.failed:
-            self._tell(NotRead(document, one.reason, one.member))
+            self._tell(UnreadDocument(document, one.reason, one.member))
 
     # --- ripgrep ---------------------------------------------------------------------------
 
@@ -221,27 +221,27 @@ async def _collect(child: Child, found: dict[str, list[bytes]]) -> None:
 class _Reading:
     """Documents while they are being read, in tasks of its own."""
 
-    def __init__(self, library: Library, documents: Sequence[Document]) -> None:
+    def __init__(self, library: Library, documents: Sequence[DocumentFile]) -> None:
         self._library = library
-        self._done: asyncio.Queue[tuple[Document, Taken] | SearchFailed] = asyncio.Queue()
+        self._done: asyncio.Queue[tuple[DocumentFile, Taken] | SearchFailed] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         self.add(documents)
 
-    def add(self, documents: Sequence[Document]) -> None:
+    def add(self, documents: Sequence[DocumentFile]) -> None:
         """Read these, too."""
         if documents:
             self._tasks.append(asyncio.create_task(self._read(documents)))
 
     async def some(
         self, most: int, seconds: float, deadline: float
-    ) -> list[tuple[Document, Taken]]:
+    ) -> list[tuple[DocumentFile, Taken]]:
         """What has been read within some time of the first of it, at most so many; nothing if time
         is up before.
 
         Raises SearchFailed if nothing can read documents.
         """
         loop = asyncio.get_running_loop()
-        taken: list[tuple[Document, Taken]] = []
+        taken: list[tuple[DocumentFile, Taken]] = []
         until = deadline
         while len(taken) < most and (left := until - loop.time()) > 0:
             try:
@@ -255,7 +255,7 @@ class _Reading:
                 until = min(deadline, loop.time() + seconds)
         return taken
 
-    async def _read(self, documents: Sequence[Document]) -> None:
+    async def _read(self, documents: Sequence[DocumentFile]) -> None:
         try:
             async with contextlib.aclosing(self._library.read(documents)) as answers:
                 async for one in answers:

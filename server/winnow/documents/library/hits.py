@@ -39,7 +39,7 @@ class TextGone(Exception):
     """A text was deleted before its lines were asked for."""
 
 
-class Hits(Sequence[DocumentHit]):
+class LazyHits(Sequence[DocumentHit]):
     """The hits in one text, from the ends of ripgrep's records. To ask for some raises TextGone if
     the text was deleted meanwhile."""
 

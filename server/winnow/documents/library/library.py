@@ -22,7 +22,7 @@ from winnow.config import Config
 from winnow.documents.extract.job import Job, Stamp, Taken, failed, is_same, later, stamp_of
 from winnow.documents.library.catalogue import Catalogue
 from winnow.documents.library.locations import TextMap
-from winnow.documents.library.request import Document
+from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import Texts
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
 from winnow.processes.children import Processes
@@ -62,10 +62,10 @@ class Sorted(Struct, frozen=True):
     """Documents by what is known of them: those whose text is there, by its key; those that cannot
     be read, with the reason; those that are still to be read, the last changed first."""
 
-    ready: Mapping[str, list[Document]]
-    partly: Sequence[tuple[Document, Taken]]
-    unreadable: Sequence[tuple[Document, str]]
-    unread: Sequence[Document]
+    ready: Mapping[str, list[DocumentFile]]
+    partly: Sequence[tuple[DocumentFile, Taken]]
+    unreadable: Sequence[tuple[DocumentFile, str]]
+    unread: Sequence[DocumentFile]
 
 
 class Library:
@@ -115,7 +115,7 @@ class Library:
         self._slow = workers(failed, seconds, memory, 1)
         self._using = asyncio.Lock()  # of the catalogue
         self._ocr = ocr
-        self._waiting: dict[str, Document] = {}
+        self._waiting: dict[str, DocumentFile] = {}
         self._going_on: asyncio.Task[None] | None = None
         self._closed = False
         self._new_bytes: float | None = None  # at the beginning, nobody has counted
@@ -127,15 +127,15 @@ class Library:
 
     # --- what is known ---------------------------------------------------------------------
 
-    async def sort(self, documents: Sequence[Document]) -> Sorted:
+    async def sort(self, documents: Sequence[DocumentFile]) -> Sorted:
         """What is known of documents that are there now; those that are gone are left out."""
         async with self._using:
             return await asyncio.to_thread(self._sort, documents)
 
-    def _sort(self, documents: Sequence[Document]) -> Sorted:
+    def _sort(self, documents: Sequence[DocumentFile]) -> Sorted:
         self.texts.make_folder()
         known = self._catalogue.known([one.file for one in documents])
-        ready: dict[str, list[Document]] = {}
+        ready: dict[str, list[DocumentFile]] = {}
         partly, unreadable, unread = [], [], []
         for document in documents:
             try:
@@ -157,14 +157,14 @@ class Library:
         unread.sort()
         return Sorted(ready, partly, unreadable, [document for _, _, document in unread])
 
-    async def forget(self, documents: Sequence[Document]) -> None:
+    async def forget(self, documents: Sequence[DocumentFile]) -> None:
         """Know nothing more of documents: their texts are gone, or they were there for a request
         only."""
         if documents:
             async with self._using:
                 await asyncio.to_thread(self._catalogue.forget, [one.file for one in documents])
 
-    async def text(self, document: Document, seconds: float) -> tuple[list[str], TextMap]:
+    async def text(self, document: DocumentFile, seconds: float) -> tuple[list[str], TextMap]:
         """The lines of a document, and what is known of them.
 
         Raises UnreadableDocument, NotFound if it is gone, SearchTimedOut and SearchFailed.
@@ -181,7 +181,7 @@ class Library:
             await self.forget([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
-    async def _taken(self, document: Document, left: float, seconds: float) -> Taken:
+    async def _taken(self, document: DocumentFile, left: float, seconds: float) -> Taken:
         """What is known of a document, which is read first where that is needed."""
         async with self._using:
             known = await asyncio.to_thread(self._catalogue.known, [document.file])
@@ -198,7 +198,7 @@ class Library:
             raise NotFound(document.path)
         return taken
 
-    async def _read_one(self, document: Document) -> Taken:
+    async def _read_one(self, document: DocumentFile) -> Taken:
         async with contextlib.aclosing(self.read([document])) as answers:
             async for _, taken in answers:
                 return taken
@@ -213,13 +213,13 @@ class Library:
         if new:
             loop.run_in_executor(None, self.texts.mark_used, new)
 
-    async def changed(self, documents: Sequence[Document]) -> set[str]:
+    async def changed(self, documents: Sequence[DocumentFile]) -> set[str]:
         """Which of these are not any more what was read, by their files; also those that are
         gone."""
         async with self._using:
             return await asyncio.to_thread(self._changed, documents)
 
-    def _changed(self, documents: Sequence[Document]) -> set[str]:
+    def _changed(self, documents: Sequence[DocumentFile]) -> set[str]:
         known = self._catalogue.known([one.file for one in documents])
         changed = set()
         for document in documents:
@@ -238,8 +238,8 @@ class Library:
     # --- reading ---------------------------------------------------------------------------
 
     async def read(
-        self, documents: Sequence[Document], *, urgent: bool = True
-    ) -> AsyncGenerator[tuple[Document, Taken], None]:
+        self, documents: Sequence[DocumentFile], *, urgent: bool = True
+    ) -> AsyncGenerator[tuple[DocumentFile, Taken], None]:
         """Read documents, in this order; gives each as it is done. Those that nobody has begun when
         the iterator is closed are not read.
 
@@ -262,8 +262,8 @@ class Library:
             await to_the_end(self._note(noted))
 
     async def _taking(
-        self, documents: Sequence[Document], urgent: bool
-    ) -> AsyncGenerator[tuple[Document, Taken], None]:
+        self, documents: Sequence[DocumentFile], urgent: bool
+    ) -> AsyncGenerator[tuple[DocumentFile, Taken], None]:
         """Documents with what became of them: first those that are quick to read."""
         long = {one.file for one in documents if self._long.get(one.file) == _stamp(one)}
         quick = [one for one in documents if one.file not in long]
@@ -283,15 +283,15 @@ class Library:
                 yield document, failed(job, taken.problem) if taken.later else taken
 
     async def _extract(
-        self, workers: WorkerPool[Job, Taken], documents: Sequence[Document], urgent: bool
-    ) -> AsyncGenerator[tuple[Document, Job, Taken], None]:
+        self, workers: WorkerPool[Job, Taken], documents: Sequence[DocumentFile], urgent: bool
+    ) -> AsyncGenerator[tuple[DocumentFile, Job, Taken], None]:
         jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
         answers = workers.extract([job for job, _ in jobs.values()], urgent)
         async with contextlib.aclosing(answers):
             async for job, taken in answers:
                 yield jobs[job.path][1], job, taken
 
-    def _job(self, document: Document) -> Job:
+    def _job(self, document: DocumentFile) -> Job:
         return Job(
             os.fsencode(os.path.dirname(document.content) or document.root),
             os.fsencode(document.file),
@@ -314,7 +314,7 @@ class Library:
 
     # --- the background --------------------------------------------------------------------
 
-    def go_on(self, documents: Sequence[Document]) -> None:
+    def go_on(self, documents: Sequence[DocumentFile]) -> None:
         """Read documents when nothing else is to be done, those that were changed last first."""
         if self._closed:
             return
@@ -364,7 +364,7 @@ async def _nobody() -> AsyncIterator[Report]:
     yield lambda done, total: None
 
 
-def _stamp(document: Document) -> Stamp | None:
+def _stamp(document: DocumentFile) -> Stamp | None:
     try:
         return stamp_of(os.stat(document.file))
     except OSError:

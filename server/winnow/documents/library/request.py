@@ -14,7 +14,7 @@ from winnow.types import Line
 EngineName = Literal["rga", "builtin"]
 
 
-class Document(Struct, frozen=True):
+class DocumentFile(Struct, frozen=True):
     """A document to search: its path as ripgrep prints it, relative to the scope's root or
     absolute, the same as an absolute one, the name of its format, and the root that it is in.
     ``content`` is the file that has its content, where that is another one: what somebody is
@@ -55,20 +55,20 @@ class DocumentHit(Struct, frozen=True):
     cells: tuple[str, ...] = ()
 
 
-class Found(Struct, frozen=True):
+class DocumentHits(Struct, frozen=True):
     """The matching lines of one document; ``more`` says that there may be others beyond
     ``max_count``."""
 
-    document: Document
+    document: DocumentFile
     engine: EngineName
     hits: Sequence[DocumentHit]
     more: bool = False
 
 
-class NotRead(Struct, frozen=True):
+class UnreadDocument(Struct, frozen=True):
     """A document, or a member of it, of which no text or not all of it could be searched."""
 
-    document: Document
+    document: DocumentFile
     reason: str
     member: str = ""
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 from winnow.documents.extract.extraction import TEXT_BYTES
 from winnow.documents.format import format_of
 from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap
-from winnow.documents.library.request import Document, DocumentHit, DocumentQuery, Found, NotRead
+from winnow.documents.library.request import DocumentFile, DocumentHit, DocumentQuery, DocumentHits, UnreadDocument
 from winnow.documents.rga.failures import RgaFailure
 from winnow.documents.rga.prefixes import (
     EXTENSIONS,
@@ -80,7 +80,7 @@ class _RgaLine(Struct, frozen=True):
 class _RgaRun:
     """A search of one document, and what rga reports besides the lines."""
 
-    def __init__(self, document: Document, cache: Path) -> None:
+    def __init__(self, document: DocumentFile, cache: Path) -> None:
         self.document = document
         self.path = linked(document.absolute, cache)
         self.directory = directory_of(document.absolute)
@@ -145,10 +145,10 @@ class RgaEngine:
             if installed.located(name) is None
         }
         self.timed_out = False
-        self._pending: dict[str, Document] = {}
+        self._pending: dict[str, DocumentFile] = {}
 
     @property
-    def pending(self) -> list[Document]:
+    def pending(self) -> list[DocumentFile]:
         """The documents whose search is not complete."""
         return list(self._pending.values())
 
@@ -173,8 +173,8 @@ class RgaEngine:
         return self._missing.get(kind)
 
     async def search(
-        self, documents: Sequence[Document], query: DocumentQuery, deadline: float
-    ) -> AsyncGenerator[Found | NotRead, None]:
+        self, documents: Sequence[DocumentFile], query: DocumentQuery, deadline: float
+    ) -> AsyncGenerator[DocumentHits | UnreadDocument, None]:
         """Yield the documents that match and those that cannot be read, as their runs end.
 
         A document without a match only disappears from :attr:`pending`. Use the generator with
@@ -195,7 +195,7 @@ class RgaEngine:
                             continue
                         for answer in answers:
                             yield answer
-                        if run.is_complete or any(isinstance(one, NotRead) for one in answers):
+                        if run.is_complete or any(isinstance(one, UnreadDocument) for one in answers):
                             self._pending.pop(run.document.absolute, None)
                 if not failed or self.timed_out:
                     return
@@ -203,16 +203,16 @@ class RgaEngine:
                 left = [run.document for run in failed]
 
     async def _runs(
-        self, documents: Sequence[Document], query: DocumentQuery, own: RgaSettings, deadline: float
-    ) -> AsyncGenerator[tuple[_RgaRun, list[Found | NotRead]], None]:
+        self, documents: Sequence[DocumentFile], query: DocumentQuery, own: RgaSettings, deadline: float
+    ) -> AsyncGenerator[tuple[_RgaRun, list[DocumentHits | UnreadDocument]], None]:
         """Search documents concurrently; yield each run with its answers when it has ended."""
         slots = asyncio.Semaphore(CONCURRENT_RUNS)
 
-        async def search(document: Document) -> tuple[_RgaRun, list[Found | NotRead]]:
+        async def search(document: DocumentFile) -> tuple[_RgaRun, list[DocumentHits | UnreadDocument]]:
             async with slots:
                 run = await asyncio.to_thread(_RgaRun, document, own.folder)
                 if reason := run.blocked(query.query):
-                    return run, [NotRead(document, reason)]
+                    return run, [UnreadDocument(document, reason)]
                 return run, [] if self.timed_out else await self._search(run, query, own, deadline)
 
         tasks = [asyncio.create_task(search(document)) for document in documents]
@@ -226,7 +226,7 @@ class RgaEngine:
 
     async def _search(
         self, run: _RgaRun, query: DocumentQuery, own: RgaSettings, deadline: float
-    ) -> list[Found | NotRead]:
+    ) -> list[DocumentHits | UnreadDocument]:
         """Return the hits in a document, and the parts of it that could not be read."""
         found: dict[int, _RgaLine] = {}
         matched: list[int] = []
@@ -251,15 +251,15 @@ class RgaEngine:
             )
             for number in matched[: query.max_count]
         ]
-        answers: list[Found | NotRead] = []
+        answers: list[DocumentHits | UnreadDocument] = []
         if run.encrypted:
-            answers.append(NotRead(run.document, run.encrypted))
+            answers.append(UnreadDocument(run.document, run.encrypted))
         if hits:
-            answers.append(Found(run.document, "rga", tuple(hits), len(matched) > len(hits)))
+            answers.append(DocumentHits(run.document, "rga", tuple(hits), len(matched) > len(hits)))
         failures = run.failures(self._installed)
-        return answers + [NotRead(run.document, one.reason, one.member) for one in failures]
+        return answers + [UnreadDocument(run.document, one.reason, one.member) for one in failures]
 
-    async def text(self, document: Document, deadline: float) -> tuple[list[str], TextMap]:
+    async def text(self, document: DocumentFile, deadline: float) -> tuple[list[str], TextMap]:
         """Return all lines of a document as rga reads them, with their locations.
 
         The numbers of hits count these lines and their rulers. Raises Unreadable with the reason if

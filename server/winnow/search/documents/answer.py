@@ -13,9 +13,9 @@ from typing import Literal
 
 import msgspec
 
-from winnow.documents.library.hits import Hits, TextGone
+from winnow.documents.library.hits import LazyHits, TextGone
 from winnow.documents.library.locations import file_uri, preview_uri, location_fields
-from winnow.documents.library.request import Document, DocumentHit, EngineName, Found, NotRead
+from winnow.documents.library.request import DocumentFile, DocumentHit, EngineName, DocumentHits, UnreadDocument
 from winnow.documents.unreadable import PICTURE
 from winnow.errors import SearchError
 from winnow.search.answer import cursor
@@ -56,12 +56,12 @@ class DocumentSearch:
     started: float = field(default_factory=time.monotonic)
     listing: Listing = field(default_factory=Listing)
     listed: int = 0
-    documents: list[Document] = field(default_factory=list)
-    found: list[Found] = field(default_factory=list)
-    not_read: dict[NotRead, None] = field(default_factory=dict)
+    documents: list[DocumentFile] = field(default_factory=list)
+    found: list[DocumentHits] = field(default_factory=list)
+    not_read: dict[UnreadDocument, None] = field(default_factory=dict)
     pictures: set[str] = field(default_factory=set)
     engines: dict[str, EngineName | Literal["both"]] = field(default_factory=dict)
-    pending: list[Document] = field(default_factory=list)
+    pending: list[DocumentFile] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
     location_fields: int = 0
     timed_out: bool = False
@@ -71,20 +71,20 @@ class DocumentSearch:
     def streaming(self) -> bool:
         return self.progress.streaming and not self.params.max_tokens and not self.params.cursor
 
-    def _is_asked_for(self, document: Document) -> bool:
+    def _is_asked_for(self, document: DocumentFile) -> bool:
         """Whether the request is about this very document, or its format."""
         asked = plain(self.scope.paths[0])
         return bool(self.params.file_types) or document.path == asked
 
-    def read_by(self, engine: EngineName, documents: Iterable[Document]) -> None:
+    def read_by(self, engine: EngineName, documents: Iterable[DocumentFile]) -> None:
         """Take note of the engine that reads documents."""
         for document in documents:
             before = self.engines.get(document.format, engine)
             self.engines[document.format] = engine if before == engine else "both"
 
-    def tell(self, one: Found | NotRead) -> None:
+    def tell(self, one: DocumentHits | UnreadDocument) -> None:
         """Take what an engine says, and send what it has found to whoever takes partial results."""
-        if isinstance(one, NotRead):
+        if isinstance(one, UnreadDocument):
             # Icons of a web page are no documents that somebody has asked for.
             if one.reason == PICTURE and not self._is_asked_for(one.document):
                 self.pictures.add(one.document.path)
@@ -113,7 +113,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     place: int
 
 
-Row = tuple[Found, int]
+Row = tuple[DocumentHits, int]
 
 
 def nothing_at(root: Path, error: SearchError) -> SearchDocsResult:
@@ -202,7 +202,7 @@ def _result(search: DocumentSearch, room: int) -> SearchDocsResult:
 class _Gone(Exception):
     """The text of a document that was found is gone."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: DocumentHits) -> None:
         super().__init__()
         self.found = found
 
@@ -241,14 +241,14 @@ def _first(
         yield msgspec.structs.replace(document, matches=matches)
 
 
-def _slices(rows: Sequence[Row]) -> Iterator[tuple[Found, int, int]]:
+def _slices(rows: Sequence[Row]) -> Iterator[tuple[DocumentHits, int, int]]:
     """Each document of consecutive rows, its first line, and the one behind its last."""
     for _, grouped in itertools.groupby(rows, key=lambda row: row[0].document.path):
         some = list(grouped)
         yield some[0][0], some[0][1], some[-1][1] + 1
 
 
-def _document(scope: Scope, found: Found, hits: Sequence[DocumentHit]) -> DocumentMatches:
+def _document(scope: Scope, found: DocumentHits, hits: Sequence[DocumentHit]) -> DocumentMatches:
     shown = scope.shown(found.document.path)
     uri = file_uri(found.document.absolute)
     return DocumentMatches(
@@ -263,7 +263,7 @@ def _document(scope: Scope, found: Found, hits: Sequence[DocumentHit]) -> Docume
     )
 
 
-def _match(found: Found, hit: DocumentHit, uri: str) -> DocumentMatch:
+def _match(found: DocumentHits, hit: DocumentHit, uri: str) -> DocumentMatch:
     line, place = hit.line, hit.place
     ranges = [(start + 1, end + 1) for start, end in line.ranges]
     first = ranges[0] if ranges else (1, 1)
@@ -357,7 +357,7 @@ def _stamp(answered: Sequence[Row]) -> bytes:
 
 def _marks(hits: Sequence[DocumentHit]) -> Sequence[object]:
     """What tells whether hits are the same as others."""
-    return hits.marks if isinstance(hits, Hits) else [hit.number for hit in hits]
+    return hits.marks if isinstance(hits, LazyHits) else [hit.number for hit in hits]
 
 
 def _first_behind(params: SearchDocsParams, scope: Scope, rows: Sequence[Row]) -> tuple[int, bool]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from winnow.documents.format import formats
 from winnow.documents.library.builtin import BuiltinSearch
-from winnow.documents.library.request import Document, DocumentQuery, Found, NotRead
+from winnow.documents.library.request import DocumentFile, DocumentQuery, DocumentHits, UnreadDocument
 from winnow.documents.rga.engine import RgaEngine
 from winnow.documents.rga.prefixes import is_anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
@@ -37,7 +37,7 @@ async def run_engines(
     required = search.params.engine == "rga"
     preferred = search.params.engine == "auto" and workspace.config.documents.engine == "rga"
     rga: RgaEngine | None = None
-    by_rga: list[Document] = []
+    by_rga: list[DocumentFile] = []
     if required or preferred:
         try:
             rga = find_rga(workspace)
@@ -65,7 +65,7 @@ async def run_engines(
 
 def _for_rga(
     search: DocumentSearch, query: DocumentQuery, rga: RgaEngine, *, required: bool
-) -> list[Document]:
+) -> list[DocumentFile]:
     """The documents that ripgrep-all is to read. Where it is required, why it does not read others
     is told.
 
@@ -82,17 +82,17 @@ def _for_rga(
             if required or _is_for_rga(document):
                 taken.append(document)
         elif required:
-            search.tell(NotRead(document, reason))
+            search.tell(UnreadDocument(document, reason))
     return taken
 
 
-def _is_for_rga(document: Document) -> bool:
+def _is_for_rga(document: DocumentFile) -> bool:
     known = formats()[document.format]
     return not (document.content or known.is_text or known.has_members)
 
 
 async def _search_builtin(
-    search: DocumentSearch, own: BuiltinSearch, documents: Sequence[Document]
+    search: DocumentSearch, own: BuiltinSearch, documents: Sequence[DocumentFile]
 ) -> None:
     if not documents:
         return
@@ -107,18 +107,18 @@ async def _search_rga(
     search: DocumentSearch,
     query: DocumentQuery,
     rga: RgaEngine,
-    documents: Sequence[Document],
+    documents: Sequence[DocumentFile],
     fallback: BuiltinSearch | None,
 ) -> None:
-    told: dict[str, Document] = {}
-    left: dict[str, Document] = {}
+    told: dict[str, DocumentFile] = {}
+    left: dict[str, DocumentFile] = {}
     unread: set[str] = set()
     try:
         answers = rga.search(documents, query, search.ripgrep.deadline)
         async with contextlib.aclosing(answers):
             async for one in answers:
                 path = one.document.absolute
-                if isinstance(one, Found):
+                if isinstance(one, DocumentHits):
                     told[path] = one.document
                 elif fallback is not None and path not in told:
                     left[path] = one.document

@@ -17,7 +17,7 @@ from winnow.documents.format import formats
 from winnow.documents.library.library import Library
 from winnow.documents.library.locations import TextMap
 from winnow.documents.library.overlay import Laid
-from winnow.documents.library.request import Document
+from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import text_path
 from winnow.errors import SearchFailed
 from winnow.processes.waiting import within
@@ -65,7 +65,7 @@ async def with_documents(
 
 async def _documents(
     workspace: Workspace, params: SearchParams, ripgrep: Ripgrep, overlay: Overlay
-) -> list[Document]:
+) -> list[DocumentFile]:
     ends = [end for one in formats().values() if not one.is_text for end in one.ends]
     scope = document_scope(workspace, params, ends)
     listing = await list_files(ripgrep, scope, Overlay())
@@ -73,7 +73,7 @@ async def _documents(
     return [one for one in found if one.format and one.path not in overlay.paths]
 
 
-async def _read(library: Library, documents: Sequence[Document], deadline: float) -> None:
+async def _read(library: Library, documents: Sequence[DocumentFile], deadline: float) -> None:
     """Read documents that were not read before, as far as there is time."""
     unread = (await library.sort(documents)).unread
 
@@ -90,7 +90,7 @@ async def _read(library: Library, documents: Sequence[Document], deadline: float
 
 
 def _lay_out(
-    library: Library, scope: Scope, ready: Mapping[str, Sequence[Document]], folder: Path
+    library: Library, scope: Scope, ready: Mapping[str, Sequence[DocumentFile]], folder: Path
 ) -> dict[str, TextMap]:
     """Give each text the path of its document, below the folder of its root."""
     laid = {}

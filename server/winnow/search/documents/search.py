@@ -18,7 +18,7 @@ from winnow.config.globs import GLOB_CHARACTERS
 from winnow.documents.format import UNREAD, format_of, formats, why_unread
 from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.locations import file_uri, preview_uri
-from winnow.documents.library.request import Document, DocumentQuery, NotRead, is_written
+from winnow.documents.library.request import DocumentFile, DocumentQuery, UnreadDocument, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.processes.waiting import acquire_within
 from winnow.search.answer.completeness import WIDENING, count_excluded_matches, with_short_deadline
@@ -131,7 +131,7 @@ def _any_case(end: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if char.isalpha() else char for char in end)
 
 
-async def documents_of(workspace: Workspace) -> list[Document]:
+async def documents_of(workspace: Workspace) -> list[DocumentFile]:
     """All documents that a search would read, in the order of their paths, as far as they can be
     listed in time. Raises NoWorkspace and ProgramNotInstalled."""
     scope = document_scope(workspace, SearchParams(), _ends(()))
@@ -162,14 +162,14 @@ async def _list(
     for path in listed:
         document = document_in(scope, path)
         if not document.format or (named and not path.lower().endswith(tuple(ends))):
-            search.tell(NotRead(document, _why_unread(path)))
+            search.tell(UnreadDocument(document, _why_unread(path)))
             continue
         if path in overlay.paths and is_written(overlay.read(path)):
             document = msgspec.structs.replace(document, content=str(overlay.file(path)))
         search.documents.append(document)
 
 
-def _those_there(documents: Sequence[Document]) -> list[Document]:
+def _those_there(documents: Sequence[DocumentFile]) -> list[DocumentFile]:
     return [one for one in documents if os.path.exists(one.file)]
 
 
@@ -185,11 +185,11 @@ async def _drop_changed(workspace: Workspace, search: DocumentSearch) -> None:
         workspace.library.go_on(again)
 
 
-def document_in(scope: Scope, path: str) -> Document:
+def document_in(scope: Scope, path: str) -> DocumentFile:
     """The document that a path as ripgrep prints it stands for; without a format if it is none."""
     known = format_of(path)
     root, below = scope.locate(path)
-    return Document(path, os.path.join(root, below), known.name if known else "", str(root))
+    return DocumentFile(path, os.path.join(root, below), known.name if known else "", str(root))
 
 
 def _why_unread(path: str) -> str:

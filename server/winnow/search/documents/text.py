@@ -21,7 +21,7 @@ from winnow.documents.library.locations import (
     preview_uri,
     location_fields,
 )
-from winnow.documents.library.request import Document, EngineName, is_written
+from winnow.documents.library.request import DocumentFile, EngineName, is_written
 from winnow.documents.unreadable import Unreadable
 from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.search.answer import cursor
@@ -42,7 +42,7 @@ class Shown(Struct, frozen=True):
     """A document as a reader sees it: its lines, rulers among them, and the anchors of those lines
     at which one begins."""
 
-    document: Document
+    document: DocumentFile
     lines: Sequence[str]
     anchors: Sequence[tuple[int, Anchor]]
     text_map: TextMap
@@ -51,7 +51,7 @@ class Shown(Struct, frozen=True):
 
 def document_at(
     roots: Sequence[Path], path: str, buffers: Collection[Path] = ()
-) -> tuple[Path, Located, Document]:
+) -> tuple[Path, Located, DocumentFile]:
     """The document that a path stands for, and the root it is in; ``buffers`` need not be on disk.
 
     Raises NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile and UnreadableDocument.
@@ -65,11 +65,11 @@ def document_at(
     if known is None:
         reason = why_unread(shown) or "it is no document whose format is known: see `read_file`"
         raise UnreadableDocument(shown, reason)
-    return root, located, Document(shown, located.real, known.name, real_path(root))
+    return root, located, DocumentFile(shown, located.real, known.name, real_path(root))
 
 
 async def shown_text(
-    workspace: Workspace, document: Document, engine: EngineName = "builtin"
+    workspace: Workspace, document: DocumentFile, engine: EngineName = "builtin"
 ) -> Shown:
     """A document as a reader sees it. Raises as :meth:`Library.text` and :meth:`Rga.text` do."""
     if engine == "rga":
@@ -83,7 +83,7 @@ async def shown_text(
     return await asyncio.to_thread(_shown, document, lines, text_map)
 
 
-def _shown(document: Document, lines: Sequence[str], text_map: TextMap) -> Shown:
+def _shown(document: DocumentFile, lines: Sequence[str], text_map: TextMap) -> Shown:
     made: list[str] = []
     anchors = []
     for line, anchor in text_map.shown(lines):
