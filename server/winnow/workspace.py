@@ -33,7 +33,7 @@ from winnow.text.selection import Selector
 from winnow.types import FileParams, PageParams, ScopeParams, SearchParams
 
 if TYPE_CHECKING:
-    from winnow.documents.library.library import Library, Reporting
+    from winnow.documents.library.library import DocumentLibrary, Reporting
     from winnow.index.postings.corpus import Corpus
     from winnow.index.symbol_names import NameTables
     from winnow.index.workspace_index import WorkspaceIndex
@@ -330,11 +330,11 @@ class Workspace:
         return NameTables()
 
     @functools.cached_property
-    def library(self) -> Library:
+    def library(self) -> DocumentLibrary:
         """The cache of extracted document texts, loaded on first use."""
-        from winnow.documents.library.library import Library
+        from winnow.documents.library.library import DocumentLibrary
 
-        return Library(
+        return DocumentLibrary(
             self.processes,
             self.environment,
             config=lambda: self.config,

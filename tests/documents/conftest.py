@@ -15,7 +15,7 @@ from conftest import write_files
 from winnow.config import Config, merged
 from winnow.documents.extract import ocr
 from winnow.documents.format import _by_end, _by_ends, format_of, formats
-from winnow.documents.library.library import Library, Reporting
+from winnow.documents.library.library import DocumentLibrary, Reporting
 from winnow.documents.library.request import DocumentFile
 from winnow.processes.children import Processes
 
@@ -89,7 +89,7 @@ def recognition() -> None:
     assert ocr.recognised(np.full((100, 100, 3), 255, np.uint8)) == []
 
 
-MakeLibrary = Callable[..., Library]
+MakeLibrary = Callable[..., DocumentLibrary]
 
 
 @pytest_asyncio.fixture
@@ -97,15 +97,15 @@ async def make_library(
     formats_of_tests: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[MakeLibrary]:
     """Libraries, each with a cache of its own unless one is given."""
-    made: list[Library] = []
+    made: list[DocumentLibrary] = []
 
     def make(
         folder: Path | None = None, reporting: Reporting | None = None, **documents: object
-    ) -> Library:
+    ) -> DocumentLibrary:
         config, problems = merged(Config(), {"documents": documents}, "test")
         assert problems == []
         folder = folder or tmp_path_factory.mktemp("texts")
-        made.append(Library(Processes(), formats_of_tests, lambda: config, folder, reporting))
+        made.append(DocumentLibrary(Processes(), formats_of_tests, lambda: config, folder, reporting))
         return made[-1]
 
     yield make

@@ -16,7 +16,7 @@ from documents.conftest import MakeLibrary, documents_in
 from winnow.documents.extract.job import Stamp, Taken, stamp_of
 from winnow.documents.library import library as library_module
 from winnow.documents.library import texts
-from winnow.documents.library.library import Library, Report
+from winnow.documents.library.library import DocumentLibrary, Report
 from winnow.documents.library.locations import UnreadPart
 from winnow.documents.library.request import DocumentFile
 from winnow.errors import NotFound, SearchTimedOut, UnreadableDocument
@@ -27,11 +27,11 @@ FAR_SECONDS = 2**63 // 10**9 + 1  # in the year 2262
 TEXT = "# 1 One\nalpha\n# 2\nbeta\n"
 
 
-async def read(library: Library, documents: list[DocumentFile]) -> dict[str, Taken]:
+async def read(library: DocumentLibrary, documents: list[DocumentFile]) -> dict[str, Taken]:
     return {one.path: taken async for one, taken in library.read(documents)}
 
 
-async def lines_of(library: Library, document: DocumentFile) -> list[str]:
+async def lines_of(library: DocumentLibrary, document: DocumentFile) -> list[str]:
     return (await library.text(document, 20))[0]
 
 

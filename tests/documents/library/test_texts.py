@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from winnow.documents.library.locations import Anchor, DocumentLocation, TextMap
-from winnow.documents.library.texts import ABANDONED_SECONDS, Texts, key_of, key_of_path, text_path
+from winnow.documents.library.texts import ABANDONED_SECONDS, TextStore, key_of, key_of_path, text_path
 
 KEY = "0123456789abcdef"
 MAP = TextMap("pdf", 2, (Anchor(1, DocumentLocation(page=1), "Page 1"), Anchor(2, DocumentLocation(page=2), "Page 2")))
@@ -31,7 +31,7 @@ def files(folder: Path) -> list[str]:
 
 
 def test_a_text_and_its_map_are_what_was_written(tmp_path: Path) -> None:
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     assert texts.load_map(KEY) is None
     assert texts.write(KEY, taking("eins", "", "drei ü")) == MAP
     assert texts.load_map(KEY) == MAP
@@ -45,7 +45,7 @@ def test_nothing_stays_of_a_text_that_was_not_finished(tmp_path: Path) -> None:
         write(b"half\n")
         raise ValueError("broken")
 
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     with pytest.raises(ValueError, match="broken"):
         texts.write(KEY, broken)
     assert files(tmp_path) == []
@@ -53,14 +53,14 @@ def test_nothing_stays_of_a_text_that_was_not_finished(tmp_path: Path) -> None:
 
 
 def test_a_map_that_is_damaged_is_none(tmp_path: Path) -> None:
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     texts.write(KEY, taking("a"))
     (tmp_path / "01/23456789abcdef.map").write_bytes(b"\xc1\xff")
     assert texts.load_map(KEY) is None
 
 
 def test_an_empty_text_has_no_lines(tmp_path: Path) -> None:
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     texts.write(KEY, taking())
     assert texts.lines(KEY) == []
 
@@ -75,7 +75,7 @@ def test_a_key_is_that_of_the_content_and_of_how_it_is_read() -> None:
 
 
 def test_the_texts_that_were_used_longest_ago_go_first(tmp_path: Path) -> None:
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     keys = [f"{number:02}aaaaaaaa" for number in range(10)]
     for age, key in enumerate(keys):
         texts.write(key, taking("x" * 10_000))
@@ -95,7 +95,7 @@ def test_the_texts_that_were_used_longest_ago_go_first(tmp_path: Path) -> None:
 
 
 def test_what_was_begun_long_ago_and_never_ended_is_deleted(tmp_path: Path) -> None:
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     texts.write(KEY, taking("a"))
     for name, age in (("new-old", ABANDONED_SECONDS + 60), ("new-now", 0)):
         (tmp_path / "01" / name).write_text("half")
@@ -105,7 +105,7 @@ def test_what_was_begun_long_ago_and_never_ended_is_deleted(tmp_path: Path) -> N
 
 
 def test_what_a_process_has_laid_out_that_was_killed_is_deleted(tmp_path: Path) -> None:
-    texts = Texts(tmp_path)
+    texts = TextStore(tmp_path)
     for name, age in (("laid-old", ABANDONED_SECONDS + 60), ("laid-now", 0)):
         (tmp_path / name / "0").mkdir(parents=True)
         (tmp_path / name / "0" / "a.pdf").write_text("text")
@@ -115,9 +115,9 @@ def test_what_a_process_has_laid_out_that_was_killed_is_deleted(tmp_path: Path) 
 
 
 def test_links_are_elsewhere_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with Texts(tmp_path).laid_folder() as folder:
+    with TextStore(tmp_path).laid_folder() as folder:
         assert Path(folder).parent == tmp_path
-    with Texts(tmp_path / "gone").laid_folder() as folder:
+    with TextStore(tmp_path / "gone").laid_folder() as folder:
         assert tmp_path not in Path(folder).parents
 
 
@@ -125,9 +125,9 @@ def test_what_is_none_of_ours_stays(tmp_path: Path) -> None:
     (tmp_path / "laid-x").mkdir()
     (tmp_path / "laid-x" / "a.txt").write_text("a")
     (tmp_path / "files.db").write_text("b")
-    assert Texts(tmp_path).trim(0) == 0
+    assert TextStore(tmp_path).trim(0) == 0
     assert files(tmp_path) == ["files.db", "laid-x/a.txt"]
 
 
 def test_a_folder_that_is_gone_has_no_texts(tmp_path: Path) -> None:
-    assert Texts(tmp_path / "gone").trim(0) == 0
+    assert TextStore(tmp_path / "gone").trim(0) == 0

@@ -21,7 +21,7 @@ from winnow.documents.extract.job import NEVER, Job, Taken, failed, later, stamp
 from winnow.documents.extract.output import Unwritable
 from winnow.documents.format import format_of
 from winnow.documents.library.locations import TextMap
-from winnow.documents.library.texts import Texts, key_of
+from winnow.documents.library.texts import TextStore, key_of
 from winnow.documents.unreadable import TooMuchMemory, Unreadable
 from winnow.errors import NotFound, SearchError
 from winnow.processes.worker_side import serve
@@ -76,7 +76,7 @@ def _take(job: Job, path: str, file: IO[bytes]) -> Taken:
     if state.st_size > job.max_bytes:
         size = f"{state.st_size / 1024**2:,.0f} MiB"
         return Taken(stamp, problem=f"it is too large: {size} (see documents.file_bytes)")
-    texts = Texts(Path(os.fsdecode(job.folder)))
+    texts = TextStore(Path(os.fsdecode(job.folder)))
 
     def check() -> None:
         """Raise _Changed if the file is not what it was."""

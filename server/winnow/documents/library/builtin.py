@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from winnow.documents.extract.job import Taken
 from winnow.documents.library.hits import LazyHits
-from winnow.documents.library.library import Library
+from winnow.documents.library.library import DocumentLibrary
 from winnow.documents.library.request import DocumentFile, DocumentQuery, DocumentHits, UnreadDocument
 from winnow.documents.library.texts import key_of_path, text_path
 from winnow.errors import InvalidPattern, SearchFailed
@@ -33,7 +33,7 @@ class BuiltinSearch:
 
     def __init__(
         self,
-        library: Library,
+        library: DocumentLibrary,
         ripgrep: Ripgrep,
         query: DocumentQuery,
         tell: Callable[[DocumentHits | UnreadDocument], None],
@@ -221,7 +221,7 @@ async def _collect(child: Child, found: dict[str, list[bytes]]) -> None:
 class _Reading:
     """Documents while they are being read, in tasks of its own."""
 
-    def __init__(self, library: Library, documents: Sequence[DocumentFile]) -> None:
+    def __init__(self, library: DocumentLibrary, documents: Sequence[DocumentFile]) -> None:
         self._library = library
         self._done: asyncio.Queue[tuple[DocumentFile, Taken] | SearchFailed] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []

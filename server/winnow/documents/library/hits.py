@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.documents.library.locations import DocumentLocation, TextMap, cell_at
 from winnow.documents.library.request import DocumentHit, DocumentQuery
-from winnow.documents.library.texts import Texts
+from winnow.documents.library.texts import TextStore
 from winnow.text.ripgrep import cut_line
 from winnow.types import Line
 
@@ -44,7 +44,7 @@ class LazyHits(Sequence[DocumentHit]):
     the text was deleted meanwhile."""
 
     def __init__(
-        self, texts: Texts, key: str, records: Sequence[bytes], query: DocumentQuery
+        self, texts: TextStore, key: str, records: Sequence[bytes], query: DocumentQuery
     ) -> None:
         self._texts = texts
         self._key = key

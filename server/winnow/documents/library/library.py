@@ -23,7 +23,7 @@ from winnow.documents.extract.job import Job, Stamp, Taken, failed, is_same, lat
 from winnow.documents.library.catalogue import Catalogue
 from winnow.documents.library.locations import TextMap
 from winnow.documents.library.request import DocumentFile
-from winnow.documents.library.texts import Texts
+from winnow.documents.library.texts import TextStore
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
 from winnow.processes.children import Processes
 from winnow.processes.waiting import to_the_end, within
@@ -58,7 +58,7 @@ Reporting = Callable[[], AbstractAsyncContextManager[Report]]
 logger = logging.getLogger(__name__)
 
 
-class Sorted(Struct, frozen=True):
+class DocumentStates(Struct, frozen=True):
     """Documents by what is known of them: those whose text is there, by its key; those that cannot
     be read, with the reason; those that are still to be read, the last changed first."""
 
@@ -68,7 +68,7 @@ class Sorted(Struct, frozen=True):
     unread: Sequence[DocumentFile]
 
 
-class Library:
+class DocumentLibrary:
     """The documents of a workspace; made inside a running event loop.
 
     ``config`` gives what holds now, ``folder`` is where texts are kept, a temporary one if there is
@@ -89,7 +89,7 @@ class Library:
         if folder is None:
             self._temporary = temporary_folder("winnow-documents-")
             folder = Path(self._temporary.name)
-        self.texts = Texts(folder)
+        self.texts = TextStore(folder)
         ocr = config().documents.ocr
         self._catalogue = Catalogue(folder, ocr)
         seconds = config().documents.seconds
@@ -127,12 +127,12 @@ class Library:
 
     # --- what is known ---------------------------------------------------------------------
 
-    async def sort(self, documents: Sequence[DocumentFile]) -> Sorted:
+    async def sort(self, documents: Sequence[DocumentFile]) -> DocumentStates:
         """What is known of documents that are there now; those that are gone are left out."""
         async with self._using:
             return await asyncio.to_thread(self._sort, documents)
 
-    def _sort(self, documents: Sequence[DocumentFile]) -> Sorted:
+    def _sort(self, documents: Sequence[DocumentFile]) -> DocumentStates:
         self.texts.make_folder()
         known = self._catalogue.known([one.file for one in documents])
         ready: dict[str, list[DocumentFile]] = {}
@@ -155,7 +155,7 @@ class Library:
                 if taken.failed:
                     partly.append((document, taken))
         unread.sort()
-        return Sorted(ready, partly, unreadable, [document for _, _, document in unread])
+        return DocumentStates(ready, partly, unreadable, [document for _, _, document in unread])
 
     async def forget(self, documents: Sequence[DocumentFile]) -> None:
         """Know nothing more of documents: their texts are gone, or they were there for a request

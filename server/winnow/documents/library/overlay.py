@@ -11,7 +11,7 @@ from winnow.documents.library.locations import TextMap
 from winnow.types import Candidate
 
 
-class Laid(Struct, frozen=True):
+class DocumentOverlay(Struct, frozen=True):
     """Documents that are laid out: the format and the map of each text, by its path. ``pending``
     counts those that were not read yet, ``unreadable`` those that cannot be."""
 

@@ -35,7 +35,7 @@ PROTECTED_SECONDS = 60.0
 FREED = 0.2
 # So many maps are kept in memory, of some hundred bytes each.
 MAPS = 2_000
-LAID = "laid-"  # how the names of folders begin in which texts have the names of documents
+OVERLAY_PREFIX = "laid-"  # how the names of folders begin in which texts have the names of documents
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TextMap).decode
@@ -80,7 +80,7 @@ def _map_path(key: str) -> str:
     return f"{key[:2]}/{key[2:]}.map"
 
 
-class Texts:
+class TextStore:
     """The texts in one folder; any number of processes may write and read them at once."""
 
     def __init__(self, folder: Path) -> None:
@@ -135,7 +135,7 @@ class Texts:
     def laid_folder(self) -> tempfile.TemporaryDirectory[str]:
         """A folder for links to texts, beside them if something can be written there."""
         place = self.folder if os.access(self.folder, os.W_OK) else None
-        return temporary_folder(LAID, place)
+        return temporary_folder(OVERLAY_PREFIX, place)
 
     def mark_used(self, keys: Iterable[str]) -> None:
         """Keep texts from being the next to go."""
@@ -187,7 +187,7 @@ def _opened(file: Path) -> IO[bytes]:
 
 def _delete_laid(folder: Path, before: float) -> None:
     """Delete what a process has laid out that was killed: its links keep texts from going."""
-    for laid in folder.glob(f"{LAID}*"):
+    for laid in folder.glob(f"{OVERLAY_PREFIX}*"):
         with contextlib.suppress(OSError):
             if laid.stat().st_mtime < before:
                 shutil.rmtree(laid)

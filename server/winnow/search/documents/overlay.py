@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from winnow.documents.format import formats
-from winnow.documents.library.library import Library
+from winnow.documents.library.library import DocumentLibrary
 from winnow.documents.library.locations import TextMap
-from winnow.documents.library.overlay import Laid
+from winnow.documents.library.overlay import DocumentOverlay
 from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import text_path
 from winnow.errors import SearchFailed
@@ -37,7 +37,7 @@ READ_SECONDS = 3.0
 @contextlib.asynccontextmanager
 async def with_documents(
     workspace: Workspace, params: SearchParams, scope: Scope, overlay: Overlay
-) -> AsyncIterator[tuple[Overlay, Laid]]:
+) -> AsyncIterator[tuple[Overlay, DocumentOverlay]]:
     """An overlay that has the texts of the documents in scope, too, for the time of the block.
 
     Texts that people read and edit as such, pages in HTML for instance, are searched as they are.
@@ -60,7 +60,7 @@ async def with_documents(
             folders=(*overlay.folders, *folders),
             paths=overlay.paths | frozenset(laid),
         )
-        yield joined, Laid(laid, len(known.unread), len(known.unreadable))
+        yield joined, DocumentOverlay(laid, len(known.unread), len(known.unreadable))
 
 
 async def _documents(
@@ -73,7 +73,7 @@ async def _documents(
     return [one for one in found if one.format and one.path not in overlay.paths]
 
 
-async def _read(library: Library, documents: Sequence[DocumentFile], deadline: float) -> None:
+async def _read(library: DocumentLibrary, documents: Sequence[DocumentFile], deadline: float) -> None:
     """Read documents that were not read before, as far as there is time."""
     unread = (await library.sort(documents)).unread
 
@@ -90,7 +90,7 @@ async def _read(library: Library, documents: Sequence[DocumentFile], deadline: f
 
 
 def _lay_out(
-    library: Library, scope: Scope, ready: Mapping[str, Sequence[DocumentFile]], folder: Path
+    library: DocumentLibrary, scope: Scope, ready: Mapping[str, Sequence[DocumentFile]], folder: Path
 ) -> dict[str, TextMap]:
     """Give each text the path of its document, below the folder of its root."""
     laid = {}

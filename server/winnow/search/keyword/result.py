@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from winnow.documents.library.locations import TextMap, file_uri, preview_uri, location_fields
-from winnow.documents.library.overlay import Laid
+from winnow.documents.library.overlay import DocumentOverlay
 from winnow.ranking import local
 from winnow.ranking.prompt import Prompt
 from winnow.search.answer.completeness import unsearched
@@ -53,7 +53,7 @@ class Found(msgspec.Struct, frozen=True):
     search: Search
     kept: Sequence[TermMatches]
     candidates: Sequence[Candidate]
-    laid: Laid
+    laid: DocumentOverlay
     said: Said | None = None
     warnings: Sequence[str] = ()
 
@@ -187,7 +187,7 @@ def _status(one: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
     return "shrunk" if one.shrunk else "used"
 
 
-def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
+def ranked_file(scope: Scope, one: Ranked, laid: DocumentOverlay) -> RankedFile:
     """A file that a ranker chose, with its best matching lines."""
     candidate = one.candidate
     shown = scope.shown(candidate.path)
@@ -215,7 +215,7 @@ def ranked_file(scope: Scope, one: Ranked, laid: Laid) -> RankedFile:
     )
 
 
-def _not_chosen(scope: Scope, one: Ranked, laid: Laid) -> NotChosen:
+def _not_chosen(scope: Scope, one: Ranked, laid: DocumentOverlay) -> NotChosen:
     """A file that a model was sent and did not choose, as short as it can be opened by."""
     file = ranked_file(scope, one, laid)
     return NotChosen(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from winnow.documents.library.overlay import Laid
+from winnow.documents.library.overlay import DocumentOverlay
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -72,7 +72,7 @@ class Request:
     params: KeywordSearchParams
     progress: Progress
     scope: Scope
-    laid: Laid = field(default_factory=Laid)
+    laid: DocumentOverlay = field(default_factory=DocumentOverlay)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     index: Asking | None = None
     boosts: Mapping[str, float] = field(default_factory=dict)
