@@ -13,7 +13,7 @@ import pytest
 
 from conftest import requires_posix, write_files
 from documents.conftest import MakeLibrary, documents_in
-from winnow.documents.extract.job import Stamp, Taken, stamp_of
+from winnow.documents.extract.job import FileStamp, ExtractionResult, stamp_of
 from winnow.documents.library import library as library_module
 from winnow.documents.library import texts
 from winnow.documents.library.library import DocumentLibrary, Report
@@ -27,7 +27,7 @@ FAR_SECONDS = 2**63 // 10**9 + 1  # in the year 2262
 TEXT = "# 1 One\nalpha\n# 2\nbeta\n"
 
 
-async def read(library: DocumentLibrary, documents: list[DocumentFile]) -> dict[str, Taken]:
+async def read(library: DocumentLibrary, documents: list[DocumentFile]) -> dict[str, ExtractionResult]:
     return {one.path: taken async for one, taken in library.read(documents)}
 
 
@@ -94,7 +94,7 @@ def test_a_stamp_has_a_place_in_a_database() -> None:
     """Network file systems number files with 64 bits, and ReFS with 128."""
     numbers = (0o100644, 2**64 - 1, 0, 1, 0, 0, 7, 0, 0, 0)
     told = os.stat_result(numbers, {"st_mtime_ns": 2**63, "st_ctime_ns": 2**66})
-    assert stamp_of(told) == Stamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
+    assert stamp_of(told) == FileStamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
 
 
 async def test_what_is_remembered_may_be_lost(make_library: MakeLibrary, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ async def test_a_reading_that_is_cancelled_at_its_end_is_noted_all_the_same(
     is_noting, may_note = asyncio.Event(), asyncio.Event()
     note = library._note
 
-    async def held(taken: Mapping[str, Taken]) -> None:
+    async def held(taken: Mapping[str, ExtractionResult]) -> None:
         is_noting.set()
         await may_note.wait()
         await note(taken)

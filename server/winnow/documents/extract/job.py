@@ -18,7 +18,7 @@ NEVER = -1
 LAST = 2**63 - 1
 
 
-class Stamp(Struct, frozen=True, array_like=True, gc=False):
+class FileStamp(Struct, frozen=True, array_like=True, gc=False):
     """Tells whether a file is still the one that was read. Of one that had only just changed then,
     ``ctime_ns`` is NEVER, which no file has: it is read again."""
 
@@ -28,7 +28,7 @@ class Stamp(Struct, frozen=True, array_like=True, gc=False):
     inode: int
 
 
-class Job(Struct, frozen=True, array_like=True):
+class ExtractionJob(Struct, frozen=True, array_like=True):
     """A document to read: ``path``, as bytes, which must be inside of ``root``. Its text goes to a
     cache in ``folder``, unless it is there."""
 
@@ -39,23 +39,23 @@ class Job(Struct, frozen=True, array_like=True):
     ocr: bool = False
 
 
-class Taken(Struct, frozen=True, array_like=True):
+class ExtractionResult(Struct, frozen=True, array_like=True):
     """What became of a document. Without a ``stamp``, there is none any more. ``key`` is that of
-    its text in the cache; a document without one has a ``problem``. ``failed`` are the parts of it
-    that could not be read; ``bytes`` were written now. Of one that is to be read ``later`` it is
+    its text in the cache; a document without one has a ``problem``. ``unreadable`` are the parts of it
+    that could not be read; ``bytes`` were written now. Of one that is to be read ``postponed`` it is
     not known yet: it takes long, or much memory."""
 
-    stamp: Stamp | None
+    stamp: FileStamp | None
     key: str = ""
     problem: str = ""
-    failed: tuple[UnreadPart, ...] = ()
+    unreadable: tuple[UnreadPart, ...] = ()
     bytes: int = 0
-    later: bool = False
+    postponed: bool = False
 
 
-def stamp_of(state: os.stat_result) -> Stamp:
+def stamp_of(state: os.stat_result) -> FileStamp:
     """The stamp of a file as it is."""
-    return Stamp(
+    return FileStamp(
         state.st_size,
         min(state.st_mtime_ns, LAST),
         min(state.st_ctime_ns, LAST),
@@ -63,14 +63,14 @@ def stamp_of(state: os.stat_result) -> Stamp:
     )
 
 
-def is_same(read: Stamp | None, now: Stamp) -> bool:
+def is_same(read: FileStamp | None, now: FileStamp) -> bool:
     """Whether a file is the one that was read, as far as the clock of its file system tells."""
     if read is None or read.ctime_ns != NEVER:
         return read == now
     return (read.size, read.mtime_ns, read.inode) == (now.size, now.mtime_ns, now.inode)
 
 
-def stamp_when_read(state: os.stat_result) -> Stamp:
+def stamp_when_read(state: os.stat_result) -> FileStamp:
     """The stamp of a file that is read now, which may change right after."""
     stamp = stamp_of(state)
     if abs(time.time_ns() - state.st_ctime_ns) >= CLOCK_NS:
@@ -78,14 +78,14 @@ def stamp_when_read(state: os.stat_result) -> Stamp:
     return msgspec.structs.replace(stamp, ctime_ns=NEVER)
 
 
-def later(job: Job, problem: str) -> Taken:
+def postponed(job: ExtractionJob, problem: str) -> ExtractionResult:
     """A document that may be given more time and memory."""
-    return Taken(None, problem=problem, later=True)
+    return ExtractionResult(None, problem=problem, later=True)
 
 
-def failed(job: Job, problem: str) -> Taken:
+def unreadable(job: ExtractionJob, problem: str) -> ExtractionResult:
     """A document that cannot be read: a worker died over it, or hung for long."""
     try:
-        return Taken(stamp_when_read(os.stat(job.path)), problem=problem)
+        return ExtractionResult(stamp_when_read(os.stat(job.path)), problem=problem)
     except OSError:
-        return Taken(None)
+        return ExtractionResult(None)

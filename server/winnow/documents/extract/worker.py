@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 
 from winnow.documents.extract.extraction import extract
-from winnow.documents.extract.job import NEVER, Job, Taken, failed, later, stamp_of, stamp_when_read
+from winnow.documents.extract.job import NEVER, ExtractionJob, ExtractionResult, unreadable, postponed, stamp_of, stamp_when_read
 from winnow.documents.extract.output import Unwritable
 from winnow.documents.format import format_of
 from winnow.documents.library.locations import TextMap
@@ -34,48 +34,48 @@ ATTEMPTS = 3
 def main() -> None:
     """Answer jobs until the input ends."""
     encode = msgspec.msgpack.Encoder().encode
-    decoder = msgspec.msgpack.Decoder(Job)
+    decoder = msgspec.msgpack.Decoder(ExtractionJob)
     serve(lambda message: encode(_answer(decoder.decode(message))), float(sys.argv[1]))
 
 
-def _answer(job: Job) -> Taken:
+def _answer(job: ExtractionJob) -> ExtractionResult:
     try:
         return take(job)
     except MemoryError:
-        return later(job, str(TooMuchMemory()))
+        return postponed(job, str(TooMuchMemory()))
 
 
-def take(job: Job) -> Taken:
+def take(job: ExtractionJob) -> ExtractionResult:
     """Read a document, and put its text into the cache."""
     path = os.fsdecode(job.path)
     try:
         descriptor = open_regular(path, os.fsdecode(job.root))
     except NotFound:
-        return Taken(None)
+        return ExtractionResult(None)
     except SearchError as error:  # it may not be read, is no regular file, or has moved outside
-        return failed(job, error.message)
+        return unreadable(job, error.message)
     with os.fdopen(descriptor, "rb") as file:
         for _ in range(ATTEMPTS):
             with contextlib.suppress(_Changed):
                 return _take(job, path, file)
             file.seek(0)
-    return failed(job, "it changes while it is read")
+    return unreadable(job, "it changes while it is read")
 
 
 class _Changed(Exception):
     """The file was written while it was read."""
 
 
-def _take(job: Job, path: str, file: IO[bytes]) -> Taken:
+def _take(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
     """Read a document. Raises _Changed before anything of it is kept."""
     state = os.fstat(file.fileno())
     stamp = stamp_when_read(state)
     document = format_of(path)
     if document is None:
-        return Taken(stamp, problem="it is no document whose format is known")
+        return ExtractionResult(stamp, problem="it is no document whose format is known")
     if state.st_size > job.max_bytes:
         size = f"{state.st_size / 1024**2:,.0f} MiB"
-        return Taken(stamp, problem=f"it is too large: {size} (see documents.file_bytes)")
+        return ExtractionResult(stamp, problem=f"it is too large: {size} (see documents.file_bytes)")
     texts = TextStore(Path(os.fsdecode(job.folder)))
 
     def check() -> None:
@@ -96,20 +96,20 @@ def _take(job: Job, path: str, file: IO[bytes]) -> Taken:
     known = texts.load_map(key)
     if known is not None:
         check()
-        return Taken(stamp, key, failed=known.failed)
+        return ExtractionResult(stamp, key, failed=known.failed)
     try:
         known = texts.write(key, read)
     except TooMuchMemory as reason:
-        return later(job, str(reason))
+        return postponed(job, str(reason))
     except Unreadable as reason:
         check()
-        return Taken(stamp, problem=str(reason))
+        return ExtractionResult(stamp, problem=str(reason))
     except (OSError, Unwritable) as error:
         # Another time there may be room.
         passing = msgspec.structs.replace(stamp, ctime_ns=NEVER)
         why = error.strerror if isinstance(error, OSError) else error
-        return Taken(passing, problem=f"its text cannot be kept: {why}")
-    return Taken(stamp, key, failed=known.failed, bytes=texts.size(key))
+        return ExtractionResult(passing, problem=f"its text cannot be kept: {why}")
+    return ExtractionResult(stamp, key, failed=known.failed, bytes=texts.size(key))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from winnow.documents.extract.job import Taken
+from winnow.documents.extract.job import ExtractionResult
 from winnow.documents.library.hits import LazyHits
 from winnow.documents.library.library import DocumentLibrary
 from winnow.documents.library.request import DocumentFile, DocumentQuery, DocumentHits, UnreadDocument
@@ -141,7 +141,7 @@ class BuiltinSearch:
         await self._library.forget([one for key in searched.gone for one in ready.get(key, ())])
         return [one for key, documents in ready.items() if key not in done for one in documents]
 
-    def _tell_parts(self, document: DocumentFile, taken: Taken) -> None:
+    def _tell_parts(self, document: DocumentFile, taken: ExtractionResult) -> None:
         """Tell of the parts of a document that could not be read."""
         for one in taken.failed:
             self._tell(UnreadDocument(document, one.reason, one.member))
@@ -223,7 +223,7 @@ class _Reading:
 
     def __init__(self, library: DocumentLibrary, documents: Sequence[DocumentFile]) -> None:
         self._library = library
-        self._done: asyncio.Queue[tuple[DocumentFile, Taken] | SearchFailed] = asyncio.Queue()
+        self._done: asyncio.Queue[tuple[DocumentFile, ExtractionResult] | SearchFailed] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         self.add(documents)
 
@@ -234,14 +234,14 @@ class _Reading:
 
     async def some(
         self, most: int, seconds: float, deadline: float
-    ) -> list[tuple[DocumentFile, Taken]]:
+    ) -> list[tuple[DocumentFile, ExtractionResult]]:
         """What has been read within some time of the first of it, at most so many; nothing if time
         is up before.
 
         Raises SearchFailed if nothing can read documents.
         """
         loop = asyncio.get_running_loop()
-        taken: list[tuple[DocumentFile, Taken]] = []
+        taken: list[tuple[DocumentFile, ExtractionResult]] = []
         until = deadline
         while len(taken) < most and (left := until - loop.time()) > 0:
             try:

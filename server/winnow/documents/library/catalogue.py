@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from winnow.documents.extract.job import Stamp, Taken
+from winnow.documents.extract.job import FileStamp, ExtractionResult
 from winnow.documents.library.locations import UnreadPart
 from winnow.documents.library.texts import version
 
@@ -39,10 +39,10 @@ class Catalogue:
     def __init__(self, folder: Path, ocr: bool) -> None:
         how = "-ocr" if ocr else ""
         self._file = folder / f"files-{version().hex()}{how}.db"
-        self._known: dict[str, Taken | None] = {}
+        self._known: dict[str, ExtractionResult | None] = {}
         self._connection: sqlite3.Connection | None = None
 
-    def known(self, paths: Iterable[str]) -> Mapping[str, Taken | None]:
+    def known(self, paths: Iterable[str]) -> Mapping[str, ExtractionResult | None]:
         """What is known of files, by absolute path; None of those that were never read."""
         missing = [path for path in paths if path not in self._known]
         if missing:
@@ -50,7 +50,7 @@ class Catalogue:
             self._run(lambda connection: self._load(connection, missing))
         return self._known
 
-    def add(self, taken: Mapping[str, Taken]) -> None:
+    def add(self, taken: Mapping[str, ExtractionResult]) -> None:
         """Take note of files that were read just now, or that are gone."""
         self._known.update(taken)
         self._run(lambda connection: _save(connection, taken))
@@ -74,7 +74,7 @@ class Catalogue:
                 (os.fsencode(path),),
             ).fetchone()
             if row is not None:
-                self._known[path] = Taken(Stamp(*row[:4]), row[4], row[5], _decode(row[6]))
+                self._known[path] = ExtractionResult(FileStamp(*row[:4]), row[4], row[5], _decode(row[6]))
 
     def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Do something with the database; if it cannot be, there is one less thing remembered."""
@@ -108,7 +108,7 @@ def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[bytes]]) -> Non
     connection.executemany("DELETE FROM files WHERE path = ?", rows)
 
 
-def _save(connection: sqlite3.Connection, taken: Mapping[str, Taken]) -> None:
+def _save(connection: sqlite3.Connection, taken: Mapping[str, ExtractionResult]) -> None:
     encode = msgspec.msgpack.encode
     today = int(time.time()) // DAY_SECONDS
     connection.executemany(

@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from winnow.config import Config
-from winnow.documents.extract.job import Job, Stamp, Taken, failed, is_same, later, stamp_of
+from winnow.documents.extract.job import ExtractionJob, FileStamp, ExtractionResult, unreadable, is_same, postponed, stamp_of
 from winnow.documents.library.catalogue import Catalogue
 from winnow.documents.library.locations import TextMap
 from winnow.documents.library.request import DocumentFile
@@ -63,7 +63,7 @@ class DocumentStates(Struct, frozen=True):
     be read, with the reason; those that are still to be read, the last changed first."""
 
     ready: Mapping[str, list[DocumentFile]]
-    partly: Sequence[tuple[DocumentFile, Taken]]
+    partly: Sequence[tuple[DocumentFile, ExtractionResult]]
     unreadable: Sequence[tuple[DocumentFile, str]]
     unread: Sequence[DocumentFile]
 
@@ -99,11 +99,11 @@ class DocumentLibrary:
             seconds, limit = max(seconds, OCR_SECONDS), 1
 
         def workers(
-            failed: Callable[[Job, str], Taken], seconds: float, memory: int, limit: int | None
-        ) -> WorkerPool[Job, Taken]:
-            kind = WorkerKind[Job, Taken](
+            failed: Callable[[ExtractionJob, str], ExtractionResult], seconds: float, memory: int, limit: int | None
+        ) -> WorkerPool[ExtractionJob, ExtractionResult]:
+            kind = WorkerKind[ExtractionJob, ExtractionResult](
                 module="winnow.documents.extract.worker",
-                answer=Taken,
+                answer=ExtractionResult,
                 failed=failed,
                 memory_bytes=memory,
                 batch=1,
@@ -111,8 +111,8 @@ class DocumentLibrary:
             return WorkerPool(processes, environment, kind, seconds, limit)
 
         quick = min(QUICK_SECONDS, seconds)
-        self._quick = workers(later, quick, quick_memory, limit)
-        self._slow = workers(failed, seconds, memory, 1)
+        self._quick = workers(postponed, quick, quick_memory, limit)
+        self._slow = workers(unreadable, seconds, memory, 1)
         self._using = asyncio.Lock()  # of the catalogue
         self._ocr = ocr
         self._waiting: dict[str, DocumentFile] = {}
@@ -121,7 +121,7 @@ class DocumentLibrary:
         self._new_bytes: float | None = None  # at the beginning, nobody has counted
         self._marked: dict[str, float] = {}
         # What takes long to read, as it is: not to be tried as if it were quick.
-        self._long: dict[str, Stamp] = {}
+        self._long: dict[str, FileStamp] = {}
         # The texts that searches of the same documents had, the last searches last.
         self.recent: dict[bytes, Sequence[str]] = {}
 
@@ -181,7 +181,7 @@ class DocumentLibrary:
             await self.forget([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
-    async def _taken(self, document: DocumentFile, left: float, seconds: float) -> Taken:
+    async def _taken(self, document: DocumentFile, left: float, seconds: float) -> ExtractionResult:
         """What is known of a document, which is read first where that is needed."""
         async with self._using:
             known = await asyncio.to_thread(self._catalogue.known, [document.file])
@@ -198,11 +198,11 @@ class DocumentLibrary:
             raise NotFound(document.path)
         return taken
 
-    async def _read_one(self, document: DocumentFile) -> Taken:
+    async def _read_one(self, document: DocumentFile) -> ExtractionResult:
         async with contextlib.aclosing(self.read([document])) as answers:
             async for _, taken in answers:
                 return taken
-        return Taken(None)
+        return ExtractionResult(None)
 
     def mark_used(self, keys: Sequence[str]) -> None:
         """Keep texts from being the next to go; in the background."""
@@ -239,13 +239,13 @@ class DocumentLibrary:
 
     async def read(
         self, documents: Sequence[DocumentFile], *, urgent: bool = True
-    ) -> AsyncGenerator[tuple[DocumentFile, Taken], None]:
+    ) -> AsyncGenerator[tuple[DocumentFile, ExtractionResult], None]:
         """Read documents, in this order; gives each as it is done. Those that nobody has begun when
         the iterator is closed are not read.
 
         Raises SearchFailed if nothing can read them.
         """
-        noted: dict[str, Taken] = {}
+        noted: dict[str, ExtractionResult] = {}
         loop = asyncio.get_running_loop()
         due = loop.time() + SAVE_SECONDS
         try:
@@ -263,7 +263,7 @@ class DocumentLibrary:
 
     async def _taking(
         self, documents: Sequence[DocumentFile], urgent: bool
-    ) -> AsyncGenerator[tuple[DocumentFile, Taken], None]:
+    ) -> AsyncGenerator[tuple[DocumentFile, ExtractionResult], None]:
         """Documents with what became of them: first those that are quick to read."""
         long = {one.file for one in documents if self._long.get(one.file) == _stamp(one)}
         quick = [one for one in documents if one.file not in long]
@@ -280,19 +280,19 @@ class DocumentLibrary:
         async with contextlib.aclosing(self._extract(self._slow, left, urgent=False)) as answers:
             async for document, job, taken in answers:
                 self._long.pop(document.file, None)
-                yield document, failed(job, taken.problem) if taken.later else taken
+                yield document, unreadable(job, taken.problem) if taken.later else taken
 
     async def _extract(
-        self, workers: WorkerPool[Job, Taken], documents: Sequence[DocumentFile], urgent: bool
-    ) -> AsyncGenerator[tuple[DocumentFile, Job, Taken], None]:
+        self, workers: WorkerPool[ExtractionJob, ExtractionResult], documents: Sequence[DocumentFile], urgent: bool
+    ) -> AsyncGenerator[tuple[DocumentFile, ExtractionJob, ExtractionResult], None]:
         jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
         answers = workers.extract([job for job, _ in jobs.values()], urgent)
         async with contextlib.aclosing(answers):
             async for job, taken in answers:
                 yield jobs[job.path][1], job, taken
 
-    def _job(self, document: DocumentFile) -> Job:
-        return Job(
+    def _job(self, document: DocumentFile) -> ExtractionJob:
+        return ExtractionJob(
             os.fsencode(os.path.dirname(document.content) or document.root),
             os.fsencode(document.file),
             os.fsencode(self.texts.folder),
@@ -300,7 +300,7 @@ class DocumentLibrary:
             self._ocr,
         )
 
-    async def _note(self, taken: Mapping[str, Taken]) -> None:
+    async def _note(self, taken: Mapping[str, ExtractionResult]) -> None:
         if not taken:
             return
         async with self._using:
@@ -364,7 +364,7 @@ async def _nobody() -> AsyncIterator[Report]:
     yield lambda done, total: None
 
 
-def _stamp(document: DocumentFile) -> Stamp | None:
+def _stamp(document: DocumentFile) -> FileStamp | None:
     try:
         return stamp_of(os.stat(document.file))
     except OSError:
