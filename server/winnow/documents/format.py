@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from winnow.documents.extract.input_stream import Source
-    from winnow.documents.extract.output import Output
+    from winnow.documents.extract.input_stream import DocumentInput
+    from winnow.documents.extract.output import TextOutput
 
 
 class Format(Struct, frozen=True, kw_only=True):
     """A format of documents.
 
     ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
-    an :class:`Output`, and raises :class:`Unreadable` if there is none. ``is_text`` says that
+    an :class:`TextOutput`, and raises :class:`Unreadable` if there is none. ``is_text`` says that
     people read and edit the file itself as a text (a page in HTML, a notebook), so that it is also
     searched and shown as it is; not so where programs alone write it (mail, with its base64).
     ``is_image`` is one of which only the recognition of characters takes a text; ``has_members``
@@ -29,7 +29,7 @@ class Format(Struct, frozen=True, kw_only=True):
 
     name: str
     ends: tuple[str, ...]
-    read: Callable[[Source, Output], None]
+    read: Callable[[DocumentInput, TextOutput], None]
     is_text: bool = False
     is_image: bool = False
     has_members: bool = False

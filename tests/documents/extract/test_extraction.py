@@ -12,8 +12,8 @@ from documents.extracted import Extracted, extracted
 from winnow.documents.extract import extraction
 from winnow.documents.extract.blocks import blocks_of_text
 from winnow.documents.extract.extraction import extract
-from winnow.documents.extract.input_stream import Budget, BudgetSpent, Source, member_name
-from winnow.documents.extract.output import MOST_FAILURES, Output, TextFull
+from winnow.documents.extract.input_stream import Budget, BudgetSpent, DocumentInput, member_name
+from winnow.documents.extract.output import MOST_FAILURES, TextOutput, TextFull
 from winnow.documents.format import Format, format_of, formats
 from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap, cell_at, column_name
 from winnow.documents.unreadable import Unreadable
@@ -28,7 +28,7 @@ def zipped(*members: tuple[str, bytes]) -> bytes:
 
 
 def reading(
-    monkeypatch: pytest.MonkeyPatch, read: Callable[[Source, Output], None], **options: bool
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[DocumentInput, TextOutput], None], **options: bool
 ) -> Extracted:
     """What a format with this reader makes of a file."""
     made = Format(name="made", ends=(".made",), read=read, **options)
@@ -67,7 +67,7 @@ def test_what_is_no_document_is_refused() -> None:
 
 
 def test_an_error_of_a_library_is_damage_of_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(source: Source, output: Output) -> None:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         raise KeyError("x" * 1000)
 
     with pytest.raises(Unreadable) as raised:
@@ -76,7 +76,7 @@ def test_an_error_of_a_library_is_damage_of_the_document(monkeypatch: pytest.Mon
 
 
 def test_damage_behind_some_text_leaves_that_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(source: Source, output: Output) -> None:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         output.line("before")
         raise ValueError
 
@@ -85,7 +85,7 @@ def test_damage_behind_some_text_leaves_that_text(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_lack_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(source: Source, output: Output) -> None:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         raise MemoryError
 
     with pytest.raises(Unreadable, match=r"^it takes too much memory to read$"):
@@ -100,7 +100,7 @@ def test_a_picture_is_read_only_where_characters_are_recognised(
 
 
 def test_text_beyond_the_limit_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(source: Source, output: Output) -> None:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         for _ in range(20):
             output.line("x" * (1024**2 - 1))
 
@@ -110,7 +110,7 @@ def test_text_beyond_the_limit_is_left_out_and_told(monkeypatch: pytest.MonkeyPa
 
 
 def test_parts_beyond_the_limit_are_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(source: Source, output: Output) -> None:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         for page in range(200_001):
             output.at(DocumentLocation(page=page))
 
@@ -123,7 +123,7 @@ def test_parts_beyond_the_limit_are_left_out_and_told(monkeypatch: pytest.Monkey
 
 def test_a_line_is_one_line_without_what_a_page_is_set_with() -> None:
     written: list[bytes] = []
-    output = Output(written.append, 1000)
+    output = TextOutput(written.append, 1000)
     output.line("soft\u00adware\ufb01ne\u00a0a\nb\0\x1b[0m  ")
     output.text("one\r\ntwo\fthree\n\n")
     assert written == [b"softwarefine a b[0m\n", b"one\n", b"two\n", b"three\n", b"\n"]
@@ -131,7 +131,7 @@ def test_a_line_is_one_line_without_what_a_page_is_set_with() -> None:
 
 def test_a_line_that_has_no_room_is_not_written() -> None:
     written: list[bytes] = []
-    output = Output(written.append, 4)
+    output = TextOutput(written.append, 4)
     output.line("abc")
     with pytest.raises(TextFull):
         output.line("")
@@ -139,7 +139,7 @@ def test_a_line_that_has_no_room_is_not_written() -> None:
 
 
 def test_a_failure_is_told_once_and_many_are_cut() -> None:
-    output = Output(bytearray().extend, 10)
+    output = TextOutput(bytearray().extend, 10)
     for _ in range(2):
         output.failed("first")
     for number in range(MOST_FAILURES + 5):
@@ -274,7 +274,7 @@ def test_a_spent_budget_ends_everything_and_is_told_once(monkeypatch: pytest.Mon
 
 def test_a_budget_counts_what_is_read_of_a_stream() -> None:
     budget = Budget(1024**2, 1)
-    source = Source("a", io.BytesIO(), 0, budget=budget)
+    source = DocumentInput("a", io.BytesIO(), 0, budget=budget)
     stream = source.limited(io.BytesIO(bytes(2 * 1024**2)))
     assert len(stream.read(1000)) == 1000
     with pytest.raises(BudgetSpent):

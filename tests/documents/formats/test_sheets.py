@@ -7,8 +7,8 @@ import io
 import pytest
 
 from documents.making_office import X, lines, places, relations, sheet, shown, xlsx
-from winnow.documents.extract.input_stream import Budget, Source
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.input_stream import Budget, DocumentInput
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.formats.sheets import number_format, read_by_calamine, shown_number
 from winnow.documents.library.locations import DocumentLocation, TextMap, cell_at
 from winnow.documents.unreadable import Unreadable
@@ -126,8 +126,8 @@ def test_dates_count_from_1904_where_a_workbook_says_so() -> None:
 def old(name: str, document: bytes) -> list[tuple[str, DocumentLocation]]:
     """What calamine reads of a workbook, which is what reads the old ones and the binary ones."""
     text = bytearray()
-    output = Output(text.extend, 1 << 20)
-    source = Source(name, io.BytesIO(document), len(document), budget=Budget(1 << 20, 1))
+    output = TextOutput(text.extend, 1 << 20)
+    source = DocumentInput(name, io.BytesIO(document), len(document), budget=Budget(1 << 20, 1))
     read_by_calamine(source, output)
     found = TextMap("xls", output.lines, tuple(output.anchors))
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
-from winnow.documents.extract.input_stream import Readable
+from winnow.documents.extract.input_stream import ByteStream
 from winnow.text.encodings import LATIN_1, SAMPLE_BYTES, UTF_8, Encoding, detect, eight_bit
 
 # A line that does not end is cut there: what has such lines is seldom read by anyone.
@@ -14,12 +14,12 @@ LONGEST_LINE = 1024 * 1024
 _GLANCE_BYTES = 4096
 
 
-def blocks_of_text(stream: Readable) -> Iterator[str]:
+def blocks_of_text(stream: ByteStream) -> Iterator[str]:
     """The text of a stream, in blocks of whole lines; nothing if it is no text.
 
     What there is before the stream raises is given first.
     """
-    pieces = Pieces(stream)
+    pieces = ChunkReader(stream)
     sample = pieces.take(_GLANCE_BYTES)
     if detect(sample, pieces.over) is not None:
         sample += pieces.take(SAMPLE_BYTES - len(sample))
@@ -32,11 +32,11 @@ def blocks_of_text(stream: Readable) -> Iterator[str]:
         raise pieces.error
 
 
-class Pieces:
+class ChunkReader:
     """A stream in pieces of a given size, the last of which may be smaller: it is ``over`` then,
     by the ``error`` that the stream raised, if any."""
 
-    def __init__(self, stream: Readable) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self.over = False
         self.error: Exception | None = None
         self._stream = stream
@@ -54,7 +54,7 @@ class Pieces:
         return bytes(piece)
 
 
-def _decoded(piece: bytes, pieces: Pieces, encoding: Encoding) -> Iterator[str]:
+def _decoded(piece: bytes, pieces: ChunkReader, encoding: Encoding) -> Iterator[str]:
     # What is ASCII so far may be of either encoding.
     decoder = None if encoding is UTF_8 else codecs.getincrementaldecoder(encoding.codec)("replace")
     while piece:

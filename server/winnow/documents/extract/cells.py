@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.library.locations import DocumentLocation
 
 # Cells so far from the one before them begin a line of their own: a row of two cells may be 16,384
@@ -15,7 +15,7 @@ WIDEST_GAP = 64
 class SheetWriter:
     """Writes the rows of one sheet; a row without text is none."""
 
-    def __init__(self, output: Output, name: str) -> None:
+    def __init__(self, output: TextOutput, name: str) -> None:
         self._output = output
         self._name = name
         self._begun = False

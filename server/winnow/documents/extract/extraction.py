@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import IO
 
 from winnow.documents.extract.blocks import blocks_of_text
-from winnow.documents.extract.input_stream import Budget, BudgetSpent, Member, Source
-from winnow.documents.extract.output import Output, TextFull, Unwritable
+from winnow.documents.extract.input_stream import Budget, BudgetSpent, Member, DocumentInput
+from winnow.documents.extract.output import TextOutput, TextFull, Unwritable
 from winnow.documents.format import UNREAD, Format, format_of
 from winnow.documents.library.locations import TextMap
 from winnow.documents.unreadable import PICTURE, TooMuchMemory, Unreadable, damaged
@@ -31,10 +31,10 @@ def extract(
     document = format_of(name)
     if document is None:
         raise Unreadable("it is no document whose format is known")
-    output = Output(write, TEXT_BYTES)
+    output = TextOutput(write, TEXT_BYTES)
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    source = Source(
+    source = DocumentInput(
         name,
         file,
         size,
@@ -53,7 +53,7 @@ def extract(
     return TextMap(document.name, output.lines, tuple(output.anchors), output.failures)
 
 
-def _read(document: Format, source: Source, output: Output) -> None:
+def _read(document: Format, source: DocumentInput, output: TextOutput) -> None:
     if document.is_image and not source.ocr:
         raise Unreadable(PICTURE)
     try:
@@ -67,7 +67,7 @@ def _read(document: Format, source: Source, output: Output) -> None:
         raise Unreadable(damaged(error)) from error
 
 
-def _read_member(outer: Source, member: Member, output: Output) -> None:
+def _read_member(outer: DocumentInput, member: Member, output: TextOutput) -> None:
     """Read a member of an archive: a document, a text, or nothing to be read."""
     document = format_of(member.name)
     try:
@@ -89,7 +89,7 @@ def _read_member(outer: Source, member: Member, output: Output) -> None:
         output.failed(reason, member.name)
 
 
-def _read_document(document: Format, source: Source, name: str, output: Output) -> None:
+def _read_document(document: Format, source: DocumentInput, name: str, output: TextOutput) -> None:
     before = output.enter(name)
     try:
         _read(document, source, output)
@@ -97,7 +97,7 @@ def _read_document(document: Format, source: Source, name: str, output: Output) 
         output.leave(before)
 
 
-def _read_text(member: Member, output: Output) -> None:
+def _read_text(member: Member, output: TextOutput) -> None:
     """A member that is a text itself; of anything else nothing is read but its beginning."""
     before, size = None, 0
     try:

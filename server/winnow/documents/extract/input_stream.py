@@ -13,7 +13,7 @@ from msgspec import Struct
 from winnow.documents.unreadable import Unreadable
 
 if TYPE_CHECKING:
-    from winnow.documents.extract.output import Output
+    from winnow.documents.extract.output import TextOutput
 
 CHUNK_BYTES = 256 * 1024
 # A member of an archive is held in memory up to this size, and in a temporary file beyond.
@@ -21,7 +21,7 @@ SPOOLED_BYTES = 2 * 1024 * 1024
 LONGEST_NAME = 1000  # places hold the names of members again and again
 
 
-class Readable(Protocol):
+class ByteStream(Protocol):
     """A stream, as members of archives are."""
 
     def read(self, size: int, /) -> bytes: ...
@@ -61,7 +61,7 @@ class Member(Struct, frozen=True):
     before it raises; ``size`` is what the archive says of it."""
 
     name: str
-    stream: Readable
+    stream: ByteStream
     size: int | None = None
 
 
@@ -78,7 +78,7 @@ class _Spooled(tempfile.SpooledTemporaryFile[bytes]):
         return True
 
 
-class Source:
+class DocumentInput:
     """A document to read: ``file`` can be sought in, ``name`` is its own, without folders.
 
     ``ocr`` says that characters in pictures are to be recognised. ``depth`` is how many archives
@@ -94,7 +94,7 @@ class Source:
         budget: Budget,
         ocr: bool = False,
         depth: int = 0,
-        read_member: Callable[[Source, Member, Output], None] | None = None,
+        read_member: Callable[[DocumentInput, Member, TextOutput], None] | None = None,
     ) -> None:
         self.name = name
         self.file = file
@@ -104,16 +104,16 @@ class Source:
         self.depth = depth
         self._read_member = read_member
 
-    def limited(self, stream: Readable) -> io.BufferedReader:
+    def limited(self, stream: ByteStream) -> io.BufferedReader:
         """A stream of something unpacked, such as a part of a DOCX, whose bytes are counted.
         Reading it raises BudgetSpent when the budget is spent."""
-        return io.BufferedReader(Limited(stream, self.budget), CHUNK_BYTES)
+        return io.BufferedReader(CountedStream(stream, self.budget), CHUNK_BYTES)
 
     def member(
         self,
         name: str,
-        stream: Readable,
-        output: Output,
+        stream: ByteStream,
+        output: TextOutput,
         *,
         size: int | None = None,
         counted: bool = False,
@@ -127,11 +127,11 @@ class Source:
         assert self._read_member is not None
         self.budget.take_member()
         if not counted:
-            stream = Limited(stream, self.budget)
+            stream = CountedStream(stream, self.budget)
         self._read_member(self, Member(member_name(name), stream, size), output)
 
     @contextlib.contextmanager
-    def unpacked(self, member: Member) -> Iterator[Source]:
+    def unpacked(self, member: Member) -> Iterator[DocumentInput]:
         """A member as a document to read."""
         with _Spooled(SPOOLED_BYTES) as file:
             size = 0
@@ -139,7 +139,7 @@ class Source:
                 size += len(chunk)
                 file.write(chunk)
             file.seek(0)
-            yield Source(
+            yield DocumentInput(
                 member.name.rpartition("/")[2],
                 file,
                 size,
@@ -158,10 +158,10 @@ def member_name(name: str) -> str:
     return shown[-LONGEST_NAME:] or "unnamed"
 
 
-class Limited(io.RawIOBase):
+class CountedStream(io.RawIOBase):
     """A stream whose bytes are counted, which gives what there is before it raises."""
 
-    def __init__(self, stream: Readable, budget: Budget) -> None:
+    def __init__(self, stream: ByteStream, budget: Budget) -> None:
         self._stream = stream
         self._budget = budget
 

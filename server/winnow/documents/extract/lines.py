@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from winnow.documents.extract.output import Output, TextFull, cleaned
+from winnow.documents.extract.output import TextOutput, TextFull, cleaned
 from winnow.documents.extract.xml import XmlReader
 from winnow.documents.library.locations import DocumentLocation
 
@@ -30,7 +30,7 @@ class Sections:
     ``numbered`` says that lines are paragraphs, to be counted.
     """
 
-    def __init__(self, output: Output, *, above: Sequence[str] = (), numbered: bool = True) -> None:
+    def __init__(self, output: TextOutput, *, above: Sequence[str] = (), numbered: bool = True) -> None:
         self._output = output
         self._above = tuple(above)
         self._numbered = numbered
@@ -69,7 +69,7 @@ class Sections:
         )
 
 
-def write_part(output: Output, title: str, lines: Sequence[str]) -> None:
+def write_part(output: TextOutput, title: str, lines: Sequence[str]) -> None:
     """What stands beside the text of a document, such as its footnotes."""
     if lines:
         output.part(title, DocumentLocation(section=title, paragraph=1))
@@ -78,7 +78,7 @@ def write_part(output: Output, title: str, lines: Sequence[str]) -> None:
 
 
 def write_slide(
-    output: Output, number: int, title: str, lines: Sequence[str], notes: Sequence[str]
+    output: TextOutput, number: int, title: str, lines: Sequence[str], notes: Sequence[str]
 ) -> None:
     """Write a slide, followed by its notes."""
     name = f"Slide {number}"

@@ -41,7 +41,7 @@ class Unwritable(Exception):
     """The text cannot be written: the disk is full, for instance."""
 
 
-class Output:
+class TextOutput:
     """Takes the text of one document, line by line.
 
     ``write`` gets each line as bytes in UTF-8; after ``max_bytes`` of them, TextFull is raised.

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from xml.parsers import expat
 
-from winnow.documents.extract.input_stream import CHUNK_BYTES, Readable
+from winnow.documents.extract.input_stream import CHUNK_BYTES, ByteStream
 from winnow.documents.unreadable import Unreadable
 
 Attributes = Mapping[str, str]
@@ -106,13 +106,13 @@ class XmlReader:
         self.in_text = in_text
 
 
-def read_xml(stream: Readable, reader: XmlReader) -> None:
+def read_xml(stream: ByteStream, reader: XmlReader) -> None:
     """Read an XML file to its end. Raises Unreadable if it is damaged."""
     for _ in _parse(stream, reader):
         pass
 
 
-def elements(stream: Readable, *names: str) -> Iterator[tuple[str, Attributes]]:
+def elements(stream: ByteStream, *names: str) -> Iterator[tuple[str, Attributes]]:
     """Yield the elements of these names with their attributes. Raises Unreadable if the file is
     damaged, after the elements before the damage."""
     found: list[tuple[str, Attributes]] = []
@@ -131,7 +131,7 @@ def elements(stream: Readable, *names: str) -> Iterator[tuple[str, Attributes]]:
         raise
 
 
-def _parse(stream: Readable, reader: XmlReader) -> Iterator[None]:
+def _parse(stream: ByteStream, reader: XmlReader) -> Iterator[None]:
     """Read a file; yield after each chunk."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from winnow.documents.extract import xml
-from winnow.documents.extract.input_stream import CHUNK_BYTES, Source
+from winnow.documents.extract.input_stream import CHUNK_BYTES, DocumentInput
 from winnow.documents.extract.xml import Attributes, XmlReader, read_xml
 from winnow.documents.unreadable import Unreadable
 
@@ -39,7 +39,7 @@ class Package:
     Raises Unreadable if the document is not an archive.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: DocumentInput) -> None:
         self._source = source
         try:
             self._archive = zipfile.ZipFile(source.file)
@@ -126,7 +126,7 @@ class _Part:
             raise Unreadable(f"it is damaged: its part {self._name[:100]}: {reason}") from error
 
 
-def _no_archive(source: Source) -> str:
+def _no_archive(source: DocumentInput) -> str:
     """Return why a document is not an archive: an encrypted one is a compound file."""
     source.file.seek(0)
     beginning = source.file.read(8)

@@ -20,9 +20,9 @@ from typing import IO, Protocol, cast
 
 from msgspec import Struct
 
-from winnow.documents.extract.blocks import Pieces
-from winnow.documents.extract.input_stream import CHUNK_BYTES, Limited, Readable, Source
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.blocks import ChunkReader
+from winnow.documents.extract.input_stream import CHUNK_BYTES, CountedStream, ByteStream, DocumentInput
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import Format
 from winnow.documents.formats.compressed import (
     Decompressor,
@@ -71,7 +71,7 @@ class Zipped(Struct, frozen=True):
     checksum: int | None
 
 
-def read_zip(source: Source, output: Output) -> None:
+def read_zip(source: DocumentInput, output: TextOutput) -> None:
     """The members of a ZIP archive."""
     members, whole = _members(source)
     found = False
@@ -86,7 +86,7 @@ def read_zip(source: Source, output: Output) -> None:
         )
 
 
-def _members(source: Source) -> tuple[Iterator[Zipped], bool]:
+def _members(source: DocumentInput) -> tuple[Iterator[Zipped], bool]:
     """The members of a ZIP, by its directory if there is one; the second says that it is whole."""
     try:
         size = directory_bytes(source.file, source.size)
@@ -201,7 +201,7 @@ def _name(name: str, flags: int) -> str:
     return name
 
 
-def _read_zipped(source: Source, member: Zipped, output: Output) -> None:
+def _read_zipped(source: DocumentInput, member: Zipped, output: TextOutput) -> None:
     if _passed_over(member.name):
         source.budget.take_member()
     elif member.encrypted:
@@ -219,7 +219,7 @@ def _passed_over(name: str) -> bool:
     return name.startswith("__MACOSX/") and name.rpartition("/")[2].startswith("._")
 
 
-def _content(file: IO[bytes], member: Zipped) -> Readable:
+def _content(file: IO[bytes], member: Zipped) -> ByteStream:
     data = _Part(file, functools.partial(_begin, file, member), member.packed)
     frame = _FRAMES.get(member.method)
     content = data if frame is None else Unpacked(data, frame)
@@ -269,7 +269,7 @@ class _Part:
 
 
 class _Checked:
-    def __init__(self, stream: Readable, checksum: int) -> None:
+    def __init__(self, stream: ByteStream, checksum: int) -> None:
         self._stream = stream
         self._expected = checksum
         self._checksum = 0
@@ -288,19 +288,19 @@ class _Checked:
 _LONGEST_HEADER = 1024**2
 
 
-def _reader(frame: Callable[[], Decompressor] | None) -> Callable[[Source, Output], None]:
-    def read(source: Source, output: Output) -> None:
+def _reader(frame: Callable[[], Decompressor] | None) -> Callable[[DocumentInput, TextOutput], None]:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         """The members of a TAR archive."""
         if frame is None:
             _read_tar(source, _Headers(source.file), output, counted=False)
         else:
-            stream = Limited(Unpacked(source.file, frame), source.budget)
+            stream = CountedStream(Unpacked(source.file, frame), source.budget)
             _read_tar(source, _Headers(_Forward(stream)), output, counted=True)
 
     return read
 
 
-def _read_tar(source: Source, file: _Headers, output: Output, *, counted: bool) -> None:
+def _read_tar(source: DocumentInput, file: _Headers, output: TextOutput, *, counted: bool) -> None:
     import tarfile
 
     class Header(tarfile.TarInfo):
@@ -324,7 +324,7 @@ def _read_tar(source: Source, file: _Headers, output: Output, *, counted: bool) 
             if not info.isreg() or _passed_over(info.name):
                 source.budget.take_member()
                 continue
-            stream: Readable | None = _Part(
+            stream: ByteStream | None = _Part(
                 file, functools.partial(int, info.offset_data), info.size
             )
             if info.issparse():
@@ -362,8 +362,8 @@ class _Headers:
 class _Forward:
     """A stream in which one can seek forward."""
 
-    def __init__(self, stream: Readable) -> None:
-        self._pieces = Pieces(stream)
+    def __init__(self, stream: ByteStream) -> None:
+        self._pieces = ChunkReader(stream)
         self._at = 0
 
     def tell(self) -> int:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from winnow.documents.extract.blocks import blocks_of_text
-from winnow.documents.extract.input_stream import BudgetSpent, Limited, Readable, Source
-from winnow.documents.extract.output import Output, TextFull
+from winnow.documents.extract.input_stream import BudgetSpent, CountedStream, ByteStream, DocumentInput
+from winnow.documents.extract.output import TextOutput, TextFull
 from winnow.documents.format import UNREAD, Format, format_of
 from winnow.documents.unreadable import Unreadable, damaged
 
@@ -64,7 +64,7 @@ class Unpacked:
     """The content of a compressed stream of one or more frames: a stream that gives what there is
     before it raises."""
 
-    def __init__(self, packed: Readable, decompressor: Callable[[], Decompressor]) -> None:
+    def __init__(self, packed: ByteStream, decompressor: Callable[[], Decompressor]) -> None:
         self._packed = packed
         self._new = decompressor
         self._frame = decompressor()
@@ -119,8 +119,8 @@ def zstd_frame() -> Decompressor:
     return frame
 
 
-def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[Source, Output], None]:
-    def read(source: Source, output: Output) -> None:
+def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[DocumentInput, TextOutput], None]:
+    def read(source: DocumentInput, output: TextOutput) -> None:
         """Read what is inside."""
         inner = source.name.rpartition(".")[0]
         if inner.lower().endswith(UNREAD):
@@ -131,7 +131,7 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[Source, Outpu
             return
         before, has_text = source.budget.left, False
         try:
-            for block in blocks_of_text(Limited(unpacked, source.budget)):
+            for block in blocks_of_text(CountedStream(unpacked, source.budget)):
                 output.text(block)
                 has_text = True
         except (BudgetSpent, TextFull):

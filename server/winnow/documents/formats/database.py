@@ -17,8 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.input_stream import DocumentInput
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import Format
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
@@ -59,7 +59,7 @@ class Patience:
         return self._calls > _MOST_CALLS_PER_ROW
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Tables in the order in which they were made, with their rows."""
     head = source.file.read(_HEADER_BYTES)
     if not head:
@@ -111,7 +111,7 @@ def _guard(database: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _database(source: Source, output: Output) -> Iterator[sqlite3.Connection]:
+def _database(source: DocumentInput, output: TextOutput) -> Iterator[sqlite3.Connection]:
     """SQLite opens nothing that has no name, so that what is inside of an archive gets one until
     it is open."""
     path = _own_path(source)
@@ -131,7 +131,7 @@ def _database(source: Source, output: Output) -> Iterator[sqlite3.Connection]:
             yield database
 
 
-def _own_path(source: Source) -> str | None:
+def _own_path(source: DocumentInput) -> str | None:
     """The path of the very file that is open."""
     path = getattr(source.file, "name", None)
     if not isinstance(path, str):
@@ -160,7 +160,7 @@ def _tables(database: sqlite3.Connection) -> list[Table]:
 
 
 def _read_table(
-    database: sqlite3.Connection, table: Table, patience: Patience, output: Output
+    database: sqlite3.Connection, table: Table, patience: Patience, output: TextOutput
 ) -> None:
     columns = _columns(database, table)
     if not columns:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import Sections, title_of
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import Package, resolved
 from winnow.documents.format import Format
@@ -23,7 +23,7 @@ _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Write chapter by chapter, with the titles of the table of contents."""
     package = Package(source)
     files = package.elements("META-INF/container.xml", "rootfile")
@@ -45,7 +45,7 @@ def read(source: Source, output: Output) -> None:
     output.require_text()
 
 
-def _read_chapter(package: Package, part: str, title: str, output: Output) -> None:
+def _read_chapter(package: Package, part: str, title: str, output: TextOutput) -> None:
     with package.open(part) as stream:
         page, whole = read_page(stream)
     chapter = _Chapter(output, title)
@@ -64,7 +64,7 @@ class _Chapter:
     """A chapter is called what the table of contents calls it, or what it begins with. One without
     any text, such as a cover, is not mentioned."""
 
-    def __init__(self, output: Output, title: str) -> None:
+    def __init__(self, output: TextOutput, title: str) -> None:
         self._output = output
         self._title = title
         self._sections: Sections | None = None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import FlowReader, Sections
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import Format
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Write section by section; notes are a separate body at the end."""
     reader = _Book(output)
     if source.file.read(2) == b"PK":
@@ -25,7 +25,7 @@ def read(source: Source, output: Output) -> None:
 
 
 class _Book(FlowReader):
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: TextOutput) -> None:
         super().__init__(self._line)
         self._sections = Sections(output)
         self._depth = 0

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable
 from html import unescape
 
-from winnow.documents.extract.input_stream import CHUNK_BYTES, Readable, Source
+from winnow.documents.extract.input_stream import CHUNK_BYTES, ByteStream, DocumentInput
 from winnow.documents.extract.lines import Sections
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import Format
 from winnow.documents.unreadable import Unreadable
 
@@ -54,7 +54,7 @@ _ENCODINGS = re.compile(
 _SAMPLE_BYTES = 4096
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """The title, and what is visible, section by section."""
     sections = Sections(output, numbered=False)
     page, whole = read_page(source.file)
@@ -65,7 +65,7 @@ def read(source: Source, output: Output) -> None:
         raise Unreadable("it has no text")
 
 
-def read_page(stream: Readable) -> tuple[str, bool]:
+def read_page(stream: ByteStream) -> tuple[str, bool]:
     """The characters of a page, and whether these are all."""
     raw = bytearray()
     while len(raw) <= LONGEST_PAGE and (chunk := stream.read(CHUNK_BYTES)):

@@ -9,8 +9,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from winnow.documents.extract import ocr
-from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.input_stream import DocumentInput
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import Format
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
@@ -24,7 +24,7 @@ _DECODERS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
 MOST_PAGES = 50
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """One line for each line of text in the picture; a TIFF of several pages has a part for each.
     Raises Unreadable if there is no text, or if the recognition is not installed."""
     if not ocr.is_installed():
@@ -44,7 +44,7 @@ def read(source: Source, output: Output) -> None:
         raise Unreadable("no characters are recognised in it")
 
 
-def _opened(source: Source) -> Any:
+def _opened(source: DocumentInput) -> Any:
     from PIL import Image, UnidentifiedImageError
 
     try:

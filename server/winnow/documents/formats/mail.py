@@ -19,8 +19,8 @@ from email.message import Message
 from email.parser import BytesFeedParser
 from typing import IO
 
-from winnow.documents.extract.input_stream import CHUNK_BYTES, BudgetSpent, Readable, Source
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.input_stream import CHUNK_BYTES, BudgetSpent, ByteStream, DocumentInput
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import Format, format_of, formats
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
@@ -42,7 +42,7 @@ _NO_BASE64 = re.compile("[^A-Za-z0-9+/=]+")
 _TOO_LONG = f"only the first {LONGEST_MESSAGE // 1024**2} MiB of a message are read"
 
 
-def read_message(source: Source, output: Output) -> None:
+def read_message(source: DocumentInput, output: TextOutput) -> None:
     """A message: headers, body, and attachments as members."""
     parser, left = BytesFeedParser(), LONGEST_MESSAGE
     while left and (chunk := source.file.read(min(left, CHUNK_BYTES))):
@@ -56,7 +56,7 @@ def read_message(source: Source, output: Output) -> None:
         output.failed(_TOO_LONG)
 
 
-def read_mailbox(source: Source, output: Output) -> None:
+def read_mailbox(source: DocumentInput, output: TextOutput) -> None:
     """The messages of a mailbox, one after the other."""
     for number, (message, whole) in enumerate(_messages(source.file), 1):
         subject = _header(message, "Subject")[:_LONGEST_TITLE]
@@ -118,7 +118,7 @@ def _split(before: bytes, lines: bytes) -> Iterator[tuple[bool, bytes]]:
 # --- one message -------------------------------------------------------------------------------
 
 
-def _write_message(message: Message, source: Source, output: Output) -> None:
+def _write_message(message: Message, source: DocumentInput, output: TextOutput) -> None:
     for name in _SHOWN_HEADERS:
         if value := _header(message, name):
             output.line(f"{name}: {value}")
@@ -128,7 +128,7 @@ def _write_message(message: Message, source: Source, output: Output) -> None:
         _read_attachment(part, number, source, output)
 
 
-def _write_body(part: Message, source: Source, output: Output, attachments: list[Message]) -> None:
+def _write_body(part: Message, source: DocumentInput, output: TextOutput, attachments: list[Message]) -> None:
     """What is shown of a part where it stands; attachments are left for later."""
     kind = part.get_content_type()
     if _is_encrypted(part):
@@ -181,12 +181,12 @@ def _text(part: Message) -> str:
     return raw.decode("utf-8", "replace") if text is None else text
 
 
-def _write_page(page: str, source: Source, output: Output) -> None:
+def _write_page(page: str, source: DocumentInput, output: TextOutput) -> None:
     """The text of a page, without its own places: it is a part of the message."""
-    lines = Output(lambda line: output.line(line.decode()), sys.maxsize)  # output has the limit
+    lines = TextOutput(lambda line: output.line(line.decode()), sys.maxsize)  # output has the limit
     file = io.BytesIO(page.encode("utf-8-sig", "replace"))
     size = len(file.getbuffer())
-    inner = Source("message.html", file, size, budget=source.budget, depth=source.depth)
+    inner = DocumentInput("message.html", file, size, budget=source.budget, depth=source.depth)
     try:
         formats()["html"].read(inner, lines)
     except BudgetSpent:
@@ -196,9 +196,9 @@ def _write_page(page: str, source: Source, output: Output) -> None:
             output.failed(str(reason))
 
 
-def _read_attachment(part: Message, number: int, source: Source, output: Output) -> None:
+def _read_attachment(part: Message, number: int, source: DocumentInput, output: TextOutput) -> None:
     name = _attachment_name(part, number)
-    stream: Readable
+    stream: ByteStream
     if part.is_multipart():
         stream = io.BytesIO(b"".join(inner.as_bytes() for inner in _parts(part)))
     elif str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "base64":

@@ -13,8 +13,8 @@ from typing import Union
 import msgspec
 from msgspec import Struct, field
 
-from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.input_stream import DocumentInput
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import Format
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
@@ -62,7 +62,7 @@ class Notebook(Struct):
     worksheets: list[Worksheet] | None = None
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Cells in their order, each with its text outputs."""
     cells = _cells(source)
     for number, cell in enumerate(cells, 1):
@@ -74,7 +74,7 @@ def read(source: Source, output: Output) -> None:
                 output.text(_ESCAPES.sub("", text))
 
 
-def _cells(source: Source) -> list[Cell]:
+def _cells(source: DocumentInput) -> list[Cell]:
     raw = source.file.read(MOST_BYTES + 1)
     if len(raw) > MOST_BYTES:
         raise Unreadable(f"it is a notebook of more than {MOST_BYTES // 1024**2} MiB")

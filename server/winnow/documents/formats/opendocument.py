@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 
 from winnow.documents.extract.cells import SheetWriter
-from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import FlowReader, Sections, title_of, write_part, write_slide
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import Format
@@ -35,7 +35,7 @@ _IGNORED = (
 )
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Write the content of a document, in parts that depend on its kind."""
     reader = ContentReader(output)
     if source.file.read(2) == b"PK":
@@ -61,7 +61,7 @@ def _refuse_encrypted(package: Package) -> None:
         raise Unreadable("it is encrypted: a password is needed")
 
 
-def _read_headers(package: Package, output: Output) -> None:
+def _read_headers(package: Package, output: TextOutput) -> None:
     headers = _Headers()
     if reason := package.try_read("styles.xml", headers):
         output.failed(f"headers: {reason}")
@@ -148,7 +148,7 @@ class ContentReader(_TextReader):
     """The content of a document: of a text its paragraphs and tables, of a workbook its sheets,
     of a presentation its pages."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: TextOutput) -> None:
         super().__init__(self._line)
         self.is_text = False
         self._output = output
@@ -280,14 +280,14 @@ class _Slide:
             self._title = title_of(text)
         self._lines.append(text)
 
-    def write(self, output: Output) -> None:
+    def write(self, output: TextOutput) -> None:
         write_slide(output, self._number, self._title, self._lines, self._notes)
 
 
 class _SheetRows:
     """The rows of a sheet, where rows and cells may be there for thousands of the same."""
 
-    def __init__(self, output: Output, name: str) -> None:
+    def __init__(self, output: TextOutput, name: str) -> None:
         self._sheet = SheetWriter(output, name)
         self._row = 0
         self._row_repeats = 1

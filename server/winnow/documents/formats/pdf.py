@@ -19,8 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import Struct
 
 from winnow.documents.extract import ocr
-from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.output import Output, cleaned
+from winnow.documents.extract.input_stream import DocumentInput
+from winnow.documents.extract.output import TextOutput, cleaned
 from winnow.documents.extract.pdf_lines import is_scattered, text_by_places
 from winnow.documents.format import Format
 from winnow.documents.library.locations import DocumentLocation
@@ -58,7 +58,7 @@ _WORD = re.compile(r"\S*")
 _SHAPES = re.compile("[\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\ufefc]")
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """A part for each page with the page's own lines, then its notes and what forms are filled
     with; after these, the files that are attached. Raises Unreadable if there is no text."""
     with _opened(source.file) as document:
@@ -117,7 +117,7 @@ class _Stream:
 class _Pages:
     """Reads the pages of a document, and remembers those that have no text or cannot be read."""
 
-    def __init__(self, source: Source, output: Output) -> None:
+    def __init__(self, source: DocumentInput, output: TextOutput) -> None:
         self.pictures: list[int] = []
         self.damaged: list[int] = []
         self._output = output
@@ -428,7 +428,7 @@ def _pixels(page: Any) -> NDArray[np.uint8]:
 # --- attachments ---------------------------------------------------------------------------
 
 
-def _read_attachments(document: Any, source: Source, output: Output) -> int:
+def _read_attachments(document: Any, source: DocumentInput, output: TextOutput) -> int:
     """Read the files that are attached; gives their number."""
     import pypdfium2
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import codecs
 import re
 
-from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import MOST_HELD, Sections, write_part
-from winnow.documents.extract.output import Output, TextFull
+from winnow.documents.extract.output import TextOutput, TextFull
 from winnow.documents.format import Format
 from winnow.documents.formats.word import BODY_TEXT_LEVEL
 from winnow.documents.unreadable import Unreadable
@@ -79,7 +79,7 @@ _CHARSETS = {
 }
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """The text, and after it notes, comments, headers and text boxes."""
     data = source.file.read(LARGEST_FILE + 1)
     if not data[:100].lstrip(b"\xef\xbb\xbf \r\n\t\0").startswith(b"{\\rtf"):

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from winnow.documents.extract.cells import SheetWriter
-from winnow.documents.extract.input_stream import Source
-from winnow.documents.extract.output import Output, TextFull
+from winnow.documents.extract.input_stream import DocumentInput
+from winnow.documents.extract.output import TextOutput, TextFull
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import OLE, Package
 from winnow.documents.format import Format
@@ -37,7 +37,7 @@ OLD_WORKBOOK_BYTES = 64 * 1024**2  # calamine holds the file and all its cells
 _MOST_NOTES = 100_000
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Sheet by sheet, hidden ones, too; whatever kind of workbook it is in truth."""
     beginning = source.file.read(8)
     source.file.seek(0)
@@ -55,7 +55,7 @@ def read(source: Source, output: Output) -> None:
 # --- workbooks in XML ----------------------------------------------------------------------------
 
 
-def _read_package(source: Source, package: Package, output: Output) -> None:
+def _read_package(source: DocumentInput, package: Package, output: TextOutput) -> None:
     main = package.main_part("xl/workbook.xml")
     sheets: list[tuple[str, str]] = []
     since_1904 = False
@@ -81,13 +81,13 @@ def _read_package(source: Source, package: Package, output: Output) -> None:
             source.budget.take(0)
 
 
-def _read_or_fail(package: Package, part: str, reader: XmlReader, output: Output) -> None:
+def _read_or_fail(package: Package, part: str, reader: XmlReader, output: TextOutput) -> None:
     if reason := package.try_read(part, reader):
         output.failed(reason)
 
 
 def _read_sheet(
-    package: Package, part: str, sheet: SheetWriter, rows: _Rows, output: Output
+    package: Package, part: str, sheet: SheetWriter, rows: _Rows, output: TextOutput
 ) -> None:
     _read_or_fail(package, part, rows, output)
     for relation in package.relations(part).values():
@@ -366,7 +366,7 @@ class _CellNotes(XmlReader):
 # --- old and binary workbooks --------------------------------------------------------------------
 
 
-def read_by_calamine(source: Source, output: Output) -> None:
+def read_by_calamine(source: DocumentInput, output: TextOutput) -> None:
     """Read an old or a binary workbook, of which calamine holds all cells at once."""
     from python_calamine import CalamineError, PasswordError, load_workbook
 
@@ -386,7 +386,7 @@ def read_by_calamine(source: Source, output: Output) -> None:
             output.failed(f"sheet {name}: {error}")
 
 
-def _write_rows(book: CalamineWorkbook, name: str, output: Output) -> None:
+def _write_rows(book: CalamineWorkbook, name: str, output: TextOutput) -> None:
     calamine = book.get_sheet_by_name(name)
     if calamine.start is None:
         return

@@ -6,16 +6,16 @@ not support diagrams. Slides, including hidden slides, are in the order of the p
 
 from __future__ import annotations
 
-from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import FlowReader, title_of, write_slide
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import Format
 from winnow.documents.unreadable import Unreadable
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Write slide by slide, each followed by its notes."""
     package = Package(source)
     main = package.main_part("ppt/presentation.xml")
@@ -31,7 +31,7 @@ def read(source: Source, output: Output) -> None:
     output.require_text()
 
 
-def _read_slide(package: Package, number: int, part: str, output: Output) -> None:
+def _read_slide(package: Package, number: int, part: str, output: TextOutput) -> None:
     slide, notes = DrawingReader(), DrawingReader(notes=True)
     parts = [(slide, part)]
     parts += [(slide, shown) for shown in package.targets(part, "chart", "chartEx", "diagramData")]

@@ -10,9 +10,9 @@ import contextlib
 import re
 from collections.abc import Callable
 
-from winnow.documents.extract.input_stream import Source
+from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import FlowReader, Sections, write_part
-from winnow.documents.extract.output import Output
+from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import Format
@@ -31,7 +31,7 @@ _STYLE_ELEMENTS = ("w:style", "w:name", "w:basedOn", "w:outlineLvl")
 BODY_TEXT_LEVEL = 9  # the level of a paragraph that is not a heading
 
 
-def read(source: Source, output: Output) -> None:
+def read(source: DocumentInput, output: TextOutput) -> None:
     """Write the text, and after it notes, comments, headers and footers."""
     package = Package(source)
     main = package.main_part("word/document.xml")
@@ -42,7 +42,7 @@ def read(source: Source, output: Output) -> None:
     output.require_text()
 
 
-def _read_beside(package: Package, parts: list[str], title: str, output: Output) -> None:
+def _read_beside(package: Package, parts: list[str], title: str, output: TextOutput) -> None:
     # Each section of a document has its own headers, which are mostly the same. Numbers in them are
     # page numbers.
     lines: dict[str, None] = {}
