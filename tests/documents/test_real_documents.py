@@ -19,7 +19,7 @@ from document_fixtures import (
     unread,
 )
 from winnow.documents.extract.extraction import extract
-from winnow.documents.format import UNREAD, format_of
+from winnow.documents.format import UNSUPPORTED_EXTENSIONS, format_of
 from winnow.documents.library.locations import TextMap
 from winnow.documents.library.request import DocumentFile
 from winnow.documents.rga.engine import RgaEngine
@@ -80,7 +80,7 @@ def test_every_document_has_its_truth() -> None:
 
 def test_a_document_of_an_old_word_is_known_as_one_that_is_not_read() -> None:
     assert format_of("report-libreoffice.doc") is None
-    assert ".doc" in UNREAD
+    assert ".doc" in UNSUPPORTED_EXTENSIONS
 
 
 # --- ripgrep-all -----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from winnow.documents.extract.output import TextOutput
 
 
-class Format(Struct, frozen=True, kw_only=True):
+class DocumentFormat(Struct, frozen=True, kw_only=True):
     """A format of documents.
 
     ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
@@ -36,21 +36,21 @@ class Format(Struct, frozen=True, kw_only=True):
 
 
 # Documents that nothing here reads: named, so that nobody takes silence for an answer.
-UNREAD = (
+UNSUPPORTED_EXTENSIONS = (
     *(".doc", ".dot", ".ppt", ".pps", ".msg", ".pst", ".one", ".pub", ".vsd", ".mdb", ".accdb"),
     *(".pages", ".numbers", ".key", ".wpd", ".djvu", ".ps", ".chm", ".mobi", ".azw3", ".xps"),
     *(".7z", ".rar", ".cab", ".lz4", ".lzma"),
 )
 
 
-def why_unread(name: str) -> str | None:
+def unsupported_reason(name: str) -> str | None:
     """What is said of a document that nothing here reads; None of all others."""
     end = os.path.splitext(name)[1].lower()
-    return f"nothing here reads {end} files" if end in UNREAD else None
+    return f"nothing here reads {end} files" if end in UNSUPPORTED_EXTENSIONS else None
 
 
 @functools.cache
-def formats() -> Mapping[str, Format]:
+def formats() -> Mapping[str, DocumentFormat]:
     """All formats, by name."""
     from winnow.documents import formats as package
 
@@ -60,11 +60,11 @@ def formats() -> Mapping[str, Format]:
 
 
 @functools.cache
-def _by_end() -> Mapping[str, Format]:
+def _by_end() -> Mapping[str, DocumentFormat]:
     return {end: one for one in formats().values() for end in one.ends}
 
 
-def format_of(name: str) -> Format | None:
+def format_of(name: str) -> DocumentFormat | None:
     """The format that a name says, by its longest end that is known; None for no document."""
     last = name.replace("\\", "/").rpartition("/")[2]
     # A name that begins with a dot has no end there.
@@ -72,7 +72,7 @@ def format_of(name: str) -> Format | None:
 
 
 @functools.lru_cache(4096)
-def _by_ends(ends: str) -> Format | None:
+def _by_ends(ends: str) -> DocumentFormat | None:
     by_end = _by_end()
     while ends:
         if (found := by_end.get(f".{ends}")) is not None:

@@ -14,7 +14,7 @@ from winnow.documents.extract.blocks import blocks_of_text
 from winnow.documents.extract.extraction import extract
 from winnow.documents.extract.input_stream import Budget, BudgetSpent, DocumentInput, member_name
 from winnow.documents.extract.output import MOST_FAILURES, TextOutput, TextFull
-from winnow.documents.format import Format, format_of, formats
+from winnow.documents.format import DocumentFormat, format_of, formats
 from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap, cell_at, column_name
 from winnow.documents.unreadable import Unreadable
 
@@ -31,7 +31,7 @@ def reading(
     monkeypatch: pytest.MonkeyPatch, read: Callable[[DocumentInput, TextOutput], None], **options: bool
 ) -> Extracted:
     """What a format with this reader makes of a file."""
-    made = Format(name="made", ends=(".made",), read=read, **options)
+    made = DocumentFormat(name="made", ends=(".made",), read=read, **options)
     monkeypatch.setattr(extraction, "format_of", lambda name: made)
     return extracted("a.made", b"")
 

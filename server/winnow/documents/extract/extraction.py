@@ -12,7 +12,7 @@ from typing import IO
 from winnow.documents.extract.blocks import blocks_of_text
 from winnow.documents.extract.input_stream import Budget, BudgetSpent, Member, DocumentInput
 from winnow.documents.extract.output import TextOutput, TextFull, Unwritable
-from winnow.documents.format import UNREAD, Format, format_of
+from winnow.documents.format import UNSUPPORTED_EXTENSIONS, DocumentFormat, format_of
 from winnow.documents.library.locations import TextMap
 from winnow.documents.unreadable import PICTURE, TooMuchMemory, Unreadable, damaged
 
@@ -53,7 +53,7 @@ def extract(
     return TextMap(document.name, output.lines, tuple(output.anchors), output.failures)
 
 
-def _read(document: Format, source: DocumentInput, output: TextOutput) -> None:
+def _read(document: DocumentFormat, source: DocumentInput, output: TextOutput) -> None:
     if document.is_image and not source.ocr:
         raise Unreadable(PICTURE)
     try:
@@ -89,7 +89,7 @@ def _read_member(outer: DocumentInput, member: Member, output: TextOutput) -> No
         output.failed(reason, member.name)
 
 
-def _read_document(document: Format, source: DocumentInput, name: str, output: TextOutput) -> None:
+def _read_document(document: DocumentFormat, source: DocumentInput, name: str, output: TextOutput) -> None:
     before = output.enter(name)
     try:
         _read(document, source, output)
@@ -109,7 +109,7 @@ def _read_text(member: Member, output: TextOutput) -> None:
                 return
             output.text(block)
             size += len(block)
-        if before is None and member.name.lower().endswith(UNREAD):
+        if before is None and member.name.lower().endswith(UNSUPPORTED_EXTENSIONS):
             output.failed("nothing here reads its format", member.name)
     finally:
         if before is not None:

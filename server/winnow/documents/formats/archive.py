@@ -23,11 +23,11 @@ from msgspec import Struct
 from winnow.documents.extract.blocks import ChunkReader
 from winnow.documents.extract.input_stream import CHUNK_BYTES, CountedStream, ByteStream, DocumentInput
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.formats.compressed import (
     Decompressor,
     Inflate,
-    Unpacked,
+    DecompressedStream,
     bzip2_frame,
     gzip_frame,
     xz_frame,
@@ -58,7 +58,7 @@ _FRAMES: dict[int, Callable[[], Decompressor]] = {
 }
 
 
-class Zipped(Struct, frozen=True):
+class ZipMember(Struct, frozen=True):
     """A member of a ZIP: where its data are, and how they are packed. ``checksum`` is None where
     it is not known before the data."""
 
@@ -86,7 +86,7 @@ def read_zip(source: DocumentInput, output: TextOutput) -> None:
         )
 
 
-def _members(source: DocumentInput) -> tuple[Iterator[Zipped], bool]:
+def _members(source: DocumentInput) -> tuple[Iterator[ZipMember], bool]:
     """The members of a ZIP, by its directory if there is one; the second says that it is whole."""
     try:
         size = directory_bytes(source.file, source.size)
@@ -117,12 +117,12 @@ def directory_bytes(file: IO[bytes], size: int) -> int:
     return int(_LARGE_END.unpack(file.read(_LARGE_END.size))[1])
 
 
-def _by_directory(archive: zipfile.ZipFile, passed: Callable[[], object]) -> Iterator[Zipped]:
+def _by_directory(archive: zipfile.ZipFile, passed: Callable[[], object]) -> Iterator[ZipMember]:
     for info in archive.infolist():
         if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
             passed()
             continue
-        yield Zipped(
+        yield ZipMember(
             _name(info.filename, info.flag_bits),
             info.header_offset,
             info.compress_type,
@@ -133,7 +133,7 @@ def _by_directory(archive: zipfile.ZipFile, passed: Callable[[], object]) -> Ite
         )
 
 
-def _by_headers(file: IO[bytes], end: int) -> Iterator[Zipped]:
+def _by_headers(file: IO[bytes], end: int) -> Iterator[ZipMember]:
     """Members by the headers before their data, for an archive without its directory."""
     at = _next_mark(file, 0, (_LOCAL_MARK,))
     while at is not None:
@@ -153,7 +153,7 @@ def _by_headers(file: IO[bytes], end: int) -> Iterator[Zipped]:
             mark = _next_mark(file, data, _MARKS)
             packed = (end if mark is None else mark) - data
         if not name.endswith(b"/"):
-            yield Zipped(
+            yield ZipMember(
                 _name(name.decode("utf-8" if flags & _IN_UTF_8 else "cp437", "replace"), flags),
                 at,
                 method,
@@ -201,7 +201,7 @@ def _name(name: str, flags: int) -> str:
     return name
 
 
-def _read_zipped(source: DocumentInput, member: Zipped, output: TextOutput) -> None:
+def _read_zipped(source: DocumentInput, member: ZipMember, output: TextOutput) -> None:
     if _passed_over(member.name):
         source.budget.take_member()
     elif member.encrypted:
@@ -219,14 +219,14 @@ def _passed_over(name: str) -> bool:
     return name.startswith("__MACOSX/") and name.rpartition("/")[2].startswith("._")
 
 
-def _content(file: IO[bytes], member: Zipped) -> ByteStream:
+def _content(file: IO[bytes], member: ZipMember) -> ByteStream:
     data = _Part(file, functools.partial(_begin, file, member), member.packed)
     frame = _FRAMES.get(member.method)
-    content = data if frame is None else Unpacked(data, frame)
+    content = data if frame is None else DecompressedStream(data, frame)
     return content if member.checksum is None else _Checked(content, member.checksum)
 
 
-def _begin(file: IO[bytes], member: Zipped) -> int:
+def _begin(file: IO[bytes], member: ZipMember) -> int:
     """Where the data of a member are. Asked when they are first read, so that a damaged header is
     a failure of this member."""
     file.seek(member.header)
@@ -294,7 +294,7 @@ def _reader(frame: Callable[[], Decompressor] | None) -> Callable[[DocumentInput
         if frame is None:
             _read_tar(source, _Headers(source.file), output, counted=False)
         else:
-            stream = CountedStream(Unpacked(source.file, frame), source.budget)
+            stream = CountedStream(DecompressedStream(source.file, frame), source.budget)
             _read_tar(source, _Headers(_Forward(stream)), output, counted=True)
 
     return read
@@ -385,7 +385,7 @@ class _Forward:
 
 
 FORMATS = tuple(
-    Format(name=name, ends=ends, read=read, has_members=True)
+    DocumentFormat(name=name, ends=ends, read=read, has_members=True)
     for name, ends, read in (
         ("zip", (".zip", ".jar", ".war", ".whl", ".apk"), read_zip),
         ("tar", (".tar",), _reader(None)),

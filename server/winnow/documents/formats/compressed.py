@@ -16,7 +16,7 @@ from typing import Protocol
 from winnow.documents.extract.blocks import blocks_of_text
 from winnow.documents.extract.input_stream import BudgetSpent, CountedStream, ByteStream, DocumentInput
 from winnow.documents.extract.output import TextOutput, TextFull
-from winnow.documents.format import UNREAD, Format, format_of
+from winnow.documents.format import UNSUPPORTED_EXTENSIONS, DocumentFormat, format_of
 from winnow.documents.unreadable import Unreadable, damaged
 
 PACKED_BYTES = 64 * 1024
@@ -60,7 +60,7 @@ class Inflate:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
 
-class Unpacked:
+class DecompressedStream:
     """The content of a compressed stream of one or more frames: a stream that gives what there is
     before it raises."""
 
@@ -123,9 +123,9 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[DocumentInput
     def read(source: DocumentInput, output: TextOutput) -> None:
         """Read what is inside."""
         inner = source.name.rpartition(".")[0]
-        if inner.lower().endswith(UNREAD):
+        if inner.lower().endswith(UNSUPPORTED_EXTENSIONS):
             raise Unreadable(f"nothing here reads {os.path.splitext(inner)[1].lower()} files")
-        unpacked = Unpacked(source.file, decompressor)
+        unpacked = DecompressedStream(source.file, decompressor)
         if format_of(inner) is not None:
             source.member(inner, unpacked, output)
             return
@@ -145,8 +145,8 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[DocumentInput
 
 
 FORMATS = (
-    Format(name="gzip", ends=(".gz",), read=_reader(gzip_frame), has_members=True),
-    Format(name="bzip2", ends=(".bz2",), read=_reader(bzip2_frame), has_members=True),
-    Format(name="xz", ends=(".xz",), read=_reader(xz_frame), has_members=True),
-    Format(name="zstd", ends=(".zst",), read=_reader(zstd_frame), has_members=True),
+    DocumentFormat(name="gzip", ends=(".gz",), read=_reader(gzip_frame), has_members=True),
+    DocumentFormat(name="bzip2", ends=(".bz2",), read=_reader(bzip2_frame), has_members=True),
+    DocumentFormat(name="xz", ends=(".xz",), read=_reader(xz_frame), has_members=True),
+    DocumentFormat(name="zstd", ends=(".zst",), read=_reader(zstd_frame), has_members=True),
 )

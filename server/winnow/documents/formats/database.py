@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 from winnow.storage.writing import temporary_copy
@@ -38,7 +38,7 @@ _SHADOWS = (
 _VIRTUAL = re.compile(r"\s*create\s+virtual\s+table\b", re.IGNORECASE)
 
 
-class Table(Struct, frozen=True):
+class SqliteTable(Struct, frozen=True):
     """A table, as it is called in the database and as it is shown."""
 
     name: str
@@ -143,7 +143,7 @@ def _own_path(source: DocumentInput) -> str | None:
     return path if same else None
 
 
-def _tables(database: sqlite3.Connection) -> list[Table]:
+def _tables(database: sqlite3.Connection) -> list[SqliteTable]:
     """Tables that hold rows. What a full text table holds is in its shadow `_content`."""
     found = database.execute(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
@@ -153,14 +153,14 @@ def _tables(database: sqlite3.Connection) -> list[Table]:
     contents = {f"{name}_content": name for name in virtual}
     shadows = {f"{name}_{end}" for name in virtual for end in _SHADOWS} - contents.keys()
     return [
-        Table(name, contents.get(name, name))
+        SqliteTable(name, contents.get(name, name))
         for name in made
         if name not in virtual and name not in shadows and not name.startswith("sqlite_")
     ]
 
 
 def _read_table(
-    database: sqlite3.Connection, table: Table, patience: Patience, output: TextOutput
+    database: sqlite3.Connection, table: SqliteTable, patience: Patience, output: TextOutput
 ) -> None:
     columns = _columns(database, table)
     if not columns:
@@ -181,7 +181,7 @@ def _read_table(
             output.line("\t".join(map(_cell, row)))
 
 
-def _columns(database: sqlite3.Connection, table: Table) -> list[str]:
+def _columns(database: sqlite3.Connection, table: SqliteTable) -> list[str]:
     """The columns that are stored. Those that are computed when they are read run what the
     database says."""
     described = database.execute(f"PRAGMA table_xinfo({_quoted(table.name)})")
@@ -198,4 +198,4 @@ def _quoted(name: str) -> str:
     return f'"{doubled}"'
 
 
-FORMATS = (Format(name="sqlite", ends=(".db", ".db3", ".sqlite", ".sqlite3"), read=read),)
+FORMATS = (DocumentFormat(name="sqlite", ends=(".db", ".db3", ".sqlite", ".sqlite3"), read=read),)

@@ -13,7 +13,7 @@ from winnow.documents.extract.lines import Sections, title_of
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import Package, resolved
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.formats.html import read_html, read_page
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
@@ -181,4 +181,4 @@ class _NavPoints(_Toc):
         self.on("content", lambda attributes: self._refers(attributes.get("src", "")))
 
 
-FORMATS = (Format(name="epub", ends=(".epub",), read=read),)
+FORMATS = (DocumentFormat(name="epub", ends=(".epub",), read=read),)

@@ -7,7 +7,7 @@ from winnow.documents.extract.lines import FlowReader, Sections
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
@@ -67,4 +67,4 @@ class _Book(FlowReader):
         self.flow.end_cell()
 
 
-FORMATS = (Format(name="fb2", ends=(".fb2", ".fb2.zip", ".fbz"), read=read),)
+FORMATS = (DocumentFormat(name="fb2", ends=(".fb2", ".fb2.zip", ".fbz"), read=read),)

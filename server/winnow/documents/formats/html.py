@@ -16,7 +16,7 @@ from html import unescape
 from winnow.documents.extract.input_stream import CHUNK_BYTES, ByteStream, DocumentInput
 from winnow.documents.extract.lines import Sections
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.unreadable import Unreadable
 
 LONGEST_PAGE = 32 * 1024**2
@@ -302,4 +302,4 @@ class _Visible:
         self._break()
 
 
-FORMATS = (Format(name="html", ends=(".html", ".htm", ".xhtml"), read=read, is_text=True),)
+FORMATS = (DocumentFormat(name="html", ends=(".html", ".htm", ".xhtml"), read=read, is_text=True),)

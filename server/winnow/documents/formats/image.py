@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from winnow.documents.extract import ocr
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
@@ -74,7 +74,7 @@ def _pixels(picture: Any) -> NDArray[np.uint8]:
 
 
 FORMATS = (
-    Format(
+    DocumentFormat(
         name="image",
         ends=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"),
         read=read,

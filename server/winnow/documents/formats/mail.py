@@ -21,7 +21,7 @@ from typing import IO
 
 from winnow.documents.extract.input_stream import CHUNK_BYTES, BudgetSpent, ByteStream, DocumentInput
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import Format, format_of, formats
+from winnow.documents.format import DocumentFormat, format_of, formats
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 from winnow.text.encodings import decoded
@@ -277,6 +277,6 @@ def _decoded_word(word: bytes, charset: str | None) -> str:
 
 
 FORMATS = (
-    Format(name="eml", ends=(".eml",), read=read_message),
-    Format(name="mbox", ends=(".mbox", ".mbx"), read=read_mailbox),
+    DocumentFormat(name="eml", ends=(".eml",), read=read_message),
+    DocumentFormat(name="mbox", ends=(".mbox", ".mbx"), read=read_mailbox),
 )

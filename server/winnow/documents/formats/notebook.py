@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
@@ -96,4 +96,4 @@ def _joined(text: Text, between: str = "") -> str:
     return text or ""
 
 
-FORMATS = (Format(name="ipynb", ends=(".ipynb",), read=read, is_text=True),)
+FORMATS = (DocumentFormat(name="ipynb", ends=(".ipynb",), read=read, is_text=True),)

@@ -14,7 +14,7 @@ from winnow.documents.extract.lines import FlowReader, Sections, title_of, write
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.unreadable import Unreadable
 
 _CELLS = "table:table-cell table:covered-table-cell"
@@ -334,8 +334,8 @@ class _SheetRows:
 
 
 FORMATS = (
-    Format(name="odt", ends=(".odt", ".ott"), read=read),
-    Format(name="ods", ends=(".ods", ".ots"), read=read),
-    Format(name="odp", ends=(".odp", ".otp"), read=read),
-    Format(name="fodt", ends=(".fodt", ".fods", ".fodp"), read=read),
+    DocumentFormat(name="odt", ends=(".odt", ".ott"), read=read),
+    DocumentFormat(name="ods", ends=(".ods", ".ots"), read=read),
+    DocumentFormat(name="odp", ends=(".odp", ".otp"), read=read),
+    DocumentFormat(name="fodt", ends=(".fodt", ".fods", ".fodp"), read=read),
 )

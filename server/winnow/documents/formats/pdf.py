@@ -22,7 +22,7 @@ from winnow.documents.extract import ocr
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.output import TextOutput, cleaned
 from winnow.documents.extract.pdf_lines import is_scattered, text_by_places
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
@@ -462,4 +462,4 @@ def _content(attachment: Any) -> Any:
     return attachment.get_data() if size.value <= ATTACHMENT_BYTES else None
 
 
-FORMATS = (Format(name="pdf", ends=(".pdf",), read=read),)
+FORMATS = (DocumentFormat(name="pdf", ends=(".pdf",), read=read),)

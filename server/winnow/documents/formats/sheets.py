@@ -24,7 +24,7 @@ from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.output import TextOutput, TextFull
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import OLE, Package
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.formats.slides import DrawingReader
 from winnow.documents.unreadable import Unreadable
 
@@ -422,6 +422,6 @@ def _text(value: _Value) -> str:
 
 
 FORMATS = (
-    Format(name="xlsx", ends=(".xlsx", ".xlsm", ".xltx", ".xltm"), read=read),
-    Format(name="xls", ends=(".xls", ".xlt", ".xlsb"), read=read),
+    DocumentFormat(name="xlsx", ends=(".xlsx", ".xlsm", ".xltx", ".xltm"), read=read),
+    DocumentFormat(name="xls", ends=(".xls", ".xlt", ".xlsb"), read=read),
 )

@@ -11,7 +11,7 @@ from winnow.documents.extract.lines import FlowReader, title_of, write_slide
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes
 from winnow.documents.extract.zipped import Package
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.unreadable import Unreadable
 
 
@@ -113,5 +113,5 @@ class DrawingReader(FlowReader):
 
 
 FORMATS = (
-    Format(name="pptx", ends=(".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), read=read),
+    DocumentFormat(name="pptx", ends=(".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), read=read),
 )

@@ -15,7 +15,7 @@ from winnow.documents.extract.lines import FlowReader, Sections, write_part
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.extract.xml import Attributes
 from winnow.documents.extract.zipped import Package
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.unreadable import Unreadable
 
 # The parts besides the text, in the order of the output.
@@ -130,4 +130,4 @@ class WordReader(FlowReader):
         self.flow.add(" " if private else chr(code))
 
 
-FORMATS = (Format(name="docx", ends=(".docx", ".docm", ".dotx", ".dotm"), read=read),)
+FORMATS = (DocumentFormat(name="docx", ends=(".docx", ".docm", ".dotx", ".dotm"), read=read),)

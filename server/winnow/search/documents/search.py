@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from winnow.config.globs import GLOB_CHARACTERS
-from winnow.documents.format import UNREAD, format_of, formats, why_unread
+from winnow.documents.format import UNSUPPORTED_EXTENSIONS, format_of, formats, unsupported_reason
 from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.locations import file_uri, preview_uri
 from winnow.documents.library.request import DocumentFile, DocumentQuery, UnreadDocument, is_written
@@ -81,7 +81,7 @@ def _ends(file_types: Sequence[str]) -> frozenset[str]:
     """The ends of names of the formats that are asked for. Raises InvalidParams."""
     known = formats()
     if not file_types:
-        return frozenset(end for one in known.values() for end in one.ends) | frozenset(UNREAD)
+        return frozenset(end for one in known.values() for end in one.ends) | frozenset(UNSUPPORTED_EXTENSIONS)
     ends = {}
     for place, name in enumerate(file_types):
         plain = name.lower().lstrip("*.")
@@ -194,7 +194,7 @@ def document_in(scope: Scope, path: str) -> DocumentFile:
 
 def _why_unread(path: str) -> str:
     other = "it is no document of a format that was asked for: `grep` searches texts"
-    return why_unread(path) or other
+    return unsupported_reason(path) or other
 
 
 # --- the search ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec import Struct
 
-from winnow.documents.format import format_of, why_unread
+from winnow.documents.format import format_of, unsupported_reason
 from winnow.documents.library.locations import (
     PREVIEW_SCHEME,
     Anchor,
@@ -63,7 +63,7 @@ def document_at(
     if os.path.isdir(located.real):
         raise NotAFile(shown, "it is a folder: see `tree` or `glob`")
     if known is None:
-        reason = why_unread(shown) or "it is no document whose format is known: see `read_file`"
+        reason = unsupported_reason(shown) or "it is no document whose format is known: see `read_file`"
         raise UnreadableDocument(shown, reason)
     return root, located, DocumentFile(shown, located.real, known.name, real_path(root))
 
