@@ -337,7 +337,7 @@ class Workspace:
         return DocumentLibrary(
             self.processes,
             self.environment,
-            config=lambda: self.config,
+            settings=lambda: self.config.documents,
             folder=cache_folder(self.environment, "documents"),
             reporting=self._report_reading,
         )

@@ -14,16 +14,16 @@ import winnow.documents.formats
 from conftest import write_files
 from winnow.config import Config, merged
 from winnow.documents.extract import ocr
-from winnow.documents.format import _by_end, _by_ends, format_of, formats
+from winnow.documents.format import _by_extension, _by_extensions, format_of, formats
 from winnow.documents.library.library import DocumentLibrary, Reporting
 from winnow.documents.library.request import DocumentFile
 from winnow.processes.children import Processes
 
 FORMATS = '''
 import ctypes, time
-from winnow.documents.format import Format
+from winnow.documents.format import DocumentFormat
 from winnow.documents.unreadable import Unreadable
-from winnow.documents.library.locations import Place
+from winnow.documents.library.locations import DocumentLocation
 
 
 def read_pages(source, output):
@@ -31,10 +31,10 @@ def read_pages(source, output):
     for line in source.file.read().decode().splitlines():
         if line.startswith("# "):
             number, _, title = line[2:].partition(" ")
-            output.part(f"Page {number}", Place(page=int(number), section=title or None))
+            output.part(f"Page {number}", DocumentLocation(page=int(number), section=title or None))
         elif line.startswith("= "):
             sheet, row = line[2:].split()
-            output.at(Place(sheet=sheet, row=int(row), column=2))
+            output.at(DocumentLocation(sheet=sheet, row=int(row), column=2))
         elif line.startswith("! "):
             output.failed(line[2:])
         else:
@@ -44,12 +44,12 @@ def read_pages(source, output):
 
 
 FORMATS = (
-    Format(name="pages", ends=(".pages1", ".pag"), read=read_pages),
-    Format(name="page", ends=(".page",), read=read_pages, is_text=True),
-    Format(name="hang", ends=(".hang",), read=lambda source, output: time.sleep(1000)),
-    Format(name="crash", ends=(".crash",), read=lambda source, output: ctypes.string_at(0)),
-    Format(name="greedy", ends=(".greedy",), read=lambda source, output: bytearray(8 * 1024**3)),
-    Format(name="defect", ends=(".defect",), read=lambda source, output: 1 / 0),
+    DocumentFormat(name="pages", extensions=(".pages1", ".pag"), read=read_pages),
+    DocumentFormat(name="page", extensions=(".page",), read=read_pages, is_text=True),
+    DocumentFormat(name="hang", extensions=(".hang",), read=lambda source, output: time.sleep(1000)),
+    DocumentFormat(name="crash", extensions=(".crash",), read=lambda source, output: ctypes.string_at(0)),
+    DocumentFormat(name="greedy", extensions=(".greedy",), read=lambda source, output: bytearray(8 * 1024**3)),
+    DocumentFormat(name="defect", extensions=(".defect",), read=lambda source, output: 1 / 0),
 )
 '''
 
@@ -73,12 +73,12 @@ def formats_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
         path = [*winnow.documents.formats.__path__, str(folder / "formats")]
         patch.setattr(winnow.documents.formats, "__path__", path)
         formats.cache_clear()
-        _by_end.cache_clear()
-        _by_ends.cache_clear()
+        _by_extension.cache_clear()
+        _by_extensions.cache_clear()
         yield environment
     formats.cache_clear()
-    _by_end.cache_clear()
-    _by_ends.cache_clear()
+    _by_extension.cache_clear()
+    _by_extensions.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,11 @@ async def make_library(
         config, problems = merged(Config(), {"documents": documents}, "test")
         assert problems == []
         folder = folder or tmp_path_factory.mktemp("texts")
-        made.append(DocumentLibrary(Processes(), formats_of_tests, lambda: config, folder, reporting))
+        made.append(
+            DocumentLibrary(
+                Processes(), formats_of_tests, lambda: config.documents, folder, reporting
+            )
+        )
         return made[-1]
 
     yield make

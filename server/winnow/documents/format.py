@@ -1,4 +1,4 @@
-"""Formats: which file is a document, and what reads it; a module in ``formats/`` is one."""
+"""The table of document formats; each module in ``formats/`` adds one or more."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 class DocumentFormat(Struct, frozen=True, kw_only=True):
     """A format of documents.
 
-    ``ends`` are the ends of names in lower case (".pdf"). ``read`` hands the text of a document to
-    an :class:`TextOutput`, and raises :class:`Unreadable` if there is none. ``is_text`` says that
-    people read and edit the file itself as a text (a page in HTML, a notebook), so that it is also
-    searched and shown as it is; not so where programs alone write it (mail, with its base64).
-    ``is_image`` is one of which only the recognition of characters takes a text; ``has_members``
-    one that holds files.
+    ``extensions`` are file extensions in lower case (".pdf"). ``read`` writes the text of a
+    document to a :class:`TextOutput`, and raises :class:`Unreadable` if there is none. ``is_text``
+    is True if people read and edit the file itself as text (an HTML page, a notebook), so that it
+    is also searched as a file; it is False for files that only programs write (mail, with its
+    base64). ``is_image`` is True if only OCR can read the text; ``has_members`` is True if the
+    document contains files.
     """
 
     name: str
-    ends: tuple[str, ...]
+    extensions: tuple[str, ...]
     read: Callable[[DocumentInput, TextOutput], None]
     is_text: bool = False
     is_image: bool = False
     has_members: bool = False
 
 
-# Documents that nothing here reads: named, so that nobody takes silence for an answer.
+# Documents that Winnow cannot read. Answers name them, so that a missing hit is not misleading.
 UNSUPPORTED_EXTENSIONS = (
     *(".doc", ".dot", ".ppt", ".pps", ".msg", ".pst", ".one", ".pub", ".vsd", ".mdb", ".accdb"),
     *(".pages", ".numbers", ".key", ".wpd", ".djvu", ".ps", ".chm", ".mobi", ".azw3", ".xps"),
@@ -44,38 +44,38 @@ UNSUPPORTED_EXTENSIONS = (
 
 
 def unsupported_reason(name: str) -> str | None:
-    """What is said of a document that nothing here reads; None of all others."""
-    end = os.path.splitext(name)[1].lower()
-    return f"nothing here reads {end} files" if end in UNSUPPORTED_EXTENSIONS else None
+    """Return the reason for a document that Winnow cannot read, and None for all other files."""
+    extension = os.path.splitext(name)[1].lower()
+    return f"{extension} files are not supported" if extension in UNSUPPORTED_EXTENSIONS else None
 
 
 @functools.cache
 def formats() -> Mapping[str, DocumentFormat]:
-    """All formats, by name."""
+    """Return all formats by name."""
     from winnow.documents import formats as package
 
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    return {one.name: one for module in modules for one in module.FORMATS}
+    return {known.name: known for module in modules for known in module.FORMATS}
 
 
 @functools.cache
-def _by_end() -> Mapping[str, DocumentFormat]:
-    return {end: one for one in formats().values() for end in one.ends}
+def _by_extension() -> Mapping[str, DocumentFormat]:
+    return {end: known for known in formats().values() for end in known.extensions}
 
 
 def format_of(name: str) -> DocumentFormat | None:
-    """The format that a name says, by its longest end that is known; None for no document."""
-    last = name.replace("\\", "/").rpartition("/")[2]
-    # A name that begins with a dot has no end there.
-    return _by_ends(last.lower().lstrip(".").partition(".")[2])
+    """Return the format of a file by its longest known extension, or None if it has none."""
+    base = name.replace("\\", "/").rpartition("/")[2]
+    # The first dot of a hidden file does not start an extension.
+    return _by_extensions(base.lower().lstrip(".").partition(".")[2])
 
 
 @functools.lru_cache(4096)
-def _by_ends(ends: str) -> DocumentFormat | None:
-    by_end = _by_end()
-    while ends:
-        if (found := by_end.get(f".{ends}")) is not None:
-            return found
-        ends = ends.partition(".")[2]
+def _by_extensions(extensions: str) -> DocumentFormat | None:
+    by_extension = _by_extension()
+    while extensions:
+        if (known := by_extension.get(f".{extensions}")) is not None:
+            return known
+        extensions = extensions.partition(".")[2]
     return None

@@ -13,9 +13,16 @@ from winnow.documents.extract import extraction
 from winnow.documents.extract.blocks import blocks_of_text
 from winnow.documents.extract.extraction import extract
 from winnow.documents.extract.input_stream import Budget, BudgetSpent, DocumentInput, member_name
-from winnow.documents.extract.output import MOST_FAILURES, TextOutput, TextFull
+from winnow.documents.extract.output import MOST_FAILURES, TextFull, TextOutput
 from winnow.documents.format import DocumentFormat, format_of, formats
-from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap, cell_at, column_name
+from winnow.documents.library.locations import (
+    Anchor,
+    DocumentLocation,
+    TextMap,
+    UnreadPart,
+    cell_at,
+    column_name,
+)
 from winnow.documents.unreadable import Unreadable
 
 
@@ -28,10 +35,12 @@ def zipped(*members: tuple[str, bytes]) -> bytes:
 
 
 def reading(
-    monkeypatch: pytest.MonkeyPatch, read: Callable[[DocumentInput, TextOutput], None], **options: bool
+    monkeypatch: pytest.MonkeyPatch,
+    read: Callable[[DocumentInput, TextOutput], None],
+    **options: bool,
 ) -> Extracted:
     """What a format with this reader makes of a file."""
-    made = DocumentFormat(name="made", ends=(".made",), read=read, **options)
+    made = DocumentFormat(name="made", extensions=(".made",), read=read, **options)
     monkeypatch.setattr(extraction, "format_of", lambda name: made)
     return extracted("a.made", b"")
 
@@ -57,7 +66,7 @@ def test_a_name_tells_the_format_by_its_longest_end() -> None:
 
 
 def test_no_two_formats_claim_the_same_end() -> None:
-    ends = [end for one in formats().values() for end in one.ends]
+    ends = [end for one in formats().values() for end in one.extensions]
     assert len(ends) == len(set(ends))
 
 
@@ -235,7 +244,7 @@ def test_members_are_read_as_documents_and_texts_and_the_rest_is_passed_over() -
 
 def test_a_member_that_nothing_reads_is_named() -> None:
     found = extracted("a.zip", zipped(("old.doc", b"\xd0\xcf\x11\xe0" + bytes(600))))
-    assert (found.lines, found.failed) == ([], [("old.doc", "nothing here reads its format")])
+    assert (found.lines, found.failed) == ([], [("old.doc", "its format is not supported")])
 
 
 def test_of_a_long_text_in_an_archive_the_beginning_is_read() -> None:

@@ -33,7 +33,10 @@ def test_a_page_without_text_is_recognised() -> None:
     found = extract("a.pdf", io.BytesIO(content), written.append, ocr=True)
     lines = [line.decode().rstrip("\n") for line in written]
     assert lines == ["Typed words", "The quick brown fox", "jumps over 42 lazy dogs"]
-    assert [found.place_at(line) for line in (1, 3)] == [DocumentLocation(page=1), DocumentLocation(page=2)]
+    assert [found.place_at(line) for line in (1, 3)] == [
+        DocumentLocation(page=1),
+        DocumentLocation(page=2),
+    ]
     assert found.failed == ()
 
 

@@ -104,7 +104,10 @@ def test_each_page_of_a_tiff_is_a_part(given: list[NDArray[np.uint8]]) -> None:
     assert lines == ["picture 1", "picture 2"]
     assert all(map(is_picture, given, pages))
     assert not is_picture(given[0], pages[1])
-    assert [anchor.place for anchor in found.anchors] == [DocumentLocation(page=1), DocumentLocation(page=2)]
+    assert [anchor.place for anchor in found.anchors] == [
+        DocumentLocation(page=1),
+        DocumentLocation(page=2),
+    ]
 
 
 @installed

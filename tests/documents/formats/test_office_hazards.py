@@ -307,4 +307,6 @@ def test_a_sheet_that_is_missing_is_told_and_the_others_are_read() -> None:
     del parts["xl/worksheets/sheet1.xml"]
     text, found = read("a.xlsx", zipped(parts))
     assert text == ["1"]
-    assert found.failed == (UnreadPart("it is damaged: its part xl/worksheets/sheet1.xml is missing"),)
+    assert found.failed == (
+        UnreadPart("it is damaged: its part xl/worksheets/sheet1.xml is missing"),
+    )

@@ -23,7 +23,7 @@ from documents.making_pdf import (
 from winnow.documents.extract import ocr
 from winnow.documents.extract.extraction import extract
 from winnow.documents.formats.pdf import Title, ranges, sections_of
-from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap
+from winnow.documents.library.locations import Anchor, DocumentLocation, TextMap, UnreadPart
 from winnow.documents.unreadable import Unreadable
 
 
@@ -134,7 +134,11 @@ def test_a_section_begins_where_its_title_stands_on_the_page() -> None:
 def test_a_title_that_does_not_stand_on_the_page_names_the_next_one() -> None:
     found = outlined([["one"], ["two"], ["three"]], [("Two", 1, b"/XYZ 50 400 0")])
     places = [anchor.place for anchor in found.anchors]
-    assert places == [DocumentLocation(page=1), DocumentLocation(page=2, section="Two"), DocumentLocation(page=3, section="Two")]
+    assert places == [
+        DocumentLocation(page=1),
+        DocumentLocation(page=2, section="Two"),
+        DocumentLocation(page=3, section="Two"),
+    ]
 
 
 def test_a_title_that_leads_to_the_top_of_a_page_names_all_of_it() -> None:

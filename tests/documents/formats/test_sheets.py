@@ -82,7 +82,10 @@ def test_sheets_have_rulers_and_notes_and_drawings_follow() -> None:
         "──── Sheet Last ────",
         "1",
     ]
-    assert places("a.xlsx", document)[1] == ("Note", DocumentLocation(sheet="First", row=3, column=3))
+    assert places("a.xlsx", document)[1] == (
+        "Note",
+        DocumentLocation(sheet="First", row=3, column=3),
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from documents.making_office import P, places, pptx, read, relations, shape, shown, slide
-from winnow.documents.library.locations import UnreadPart, DocumentLocation
+from winnow.documents.library.locations import DocumentLocation, UnreadPart
 
 
 def test_slides_come_in_the_order_of_the_presentation_with_their_titles() -> None:

@@ -134,4 +134,6 @@ def test_a_document_in_strict_open_xml_is_read() -> None:
         for name, part in parts.items()
     }
     assert strict["word/document.xml"] != parts["word/document.xml"]
-    assert places("a.docx", zipped(strict)) == [("Kapitel", DocumentLocation(section="Kapitel", paragraph=1))]
+    assert places("a.docx", zipped(strict)) == [
+        ("Kapitel", DocumentLocation(section="Kapitel", paragraph=1))
+    ]

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import requires_posix, write_files
 from documents.conftest import MakeLibrary, documents_in
-from winnow.documents.extract.job import FileStamp, ExtractionResult, stamp_of
+from winnow.documents.extract.job import ExtractionResult, FileStamp, stamp_of
 from winnow.documents.library import library as library_module
 from winnow.documents.library import texts
 from winnow.documents.library.library import DocumentLibrary, Report
@@ -27,7 +27,9 @@ FAR_SECONDS = 2**63 // 10**9 + 1  # in the year 2262
 TEXT = "# 1 One\nalpha\n# 2\nbeta\n"
 
 
-async def read(library: DocumentLibrary, documents: list[DocumentFile]) -> dict[str, ExtractionResult]:
+async def read(
+    library: DocumentLibrary, documents: list[DocumentFile]
+) -> dict[str, ExtractionResult]:
     return {one.path: taken async for one, taken in library.read(documents)}
 
 

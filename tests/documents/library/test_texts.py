@@ -11,10 +11,20 @@ from pathlib import Path
 import pytest
 
 from winnow.documents.library.locations import Anchor, DocumentLocation, TextMap
-from winnow.documents.library.texts import ABANDONED_SECONDS, TextStore, key_of, key_of_path, text_path
+from winnow.documents.library.texts import (
+    ABANDONED_SECONDS,
+    TextStore,
+    key_of,
+    key_of_path,
+    text_path,
+)
 
 KEY = "0123456789abcdef"
-MAP = TextMap("pdf", 2, (Anchor(1, DocumentLocation(page=1), "Page 1"), Anchor(2, DocumentLocation(page=2), "Page 2")))
+MAP = TextMap(
+    "pdf",
+    2,
+    (Anchor(1, DocumentLocation(page=1), "Page 1"), Anchor(2, DocumentLocation(page=2), "Page 2")),
+)
 
 
 def taking(*lines: str) -> Callable[[Callable[[bytes], object]], TextMap]:

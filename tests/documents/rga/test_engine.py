@@ -29,7 +29,13 @@ from conftest import RIPGREP, alive, requires, requires_posix
 from documents.making_pdf import make_pdf
 from waiting_for import until
 from winnow.documents.library.locations import DocumentLocation
-from winnow.documents.library.request import DocumentFile, DocumentHit, DocumentQuery, DocumentHits, UnreadDocument
+from winnow.documents.library.request import (
+    DocumentFile,
+    DocumentHit,
+    DocumentHits,
+    DocumentQuery,
+    ReadFailure,
+)
 from winnow.documents.rga.engine import ANCHORED, RgaEngine
 from winnow.documents.rga.failures import RgaFailure
 from winnow.documents.rga.prefixes import ZipDirectory, directory_of, is_anchored
@@ -135,7 +141,7 @@ def document(path: Path) -> DocumentFile:
     return DocumentFile(path.name, str(path), path.suffix.removeprefix("."))
 
 
-Answers = list[DocumentHits | UnreadDocument]
+Answers = list[DocumentHits | ReadFailure]
 
 
 async def answers(
@@ -214,7 +220,7 @@ async def test_a_name_that_is_no_unicode_is_not_given_to_rga(
     assert make().unsupported(str(path)) == reason
     # Of one of them, it would search no other either.
     failed, found = await answers(make(), [path, other], "needle")
-    assert failed == UnreadDocument(document(path), reason)
+    assert failed == ReadFailure(document(path), reason)
     assert found.document == document(other)
 
 
@@ -436,7 +442,12 @@ async def test_members_of_archives_in_archives_are_named(
             [("needle: x", ((0, 6),), DocumentLocation(member="text.gz"), ("one: two",))]
             if before is None
             else [
-                ("needle: x", ((0, 6),), DocumentLocation(member=f"{before}ä b.txt"), ("one: two",)),
+                (
+                    "needle: x",
+                    ((0, 6),),
+                    DocumentLocation(member=f"{before}ä b.txt"),
+                    ("one: two",),
+                ),
                 ("a needle", ((2, 8),), DocumentLocation(page=2, member=f"{before}sub/b.pdf"), ()),
                 ("A needle.", ((2, 8),), DocumentLocation(member=f"{before}c.docx"), ()),
             ]
@@ -474,11 +485,13 @@ async def test_a_damaged_member_does_not_hide_what_stands_before_it(
     path.write_bytes(zipped({"a.txt": b"needle\n", "b.docx": b"nonsense", "c.txt": b"needle\n"}))
     good.write_bytes(pdf(["needle"]))
     said = await answers(make(), [path, good], "needle")
-    assert {one.document.path: short(one.hits) for one in said if isinstance(one, DocumentHits)} == {
+    assert {
+        one.document.path: short(one.hits) for one in said if isinstance(one, DocumentHits)
+    } == {
         "a.zip": [(1, "needle", ["needle"], DocumentLocation(member="a.txt"))],
         "b.pdf": [(2, "needle", ["needle"], DocumentLocation(page=1))],
     }
-    (failed,) = [one for one in said if isinstance(one, UnreadDocument)]
+    (failed,) = [one for one in said if isinstance(one, ReadFailure)]
     assert (failed.document.path, failed.member) == ("a.zip", "b.docx")
     # Where two programs write at the same time, some of rga's words may be in pandoc's line, and
     # pandoc's first letter in rga's.
@@ -537,7 +550,7 @@ async def test_each_document_that_cannot_be_read_is_told_with_the_reason(
     # One by one: of programs that run beside each other, complaints can share a line.
     said = [one for path in paths for one in await answers(engine, [path], "needle")]
     assert [one.document.path for one in said if isinstance(one, DocumentHits)] == ["good.pdf"]
-    reasons = {one.document.path: one.reason for one in said if isinstance(one, UnreadDocument)}
+    reasons = {one.document.path: one.reason for one in said if isinstance(one, ReadFailure)}
     assert {name: reason.partition(":")[0] for name, reason in reasons.items()} == {
         **{name: "it is damaged" for name in contents if name != "good.pdf"},
         "encrypted.pdf": "it is encrypted",
@@ -563,7 +576,7 @@ async def test_encrypted_members_are_told_of_and_others_searched(
     path.write_bytes(held)
     assert directory_of(str(path)) == ZipDirectory(frozenset(("a.txt", "b.txt")), 2, 1)
     first, *_ = await answers(make(), [path], "needle")
-    assert first == UnreadDocument(document(path), "1 of its 2 members are encrypted")
+    assert first == ReadFailure(document(path), "1 of its 2 members are encrypted")
 
 
 @requires_rga
@@ -580,7 +593,7 @@ async def test_pandoc_that_is_missing_is_said_of_each_document(
     page.write_bytes(pdf(["needle"]))
     said = await answers(make(programs), [archive, docx, page], "needle")
     assert [one.document.path for one in said if isinstance(one, DocumentHits)] == ["b.pdf"]
-    missing = {(one.document.path, one.member) for one in said if isinstance(one, UnreadDocument)}
+    missing = {(one.document.path, one.member) for one in said if isinstance(one, ReadFailure)}
     assert missing == {("a.zip", "a.docx"), ("x.docx", "")}
     for one in said:
         assert isinstance(one, DocumentHits) or one.reason.startswith("pandoc is not installed: ")
@@ -600,8 +613,8 @@ async def test_a_line_that_does_not_fit_into_memory_is_not_read_and_others_are_s
         path.write_bytes(gzip.compress(b"needle"))
     engine = make()
     said = await answers(engine, [bomb, *others], "needle")
-    assert [one for one in said if isinstance(one, UnreadDocument)] == [
-        UnreadDocument(document(bomb), "it has lines that do not fit into memory")
+    assert [one for one in said if isinstance(one, ReadFailure)] == [
+        ReadFailure(document(bomb), "it has lines that do not fit into memory")
     ]
     found = sorted(one.document.path for one in said if isinstance(one, DocumentHits))
     assert found == sorted(path.name for path in others)
@@ -626,7 +639,9 @@ async def test_a_query_is_never_an_option(make: Callable[..., RgaEngine], folder
     path.write_bytes(zipped({"a.txt": lines.encode()}))
     for number, query in enumerate(QUERIES, 1):
         found = await hits(make(), path, f"<{query}>", literal=True, case_sensitive=True)
-        assert short(found) == [(number, f"<{query}>", [f"<{query}>"], DocumentLocation(member="a.txt"))]
+        assert short(found) == [
+            (number, f"<{query}>", [f"<{query}>"], DocumentLocation(member="a.txt"))
+        ]
     for query in ("--rga-config-file=x", "--rga-no-cache", "--rg-help", "--pre=touch", "--help"):
         (hit,) = await hits(make(), path, query, literal=True)
         assert hit.line.text[slice(*hit.line.ranges[0])] == query
@@ -667,11 +682,12 @@ async def test_the_beginning_of_a_line_is_asked_for_only_where_rga_has_it(
     page, docx = folder / "a.pdf", by_pandoc(folder, "b.docx", "needle")
     page.write_bytes(pdf(["needle"]))
     found, failed = sorted(
-        await answers(make(), [page, docx], "^needle"), key=lambda one: isinstance(one, UnreadDocument)
+        await answers(make(), [page, docx], "^needle"),
+        key=lambda one: isinstance(one, ReadFailure),
     )
     assert isinstance(found, DocumentHits)
     assert found.document.path == "b.docx"
-    assert failed == UnreadDocument(document(page), ANCHORED)
+    assert failed == ReadFailure(document(page), ANCHORED)
     assert await answers(make(), [page], "^", literal=True) == []
 
 
@@ -810,7 +826,9 @@ async def test_a_hanging_rga_ends_at_the_deadline_and_what_it_found_is_kept(
     stand_in(programs, "rga", "\n".join(script))
     engine = make(programs)
     said = await answers(engine, paths, "needle", seconds=2.0)
-    assert [(one.document.path, len(one.hits)) for one in said if isinstance(one, DocumentHits)] == [
+    assert [
+        (one.document.path, len(one.hits)) for one in said if isinstance(one, DocumentHits)
+    ] == [
         ("a.pdf", 1),
         ("b.pdf", 1),
     ]
@@ -867,7 +885,7 @@ async def test_forty_megabytes_of_complaints_are_read_and_failures_behind_them_k
     ]
     stand_in(programs, "rga", "\n".join(script))
     said = await answers(make(programs), [good, bad], "needle")
-    assert said[1:] == [UnreadDocument(document(bad), "it is damaged: broken")]
+    assert said[1:] == [ReadFailure(document(bad), "it is damaged: broken")]
     assert isinstance(said[0], DocumentHits)
     assert short(said[0].hits) == [(2, "needle", ["needle"], DocumentLocation(page=1))]
 
@@ -912,4 +930,4 @@ async def test_a_line_that_is_too_long_is_told_of(
     stand_in(programs, "rga", "\n".join([begin, long, match, end, SUMMARY]))
     said = await answers(make(programs), [path], "needle")
     assert isinstance(said[0], DocumentHits)
-    assert said[1:] == [UnreadDocument(document(path), "lines of more than 4 MiB in it are left out")]
+    assert said[1:] == [ReadFailure(document(path), "lines of more than 4 MiB in it are left out")]

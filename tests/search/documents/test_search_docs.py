@@ -480,7 +480,7 @@ async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
             ("bad/a.crash", "its parser has crashed"),
             ("bad/b.defect", "it is damaged: ZeroDivisionError: division by zero"),
             ("bad/c.pag", "it has no text"),
-            ("bad/d.doc", "nothing here reads .doc files"),
+            ("bad/d.doc", ".doc files are not supported"),
             ("bad/e.pag", "page 2 is a picture"),
         ]
         assert result.completeness.reasons == [
@@ -767,7 +767,7 @@ async def test_a_document_that_nothing_reads_is_named_so(workspace_of: Made, roo
         with pytest.raises(UnreadableDocument) as raised:
             await document_text(workspace, name)
         reasons[name] = raised.value.message
-    assert "nothing here reads .doc files" in reasons["old.DOC"]
+    assert ".doc files are not supported" in reasons["old.DOC"]
     assert "it is no document whose format is known: see `read_file`" in reasons["old.txt"]
 
 

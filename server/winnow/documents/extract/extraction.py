@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import IO
 
 from winnow.documents.extract.blocks import blocks_of_text
-from winnow.documents.extract.input_stream import Budget, BudgetSpent, Member, DocumentInput
-from winnow.documents.extract.output import TextOutput, TextFull, Unwritable
+from winnow.documents.extract.input_stream import Budget, BudgetSpent, DocumentInput, Member
+from winnow.documents.extract.output import TextFull, TextOutput, Unwritable
 from winnow.documents.format import UNSUPPORTED_EXTENSIONS, DocumentFormat, format_of
 from winnow.documents.library.locations import TextMap
 from winnow.documents.unreadable import PICTURE, TooMuchMemory, Unreadable, damaged
@@ -89,7 +89,9 @@ def _read_member(outer: DocumentInput, member: Member, output: TextOutput) -> No
         output.failed(reason, member.name)
 
 
-def _read_document(document: DocumentFormat, source: DocumentInput, name: str, output: TextOutput) -> None:
+def _read_document(
+    document: DocumentFormat, source: DocumentInput, name: str, output: TextOutput
+) -> None:
     before = output.enter(name)
     try:
         _read(document, source, output)
@@ -110,7 +112,7 @@ def _read_text(member: Member, output: TextOutput) -> None:
             output.text(block)
             size += len(block)
         if before is None and member.name.lower().endswith(UNSUPPORTED_EXTENSIONS):
-            output.failed("nothing here reads its format", member.name)
+            output.failed("its format is not supported", member.name)
     finally:
         if before is not None:
             output.leave(before)

@@ -48,9 +48,9 @@ class ExtractionResult(Struct, frozen=True, array_like=True):
     stamp: FileStamp | None
     key: str = ""
     problem: str = ""
-    unreadable: tuple[UnreadPart, ...] = ()
+    failed: tuple[UnreadPart, ...] = ()
     bytes: int = 0
-    postponed: bool = False
+    later: bool = False
 
 
 def stamp_of(state: os.stat_result) -> FileStamp:

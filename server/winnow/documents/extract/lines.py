@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from winnow.documents.extract.output import TextOutput, TextFull, cleaned
+from winnow.documents.extract.output import TextFull, TextOutput, cleaned
 from winnow.documents.extract.xml import XmlReader
 from winnow.documents.library.locations import DocumentLocation
 
@@ -30,7 +30,9 @@ class Sections:
     ``numbered`` says that lines are paragraphs, to be counted.
     """
 
-    def __init__(self, output: TextOutput, *, above: Sequence[str] = (), numbered: bool = True) -> None:
+    def __init__(
+        self, output: TextOutput, *, above: Sequence[str] = (), numbered: bool = True
+    ) -> None:
         self._output = output
         self._above = tuple(above)
         self._numbered = numbered

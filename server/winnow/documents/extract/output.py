@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation
+from winnow.documents.library.locations import Anchor, DocumentLocation, UnreadPart
 from winnow.documents.unreadable import Unreadable
 
 # What a page is set with, and nobody types when searching: ligatures, spaces of all widths, marks

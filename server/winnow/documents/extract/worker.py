@@ -17,7 +17,15 @@ from typing import IO
 import msgspec
 
 from winnow.documents.extract.extraction import extract
-from winnow.documents.extract.job import NEVER, ExtractionJob, ExtractionResult, unreadable, postponed, stamp_of, stamp_when_read
+from winnow.documents.extract.job import (
+    NEVER,
+    ExtractionJob,
+    ExtractionResult,
+    postponed,
+    stamp_of,
+    stamp_when_read,
+    unreadable,
+)
 from winnow.documents.extract.output import Unwritable
 from winnow.documents.format import format_of
 from winnow.documents.library.locations import TextMap
@@ -75,7 +83,9 @@ def _take(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
         return ExtractionResult(stamp, problem="it is no document whose format is known")
     if state.st_size > job.max_bytes:
         size = f"{state.st_size / 1024**2:,.0f} MiB"
-        return ExtractionResult(stamp, problem=f"it is too large: {size} (see documents.file_bytes)")
+        return ExtractionResult(
+            stamp, problem=f"it is too large: {size} (see documents.file_bytes)"
+        )
     texts = TextStore(Path(os.fsdecode(job.folder)))
 
     def check() -> None:

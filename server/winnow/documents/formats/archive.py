@@ -21,13 +21,18 @@ from typing import IO, Protocol, cast
 from msgspec import Struct
 
 from winnow.documents.extract.blocks import ChunkReader
-from winnow.documents.extract.input_stream import CHUNK_BYTES, CountedStream, ByteStream, DocumentInput
+from winnow.documents.extract.input_stream import (
+    CHUNK_BYTES,
+    ByteStream,
+    CountedStream,
+    DocumentInput,
+)
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import DocumentFormat
 from winnow.documents.formats.compressed import (
+    DecompressedStream,
     Decompressor,
     Inflate,
-    DecompressedStream,
     bzip2_frame,
     gzip_frame,
     xz_frame,
@@ -288,7 +293,9 @@ class _Checked:
 _LONGEST_HEADER = 1024**2
 
 
-def _reader(frame: Callable[[], Decompressor] | None) -> Callable[[DocumentInput, TextOutput], None]:
+def _reader(
+    frame: Callable[[], Decompressor] | None,
+) -> Callable[[DocumentInput, TextOutput], None]:
     def read(source: DocumentInput, output: TextOutput) -> None:
         """The members of a TAR archive."""
         if frame is None:
@@ -385,8 +392,8 @@ class _Forward:
 
 
 FORMATS = tuple(
-    DocumentFormat(name=name, ends=ends, read=read, has_members=True)
-    for name, ends, read in (
+    DocumentFormat(name=name, extensions=extensions, read=read, has_members=True)
+    for name, extensions, read in (
         ("zip", (".zip", ".jar", ".war", ".whl", ".apk"), read_zip),
         ("tar", (".tar",), _reader(None)),
         ("tar.gz", (".tar.gz", ".tgz"), _reader(gzip_frame)),

@@ -7,16 +7,20 @@ and lose what they had before a file is found to be cut.
 
 from __future__ import annotations
 
-import os
 import sys
 import zlib
 from collections.abc import Callable
 from typing import Protocol
 
 from winnow.documents.extract.blocks import blocks_of_text
-from winnow.documents.extract.input_stream import BudgetSpent, CountedStream, ByteStream, DocumentInput
-from winnow.documents.extract.output import TextOutput, TextFull
-from winnow.documents.format import UNSUPPORTED_EXTENSIONS, DocumentFormat, format_of
+from winnow.documents.extract.input_stream import (
+    BudgetSpent,
+    ByteStream,
+    CountedStream,
+    DocumentInput,
+)
+from winnow.documents.extract.output import TextFull, TextOutput
+from winnow.documents.format import DocumentFormat, format_of, unsupported_reason
 from winnow.documents.unreadable import Unreadable, damaged
 
 PACKED_BYTES = 64 * 1024
@@ -119,12 +123,14 @@ def zstd_frame() -> Decompressor:
     return frame
 
 
-def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[DocumentInput, TextOutput], None]:
+def _reader(
+    decompressor: Callable[[], Decompressor],
+) -> Callable[[DocumentInput, TextOutput], None]:
     def read(source: DocumentInput, output: TextOutput) -> None:
         """Read what is inside."""
         inner = source.name.rpartition(".")[0]
-        if inner.lower().endswith(UNSUPPORTED_EXTENSIONS):
-            raise Unreadable(f"nothing here reads {os.path.splitext(inner)[1].lower()} files")
+        if reason := unsupported_reason(inner):
+            raise Unreadable(reason)
         unpacked = DecompressedStream(source.file, decompressor)
         if format_of(inner) is not None:
             source.member(inner, unpacked, output)
@@ -145,8 +151,8 @@ def _reader(decompressor: Callable[[], Decompressor]) -> Callable[[DocumentInput
 
 
 FORMATS = (
-    DocumentFormat(name="gzip", ends=(".gz",), read=_reader(gzip_frame), has_members=True),
-    DocumentFormat(name="bzip2", ends=(".bz2",), read=_reader(bzip2_frame), has_members=True),
-    DocumentFormat(name="xz", ends=(".xz",), read=_reader(xz_frame), has_members=True),
-    DocumentFormat(name="zstd", ends=(".zst",), read=_reader(zstd_frame), has_members=True),
+    DocumentFormat(name="gzip", extensions=(".gz",), read=_reader(gzip_frame), has_members=True),
+    DocumentFormat(name="bzip2", extensions=(".bz2",), read=_reader(bzip2_frame), has_members=True),
+    DocumentFormat(name="xz", extensions=(".xz",), read=_reader(xz_frame), has_members=True),
+    DocumentFormat(name="zstd", extensions=(".zst",), read=_reader(zstd_frame), has_members=True),
 )

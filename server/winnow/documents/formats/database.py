@@ -198,4 +198,6 @@ def _quoted(name: str) -> str:
     return f'"{doubled}"'
 
 
-FORMATS = (DocumentFormat(name="sqlite", ends=(".db", ".db3", ".sqlite", ".sqlite3"), read=read),)
+FORMATS = (
+    DocumentFormat(name="sqlite", extensions=(".db", ".db3", ".sqlite", ".sqlite3"), read=read),
+)

@@ -181,4 +181,4 @@ class _NavPoints(_Toc):
         self.on("content", lambda attributes: self._refers(attributes.get("src", "")))
 
 
-FORMATS = (DocumentFormat(name="epub", ends=(".epub",), read=read),)
+FORMATS = (DocumentFormat(name="epub", extensions=(".epub",), read=read),)

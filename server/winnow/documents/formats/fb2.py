@@ -67,4 +67,4 @@ class _Book(FlowReader):
         self.flow.end_cell()
 
 
-FORMATS = (DocumentFormat(name="fb2", ends=(".fb2", ".fb2.zip", ".fbz"), read=read),)
+FORMATS = (DocumentFormat(name="fb2", extensions=(".fb2", ".fb2.zip", ".fbz"), read=read),)

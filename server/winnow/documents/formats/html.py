@@ -302,4 +302,6 @@ class _Visible:
         self._break()
 
 
-FORMATS = (DocumentFormat(name="html", ends=(".html", ".htm", ".xhtml"), read=read, is_text=True),)
+FORMATS = (
+    DocumentFormat(name="html", extensions=(".html", ".htm", ".xhtml"), read=read, is_text=True),
+)

@@ -76,7 +76,7 @@ def _pixels(picture: Any) -> NDArray[np.uint8]:
 FORMATS = (
     DocumentFormat(
         name="image",
-        ends=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"),
+        extensions=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"),
         read=read,
         is_image=True,
     ),

@@ -19,7 +19,12 @@ from email.message import Message
 from email.parser import BytesFeedParser
 from typing import IO
 
-from winnow.documents.extract.input_stream import CHUNK_BYTES, BudgetSpent, ByteStream, DocumentInput
+from winnow.documents.extract.input_stream import (
+    CHUNK_BYTES,
+    BudgetSpent,
+    ByteStream,
+    DocumentInput,
+)
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import DocumentFormat, format_of, formats
 from winnow.documents.library.locations import DocumentLocation
@@ -128,7 +133,9 @@ def _write_message(message: Message, source: DocumentInput, output: TextOutput) 
         _read_attachment(part, number, source, output)
 
 
-def _write_body(part: Message, source: DocumentInput, output: TextOutput, attachments: list[Message]) -> None:
+def _write_body(
+    part: Message, source: DocumentInput, output: TextOutput, attachments: list[Message]
+) -> None:
     """What is shown of a part where it stands; attachments are left for later."""
     kind = part.get_content_type()
     if _is_encrypted(part):
@@ -277,6 +284,6 @@ def _decoded_word(word: bytes, charset: str | None) -> str:
 
 
 FORMATS = (
-    DocumentFormat(name="eml", ends=(".eml",), read=read_message),
-    DocumentFormat(name="mbox", ends=(".mbox", ".mbx"), read=read_mailbox),
+    DocumentFormat(name="eml", extensions=(".eml",), read=read_message),
+    DocumentFormat(name="mbox", extensions=(".mbox", ".mbx"), read=read_mailbox),
 )

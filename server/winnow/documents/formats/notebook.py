@@ -96,4 +96,4 @@ def _joined(text: Text, between: str = "") -> str:
     return text or ""
 
 
-FORMATS = (DocumentFormat(name="ipynb", ends=(".ipynb",), read=read, is_text=True),)
+FORMATS = (DocumentFormat(name="ipynb", extensions=(".ipynb",), read=read, is_text=True),)

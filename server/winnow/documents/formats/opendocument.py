@@ -334,8 +334,8 @@ class _SheetRows:
 
 
 FORMATS = (
-    DocumentFormat(name="odt", ends=(".odt", ".ott"), read=read),
-    DocumentFormat(name="ods", ends=(".ods", ".ots"), read=read),
-    DocumentFormat(name="odp", ends=(".odp", ".otp"), read=read),
-    DocumentFormat(name="fodt", ends=(".fodt", ".fods", ".fodp"), read=read),
+    DocumentFormat(name="odt", extensions=(".odt", ".ott"), read=read),
+    DocumentFormat(name="ods", extensions=(".ods", ".ots"), read=read),
+    DocumentFormat(name="odp", extensions=(".odp", ".otp"), read=read),
+    DocumentFormat(name="fodt", extensions=(".fodt", ".fods", ".fodp"), read=read),
 )

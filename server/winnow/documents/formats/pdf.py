@@ -462,4 +462,4 @@ def _content(attachment: Any) -> Any:
     return attachment.get_data() if size.value <= ATTACHMENT_BYTES else None
 
 
-FORMATS = (DocumentFormat(name="pdf", ends=(".pdf",), read=read),)
+FORMATS = (DocumentFormat(name="pdf", extensions=(".pdf",), read=read),)

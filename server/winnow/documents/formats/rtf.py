@@ -11,7 +11,7 @@ import re
 
 from winnow.documents.extract.input_stream import DocumentInput
 from winnow.documents.extract.lines import MOST_HELD, Sections, write_part
-from winnow.documents.extract.output import TextOutput, TextFull
+from winnow.documents.extract.output import TextFull, TextOutput
 from winnow.documents.format import DocumentFormat
 from winnow.documents.formats.word import BODY_TEXT_LEVEL
 from winnow.documents.unreadable import Unreadable
@@ -335,4 +335,4 @@ def _known_encoding(name: str) -> str:
     return name
 
 
-FORMATS = (DocumentFormat(name="rtf", ends=(".rtf",), read=read),)
+FORMATS = (DocumentFormat(name="rtf", extensions=(".rtf",), read=read),)

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from winnow.documents.extract.cells import SheetWriter
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.output import TextOutput, TextFull
+from winnow.documents.extract.output import TextFull, TextOutput
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import OLE, Package
 from winnow.documents.format import DocumentFormat
@@ -422,6 +422,6 @@ def _text(value: _Value) -> str:
 
 
 FORMATS = (
-    DocumentFormat(name="xlsx", ends=(".xlsx", ".xlsm", ".xltx", ".xltm"), read=read),
-    DocumentFormat(name="xls", ends=(".xls", ".xlt", ".xlsb"), read=read),
+    DocumentFormat(name="xlsx", extensions=(".xlsx", ".xlsm", ".xltx", ".xltm"), read=read),
+    DocumentFormat(name="xls", extensions=(".xls", ".xlt", ".xlsb"), read=read),
 )

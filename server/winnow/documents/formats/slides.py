@@ -113,5 +113,7 @@ class DrawingReader(FlowReader):
 
 
 FORMATS = (
-    DocumentFormat(name="pptx", ends=(".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), read=read),
+    DocumentFormat(
+        name="pptx", extensions=(".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), read=read
+    ),
 )

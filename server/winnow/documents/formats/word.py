@@ -130,4 +130,4 @@ class WordReader(FlowReader):
         self.flow.add(" " if private else chr(code))
 
 
-FORMATS = (DocumentFormat(name="docx", ends=(".docx", ".docm", ".dotx", ".dotm"), read=read),)
+FORMATS = (DocumentFormat(name="docx", extensions=(".docx", ".docm", ".dotx", ".dotm"), read=read),)

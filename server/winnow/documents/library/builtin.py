@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from winnow.documents.extract.job import ExtractionResult
 from winnow.documents.library.hits import LazyHits
 from winnow.documents.library.library import DocumentLibrary
-from winnow.documents.library.request import DocumentFile, DocumentQuery, DocumentHits, UnreadDocument
+from winnow.documents.library.request import (
+    DocumentFile,
+    DocumentHits,
+    DocumentQuery,
+    ReadFailure,
+)
 from winnow.documents.library.texts import key_of_path, text_path
 from winnow.errors import InvalidPattern, SearchFailed
 from winnow.processes.children import Child
@@ -36,7 +41,7 @@ class BuiltinSearch:
         library: DocumentLibrary,
         ripgrep: Ripgrep,
         query: DocumentQuery,
-        tell: Callable[[DocumentHits | UnreadDocument], None],
+        tell: Callable[[DocumentHits | ReadFailure], None],
     ) -> None:
         self.pending: list[DocumentFile] = []
         self.searched: set[str] = set()
@@ -67,7 +72,7 @@ class BuiltinSearch:
         """Search documents. Raises InvalidPattern and SearchFailed."""
         known = await self._library.sort(documents)
         for document, reason in known.unreadable:
-            self._tell(UnreadDocument(document, reason))
+            self._tell(ReadFailure(document, reason))
         for document, taken in known.partly:
             self._tell_parts(document, taken)
         self.pending = list(known.unread)
@@ -85,7 +90,9 @@ class BuiltinSearch:
             self._library.go_on(self.pending)
         self._library.mark_used(self.searched_keys)
 
-    async def _search_ready(self, ready: Mapping[str, Sequence[DocumentFile]]) -> list[DocumentFile]:
+    async def _search_ready(
+        self, ready: Mapping[str, Sequence[DocumentFile]]
+    ) -> list[DocumentFile]:
         """Search texts that are there, those that were begun with first."""
         lost: list[DocumentFile] = []
         left = ready
@@ -108,7 +115,7 @@ class BuiltinSearch:
             for document, taken in some:
                 left.discard(document.file)
                 if taken.problem:
-                    self._tell(UnreadDocument(document, taken.problem))
+                    self._tell(ReadFailure(document, taken.problem))
                 elif taken.key:
                     ready.setdefault(taken.key, []).append(document)
                 self._tell_parts(document, taken)
@@ -130,7 +137,9 @@ class BuiltinSearch:
         self.timed_out |= searched.timed_out
         for key, records in searched.found.items():
             for document in ready.get(key, ()):
-                hits = LazyHits(self._library.texts, key, records[: self._query.max_count], self._query)
+                hits = LazyHits(
+                    self._library.texts, key, records[: self._query.max_count], self._query
+                )
                 more = len(records) > self._query.max_count
                 self._tell(DocumentHits(document, "builtin", hits, more))
         done = {*searched.keys, *searched.found}.difference(searched.gone)
@@ -144,7 +153,7 @@ class BuiltinSearch:
     def _tell_parts(self, document: DocumentFile, taken: ExtractionResult) -> None:
         """Tell of the parts of a document that could not be read."""
         for one in taken.failed:
-            self._tell(UnreadDocument(document, one.reason, one.member))
+            self._tell(ReadFailure(document, one.reason, one.member))
 
     # --- ripgrep ---------------------------------------------------------------------------
 
@@ -223,7 +232,9 @@ class _Reading:
 
     def __init__(self, library: DocumentLibrary, documents: Sequence[DocumentFile]) -> None:
         self._library = library
-        self._done: asyncio.Queue[tuple[DocumentFile, ExtractionResult] | SearchFailed] = asyncio.Queue()
+        self._done: asyncio.Queue[tuple[DocumentFile, ExtractionResult] | SearchFailed] = (
+            asyncio.Queue()
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self.add(documents)
 

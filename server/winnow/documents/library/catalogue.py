@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from winnow.documents.extract.job import FileStamp, ExtractionResult
+from winnow.documents.extract.job import ExtractionResult, FileStamp
 from winnow.documents.library.locations import UnreadPart
 from winnow.documents.library.texts import version
 
@@ -74,7 +74,9 @@ class Catalogue:
                 (os.fsencode(path),),
             ).fetchone()
             if row is not None:
-                self._known[path] = ExtractionResult(FileStamp(*row[:4]), row[4], row[5], _decode(row[6]))
+                self._known[path] = ExtractionResult(
+                    FileStamp(*row[:4]), row[4], row[5], _decode(row[6])
+                )
 
     def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Do something with the database; if it cannot be, there is one less thing remembered."""

@@ -137,6 +137,8 @@ def _code_points(raw: bytes, span: _Span) -> tuple[int, int]:
     return before, before + len(raw[span.start : span.end].decode("utf-8", "replace"))
 
 
-def _cells(place: DocumentLocation, text: str, ranges: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+def _cells(
+    place: DocumentLocation, text: str, ranges: Sequence[tuple[int, int]]
+) -> tuple[str, ...]:
     cells = (cell_at(place, text[:start]) for start, _ in ranges)
     return tuple(dict.fromkeys(cell for cell in cells if cell))

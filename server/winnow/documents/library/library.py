@@ -15,11 +15,19 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
-from winnow.config import Config
-from winnow.documents.extract.job import ExtractionJob, FileStamp, ExtractionResult, unreadable, is_same, postponed, stamp_of
+from winnow.documents.extract.job import (
+    ExtractionJob,
+    ExtractionResult,
+    FileStamp,
+    is_same,
+    postponed,
+    stamp_of,
+    unreadable,
+)
 from winnow.documents.library.catalogue import Catalogue
 from winnow.documents.library.locations import TextMap
 from winnow.documents.library.request import DocumentFile
@@ -58,6 +66,20 @@ Reporting = Callable[[], AbstractAsyncContextManager[Report]]
 logger = logging.getLogger(__name__)
 
 
+class LibrarySettings(Protocol):
+    """The settings of a library: the time and the size that a document may take, and the size of
+    the text cache. ``ocr`` and ``seconds`` are read only at the start."""
+
+    @property
+    def ocr(self) -> bool: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def cache_bytes(self) -> int: ...
+
+
 class DocumentStates(Struct, frozen=True):
     """Documents by what is known of them: those whose text is there, by its key; those that cannot
     be read, with the reason; those that are still to be read, the last changed first."""
@@ -79,27 +101,30 @@ class DocumentLibrary:
         self,
         processes: Processes,
         environment: Mapping[str, str],
-        config: Callable[[], Config],
+        settings: Callable[[], LibrarySettings],
         folder: Path | None,
         reporting: Reporting | None = None,
     ) -> None:
         self._reporting = reporting or _nobody
-        self._config = config
+        self._settings = settings
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
             self._temporary = temporary_folder("winnow-documents-")
             folder = Path(self._temporary.name)
         self.texts = TextStore(folder)
-        ocr = config().documents.ocr
+        ocr = settings().ocr
         self._catalogue = Catalogue(folder, ocr)
-        seconds = config().documents.seconds
+        seconds = settings().seconds
         quick_memory, memory, limit = QUICK_MEMORY_BYTES, MEMORY_BYTES, None
         if ocr:  # any document may have pictures, and a worker recognises with two threads
             quick_memory = memory = OCR_MEMORY_BYTES
             seconds, limit = max(seconds, OCR_SECONDS), 1
 
         def workers(
-            failed: Callable[[ExtractionJob, str], ExtractionResult], seconds: float, memory: int, limit: int | None
+            failed: Callable[[ExtractionJob, str], ExtractionResult],
+            seconds: float,
+            memory: int,
+            limit: int | None,
         ) -> WorkerPool[ExtractionJob, ExtractionResult]:
             kind = WorkerKind[ExtractionJob, ExtractionResult](
                 module="winnow.documents.extract.worker",
@@ -283,7 +308,10 @@ class DocumentLibrary:
                 yield document, unreadable(job, taken.problem) if taken.later else taken
 
     async def _extract(
-        self, workers: WorkerPool[ExtractionJob, ExtractionResult], documents: Sequence[DocumentFile], urgent: bool
+        self,
+        workers: WorkerPool[ExtractionJob, ExtractionResult],
+        documents: Sequence[DocumentFile],
+        urgent: bool,
     ) -> AsyncGenerator[tuple[DocumentFile, ExtractionJob, ExtractionResult], None]:
         jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
         answers = workers.extract([job for job, _ in jobs.values()], urgent)
@@ -296,7 +324,7 @@ class DocumentLibrary:
             os.fsencode(os.path.dirname(document.content) or document.root),
             os.fsencode(document.file),
             os.fsencode(self.texts.folder),
-            self._config().documents.file_bytes,
+            self._settings().file_bytes,
             self._ocr,
         )
 
@@ -305,7 +333,7 @@ class DocumentLibrary:
             return
         async with self._using:
             await asyncio.to_thread(self._catalogue.add, taken)
-            limit = self._config().documents.cache_bytes
+            limit = self._settings().cache_bytes
             new = sum(one.bytes for one in taken.values())
             self._new_bytes = limit if self._new_bytes is None else self._new_bytes + new
             if self._new_bytes > limit * TRIM_SHARE:

@@ -65,7 +65,7 @@ class DocumentHits(Struct, frozen=True):
     more: bool = False
 
 
-class UnreadDocument(Struct, frozen=True):
+class ReadFailure(Struct, frozen=True):
     """A document, or a member of it, of which no text or not all of it could be searched."""
 
     document: DocumentFile

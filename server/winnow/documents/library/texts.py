@@ -35,7 +35,9 @@ PROTECTED_SECONDS = 60.0
 FREED = 0.2
 # So many maps are kept in memory, of some hundred bytes each.
 MAPS = 2_000
-OVERLAY_PREFIX = "laid-"  # how the names of folders begin in which texts have the names of documents
+OVERLAY_PREFIX = (
+    "laid-"  # how the names of folders begin in which texts have the names of documents
+)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TextMap).decode

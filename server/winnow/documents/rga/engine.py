@@ -21,8 +21,14 @@ from msgspec import Struct
 
 from winnow.documents.extract.extraction import TEXT_BYTES
 from winnow.documents.format import format_of
-from winnow.documents.library.locations import Anchor, UnreadPart, DocumentLocation, TextMap
-from winnow.documents.library.request import DocumentFile, DocumentHit, DocumentQuery, DocumentHits, UnreadDocument
+from winnow.documents.library.locations import Anchor, DocumentLocation, TextMap, UnreadPart
+from winnow.documents.library.request import (
+    DocumentFile,
+    DocumentHit,
+    DocumentHits,
+    DocumentQuery,
+    ReadFailure,
+)
 from winnow.documents.rga.failures import RgaFailure
 from winnow.documents.rga.prefixes import (
     EXTENSIONS,
@@ -174,7 +180,7 @@ class RgaEngine:
 
     async def search(
         self, documents: Sequence[DocumentFile], query: DocumentQuery, deadline: float
-    ) -> AsyncGenerator[DocumentHits | UnreadDocument, None]:
+    ) -> AsyncGenerator[DocumentHits | ReadFailure, None]:
         """Yield the documents that match and those that cannot be read, as their runs end.
 
         A document without a match only disappears from :attr:`pending`. Use the generator with
@@ -195,7 +201,7 @@ class RgaEngine:
                             continue
                         for answer in answers:
                             yield answer
-                        if run.is_complete or any(isinstance(one, UnreadDocument) for one in answers):
+                        if run.is_complete or any(isinstance(one, ReadFailure) for one in answers):
                             self._pending.pop(run.document.absolute, None)
                 if not failed or self.timed_out:
                     return
@@ -203,16 +209,22 @@ class RgaEngine:
                 left = [run.document for run in failed]
 
     async def _runs(
-        self, documents: Sequence[DocumentFile], query: DocumentQuery, own: RgaSettings, deadline: float
-    ) -> AsyncGenerator[tuple[_RgaRun, list[DocumentHits | UnreadDocument]], None]:
+        self,
+        documents: Sequence[DocumentFile],
+        query: DocumentQuery,
+        own: RgaSettings,
+        deadline: float,
+    ) -> AsyncGenerator[tuple[_RgaRun, list[DocumentHits | ReadFailure]], None]:
         """Search documents concurrently; yield each run with its answers when it has ended."""
         slots = asyncio.Semaphore(CONCURRENT_RUNS)
 
-        async def search(document: DocumentFile) -> tuple[_RgaRun, list[DocumentHits | UnreadDocument]]:
+        async def search(
+            document: DocumentFile,
+        ) -> tuple[_RgaRun, list[DocumentHits | ReadFailure]]:
             async with slots:
                 run = await asyncio.to_thread(_RgaRun, document, own.folder)
                 if reason := run.blocked(query.query):
-                    return run, [UnreadDocument(document, reason)]
+                    return run, [ReadFailure(document, reason)]
                 return run, [] if self.timed_out else await self._search(run, query, own, deadline)
 
         tasks = [asyncio.create_task(search(document)) for document in documents]
@@ -226,7 +238,7 @@ class RgaEngine:
 
     async def _search(
         self, run: _RgaRun, query: DocumentQuery, own: RgaSettings, deadline: float
-    ) -> list[DocumentHits | UnreadDocument]:
+    ) -> list[DocumentHits | ReadFailure]:
         """Return the hits in a document, and the parts of it that could not be read."""
         found: dict[int, _RgaLine] = {}
         matched: list[int] = []
@@ -251,13 +263,13 @@ class RgaEngine:
             )
             for number in matched[: query.max_count]
         ]
-        answers: list[DocumentHits | UnreadDocument] = []
+        answers: list[DocumentHits | ReadFailure] = []
         if run.encrypted:
-            answers.append(UnreadDocument(run.document, run.encrypted))
+            answers.append(ReadFailure(run.document, run.encrypted))
         if hits:
             answers.append(DocumentHits(run.document, "rga", tuple(hits), len(matched) > len(hits)))
         failures = run.failures(self._installed)
-        return answers + [UnreadDocument(run.document, one.reason, one.member) for one in failures]
+        return answers + [ReadFailure(run.document, one.reason, one.member) for one in failures]
 
     async def text(self, document: DocumentFile, deadline: float) -> tuple[list[str], TextMap]:
         """Return all lines of a document as rga reads them, with their locations.

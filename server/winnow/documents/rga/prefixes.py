@@ -124,7 +124,9 @@ class LinePrefixes:
         page = _PAGE.match(line, position) if kind == "pages" else None
         if page:
             position = page.end()
-        place = DocumentLocation(page=int(page[1]) if page else None, member="!/".join(names) or None)
+        place = DocumentLocation(
+            page=int(page[1]) if page else None, member="!/".join(names) or None
+        )
         text = line[position:]
         if _NO_TEXT.fullmatch(text):
             text = ""

@@ -14,8 +14,14 @@ from typing import Literal
 import msgspec
 
 from winnow.documents.library.hits import LazyHits, TextGone
-from winnow.documents.library.locations import file_uri, preview_uri, location_fields
-from winnow.documents.library.request import DocumentFile, DocumentHit, EngineName, DocumentHits, UnreadDocument
+from winnow.documents.library.locations import file_uri, location_fields, preview_uri
+from winnow.documents.library.request import (
+    DocumentFile,
+    DocumentHit,
+    DocumentHits,
+    EngineName,
+    ReadFailure,
+)
 from winnow.documents.unreadable import PICTURE
 from winnow.errors import SearchError
 from winnow.search.answer import cursor
@@ -47,7 +53,7 @@ MATCH_BYTES = 400
 @dataclass
 class DocumentSearch:
     """A request while it is answered; ``listed`` counts the files that have the name of a document,
-    ``location_fields`` the lines that were sent as partial results."""
+    ``told`` the lines that were sent as partial results."""
 
     params: SearchDocsParams
     scope: Scope
@@ -58,12 +64,12 @@ class DocumentSearch:
     listed: int = 0
     documents: list[DocumentFile] = field(default_factory=list)
     found: list[DocumentHits] = field(default_factory=list)
-    not_read: dict[UnreadDocument, None] = field(default_factory=dict)
+    not_read: dict[ReadFailure, None] = field(default_factory=dict)
     pictures: set[str] = field(default_factory=set)
     engines: dict[str, EngineName | Literal["both"]] = field(default_factory=dict)
     pending: list[DocumentFile] = field(default_factory=list)
     searched: set[str] = field(default_factory=set)
-    location_fields: int = 0
+    told: int = 0
     timed_out: bool = False
     warnings: list[str] = field(default_factory=list)
 
@@ -82,9 +88,9 @@ class DocumentSearch:
             before = self.engines.get(document.format, engine)
             self.engines[document.format] = engine if before == engine else "both"
 
-    def tell(self, one: DocumentHits | UnreadDocument) -> None:
+    def tell(self, one: DocumentHits | ReadFailure) -> None:
         """Take what an engine says, and send what it has found to whoever takes partial results."""
-        if isinstance(one, UnreadDocument):
+        if isinstance(one, ReadFailure):
             # Icons of a web page are no documents that somebody has asked for.
             if one.reason == PICTURE and not self._is_asked_for(one.document):
                 self.pictures.add(one.document.path)

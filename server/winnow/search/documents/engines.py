@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 from winnow.documents.format import formats
 from winnow.documents.library.builtin import BuiltinSearch
-from winnow.documents.library.request import DocumentFile, DocumentQuery, DocumentHits, UnreadDocument
+from winnow.documents.library.request import (
+    DocumentFile,
+    DocumentHits,
+    DocumentQuery,
+    ReadFailure,
+)
 from winnow.documents.rga.engine import RgaEngine
 from winnow.documents.rga.prefixes import is_anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
@@ -82,7 +87,7 @@ def _for_rga(
             if required or _is_for_rga(document):
                 taken.append(document)
         elif required:
-            search.tell(UnreadDocument(document, reason))
+            search.tell(ReadFailure(document, reason))
     return taken
 
 

@@ -66,14 +66,16 @@ async def with_documents(
 async def _documents(
     workspace: Workspace, params: SearchParams, ripgrep: Ripgrep, overlay: Overlay
 ) -> list[DocumentFile]:
-    ends = [end for one in formats().values() if not one.is_text for end in one.ends]
+    ends = [end for one in formats().values() if not one.is_text for end in one.extensions]
     scope = document_scope(workspace, params, ends)
     listing = await list_files(ripgrep, scope, Overlay())
     found = (document_in(scope, path) for path in sorted(listing.paths))
     return [one for one in found if one.format and one.path not in overlay.paths]
 
 
-async def _read(library: DocumentLibrary, documents: Sequence[DocumentFile], deadline: float) -> None:
+async def _read(
+    library: DocumentLibrary, documents: Sequence[DocumentFile], deadline: float
+) -> None:
     """Read documents that were not read before, as far as there is time."""
     unread = (await library.sort(documents)).unread
 
@@ -90,7 +92,10 @@ async def _read(library: DocumentLibrary, documents: Sequence[DocumentFile], dea
 
 
 def _lay_out(
-    library: DocumentLibrary, scope: Scope, ready: Mapping[str, Sequence[DocumentFile]], folder: Path
+    library: DocumentLibrary,
+    scope: Scope,
+    ready: Mapping[str, Sequence[DocumentFile]],
+    folder: Path,
 ) -> dict[str, TextMap]:
     """Give each text the path of its document, below the folder of its root."""
     laid = {}

@@ -18,7 +18,7 @@ from winnow.config.globs import GLOB_CHARACTERS
 from winnow.documents.format import UNSUPPORTED_EXTENSIONS, format_of, formats, unsupported_reason
 from winnow.documents.library.builtin import BuiltinSearch
 from winnow.documents.library.locations import file_uri, preview_uri
-from winnow.documents.library.request import DocumentFile, DocumentQuery, UnreadDocument, is_written
+from winnow.documents.library.request import DocumentFile, DocumentQuery, ReadFailure, is_written
 from winnow.errors import EmptyQuery, InvalidParams, InvalidPattern, NotFound, SearchTimedOut
 from winnow.processes.waiting import acquire_within
 from winnow.search.answer.completeness import WIDENING, count_excluded_matches, with_short_deadline
@@ -81,12 +81,14 @@ def _ends(file_types: Sequence[str]) -> frozenset[str]:
     """The ends of names of the formats that are asked for. Raises InvalidParams."""
     known = formats()
     if not file_types:
-        return frozenset(end for one in known.values() for end in one.ends) | frozenset(UNSUPPORTED_EXTENSIONS)
+        return frozenset(end for one in known.values() for end in one.extensions) | frozenset(
+            UNSUPPORTED_EXTENSIONS
+        )
     ends = {}
     for place, name in enumerate(file_types):
         plain = name.lower().lstrip("*.")
         if plain in known:
-            ends.update(dict.fromkeys(known[plain].ends))
+            ends.update(dict.fromkeys(known[plain].extensions))
         elif format_of(f"_.{plain}") is not None:
             ends[f".{plain}"] = None
         else:
@@ -162,7 +164,7 @@ async def _list(
     for path in listed:
         document = document_in(scope, path)
         if not document.format or (named and not path.lower().endswith(tuple(ends))):
-            search.tell(UnreadDocument(document, _why_unread(path)))
+            search.tell(ReadFailure(document, _why_unread(path)))
             continue
         if path in overlay.paths and is_written(overlay.read(path)):
             document = msgspec.structs.replace(document, content=str(overlay.file(path)))

@@ -18,8 +18,8 @@ from winnow.documents.library.locations import (
     Anchor,
     TextMap,
     file_uri,
-    preview_uri,
     location_fields,
+    preview_uri,
 )
 from winnow.documents.library.request import DocumentFile, EngineName, is_written
 from winnow.documents.unreadable import Unreadable
@@ -63,7 +63,9 @@ def document_at(
     if os.path.isdir(located.real):
         raise NotAFile(shown, "it is a folder: see `tree` or `glob`")
     if known is None:
-        reason = unsupported_reason(shown) or "it is no document whose format is known: see `read_file`"
+        reason = (
+            unsupported_reason(shown) or "it is no document whose format is known: see `read_file`"
+        )
         raise UnreadableDocument(shown, reason)
     return root, located, DocumentFile(shown, located.real, known.name, real_path(root))
 

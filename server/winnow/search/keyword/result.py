@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from winnow.documents.library.locations import TextMap, file_uri, preview_uri, location_fields
+from winnow.documents.library.locations import TextMap, file_uri, location_fields, preview_uri
 from winnow.documents.library.overlay import DocumentOverlay
 from winnow.ranking import local
 from winnow.ranking.prompt import Prompt
