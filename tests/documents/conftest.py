@@ -46,10 +46,10 @@ def read_pages(source, output):
 FORMATS = (
     DocumentFormat(name="pages", extensions=(".pages1", ".pag"), read=read_pages),
     DocumentFormat(name="page", extensions=(".page",), read=read_pages, is_text=True),
-    DocumentFormat(name="hang", extensions=(".hang",), read=lambda source, output: time.sleep(1000)),
-    DocumentFormat(name="crash", extensions=(".crash",), read=lambda source, output: ctypes.string_at(0)),
-    DocumentFormat(name="greedy", extensions=(".greedy",), read=lambda source, output: bytearray(8 * 1024**3)),
-    DocumentFormat(name="defect", extensions=(".defect",), read=lambda source, output: 1 / 0),
+    DocumentFormat(name="hang", extensions=(".hang",), read=lambda *_: time.sleep(1000)),
+    DocumentFormat(name="crash", extensions=(".crash",), read=lambda *_: ctypes.string_at(0)),
+    DocumentFormat(name="greedy", extensions=(".greedy",), read=lambda *_: bytearray(8 * 1024**3)),
+    DocumentFormat(name="defect", extensions=(".defect",), read=lambda *_: 1 / 0),
 )
 '''
 

@@ -1,4 +1,4 @@
-"""What a worker is asked, and what it answers; apart, so that neither side loads the other."""
+"""The messages between the library and its workers, in a module that both sides can import."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from msgspec import Struct
 
 from winnow.documents.library.locations import UnreadPart
 
-# Linux stamps files by a clock of 4 to 10 ms; a write after the reading may have the same time.
+# Linux stamps files by a clock of 4 to 10 ms, so a write after a read may have the same time.
 CLOCK_NS = 50_000_000
 NEVER = -1
-# No larger number has a place in a database: as a time it is in the year 2262, and file systems
-# know later ones.
+# The largest number that a database stores. As a time it is in the year 2262, and file systems
+# support later times.
 LAST = 2**63 - 1
 
 
 class FileStamp(Struct, frozen=True, array_like=True, gc=False):
-    """Tells whether a file is still the one that was read. Of one that had only just changed then,
-    ``ctime_ns`` is NEVER, which no file has: it is read again."""
+    """The state of a file, to detect changes. If the file changed just before it was read,
+    ``ctime_ns`` is NEVER, which matches no file, so that the file is read again."""
 
     size: int
     mtime_ns: int
@@ -29,8 +29,8 @@ class FileStamp(Struct, frozen=True, array_like=True, gc=False):
 
 
 class ExtractionJob(Struct, frozen=True, array_like=True):
-    """A document to read: ``path``, as bytes, which must be inside of ``root``. Its text goes to a
-    cache in ``folder``, unless it is there."""
+    """A document to read: ``path`` in bytes, which must be inside ``root``. The text goes to the
+    cache in ``folder``, unless it is already there."""
 
     root: bytes
     path: bytes
@@ -40,10 +40,13 @@ class ExtractionJob(Struct, frozen=True, array_like=True):
 
 
 class ExtractionResult(Struct, frozen=True, array_like=True):
-    """What became of a document. Without a ``stamp``, there is none any more. ``key`` is that of
-    its text in the cache; a document without one has a ``problem``. ``unreadable`` are the parts of it
-    that could not be read; ``bytes`` were written now. Of one that is to be read ``postponed`` it is
-    not known yet: it takes long, or much memory."""
+    """The result of reading a document.
+
+    ``stamp`` is None if the document no longer exists. ``key`` identifies its text in the cache; a
+    document without a key has a ``problem``. ``failed`` lists its unreadable parts, and ``bytes`` is
+    the size of the text if it was written now. ``later`` is True if the document needs more time or
+    memory than this worker has.
+    """
 
     stamp: FileStamp | None
     key: str = ""
@@ -54,7 +57,7 @@ class ExtractionResult(Struct, frozen=True, array_like=True):
 
 
 def stamp_of(state: os.stat_result) -> FileStamp:
-    """The stamp of a file as it is."""
+    """Return the stamp of a file in this state."""
     return FileStamp(
         state.st_size,
         min(state.st_mtime_ns, LAST),
@@ -64,14 +67,14 @@ def stamp_of(state: os.stat_result) -> FileStamp:
 
 
 def is_same(read: FileStamp | None, now: FileStamp) -> bool:
-    """Whether a file is the one that was read, as far as the clock of its file system tells."""
+    """Return True if a file is unchanged, within the resolution of the file system's clock."""
     if read is None or read.ctime_ns != NEVER:
         return read == now
     return (read.size, read.mtime_ns, read.inode) == (now.size, now.mtime_ns, now.inode)
 
 
 def stamp_when_read(state: os.stat_result) -> FileStamp:
-    """The stamp of a file that is read now, which may change right after."""
+    """Return the stamp of a file that is being read and may change right afterwards."""
     stamp = stamp_of(state)
     if abs(time.time_ns() - state.st_ctime_ns) >= CLOCK_NS:
         return stamp
@@ -79,12 +82,12 @@ def stamp_when_read(state: os.stat_result) -> FileStamp:
 
 
 def postponed(job: ExtractionJob, problem: str) -> ExtractionResult:
-    """A document that may be given more time and memory."""
+    """Return the result for a document that needs more time or memory."""
     return ExtractionResult(None, problem=problem, later=True)
 
 
 def unreadable(job: ExtractionJob, problem: str) -> ExtractionResult:
-    """A document that cannot be read: a worker died over it, or hung for long."""
+    """Return the result for a document that crashed a worker or exceeded the time limit."""
     try:
         return ExtractionResult(stamp_when_read(os.stat(job.path)), problem=problem)
     except OSError:
