@@ -43,7 +43,7 @@ class ExtractionResult(Struct, frozen=True, array_like=True):
     """The result of reading a document.
 
     ``stamp`` is None if the document no longer exists. ``key`` identifies its text in the cache; a
-    document without a key has a ``problem``. ``failed`` lists its unreadable parts, and ``bytes`` is
+    document without a key has a ``problem``. ``failed`` lists its unreadable parts; ``bytes`` is
     the size of the text if it was written now. ``later`` is True if the document needs more time or
     memory than this worker has.
     """

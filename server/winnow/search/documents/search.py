@@ -142,7 +142,7 @@ async def documents_of(workspace: Workspace) -> list[DocumentFile]:
     return [one for one in found if one.format]
 
 
-def text_uri(document: Document) -> str:
+def text_uri(document: DocumentFile) -> str:
     """Return the URI of a document's text, as `document_text` accepts it."""
     return preview_uri(file_uri(document.file), "builtin")
 
