@@ -8,6 +8,7 @@ from winnow.tools.audit import AuditResult
 from winnow.tools.bash import BashResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.feedback import FeedbackResult
+from winnow.tools.find_symbol import FindSymbolResult
 from winnow.tools.grep import GrepResult
 from winnow.tools.index import IndexResult
 from winnow.tools.index_status import IndexStatusResult
@@ -17,7 +18,6 @@ from winnow.tools.tools import ToolsResult
 from winnow.types.code_search import CodeSearchResult
 from winnow.types.document_text import DocumentTextResult
 from winnow.types.find_references import FindReferencesResult
-from winnow.types.find_symbol import FindSymbolResult
 from winnow.types.glob import GlobResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.types.read_file import ReadFileResult
@@ -114,7 +114,7 @@ class ToolMethods:
         exact: bool = False,
         max_results: int = 20,
     ) -> FindSymbolResult:
-        """Find where functions, classes and other things are defined, by name."""
+        """Find where functions, classes and other symbols are defined, by name."""
     async def glob(
         self,
         pattern: str,

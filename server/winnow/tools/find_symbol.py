@@ -1,30 +1,96 @@
-"""find_symbol: definitions by their names."""
+"""find_symbol: definitions by name."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
 from winnow.errors import SEARCHING, IndexUnavailable
+from winnow.search.answer import cursor
+from winnow.search.answer.completeness import fractions
+from winnow.search.answer.shorten import shorten
+from winnow.search.symbols.found_symbol import FoundSymbol
+from winnow.storage.paths import shown_path
+from winnow.symbols.search.query import KINDS, parse
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import Progress
-from winnow.types.find_symbol import (
-    FindSymbolParams,
-    FindSymbolPartial,
-    FindSymbolResult,
-    FoundSymbol,
-)
+from winnow.types import Progress, Result, ScopeParams, SearchAnswer
 from winnow.workspace import Workspace
+
+SymbolKind = Literal[
+    "any", "function", "method", "class", "struct", "trait", "interface", "enum", "type", "const",
+    "variable", "field", "property", "module", "namespace", "constructor", "enum_member", "macro",
+    "union", "object", "event", "operator", "section",
+]  # fmt: skip
+
+
+class FindSymbolParams(ScopeParams, frozen=True, kw_only=True):
+    """The definitions to find."""
+
+    name: Annotated[
+        str,
+        Meta(
+            description="The name, or a part of it: 'send', 'Client.send' (or '::', '/', '#'),"
+            " 'Client.' for all members, initials such as 'qsf' for QuerySetFilter, words such as"
+            " 'getobj404', or letters in order. Each of several words must match the name, its"
+            " container or its path. '^send', 'send$' and \"'send\" match exactly these letters at"
+            " the start, at the end, anywhere; 'kind:class', 'path:src/' and 'lang:py' filter."
+            " Empty: the top-level types and functions of files.",
+            max_length=1_000,
+        ),
+    ]
+    kind: Annotated[
+        SymbolKind,
+        Meta(
+            description="The kind of symbol. 'function' includes methods; 'class' and 'struct'"
+            " include each other, as do 'trait' and 'interface'; 'type' includes all of these,"
+            " enums and type aliases; 'const' includes enum members and macros, 'variable' fields."
+        ),
+    ] = "any"
+    exact: Annotated[
+        bool,
+        Meta(description="Match the exact name only, case-sensitive."),
+    ] = False
+    max_results: Annotated[
+        int, Meta(description="Maximum number of symbols to return.", ge=1, le=1_000)
+    ] = 20
+
+
+class FindSymbolResult(SearchAnswer, frozen=True, kw_only=True):
+    """The definitions, best first."""
+
+    symbols: Annotated[
+        list[FoundSymbol], Meta(description="The definitions; empty if they were streamed.")
+    ]
+    total_is_lower_bound: Annotated[
+        bool,
+        Meta(description="True if there may be more: of many names, only the best are searched."),
+    ] = False
+
+
+class FindSymbolPartial(Result, frozen=True, kw_only=True):
+    """Further definitions, which the result does not repeat."""
+
+    symbols: Annotated[list[FoundSymbol], Meta(description="The next definitions.")]
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def text(result: FindSymbolResult, style: Style, folder: str) -> str:
-    """One line a symbol: path as seen from ``folder``, line, kind, qualified name, signature; then
-    what was left out."""
+    """Render one line per symbol (path relative to ``folder``, line, kind, name, signature), then
+    what was skipped."""
     return _rendered(result, style, folder)
 
 
 def plain(result: FindSymbolResult) -> str:
-    """The same without colours, with paths as the result has them."""
+    """Render the same without colors, with the paths of the result."""
     return _rendered(result, FOR_AGENTS, None)
 
 
@@ -36,10 +102,13 @@ def _line(symbol: FoundSymbol, path: str, style: Style) -> str:
 
 
 def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str:
-    lines = [_line(one, seen_path(one, result.root, folder), style) for one in result.symbols]
+    lines = [_line(found, seen_path(found, result.root, folder), style) for found in result.symbols]
     least = "at least " * result.total_is_lower_bound
     summary = f"{result.returned} of {least}{result.total_found} symbols"
     return "\n".join([*lines, *[""] * bool(lines), *notes_of(result, summary, style)])
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -55,16 +124,78 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
 async def find_symbol(
     workspace: Workspace, params: FindSymbolParams, progress: Progress
 ) -> FindSymbolResult:
-    """Find where functions, classes and other things are defined, by name. Returns places, signatures and docs.
+    """Find where functions, classes and other symbols are defined, by name. Returns places, signatures and docs.
 
     Effective use:
-    - Use it before grep when you know a name, or a part of it: it answers with definitions only
+    - Use it before grep when you know a name, or a part of it: it returns definitions only
     - `Client.send` finds a member, `Client.` lists all of them
-    - You need not know the kind: `kind: "function"` finds methods, too, `"class"` structs
-    - What has exactly the name comes first; tests, vendored and generated files come later
-    - Read the definition with the answer's `path`, `line` and `end_line`
+    - You need not know the exact kind: `kind: "function"` includes methods, `"class"` structs
+    - Exact names come first; tests, vendored and generated files come later
+    - Read the definition with the `path`, `line` and `end_line` of a result
     """  # noqa: E501 - the first line is the summary
-    # Not needed to start a server or to print help.
+    # Costs the import of numpy.
     from winnow.search.symbols.search import find_symbols
 
-    return await find_symbols(workspace, params, progress)
+    query = parse(params.name)
+    if params.kind != "any":
+        kinds = KINDS[params.kind] if query.kinds is None else KINDS[params.kind] & query.kinds
+        query = msgspec.structs.replace(query, kinds=kinds)
+
+    async def send(symbols: list[FoundSymbol]) -> None:
+        progress(f"{len(symbols)} symbols", partial=FindSymbolPartial(symbols=symbols))
+        await progress.drain()
+
+    streams = progress.streaming and not params.max_tokens
+    progress(f"Searching symbols: {params.name[:60]}")
+    search = await find_symbols(
+        workspace,
+        workspace.scope(params),
+        query,
+        progress,
+        exact=params.exact,
+        max_results=params.max_results,
+        page=params,
+        send=send if streams and not params.cursor else None,
+    )
+    found, symbols, scope = search.found, search.symbols(), search.scope
+    completeness = search.completeness()
+    warnings = [*scope.warnings, *search.warnings]
+    if query.unknown:
+        unknown = ", ".join(query.unknown)
+        warnings.append(f"unknown kind {unknown}; the kinds are {', '.join(KINDS)}")
+
+    def page_of(
+        count: int, shorten_symbol: Callable[[FoundSymbol], FoundSymbol] | None = None
+    ) -> FindSymbolResult:
+        end = search.skipped_results + count
+        page = symbols[:count]
+        has_more = end < max(found.total, len(found.symbols))
+        return FindSymbolResult(
+            root=shown_path(str(scope.root))[0],
+            symbols=list(map(shorten_symbol, page)) if shorten_symbol else page,
+            total_found=found.total,
+            total_is_lower_bound=not found.all_seen,
+            returned=count,
+            truncated=has_more or (shorten_symbol is not None and count > 0),
+            completeness=completeness,
+            warnings=warnings,
+            cursor=cursor.encode(params, end, search.stamp(end)) if has_more else None,
+        )
+
+    steps = [functools.partial(page_of, len(symbols), form) for form in (_without_doc, _bare)]
+    steps += [functools.partial(page_of, count, _bare) for count in fractions(len(symbols))[1:]]
+    result = shorten(page_of(len(symbols)), params.max_tokens, steps)
+    if streams and result.symbols:
+        rest = [symbol for symbol in result.symbols if symbol not in search.sent]
+        if rest:
+            progress(f"{result.returned} symbols", partial=FindSymbolPartial(symbols=rest))
+        return msgspec.structs.replace(result, symbols=[])
+    return result
+
+
+def _without_doc(symbol: FoundSymbol) -> FoundSymbol:
+    return msgspec.structs.replace(symbol, doc=None)
+
+
+def _bare(symbol: FoundSymbol) -> FoundSymbol:
+    return msgspec.structs.replace(symbol, doc=None, signature=None)

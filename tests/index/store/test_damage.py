@@ -13,10 +13,9 @@ from winnow.index.build.folder import FolderIndex
 from winnow.index.report import FolderStatus
 from winnow.index.store.store import Store
 from winnow.search.index.state import read_status
-from winnow.search.symbols.search import find_symbols
 from winnow.storage.database import StoreDamaged
+from winnow.tools.find_symbol import FindSymbolParams, find_symbol
 from winnow.types import no_progress
-from winnow.types.find_symbol import FindSymbolParams
 from winnow.workspace import Workspace
 
 # Before it are the schema and the mark: where these are damaged, the index is not opened.
@@ -50,7 +49,7 @@ def database_of(project: Path) -> Path:
 
 async def found(workspace: Workspace, name: str) -> list[str]:
     params = FindSymbolParams(name=name, exact=True)
-    return [one.path for one in (await find_symbols(workspace, params, no_progress)).symbols]
+    return [one.path for one in (await find_symbol.run(workspace, params, no_progress)).symbols]
 
 
 async def status(workspace: Workspace) -> FolderStatus:

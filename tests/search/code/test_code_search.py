@@ -180,7 +180,7 @@ async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) 
         },
         "warnings": [],
     }  # fmt: skip
-    assert recorder.messages == ["Looking for symbols: Loader.load_plugin"]
+    assert recorder.messages == ["Searching symbols: Loader.load_plugin"]
     assert plain(result) == (
         "src/loader.py:5-6  Loader.load_plugin  method\n"
         "5\t    def load_plugin(self, name):\n"

@@ -16,10 +16,9 @@ from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.search.symbols.search import search_symbols
 from winnow.tools import TOOLS
-from winnow.tools.find_symbol import plain, text
+from winnow.tools.find_symbol import FindSymbolPartial, FindSymbolResult, plain, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
-from winnow.types.find_symbol import FindSymbolPartial, FindSymbolResult
 from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("time_to_catch_up")
@@ -87,7 +86,7 @@ async def test_a_definition_with_all_that_is_known_of_it(
         },
         "warnings": [],
     }  # fmt: skip
-    assert recorder.messages == ["Looking for symbols: Größe._wert"]
+    assert recorder.messages == ["Searching symbols: Größe._wert"]
     assert plain(result) == (
         "src/größe.py:7: property Größe._wert — def _wert(self) -> int\n\n[1 of 1 symbols]"
     )
@@ -142,14 +141,14 @@ async def test_where_nothing_is_found_the_answer_says_what_would_be(
         return result.warnings
 
     assert await warnings("load_plugin", kind="class") == [
-        "0 symbols of this kind; 3 of others (function, method): leave out `kind`"
+        "0 symbols of this kind; 3 of other kinds (function, method): omit `kind`"
     ]
     assert await warnings("register_plugin", path="tests") == [
-        "0 symbols here; 1 in the rest of the workspace, the best in src/registry.py"
+        "0 symbols in this scope; 1 in the rest of the workspace, the best in src/registry.py"
     ]
     assert await warnings("nothing_like_it", kind="class", path="tests") == []
     (said,) = await warnings("kind:thing nothing_like_it")
-    assert said.startswith("no kind is called thing; kinds are function, method, class,")
+    assert said.startswith("unknown kind thing; the kinds are function, method, class,")
 
 
 async def test_pages_are_the_whole_in_order(make_workspace: MakeWorkspace, tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from winnow.index.report import NotCovered
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import FEEDBACK
 from winnow.search.answer.hits import Hit
-from winnow.search.index.retry import again_if_damaged
+from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
-from winnow.search.symbols.search import SEARCH_SECONDS, settled
+from winnow.search.symbols.search import SEARCH_SECONDS
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
 from winnow.types import IndexState, ScopeParams
@@ -122,11 +122,11 @@ async def search_index(
         found[:] = [Indexed(looked.hits, looked.knows, state, True, left_out, looked.model)]
         return looked.changed, state
 
-    is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
+    is_settled = await retry_until_current(workspace, look, None, SEARCH_SECONDS)
     if patient and found[0].state.state == "stale":
         # To search texts instead would take about as long as to wait.
         patience = STALE_SECONDS
-        is_settled = await settled(workspace, look, None, SEARCH_SECONDS)
+        is_settled = await retry_until_current(workspace, look, None, SEARCH_SECONDS)
     return msgspec.structs.replace(found[0], settled=is_settled)
 
 

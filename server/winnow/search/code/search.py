@@ -37,6 +37,7 @@ from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Meant, find_meant, suggestions
 from winnow.search.index.build import begin_index, index_offer
 from winnow.search.index.state import state_in_words
+from winnow.search.symbols.found_symbol import FoundSymbol
 from winnow.search.symbols.search import find_symbols
 from winnow.storage.paths import shown_path
 from winnow.symbols.search.query import parse
@@ -51,7 +52,6 @@ from winnow.types.code_search import (
     CodeSearchPartial,
     CodeSearchResult,
 )
-from winnow.types.find_symbol import FindSymbolParams, FoundSymbol
 from winnow.types.semantic_search import Fallback
 from winnow.workspace import Workspace
 
@@ -247,34 +247,29 @@ async def _symbols(
 ) -> Found:
     """Definitions by name; if ``exact``, only those that have it, its case included."""
     scope = workspace.scope(params)
-    asked = FindSymbolParams(
-        name=name,
-        path=params.path,
-        include=params.include,
-        exclude=params.exclude,
-        file_types=params.file_types,
-        exact=exact,
-        max_results=min(wanted, MOST_HITS),
-    )
     if exact and not await _may_be_defined(workspace, scope, name):
         known = state_in_words(workspace.index, workspace.index.state())
         reason = f"{known}: lines that look like a definition of it were looked for"
         return Found(scope, [], 0, lacking(reason))
-    progress(f"Looking for symbols: {name[:60]}")
+    progress(f"Searching symbols: {name[:60]}")
     try:
-        result = await find_symbols(workspace, asked, Progress())
+        found = await find_symbols(
+            *(workspace, scope, parse(name), Progress()),
+            exact=exact,
+            max_results=min(wanted, MOST_HITS),
+        )
     except IndexUnavailable as error:
         if not exact:
             raise
         return Found(scope, [], 0, lacking(error.message))
-    hits = [_symbol_hit(scope, symbol) for symbol in result.symbols]
+    hits = [_symbol_hit(scope, symbol) for symbol in found.symbols()]
     return Found(
         scope,
         hits,
-        result.total_found,
-        result.completeness,
-        warnings=result.warnings,
-        all_seen=not result.total_is_lower_bound,
+        found.found.total,
+        found.completeness(),
+        warnings=[*scope.warnings, *found.warnings],
+        all_seen=found.found.all_seen,
     )
 
 

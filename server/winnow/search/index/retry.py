@@ -1,14 +1,16 @@
-"""Repeat a request whose index turned out to be damaged or was replaced."""
+"""Repeat a request whose index was damaged, replaced or out of date."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Concatenate, ParamSpec, TypeVar
 
 from winnow.errors import IndexUnavailable
 from winnow.storage.database import StoreDamaged
+from winnow.types import IndexState
 from winnow.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -16,6 +18,8 @@ logger = logging.getLogger(__name__)
 # A request that meets damage: the store is opened again, found to be damaged, and replaced by its
 # successor, which answers.
 MOST_TRIES = 4
+# Searches of an index while files change.
+MOST_SEARCHES = 3
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,3 +49,40 @@ def again_if_damaged(
         raise IndexUnavailable(f"The index is damaged ({problem}): `winnow index clear` deletes it")
 
     return again
+
+
+async def retry_until_current(
+    workspace: Workspace,
+    search: Callable[[], Awaitable[tuple[Collection[str], IndexState]]],
+    prepare: Callable[[], Awaitable[None]] | None,
+    seconds: float,
+) -> bool:
+    """Search until all files with results are indexed in their current state.
+
+    ``search`` returns the files with results that changed since they were indexed. ``prepare`` runs
+    first if the index turns out to be incomplete, because its store was deleted and replaced.
+    Returns False if files kept changing.
+    """
+    read: set[str] = set()
+    for _ in range(MOST_SEARCHES):
+        found_in, state = await search()
+        # A file that has just been written counts as changed once more.
+        changed = set(found_in) - read
+        if prepare and not state.knows_all:
+            await prepare()
+            prepare = None
+        elif changed:
+            read |= await index_files(workspace, changed, seconds)
+        else:
+            return True
+    return False
+
+
+async def index_files(workspace: Workspace, paths: Collection[str], seconds: float) -> set[str]:
+    """Update files in the index for a time; return those that were updated."""
+    read: set[str] = set()
+    if paths and seconds > 0:
+        async with contextlib.aclosing(workspace.index.index_files(paths, seconds)) as portions:
+            async for portion in portions:
+                read.update(portion)
+    return read

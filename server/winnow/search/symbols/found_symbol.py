@@ -1,0 +1,48 @@
+"""A symbol in an answer; apart from the search because this loads no index."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from winnow.types import InFile
+
+
+class FoundSymbol(InFile, frozen=True, kw_only=True):
+    """A definition. Lines and columns start at 1; columns count code points."""
+
+    name: Annotated[str, Meta(description="The name.")]
+    qualified_name: Annotated[
+        str, Meta(description="The name with its containers, separated by dots.")
+    ]
+    kind: Annotated[str, Meta(description="The kind, such as 'class', 'method' or 'field'.")]
+    line: Annotated[int, Meta(description="Line of the name.")]
+    column: Annotated[int, Meta(description="Column of the name.")]
+    end_line: Annotated[int, Meta(description="Last line of the definition.")]
+    score: Annotated[
+        float, Meta(description="How well it matches, up to 1; exact names come before all others.")
+    ]
+    container: Annotated[
+        str | None, Meta(description="Qualified name of the symbol that contains it.")
+    ] = None
+    signature: Annotated[
+        str | None, Meta(description="The definition up to the body, on one line.")
+    ] = None
+    doc: Annotated[
+        str | None, Meta(description="First paragraph of its documentation comment.")
+    ] = None
+    private: Annotated[
+        bool, Meta(description="True if other files cannot, or should not, use it.")
+    ] = False
+    place: Annotated[
+        Literal["test", "vendored", "generated"] | None,
+        Meta(description="The kind of file it is in, if that lowers its rank."),
+    ] = None
+    generic: Annotated[
+        bool,
+        Meta(
+            description="True if Winnow has no query for the language: the definition was found by"
+            " the shape of the syntax tree, and its kind is a guess."
+        ),
+    ] = False
