@@ -1,4 +1,4 @@
-"""Workers that know languages of a test's own: grammars that hang, and parsers that die."""
+"""Workers with additional languages: grammars that hang, and parsers that crash."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HEAD = (
 
 
 def environment_with_languages(folder: Path) -> dict[str, str]:
-    """An environment in which workers know :data:`LANGUAGES`, too."""
+    """An environment in which workers also have :data:`LANGUAGES`."""
     write_files(folder / "languages", {name: HEAD + text for name, text in LANGUAGES.items()})
     more = str(folder / "languages")
     code = f"import winnow.symbols.languages as all\nall.__path__.append({more!r})\n"
@@ -68,7 +68,7 @@ async def make_workers(
     environment = environment_with_languages(tmp_path_factory.mktemp("python"))
 
     def make(seconds: float = 20.0, limit: int = 1, *, shared: bool = False) -> IndexWorkers:
-        """Workers of a test's own, or those that tests share, which know no other languages."""
+        """Workers of the test, or shared workers, which have no additional languages."""
         if shared:
             made.append(IndexWorkers(processes, {}, limit=limit))
         else:
@@ -96,7 +96,7 @@ async def extracted(
 
 
 def outcome(facts: FileRecord | None) -> str:
-    """The names that a file defines, or why they are not known."""
+    """Return the names that a file defines, or why they are unknown."""
     if facts is None:
         return "gone"
     if facts.facts is None:

@@ -1,4 +1,4 @@
-"""Files that are too large for symbols and ranking: which strings they can hold is known."""
+"""Files that are too large for symbols and ranking: only their trigrams are indexed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def extracted(folder: Path, raw: bytes, name: str = "large.txt", masked: bool = 
     return found
 
 
-def test_the_trigrams_are_those_of_the_whole_text(tmp_path: Path) -> None:
+def test_a_large_file_has_all_its_trigrams(tmp_path: Path) -> None:
     raw = b"".join(b"line %d, and what follows\n" % number for number in range(200)) + b"the end"
     found = extracted(tmp_path, raw)
     assert found.state.problem == "it is larger than 1,000 bytes"
@@ -39,7 +39,7 @@ def test_the_trigrams_are_those_of_the_whole_text(tmp_path: Path) -> None:
     assert not found.binary
 
 
-def test_the_key_stands_for_all_of_the_text_and_for_the_end_of_the_name(tmp_path: Path) -> None:
+def test_the_key_covers_the_text_and_the_file_extension(tmp_path: Path) -> None:
     raw = b"some text\n" * 200
     keys = [
         extracted(tmp_path, raw).key,
@@ -65,13 +65,11 @@ def test_a_file_with_null_bytes_is_binary(tmp_path: Path) -> None:
     ],
     ids=["a secret", "a long line", "another encoding"],
 )
-def test_nothing_is_known_of_what_has(tmp_path: Path, raw: bytes) -> None:
+def test_a_large_file_is_not_indexed_if_it_has(tmp_path: Path, raw: bytes) -> None:
     assert extracted(tmp_path, raw).contents is None
 
 
-def test_nothing_is_known_of_what_is_larger_still(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_file_is_not_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extraction, "MOST_SEARCHED", 2_000)
     assert extracted(tmp_path, b"text\n" * 500).contents is None
     assert extracted(tmp_path, b"text\n" * 300).contents is not None

@@ -17,7 +17,7 @@ from winnow.search.index.background import open_index
 from winnow.tools import TOOLS
 from winnow.workspace import Lifetime, Workspace
 
-SECONDS = 30.0  # generous: a machine may be busy
+SECONDS = 30.0  # generous, for a busy machine
 COUNT = 60
 TOTAL = COUNT + 2
 FILES = {
@@ -31,7 +31,7 @@ FILES = {
 
 @pytest.fixture
 async def project(make_workspace: MakeWorkspace, tmp_path: Path) -> Path:
-    """A folder with a complete index that an earlier process has left."""
+    """A folder with a complete index from an earlier process."""
     folder = git_commit(tmp_path / "project", FILES)
     workspace = make_workspace(folder)
     await workspace.index.build()
@@ -47,7 +47,7 @@ def time_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def server(workspace: Workspace) -> Workspace:
-    """A workspace of a server, which does nothing in its background."""
+    """A workspace of a server without background work."""
     workspace.lifetime = Lifetime.SERVER
     return workspace
 
@@ -61,7 +61,7 @@ def state(workspace: Workspace) -> tuple[str, int, int]:
     return told.state, told.files_indexed, told.files_total
 
 
-async def test_an_index_on_disk_opens_without_being_built_again(
+async def test_an_index_on_disk_opens_without_a_build(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = server(make_workspace(project))
@@ -83,7 +83,7 @@ async def test_an_index_on_disk_opens_without_being_built_again(
         ("find_references", {"name": "weigh_parcel"}, "references"),
     ],
 )
-async def test_the_first_question_is_answered_as_every_later_one(
+async def test_the_first_request_gets_the_same_answer_as_later_ones(
     make_workspace: MakeWorkspace,
     project: Path,
     tool: str,
@@ -91,7 +91,7 @@ async def test_the_first_question_is_answered_as_every_later_one(
     results: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A scan that is due and slower than the request would make the state stale.
+    # A due scan that is slower than the request would make the state stale.
     monkeypatch.setattr("winnow.index.build.folder.CHECK_SECONDS", SECONDS)
     workspace = server(make_workspace(project))
     first = await call(workspace, tool, **params)
@@ -102,7 +102,7 @@ async def test_the_first_question_is_answered_as_every_later_one(
     assert first.completeness.index.state == "ready"
 
 
-async def test_a_few_changes_since_make_the_index_stale_until_they_are_read(
+async def test_a_few_changes_make_the_index_stale_until_they_are_indexed(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(project, {"src/new.py": "def brand_new(): ...\n"})
@@ -129,7 +129,7 @@ async def test_a_few_changes_since_make_the_index_stale_until_they_are_read(
         assert list(view.definitions("part1")) == []
 
 
-async def test_an_index_that_most_files_have_changed_since_is_no_complete_one(
+async def test_an_index_is_incomplete_if_most_files_have_changed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {f"src/part{n}.py": f"def other{n}(): ...\n" for n in range(COUNT)})
@@ -138,7 +138,7 @@ async def test_an_index_that_most_files_have_changed_since_is_no_complete_one(
     assert not workspace.index.state().knows_all
 
 
-async def test_an_index_with_many_changes_says_how_much_of_it_holds(
+async def test_an_index_with_many_changes_counts_its_current_files(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.index.workspace_index.FEW", 2)
@@ -148,7 +148,7 @@ async def test_an_index_with_many_changes_says_how_much_of_it_holds(
     assert state(workspace) == ("building", TOTAL - 9, TOTAL)
 
 
-async def test_a_file_that_is_ignored_since_is_not_found(
+async def test_a_file_that_is_ignored_now_is_not_found(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {".gitignore": "ignored/\nsrc/scales.py\n"})
@@ -157,7 +157,7 @@ async def test_a_file_that_is_ignored_since_is_not_found(
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-async def test_where_there_is_no_index_nothing_is_waited_for_and_nothing_is_made(
+async def test_without_an_index_opening_neither_waits_nor_writes(
     make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
 ) -> None:
     folder = write_files(tmp_path / "bare", FILES)
@@ -168,7 +168,7 @@ async def test_where_there_is_no_index_nothing_is_waited_for_and_nothing_is_made
     assert not (folder / ".winnow").exists()
 
 
-async def test_an_index_that_takes_long_to_open_is_waited_for_a_bounded_time(
+async def test_waiting_for_an_index_to_open_is_bounded(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = FolderIndex.changes
@@ -187,7 +187,7 @@ async def test_an_index_that_takes_long_to_open_is_waited_for_a_bounded_time(
     assert workspace.index.state().state == "ready"
 
 
-async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
+async def test_a_build_keeps_an_open_index_ready(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", SECONDS)
@@ -204,7 +204,7 @@ async def test_a_build_in_a_server_leaves_an_index_that_is_open_ready(
     assert state(workspace) == ("ready", TOTAL, TOTAL)
 
 
-async def test_a_folder_that_is_gone_when_it_is_to_be_indexed_is_indexed_when_it_is_back(
+async def test_a_missing_folder_is_indexed_when_it_comes_back(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = tmp_path / "project"
@@ -212,7 +212,7 @@ async def test_a_folder_that_is_gone_when_it_is_to_be_indexed_is_indexed_when_it
     workspace = server(make_workspace(folder))
     await workspace.index.open()
     folder.rename(tmp_path / "elsewhere")
-    workspace.index._cached_roots = None  # it is looked for now
+    workspace.index._cached_roots = None  # the roots are searched for now
     await workspace.index.build()
     (tmp_path / "elsewhere").rename(folder)
     workspace.index._cached_roots = None

@@ -1,4 +1,4 @@
-"""Changes that come while the index is built, listed, or told of others: none is lost."""
+"""Changes during a build, a listing, or reports of other changes: none is lost."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ TEXT = "".join(f"def more_{number}(): pass\n" for number in range(50))
 
 
 def many_files(tmp_path: Path) -> Path:
-    """A folder of some files: each has a text of its own."""
+    """A folder with some files, each with a different text."""
     files = {f"src/m{number:03}.py": f"# {number}\n{TEXT}" for number in range(MANY)}
     project = write_files(git_init(tmp_path / "project"), files)
-    for age, path in enumerate(files):  # the last one is read last
+    for age, path in enumerate(files):  # the last one is indexed last
         os.utime(project / path, (1_700_000_000 - age, 1_700_000_000 - age))
     return project
 
 
 @contextlib.asynccontextmanager
 async def building(workspace: Workspace) -> AsyncIterator[None]:
-    """For the time of the block, a build has written some files, and does not go on; when it ends,
-    the build has ended."""
+    """Pause a build after some files within the block; the build finishes at the end of the
+    block."""
     written, may_go_on = asyncio.Event(), asyncio.Event()
     make_room = FolderIndex._trim
 
@@ -73,7 +73,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, Workspace]:
-    """A folder with one file, of which every change is told, and its index."""
+    """An indexed folder with one file and a reliable watcher."""
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
     workspace.index.enable_watching()
@@ -84,7 +84,7 @@ async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, 
 
 @requires_linux
 @pytest.mark.usefixtures("small_batches")
-async def test_changes_during_the_first_build_are_in_it(
+async def test_the_first_build_includes_changes_during_it(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = many_files(tmp_path)
@@ -102,7 +102,7 @@ async def test_changes_during_the_first_build_are_in_it(
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_what_is_taken_beside_a_build_does_not_count_as_its_end(
+async def test_incremental_updates_do_not_finish_a_build(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = many_files(tmp_path)
@@ -119,7 +119,7 @@ async def test_what_is_taken_beside_a_build_does_not_count_as_its_end(
 
 @requires_linux
 @pytest.mark.usefixtures("small_batches")
-async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
+async def test_a_build_does_not_overwrite_a_newer_known_text(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = many_files(tmp_path)
@@ -140,8 +140,8 @@ async def test_a_known_text_that_comes_during_a_build_is_not_put_back(
 
 @pytest.fixture
 def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
-    """The first files that are read from now on are written when that is allowed: events of that
-    they were read, and that they may be written."""
+    """Hold back the write of the first files that are read from now on: yield events for the read
+    and the permission to write."""
     extract = IndexWorkers.extract
     read, may_be_written = asyncio.Event(), asyncio.Event()
 
@@ -164,7 +164,7 @@ def held_looks(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.
 async def read_and_not_written(
     folder: FolderIndex, held_looks: tuple[asyncio.Event, asyncio.Event]
 ) -> AsyncIterator[None]:
-    """For the time of the block a look has read what has changed; it writes that when it ends."""
+    """Hold back the write of a check within the block; it has already read the changes."""
     read, may_be_written = held_looks
     folder.schedule_rescan()
     look = asyncio.create_task(folder.check(folder._listed_as, 50))
@@ -175,7 +175,7 @@ async def read_and_not_written(
 
 
 @pytest.mark.parametrize("path", ["a.py", "new.py"])
-async def test_what_a_look_has_read_is_not_written_over_what_was_told_since(
+async def test_a_check_does_not_overwrite_a_reported_change(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
     request: pytest.FixtureRequest,
@@ -194,7 +194,7 @@ async def test_what_a_look_has_read_is_not_written_over_what_was_told_since(
 
 
 @pytest.mark.parametrize("path", ["new.py", "new/one.py"])
-async def test_a_file_that_is_gone_again_before_a_look_has_written_it_is_not_written(
+async def test_a_check_does_not_write_a_file_that_was_deleted_meanwhile(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
     request: pytest.FixtureRequest,
@@ -213,7 +213,7 @@ async def test_a_file_that_is_gone_again_before_a_look_has_written_it_is_not_wri
 
 
 @pytest.mark.parametrize("first", ["written", "deleted"])
-async def test_a_slow_process_does_not_undo_what_another_one_has_written_since(
+async def test_a_slow_process_does_not_undo_a_newer_write(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """Two servers share an index. The slow one reads a file first and writes last."""
@@ -247,12 +247,12 @@ async def test_a_slow_process_does_not_undo_what_another_one_has_written_since(
 
 
 async def _finished(workspace: Workspace) -> None:
-    """Wait until the index has taken the changes that it was told of."""
+    """Wait until the index has processed the reported changes."""
     assert workspace.index._updating is not None
     await workspace.index._updating
 
 
-async def test_what_says_which_files_are_ignored_makes_no_index(
+async def test_a_changed_ignore_file_starts_no_index(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
@@ -266,7 +266,7 @@ async def test_what_says_which_files_are_ignored_makes_no_index(
 
 
 @requires_linux
-async def test_after_events_were_lost_nothing_is_certain_until_all_is_looked_at(
+async def test_after_lost_events_nothing_is_certain_until_a_rescan(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project, workspace = await watched(make_workspace, tmp_path)
@@ -274,7 +274,7 @@ async def test_after_events_were_lost_nothing_is_certain_until_all_is_looked_at(
     assert folder.watcher is not None
     exchange = folder.watcher._exchange
     assert exchange is not None
-    exchange._changed = lambda paths: None  # as if the kernel had no room for what follows
+    exchange._changed = lambda paths: None  # as if the kernel's queue were full from now on
     write_files(project, {"b.py": "first = 2\n"})
     folder.schedule_rescan()
     assert await candidates(workspace, "first") in (None, ["a.py", "b.py"])
@@ -282,7 +282,7 @@ async def test_after_events_were_lost_nothing_is_certain_until_all_is_looked_at(
 
 
 @requires_linux
-async def test_a_file_becomes_a_folder_and_a_folder_a_file(
+async def test_a_file_may_become_a_folder_and_a_folder_a_file(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
@@ -301,9 +301,7 @@ async def test_a_file_becomes_a_folder_and_a_folder_a_file(
 
 
 @requires_linux
-async def test_renames_in_a_loop_lose_no_file(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_repeated_renames_lose_no_file(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     files = {f"one/m{number}.py": f"first_{number} = 1\n" for number in range(30)}
     project = write_files(git_init(tmp_path / "project"), files)
     workspace = make_workspace(project)
@@ -317,21 +315,21 @@ async def test_renames_in_a_loop_lose_no_file(
             (project / "two").rename(project / "one")
             (project / "one/m0.py").rename(project / "one/n0.py")
             (project / "one/n0.py").rename(project / "one/m0.py")
-            time.sleep(0.005)  # or there would be time for nothing else
+            time.sleep(0.005)  # leave time for other work
 
     renaming = asyncio.create_task(asyncio.to_thread(rename))
     try:
         for _ in range(10):
             await workspace.index.refresh([], 0.1)
             await candidates(workspace, "first_")
-    finally:  # or the thread would never end
+    finally:  # otherwise the thread never ends
         ended = True
         await renaming
     assert await eventually(workspace, "first_") == sorted(files)
 
 
 @requires_linux
-async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
+async def test_an_incomplete_listing_is_repeated_at_once(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, workspace = await watched(make_workspace, tmp_path)
@@ -351,10 +349,10 @@ async def test_after_a_listing_with_a_gap_files_are_listed_again_at_once(
 
 
 @requires_linux
-async def test_who_does_not_wait_casts_no_doubt_on_what_is_told(
+async def test_a_request_that_does_not_wait_keeps_the_watcher_reliable(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    """Or all would be listed anew for each question about which little is found."""
+    """Otherwise every request with few results would list all files again."""
     _, workspace = await watched(make_workspace, tmp_path)
     async with workspace.index.snapshot({}, 0) as (_, state):
         assert state.state == "ready"
@@ -364,13 +362,13 @@ async def test_who_does_not_wait_casts_no_doubt_on_what_is_told(
 
 
 @requires_linux
-async def test_a_look_that_is_a_precaution_is_not_waited_for_and_finds_what_nobody_told(
+async def test_a_precautionary_check_runs_later_and_finds_unreported_changes(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, workspace = await watched(make_workspace, tmp_path)
     os.link(project / "a.py", tmp_path / "elsewhere.py")
     assert await eventually(workspace, "first") == ["a.py"]
-    # inotify tells of nothing that is written by a name outside of the folder.
+    # inotify does not report writes through a name outside the folder.
     (tmp_path / "elsewhere.py").write_text("second = 22\n")
     folder = folder_of(workspace)
     may_look = asyncio.Event()
@@ -388,7 +386,7 @@ async def test_a_look_that_is_a_precaution_is_not_waited_for_and_finds_what_nobo
     await until(is_found)
 
 
-async def test_what_is_told_before_a_build_says_nothing_of_the_other_files(
+async def test_changes_reported_before_a_build_do_not_complete_it(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"m{number}.py": f"first_{number} = 1\n" for number in range(MANY)}
@@ -417,7 +415,7 @@ async def test_a_file_that_was_only_touched_has_not_changed(
         assert view.changed([prefix + "a.py", prefix + "b.py"]) == [prefix + "b.py"]
 
 
-async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken_for_complete(
+async def test_a_store_deleted_during_a_check_is_not_complete(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
@@ -441,10 +439,10 @@ async def test_a_store_that_is_deleted_while_changes_are_looked_for_is_not_taken
 
 
 @requires_linux
-async def test_a_look_that_a_build_overtakes_leaves_the_index_complete(
+async def test_a_check_overtaken_by_a_build_leaves_the_index_complete(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The build changes the store: what the look has found was of the one before."""
+    """The build changes the store: the check's changes refer to the one before."""
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
     workspace.index.enable_watching()
@@ -462,17 +460,17 @@ async def test_a_look_that_a_build_overtakes_leaves_the_index_complete(
     assert workspace.index.state().state == "ready"
 
 
-async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
+async def test_files_indexed_for_references_and_lost_are_indexed_again(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the disk becomes full, and the store is left for another one."""
+    """As on a full disk, when the store is replaced by a temporary one."""
     texts = {"net.py": "def send(): ...\n", "app.py": "from net import send\n\nsend()\n"}
     project = write_files(git_init(tmp_path / "project"), texts)
     config, _ = merged(Config(), {"index": {"auto_index_threshold": 0}}, "test")
     workspace = make_workspace(project, config=config)
 
     async def no_check(*_: object) -> None:
-        """Leave it open whether there are other files: a look at two of them may be over first."""
+        """Skip the check for other files: with two files, it could finish first."""
 
     monkeypatch.setattr(FolderIndex, "check", no_check)
     take, lost = FolderIndex.index_files, list[str]()
@@ -493,4 +491,4 @@ async def test_what_was_taken_for_references_and_is_lost_is_taken_again(
     places = {(one.path, one.line) for one in found.references}
     assert places == {("app.py", 1), ("app.py", 3), ("net.py", 1)}
     assert sorted(lost) == ["app.py", "net.py"]
-    assert not found.completeness.complete  # nobody has built an index
+    assert not found.completeness.complete  # there was no build

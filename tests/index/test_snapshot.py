@@ -1,4 +1,4 @@
-"""Views: the facts of all folders at one moment, with unsaved documents in their place."""
+"""Snapshots: the symbols of all folders at one moment, with unsaved documents."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_definitions_are_found_by_name_and_by_file(tmp_path: Path) -> None:
         assert view.roots() == [root]
 
 
-def test_what_stands_in_the_place_of_a_file_hides_it(tmp_path: Path) -> None:
+def test_an_unsaved_document_hides_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path, FILES).as_posix()
     overlay = {
         f"{root}/app/views.py": facts("views.py", "def send():\n    pass\n"),
@@ -78,7 +78,7 @@ def test_what_stands_in_the_place_of_a_file_hides_it(tmp_path: Path) -> None:
         assert view.file(f"{root}/app/models.py") is None
 
 
-def test_several_folders_are_one_view(tmp_path: Path) -> None:
+def test_several_folders_share_one_snapshot(tmp_path: Path) -> None:
     first = write_files(tmp_path / "a", FILES)
     second = write_files(tmp_path / "b", {"main.py": "def save(): ...\n"})
     with indexed(first, second) as view:
@@ -94,7 +94,7 @@ def test_several_folders_are_one_view(tmp_path: Path) -> None:
 
 
 class Readers:
-    """Readers of one store, and the connections that they have handed back."""
+    """The readers of one store, and the connections that they have returned."""
 
     def __init__(self, root: Path) -> None:
         self.store = Store(root / "symbols.db")
@@ -111,7 +111,7 @@ class Readers:
         self.store.close()
 
 
-async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_path: Path) -> None:
+async def test_a_cancelled_request_leaves_the_readers_to_its_thread(tmp_path: Path) -> None:
     readers = Readers(write_files(tmp_path, FILES))
     reader = readers.reader()
     view = Snapshot([tmp_path.as_posix()], [reader])
@@ -146,7 +146,7 @@ async def test_a_request_that_is_cancelled_leaves_the_readers_to_its_thread(tmp_
     readers.close()
 
 
-async def test_a_view_hands_its_readers_back_once_and_is_not_read_any_more(tmp_path: Path) -> None:
+async def test_a_closed_snapshot_returns_its_readers_once_and_is_not_read(tmp_path: Path) -> None:
     readers = Readers(write_files(tmp_path, FILES))
     first, second = readers.reader(), readers.reader()
     with Snapshot([f"{tmp_path}/app", f"{tmp_path}/lib"], [first, second]) as view:
@@ -161,7 +161,7 @@ async def test_a_view_hands_its_readers_back_once_and_is_not_read_any_more(tmp_p
     readers.close()
 
 
-async def test_an_error_of_the_work_is_the_callers(tmp_path: Path) -> None:
+async def test_an_error_in_the_thread_reaches_the_caller(tmp_path: Path) -> None:
     readers = Readers(write_files(tmp_path, FILES))
     with Snapshot([tmp_path.as_posix()], [readers.reader()]) as view:
         with pytest.raises(ZeroDivisionError):

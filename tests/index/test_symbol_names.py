@@ -1,4 +1,4 @@
-"""Names in memory follow the store."""
+"""Tables of names in memory follow the store."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_a_table_grows_with_its_store(tmp_path: Path) -> None:
         fill(store, root)
         with store.read() as after:
             assert tables.of_store("/p/", after) is table
-            # What is called so no more stays in the table.
+            # A name without definitions stays in the table.
             assert all_of(table) == {"one", "two", "three"}
         assert tables.of_store("/p/", before) is table
         assert len(table) == 3
     store.close()
 
 
-def test_a_store_that_was_made_anew_has_another_table(tmp_path: Path) -> None:
+def test_a_new_store_has_a_new_table(tmp_path: Path) -> None:
     tables = NameTables()
     for name in ("first", "second"):
         store = Store.temporary()

@@ -1,4 +1,4 @@
-"""Texts in the index: what is parked, adopted, merged, left out, and read by whoever ranks."""
+"""Texts in the index: parked, adopted, merged, left out, and ranked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES = {
 
 @pytest.fixture
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that workers were asked to read."""
+    """The names of the files that workers had to read."""
     asked: list[str] = []
     extract = IndexWorkers.extract
 
@@ -57,7 +57,7 @@ def folder_of(workspace: Workspace) -> FolderIndex:
 
 
 async def texts(workspace: Workspace) -> dict[str, str]:
-    """The files that can be ranked, with the trigrams of three characters that tell them apart."""
+    """Return the files that can be ranked, each with three characters that identify it."""
     async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
         corpus = await view.read(make)
         return dict.fromkeys(files_in(corpus), "text")
@@ -68,7 +68,7 @@ def files_in(corpus: Corpus) -> list[str]:
 
 
 def files_with(corpus: Corpus, text: str) -> list[str]:
-    """The files that may hold a text, by their trigrams."""
+    """Return the files that may contain a text, by their trigrams."""
     required = required_by(TextPattern(pattern=text, literal=True))
     assert required != TrigramQuery()
     found = []
@@ -86,7 +86,7 @@ async def holding(workspace: Workspace, text: str) -> list[str]:
         return files_with(corpus, text)
 
 
-async def test_all_texts_can_be_ranked_and_binary_files_are_known(
+async def test_all_texts_can_be_ranked_and_binary_files_are_recorded(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -106,7 +106,7 @@ async def test_all_texts_can_be_ranked_and_binary_files_are_known(
     reader.close()
 
 
-async def test_an_unsaved_text_stands_in_the_place_of_its_file(
+async def test_an_unsaved_text_replaces_its_file(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -140,7 +140,7 @@ async def test_two_folders_are_ranked_together(
         assert [corpus.paths[file] for file, _ in corpus.definitions("shared_name")] == ["a.py"]
 
 
-async def test_a_branch_that_was_seen_before_is_not_read_again(
+async def test_a_known_branch_is_not_read_again(
     make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -168,7 +168,7 @@ async def test_a_branch_that_was_seen_before_is_not_read_again(
     assert read_files == []
 
 
-async def test_a_copied_and_a_renamed_file_are_not_read_again(
+async def test_copied_and_renamed_files_are_not_read_again(
     make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
 ) -> None:
     project = aged(git_commit(tmp_path / "project", FILES))
@@ -185,13 +185,13 @@ async def test_a_copied_and_a_renamed_file_are_not_read_again(
         uses = sorted(file.path for file, _ in view.occurrences("Loader"))
         assert uses == [f"{project}/src/{name}.py" for name in ("copy", "loader", "start")]
     assert read_files == []
-    # Another language by its name: another text.
+    # A name of another language makes another text.
     shutil.copy(project / "src/loader.py", project / "src/loader.rb")
     assert "src/loader.rb" in await holding(workspace, "load_plugins")
     assert read_files == ["src/loader.rb"]
 
 
-async def test_another_working_tree_reads_nothing_that_the_first_one_knows(
+async def test_another_working_tree_reuses_the_index_of_the_first(
     make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
 ) -> None:
     many = {f"src/m{number}.py": f"def only_in_{number}(): ...\n" for number in range(30)}
@@ -203,7 +203,7 @@ async def test_another_working_tree_reads_nothing_that_the_first_one_knows(
     read_files.clear()
     second = make_workspace(tmp_path / "tree")
     await second.index.build()
-    # What is binary has no text that could be known.
+    # A binary file has no text to index.
     assert sorted(read_files) == ["data.bin", "src/m7.py"]
     assert await holding(second, "only_in_8") == ["src/m8.py"]
     assert await holding(second, "changed_here") == ["src/m7.py"]
@@ -215,7 +215,7 @@ async def test_another_working_tree_reads_nothing_that_the_first_one_knows(
     folder.check()
 
 
-async def test_patterns_leave_out_of_the_index_what_searches_of_text_read(
+async def test_excluded_patterns_are_searched_without_the_index(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     more = {"node_modules/x/index.js": "var plugin = 1\n", "web/app.min.js": "var plugin=2\n"}
@@ -232,7 +232,7 @@ async def test_patterns_leave_out_of_the_index_what_searches_of_text_read(
     assert found == ["node_modules/x/index.js", "src/loader.py", "web/app.min.js"]
 
 
-async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
+async def test_a_full_index_drops_the_oldest_files_and_reports_it(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     numbers = random.Random(7)
@@ -256,7 +256,7 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
     for number in range(12):
         expected = [] if f"m{number:02}.py" in left_out else [f"src/m{number:02}.py"]
         assert await holding(workspace, f"only_in_{number}()") == expected
-    # With more room, they are taken.
+    # With more room, they are indexed.
     config, _ = merged(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
     workspace.reconfigure(config)
     await workspace.index.build()
@@ -264,7 +264,7 @@ async def test_a_full_index_leaves_out_the_oldest_files_and_says_so(
     assert len(await holding(workspace, "only_in_")) == 12
 
 
-async def test_what_has_found_room_again_is_told_of_no_longer(
+async def test_files_that_fit_again_are_no_longer_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = aged(git_commit(tmp_path / "project", FILES))
@@ -285,7 +285,7 @@ async def test_what_has_found_room_again_is_told_of_no_longer(
     assert workspace.index.problem_messages() == []
 
 
-async def test_a_build_leaves_one_segment_of_small_ones(
+async def test_a_build_merges_small_segments_into_one(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {f"src/n{number}.py": f"def number_{number}_(): ...\n" for number in range(30)}
@@ -318,7 +318,7 @@ async def test_many_small_changes_do_not_leave_many_segments(
     store.check()
 
 
-def test_what_is_parked_is_bounded(tmp_path: Path) -> None:
+def test_parked_rows_are_bounded(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     for number in range(10):
         store.write({"a.py": facts_of_text(tmp_path, f"def version_{number}(): ...\n")})
@@ -340,7 +340,7 @@ def facts_of_text(folder: Path, text: str) -> FileRecord:
     return msgspec.structs.replace(found)
 
 
-async def test_an_index_that_is_cleared_is_gone_until_it_is_asked_for(
+async def test_a_cleared_index_stays_deleted_until_it_is_requested(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -354,7 +354,7 @@ async def test_an_index_that_is_cleared_is_gone_until_it_is_asked_for(
     assert len(await texts(workspace)) == 3
 
 
-async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
+async def test_refresh_indexes_files_that_no_event_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -375,7 +375,7 @@ async def test_files_are_taken_when_they_are_asked_for_whatever_was_told(
 
 
 async def candidates(workspace: Workspace, text: str) -> list[str] | None:
-    """The files that may hold a text; None where that is not known for certain."""
+    """Return the files that may contain a text; None if that is uncertain."""
     required = required_by(TextPattern(pattern=text, literal=True))
     known = await workspace.index.candidates([Condition(required)], SECONDS)
     if known is None:
@@ -385,7 +385,7 @@ async def candidates(workspace: Workspace, text: str) -> list[str] | None:
 
 
 async def eventually(workspace: Workspace, text: str) -> list[str]:
-    """The files that may hold a text, when that is known for certain."""
+    """Return the files that may contain a text, once that is certain."""
     end = asyncio.get_running_loop().time() + SECONDS
     while (found := await candidates(workspace, text)) is None:
         assert asyncio.get_running_loop().time() < end
@@ -394,7 +394,7 @@ async def eventually(workspace: Workspace, text: str) -> list[str]:
 
 
 @requires_linux
-async def test_files_that_may_match_are_named_and_follow_every_change(
+async def test_candidates_follow_every_change(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -410,7 +410,7 @@ async def test_files_that_may_match_are_named_and_follow_every_change(
         "src/loader.py",
         "src/main.py",
     ]
-    # While a file is told of before what says that it is ignored, nothing is certain.
+    # While a file is reported before its ignore file, nothing is certain.
     (project / "docs/guide.md").unlink()
     write_files(project, {"deep/er/new.txt": "plugins", "ignored/x.py": "plugins"})
     write_files(project, {".gitignore": "ignored/\n"})
@@ -431,7 +431,7 @@ async def test_files_that_may_match_are_named_and_follow_every_change(
 
 
 @requires_linux
-async def test_files_of_which_nothing_is_kept_may_always_match(
+async def test_files_without_contents_are_always_candidates(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     password = "pass" + "word = 'k9X2vQ8rT" + "4mZ7wL1'\n"
@@ -455,7 +455,7 @@ async def test_files_of_which_nothing_is_kept_may_always_match(
     assert await candidates(workspace, "plugins") == found
 
 
-async def test_the_status_says_what_is_not_covered_and_why(
+async def test_the_status_reports_files_that_are_not_covered_and_why(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(
@@ -474,7 +474,7 @@ async def test_the_status_says_what_is_not_covered_and_why(
     assert status.settings.max_index_size_mb == 100
 
 
-async def test_a_paused_index_says_so_and_goes_on_when_it_may(
+async def test_a_paused_index_reports_it_and_continues_when_resumed(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(tmp_path / "project", FILES)
@@ -493,7 +493,7 @@ async def test_a_paused_index_says_so_and_goes_on_when_it_may(
     assert (await workspace.index.status()).folders[0].state == "ready"
 
 
-async def test_added_rules_hold_for_what_is_kept_also_where_they_come_later(
+async def test_added_secret_rules_apply_to_an_existing_index(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     project = git_commit(
@@ -508,13 +508,13 @@ async def test_added_rules_hold_for_what_is_kept_also_where_they_come_later(
     assert not problems
     workspace.reconfigure(config)
     await workspace.index.build()
-    # A text that is kept in part may hold any.
+    # A partly indexed text may contain anything.
     assert await holding(workspace, "no_such_text") == ["a.py"]
     (project / "b.py").write_text("key = 'acme_f5t6u7v8'\n")
     assert await holding(workspace, "no_such_text") == ["a.py", "b.py"]
 
 
-def test_added_rules_hold_for_a_file(tmp_path: Path) -> None:
+def test_added_secret_rules_apply_to_a_file(tmp_path: Path) -> None:
     def taken(text: str, *rules: str) -> FileRecord:
         (tmp_path / "a.py").write_text(text)
         found = extract_file(IndexJob(os.fsencode(tmp_path), b"a.py", 10_000, rules=rules))

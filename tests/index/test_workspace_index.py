@@ -1,4 +1,4 @@
-"""The index: an answer is never older than the disk, and says how complete it is."""
+"""The index: an answer is never older than the disk, and reports how complete it is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 from winnow.workspace import Workspace
 
-# Generous: a machine may be busy.
+# Generous, for a busy machine.
 SECONDS = 120.0
 FILES = {
     "src/loader.py": "class Loader:\n    def load_plugins(self): ...\n",
@@ -51,13 +51,13 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every query looks for changes, however short ago the last one has."""
+    """Let every request check for changes, however recent the last check was."""
     monkeypatch.setattr(folder_module, "CHECK_SECONDS", 0.0)
     monkeypatch.setattr(folder_module, "CHECK_SHARE", 0)
 
 
 async def names(workspace: Workspace, seconds: float = SECONDS) -> dict[str, str]:
-    """The names that each file defines, by its path below the first folder."""
+    """Return the names that each file defines, by its path below the first folder."""
     root = workspace.folders[0].as_posix()
     async with workspace.index.snapshot(workspace.buffers, seconds) as (view, _):
         found = {}
@@ -92,7 +92,7 @@ ALL = {
 }
 
 
-async def test_a_build_covers_what_searches_cover(
+async def test_a_build_has_the_scope_of_searches(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -105,7 +105,7 @@ async def test_a_build_covers_what_searches_cover(
     assert git(project, "status", "--porcelain") == ""
 
 
-async def test_a_look_makes_an_index_of_a_small_folder_or_ends_one_that_was_begun(
+async def test_a_check_indexes_a_small_folder_or_completes_a_started_index(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     config, _ = merged(Config(), {"index": {"auto_index_threshold": 4}}, "test")
@@ -135,10 +135,10 @@ async def test_excluded_files_are_not_indexed_until_the_settings_change(
     assert await names(workspace) == ALL
 
 
-async def test_the_files_of_a_folder_that_has_left_take_no_memory(
+async def test_removed_folders_do_not_reduce_the_parse_limit(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:
-    """The more files there are, the less is left for a large one."""
+    """The more files there are, the less memory is left for a large one."""
     large = write_files(tmp_path / "large", {"a.py": ""})
     workspace = make_workspace(project, large)
     alone = make_workspace(project).index._settings().max_parsed
@@ -149,7 +149,7 @@ async def test_the_files_of_a_folder_that_has_left_take_no_memory(
     assert workspace.index._settings().max_parsed == alone
 
 
-async def test_a_second_server_finds_everything_done(
+async def test_a_second_server_reads_no_file_again(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     first, second = make_workspace(project), make_workspace(project)
@@ -160,7 +160,7 @@ async def test_a_second_server_finds_everything_done(
     assert reports == []
 
 
-async def test_a_store_that_is_there_serves_without_a_build(
+async def test_an_existing_store_answers_without_a_build(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     await make_workspace(project).index.build()
@@ -213,7 +213,7 @@ CHANGES: dict[str, tuple[Change, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_changes_are_seen_without_anybody_telling(
+async def test_unreported_changes_are_found(
     make_workspace: MakeWorkspace, project: Path, change: str
 ) -> None:
     workspace = make_workspace(project)
@@ -225,7 +225,7 @@ async def test_changes_are_seen_without_anybody_telling(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_changes_are_seen_when_somebody_tells(
+async def test_reported_changes_are_found(
     make_workspace: MakeWorkspace, project: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace(project)
@@ -240,7 +240,7 @@ async def test_changes_are_seen_when_somebody_tells(
     assert await names(workspace) == expected
 
 
-async def test_a_change_of_the_same_size_in_the_same_moment_is_seen(
+async def test_a_change_of_the_same_size_at_the_same_time_is_found(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     file = project / "src/main.py"
@@ -253,7 +253,7 @@ async def test_a_change_of_the_same_size_in_the_same_moment_is_seen(
         assert (await names(workspace))["src/main.py"] == f"main{number:02}"
 
 
-async def test_a_branch_switch_of_two_hundred_files(
+async def test_a_branch_switch_of_two_hundred_files_is_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     def texts(word: str) -> dict[str, str]:
@@ -269,7 +269,7 @@ async def test_a_branch_switch_of_two_hundred_files(
     assert await names(workspace) == {**ALL, **expected}
 
 
-async def test_what_takes_too_long_makes_the_state_stale(
+async def test_a_slow_update_makes_the_state_stale(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -281,14 +281,14 @@ async def test_what_takes_too_long_makes_the_state_stale(
     assert await state(workspace) == ("ready", 104, 104)
 
 
-async def test_unsaved_documents_stand_in_the_place_of_files(
+async def test_unsaved_documents_replace_files(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
     workspace.open_documents = lambda: {
         project / "src/main.py": "def unsaved(): ...\n",
-        project / "src/loader.py": FILES["src/loader.py"],  # as it is on disk
+        project / "src/loader.py": FILES["src/loader.py"],  # as on disk
         project / "ignored/never/saved.py": "def fresh(): ...\n",
         project / "docs/plugins.txt": "# Other\n",
         project.parent / "outside.py": "def outside(): ...\n",
@@ -302,7 +302,7 @@ async def test_unsaved_documents_stand_in_the_place_of_files(
 
 
 @requires_posix
-async def test_a_client_may_spell_a_folder_in_another_way(
+async def test_a_client_may_spell_a_folder_differently(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = project.parent / "link"
@@ -321,7 +321,9 @@ async def test_a_client_may_spell_a_folder_in_another_way(
         assert list(view.definitions("Loader")) == []
 
 
-async def test_facts_before_there_is_an_index(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_files_are_indexed_on_request_without_an_index(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
     workspace = make_workspace(project)
     paths = [f"{project}/src/main.py", f"{project}/src/loader.py", f"{project}/gone.py", "/x.py"]
     found = [path async for some in workspace.index.index_files(paths, SECONDS) for path in some]
@@ -333,7 +335,7 @@ async def test_facts_before_there_is_an_index(make_workspace: MakeWorkspace, pro
         assert [one.name for one in view.definitions_in(paths[0])] == ["changed"]
 
 
-async def test_facts_as_far_as_the_time_suffices(
+async def test_indexing_on_request_stops_at_the_time_limit(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -343,7 +345,7 @@ async def test_facts_as_far_as_the_time_suffices(
     assert time.monotonic() - started < SECONDS
 
 
-async def test_folders_in_folders_and_beside_them(
+async def test_nested_and_adjacent_folders_have_their_own_indexes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     inner = git_commit(project / "src/inner", {"deep.py": "def deep(): ...\n"})
@@ -358,7 +360,9 @@ async def test_folders_in_folders_and_beside_them(
         assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
 
 
-async def test_files_without_facts_are_told(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_files_without_symbols_are_reported(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
     write_files(project, {"bundle.js": "", "table.py": "x = '" + "y" * 300_000 + "'\n"})
     workspace = make_workspace(project)
     await workspace.index.build()
@@ -367,7 +371,7 @@ async def test_files_without_facts_are_told(make_workspace: MakeWorkspace, proje
     }
 
 
-async def test_the_settings_can_forbid_an_index(
+async def test_the_settings_can_disable_the_index(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     config, _ = merged(Config(), {"index": {"enabled": False}}, "test")
@@ -403,9 +407,7 @@ async def test_a_folder_with_too_many_files_is_not_indexed(
     }
 
 
-async def test_an_index_that_somebody_deletes_is_made_again(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
+async def test_a_deleted_index_is_rebuilt(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
     shutil.rmtree(project / ".winnow")
@@ -434,7 +436,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
 
 
 @requires_posix
-async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_completes(
+async def test_a_killed_build_is_completed_by_the_next_one(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 50 for n in range(100)})
@@ -467,7 +469,7 @@ async def test_a_builder_that_is_killed_leaves_a_store_that_the_next_one_complet
     assert found["f99.py"] == " ".join(["f99"] * 50)
 
 
-async def test_a_closing_workspace_ends_a_build(
+async def test_closing_a_workspace_ends_its_build(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 300 for n in range(100)})
@@ -479,7 +481,7 @@ async def test_a_closing_workspace_ends_a_build(
     assert workspace.processes._alive == set()
 
 
-async def test_the_loop_goes_on_while_files_are_indexed(
+async def test_the_event_loop_is_free_while_files_are_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 100 for n in range(150)})
@@ -492,7 +494,7 @@ async def test_the_loop_goes_on_while_files_are_indexed(
     assert turns > 20
 
 
-def test_a_file_state_says_when_a_file_was_only_just_written(
+def test_a_file_state_marks_a_file_that_was_just_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = time.time_ns()
@@ -510,7 +512,7 @@ def test_a_file_state_says_when_a_file_was_only_just_written(
     assert file_record.file_state(status_of(0)).ctime_ns == 0
 
 
-async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
+async def test_a_file_dated_to_the_far_future_is_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     os.utime(project / "src/main.py", (10**10, 10**10))
@@ -523,7 +525,7 @@ async def test_a_file_that_is_dated_to_a_far_future_is_one_as_others_are(
     assert await names(workspace) == {**ALL, "src/main.py": "principal"}
 
 
-async def test_an_index_stays_in_use_while_it_is_built_again(
+async def test_an_index_answers_while_it_is_rebuilt(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, _ = merged(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
@@ -552,13 +554,13 @@ async def test_an_index_stays_in_use_while_it_is_built_again(
     assert await names(workspace) == ALL
 
 
-async def test_an_index_that_was_just_turned_off_takes_no_changes(
+async def test_a_disabled_index_ignores_changes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
     workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
-    # The settings are told to the index a moment later, and the file is saved before that.
+    # The index gets the new settings a moment later, and the file is saved before that.
     write_files(project, {"src/main.py": "def later(): ...\n"})
     workspace.files_changed([project / "src/main.py"])
     assert workspace.index._updating is None
@@ -568,7 +570,7 @@ async def test_an_index_that_was_just_turned_off_takes_no_changes(
     assert (await names(workspace))["src/main.py"] == "later"
 
 
-async def test_a_document_for_which_the_time_was_too_short_makes_the_answer_stale(
+async def test_an_unsaved_document_that_timed_out_makes_the_answer_stale(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace(project)
@@ -583,7 +585,7 @@ async def test_a_document_for_which_the_time_was_too_short_makes_the_answer_stal
     assert states == [("stale", ["main"]), ("ready", ["principal"])]
 
 
-async def test_what_is_left_out_is_counted_when_something_was_written_only(
+async def test_excluded_files_are_counted_only_after_a_write(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace(project)
@@ -605,7 +607,7 @@ async def test_what_is_left_out_is_counted_when_something_was_written_only(
     assert (await workspace.index.left_out()).binary == 1
 
 
-async def test_builds_of_one_folder_follow_each_other(
+async def test_builds_of_one_folder_run_one_after_another(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "open", lambda root, variant, user: Store.temporary())
@@ -619,7 +621,7 @@ async def test_builds_of_one_folder_follow_each_other(
     assert await names(workspace) == ALL
 
 
-async def test_a_query_does_not_wait_for_a_look_when_it_was_told_of_changes(
+async def test_a_request_does_not_wait_for_a_check_after_reported_changes(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace(project)
@@ -638,7 +640,7 @@ async def test_a_query_does_not_wait_for_a_look_when_it_was_told_of_changes(
         assert workspace.index.state().state == "stale"
 
 
-async def test_a_store_that_opens_while_the_request_is_cancelled_is_closed(
+async def test_a_store_opened_by_a_cancelled_request_is_closed(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
@@ -663,7 +665,7 @@ async def test_a_store_that_opens_while_the_request_is_cancelled_is_closed(
     assert not opened[0].file.parent.exists()
 
 
-async def test_a_reader_that_opens_while_the_request_is_cancelled_is_closed(
+async def test_a_reader_opened_by_a_cancelled_request_is_closed(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
@@ -693,19 +695,17 @@ async def test_a_reader_that_opens_while_the_request_is_cancelled_is_closed(
     assert len(closed) == 1
 
 
-async def test_an_index_that_is_closed_opens_no_store(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
+async def test_a_closed_index_opens_no_store(make_workspace: MakeWorkspace, project: Path) -> None:
     folder = make_workspace(project).index._folder_indexes()[0]
     await folder.aclose()
     with pytest.raises(IndexUnavailable):
         await folder.store()
 
 
-async def test_what_a_search_needs_is_loaded_only_where_there_is_an_index(
+async def test_search_data_is_loaded_only_if_there_is_an_index(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
-    """It takes memory that a server without an index is not to have."""
+    """It takes memory that a server without an index must not use."""
     project = write_files(tmp_path / "project", {"a.py": "def first(): ...\n"})
     allowed, _ = merged(Config(), {"workspace": {"allow_home_root": True}}, "test")
     for home, loads in ((project, 0), (tmp_path / "elsewhere", 1)):

@@ -1,4 +1,4 @@
-"""What git tracks, read from its index in all forms that git writes."""
+"""The files that git tracks, read from its index in all formats that git writes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_version_and_hash_is_read(tmp_path: Path, version: str, algorithm: 
         assert not is_tracked(root, ".none")
 
 
-def test_a_name_in_other_letters_counts(tmp_path: Path) -> None:
+def test_names_are_compared_without_case(tmp_path: Path) -> None:
     root = git_commit(tmp_path / "r", {".Winnow/learning.db": ""})
     assert is_tracked(root, ".winnow")
 
@@ -81,7 +81,7 @@ def test_without_an_index_nothing_is_tracked(tmp_path: Path) -> None:
     assert not is_tracked(git_init(tmp_path / "r"), ".winnow")
 
 
-def test_only_the_beginning_is_read(tmp_path: Path) -> None:
+def test_only_the_beginning_of_the_index_is_read(tmp_path: Path) -> None:
     root = git_commit(tmp_path / "r", {".a": "", "b.py": ""})
     index = root / ".git/index"
     index.write_bytes(index.read_bytes()[:-30])
@@ -92,7 +92,7 @@ def test_only_the_beginning_is_read(tmp_path: Path) -> None:
     "data",
     [b"", b"DIRC", b"DIRC\0\0\0\5\0\0\0\1", b"DIRC\0\0\0\2\0\0\0\1", b"DIRC" + b"\xff" * 999],
 )
-def test_a_damaged_index_is_not_guessed(tmp_path: Path, data: bytes) -> None:
+def test_a_damaged_git_index_is_an_error(tmp_path: Path, data: bytes) -> None:
     root = git_init(tmp_path / "r")
     (root / ".git/index").write_bytes(data)
     with pytest.raises(UnreadableIndex):

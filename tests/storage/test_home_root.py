@@ -1,4 +1,4 @@
-"""A home folder, what holds it, and the root of a file system are not searched as a whole (#21)."""
+"""A home folder, its ancestors, and the root of a file system are not searched entirely (#21)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def paths(result: GrepResult) -> list[str]:
     return [match.path for match in result.matches]
 
 
-def test_what_is_refused(home: Path) -> None:
+def test_home_folders_and_drives_are_rejected(home: Path) -> None:
     environment = {"HOME": str(home)}
     assert refusal(home, environment) == "is a home folder"
     assert refusal(home.parent, environment) == "contains a home folder"
@@ -57,14 +57,14 @@ def test_what_is_refused(home: Path) -> None:
 
 
 @requires_posix
-def test_a_link_to_a_home_folder_is_refused(home: Path, tmp_path: Path) -> None:
+def test_a_symlink_to_a_home_folder_is_rejected(home: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(home)
     assert refusal(tmp_path / "link", {"HOME": str(home)}) == "is a home folder"
     assert refusal(home, {"HOME": str(tmp_path / "link")}) == "is a home folder"
 
 
 @pytest.mark.parametrize("name", [*PARAMS, "search_docs", "index", "index_status", "consent"])
-async def test_every_tool_refuses_it_and_says_what_to_do(
+async def test_every_tool_rejects_a_home_folder_and_says_what_to_do(
     name: str, home: Path, make_workspace: MakeWorkspace
 ) -> None:
     own = {"index": {"action": "build"}, "search_docs": {"query": "rocket"}}
@@ -81,12 +81,12 @@ async def test_every_tool_refuses_it_and_says_what_to_do(
     assert not (home / ".winnow").exists()
 
 
-async def test_the_setting_allows_it(home: Path, make_workspace: MakeWorkspace) -> None:
+async def test_the_setting_allows_a_home_folder(home: Path, make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace(home, environment={"HOME": str(home)}, config=ALLOWED)
     assert sorted(paths(await grep(workspace))) == ["other/x.py", "private.txt", "project/main.py"]
 
 
-async def test_a_folder_below_is_searched_though_home_is_a_repository(
+async def test_a_folder_in_a_home_repository_is_searched(
     home: Path, make_workspace: MakeWorkspace
 ) -> None:
     git_init(home)
@@ -101,7 +101,7 @@ async def test_a_folder_below_is_searched_though_home_is_a_repository(
 
 
 @requires_posix
-async def test_programs_in_a_home_folder_that_is_not_searched_are_run(
+async def test_programs_in_a_rejected_home_folder_are_run(
     home: Path, make_workspace: MakeWorkspace
 ) -> None:
     program = home / ".local/bin/rg"
@@ -113,7 +113,7 @@ async def test_programs_in_a_home_folder_that_is_not_searched_are_run(
     assert searched.ripgrep != str(program)
 
 
-async def test_beside_other_folders_it_is_left_out_with_a_warning(
+async def test_a_home_folder_beside_other_folders_is_skipped_with_a_warning(
     home: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(home, home / "project", environment={"HOME": str(home)})
@@ -122,7 +122,7 @@ async def test_beside_other_folders_it_is_left_out_with_a_warning(
     assert result.warnings == [f"not searched: {home}, see workspace.allow_home_root"]
 
 
-def test_a_workspaces_file_cannot_allow_it(home: Path) -> None:
+def test_a_workspace_file_cannot_allow_a_home_folder(home: Path) -> None:
     (home / "winnow.toml").write_text("[workspace]\nallow_home_root = true\n")
     config, problems = load({"HOME": str(home.parent / "other")}, home)
     assert not config.workspace.allow_home_root
@@ -154,7 +154,7 @@ def test_the_command_line_in_a_home_folder_takes_a_path(home: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_an_mcp_server_does_not_start_on_it(home: Path) -> None:
+def test_an_mcp_server_does_not_start_in_a_home_folder(home: Path) -> None:
     for arguments in ((), (str(home),), ("/",), (str(home / "project"), str(home))):
         done = run(home, home, "mcp", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
@@ -162,7 +162,7 @@ def test_an_mcp_server_does_not_start_on_it(home: Path) -> None:
 
 
 @pytest.mark.wire
-async def test_an_editor_shows_why_it_is_not_searched(
+async def test_an_editor_shows_why_a_home_folder_is_not_searched(
     home: Path,
     start_client: StartClient,  # noqa: F811
 ) -> None:
@@ -178,7 +178,7 @@ async def test_an_editor_shows_why_it_is_not_searched(
 
 
 @pytest.mark.wire
-async def test_an_editors_setting_allows_it(
+async def test_an_editor_setting_allows_a_home_folder(
     home: Path,
     start_client: StartClient,  # noqa: F811
 ) -> None:
@@ -187,6 +187,6 @@ async def test_an_editors_setting_allows_it(
     assert not client.lsp.messages
 
 
-def test_the_error_is_one_of_no_workspace() -> None:
+def test_the_error_kind_is_no_workspace() -> None:
     assert issubclass(RootRefused, NoWorkspace)
     assert os.fspath(Path("x")) in RootRefused("x", "is a home folder").message

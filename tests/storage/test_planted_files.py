@@ -1,4 +1,4 @@
-"""The owners of opening and writing: what a repository plants is neither read nor written (#21)."""
+"""Opening and writing: files planted by a repository are neither read nor written (#21)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sparse(file: Path, size: int = HUGE) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """A file of the user's outside of the repository."""
+    """A file of the user outside the repository."""
     file = tmp_path / "outside" / "secret"
     write_files(file.parent, {"secret": "mine"})
     return file
@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def planted(root: Path, secret: Path) -> dict[str, Path]:
-    """What a repository may have in the place of a file, and Winnow does not read."""
+    """Kinds of files that a repository may contain and Winnow does not read."""
     os.mkfifo(root / "fifo")
     (root / "link").symlink_to(secret)
     (root / "dangling").symlink_to(root / "nothing")
@@ -81,7 +81,7 @@ def planted(root: Path, secret: Path) -> dict[str, Path]:
 # --- opening -------------------------------------------------------------------------------------
 
 
-def test_what_is_planted_is_not_read_and_its_descriptors_are_closed(
+def test_planted_files_are_not_read_and_their_descriptors_are_closed(
     root: Path, secret: Path
 ) -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
@@ -90,12 +90,12 @@ def test_what_is_planted_is_not_read_and_its_descriptors_are_closed(
         with pytest.raises(UnusableFile, match=reason.strip()):
             read_untrusted(file)
         assert problem_of(file) == reason.strip()
-    assert time.monotonic() - begun < 30  # no FIFO was waited for
+    assert time.monotonic() - begun < 30  # no FIFO blocked
     if before:
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_file_of_the_users_may_be_a_symlink(root: Path, secret: Path) -> None:
+def test_a_file_of_the_user_may_be_a_symlink(root: Path, secret: Path) -> None:
     (root / "link").symlink_to(secret)
     assert read_users_own(root / "link") == b"mine"
     os.mkfifo(root / "fifo")
@@ -104,7 +104,7 @@ def test_a_file_of_the_users_may_be_a_symlink(root: Path, secret: Path) -> None:
         read_users_own(root / "to fifo")
 
 
-def test_a_file_that_was_listed_is_followed_and_never_waited_for(root: Path, secret: Path) -> None:
+def test_a_listed_symlink_is_followed_and_never_blocks(root: Path, secret: Path) -> None:
     (root / "link").symlink_to(secret)
     with os.fdopen(open_listed(root / "link"), "rb") as file:
         assert file.read() == b"mine"
@@ -113,7 +113,7 @@ def test_a_file_that_was_listed_is_followed_and_never_waited_for(root: Path, sec
         open_listed(root / "fifo")
 
 
-def test_what_is_below_is_read_without_symlinks_that_lead_out(root: Path, secret: Path) -> None:
+def test_symlinks_that_leave_the_folder_are_not_read(root: Path, secret: Path) -> None:
     write_files(root, {"go.mod": "module here\n", "sub/go.mod": "module sub\n"})
     (root / "out").symlink_to(secret.parent)
     (root / "in").symlink_to(root / "sub")
@@ -128,9 +128,7 @@ def test_what_is_below_is_read_without_symlinks_that_lead_out(root: Path, secret
 
 
 @pytest.mark.parametrize("plant", ["link", "fifo", "sparse", "folder"])
-def test_settings_of_a_workspace_that_are_planted_are_reported(
-    root: Path, secret: Path, plant: str
-) -> None:
+def test_planted_workspace_settings_are_reported(root: Path, secret: Path, plant: str) -> None:
     planted(root, secret)
     (root / plant).rename(root / "winnow.toml")
     config, problems = config_files.load({"HOME": str(secret.parent)}, root)
@@ -139,10 +137,8 @@ def test_settings_of_a_workspace_that_are_planted_are_reported(
     assert len(problems) == 1
 
 
-def test_settings_of_the_user_may_be_a_symlink_to_a_file_elsewhere(
-    root: Path, tmp_path: Path
-) -> None:
-    """As managers of dotfiles lay them out."""
+def test_user_settings_may_be_a_symlink(root: Path, tmp_path: Path) -> None:
+    """As dotfile managers create them."""
     real = write_files(tmp_path / "dotfiles", {"winnow.toml": "[bash]\nenabled = true\n"})
     file = write_files(tmp_path / "home", {".config/winnow/empty": ""}) / ".config/winnow"
     (file / "config.toml").symlink_to(real / "winnow.toml")
@@ -216,7 +212,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(root: Path) -> None
     assert os.listdir(root) == ["state"]
 
 
-def test_what_is_written_is_for_the_user_alone(root: Path) -> None:
+def test_written_files_are_private(root: Path) -> None:
     private_folder(root / "a/b")
     create_file(root / "a/b/created", b"")
     replace_file(root / "a/b/replaced", b"")
@@ -233,7 +229,7 @@ def test_what_is_written_is_for_the_user_alone(root: Path) -> None:
     assert stat.S_IMODE((root / "shared").stat().st_mode) == 0o644
 
 
-def test_a_copy_stands_in_where_there_are_no_links(
+def test_a_copy_replaces_a_symlink_where_there_are_none(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(root, {"text": "a text"})
@@ -248,7 +244,7 @@ def test_a_copy_stands_in_where_there_are_no_links(
     assert (root / "linked").read_text() == (root / "program").read_text() == "a text"
 
 
-def test_a_descriptor_of_a_file_is_for_reading_only(root: Path) -> None:
+def test_an_untrusted_descriptor_is_read_only(root: Path) -> None:
     write_files(root, {"a": "text"})
     descriptor = open_untrusted(root / "a")
     try:
@@ -265,10 +261,10 @@ def test_a_descriptor_of_a_file_is_for_reading_only(root: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("plant", ["link", "fifo", "sparse", "folder"])
-def test_a_planted_manifest_holds_up_no_search_for_references(
+def test_a_planted_manifest_does_not_block_a_search_for_references(
     root: Path, secret: Path, plant: str
 ) -> None:
-    """A FIFO by the name go.mod was waited for without end (#21)."""
+    """Reading a FIFO named go.mod blocked forever (#21)."""
     write_files(
         root,
         {
@@ -295,7 +291,7 @@ def test_a_planted_manifest_holds_up_no_search_for_references(
 
 
 @pytest.mark.parametrize("manifest", ["\n", "[package]\n", " \n", "[package]\nname\n", "name = "])
-def test_the_name_of_a_crate_is_found_in_linear_time(manifest: str) -> None:
+def test_a_crate_name_is_found_in_linear_time(manifest: str) -> None:
     """Blank lines took quadratic time: 60,000 of them 13 seconds (#21)."""
     text = manifest * (SETTINGS_BYTES // len(manifest))
     begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""Where Winnow keeps the state of a root: which folders it trusts, and what replaces the others."""
+"""The folder for the state of a root: which folders are trusted, and what replaces the others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def is_ignored(root: Path, user: User) -> bool:
-    """Whether the `.winnow` of a root is left as it is, with a notice, and another one is used."""
+    """Return True if the `.winnow` of a root is left unchanged, with a notice, and another folder
+    is used."""
     own = root / ".winnow"
     before = contents(own)
     found = examine(root, user)
@@ -62,7 +63,7 @@ def is_ignored(root: Path, user: User) -> bool:
     return bool(found.notice) and not found.trusted
 
 
-def test_looking_creates_nothing(root: Path, user: User, tmp_path: Path) -> None:
+def test_examining_creates_nothing(root: Path, user: User, tmp_path: Path) -> None:
     found = examine(root, user)
     assert (found.path, found.trusted, found.notice) == (root / ".winnow", False, None)
     assert existing(root, user) is None
@@ -122,7 +123,7 @@ def cloned(root: Path, to: Path) -> None:
 @pytest.mark.process
 @requires_posix
 @pytest.mark.parametrize("copy", [copied, packed, cloned])
-def test_a_copy_is_ignored_by_the_same_user_too(
+def test_a_copy_is_ignored_for_the_same_user(
     root: Path, user: User, tmp_path: Path, copy: Callable[[Path, Path], None]
 ) -> None:
     """#21, H2."""
@@ -131,13 +132,13 @@ def test_a_copy_is_ignored_by_the_same_user_too(
     copy(root, other)
     assert (other / ".winnow" / MARK).read_bytes() == (root / ".winnow" / MARK).read_bytes()
     assert is_ignored(other, user)
-    if copy is cloned:  # git tracks it in the first one, too
+    if copy is cloned:  # git also tracks it in the original
         assert is_ignored(root, user)
     else:
         assert existing(root, user) == root / ".winnow"
 
 
-def test_a_folder_of_another_secret_is_ignored(root: Path, user: User, tmp_path: Path) -> None:
+def test_a_folder_with_another_secret_is_ignored(root: Path, user: User, tmp_path: Path) -> None:
     create(root, User(tmp_path / "other/winnow", tmp_path / "cache"))
     assert is_ignored(root, user)
 
@@ -151,7 +152,7 @@ def test_a_folder_without_a_mark_is_ignored(root: Path, user: User) -> None:
     assert str(create(root, user)) in notice
 
 
-def test_the_state_returns_to_the_root_when_the_folder_is_deleted(root: Path, user: User) -> None:
+def test_the_state_returns_to_the_root_after_the_folder_is_deleted(root: Path, user: User) -> None:
     write_files(root, {".winnow/learning.db": "x"})
     assert create(root, user) != root / ".winnow"
     shutil.rmtree(root / ".winnow")
@@ -166,7 +167,7 @@ def test_a_symlink_is_ignored(root: Path, user: User, tmp_path: Path) -> None:
     assert is_ignored(root, user)
 
 
-def test_a_file_in_its_place_is_ignored(root: Path, user: User) -> None:
+def test_a_file_instead_of_the_folder_is_ignored(root: Path, user: User) -> None:
     (root / ".winnow").write_text("x")
     assert create(root, user) == existing(root, user) != root / ".winnow"
     assert (root / ".winnow").read_text() == "x"
@@ -186,16 +187,16 @@ def test_a_folder_of_another_user_is_ignored(root: Path, user: User) -> None:
     try:
         assert is_ignored(root, user)
     finally:
-        os.chown(folder, 0, -1)  # pytest deletes it later
+        os.chown(folder, 0, -1)  # so that pytest can delete it later
 
 
 @pytest.mark.process
 @requires_posix
 @pytest.mark.parametrize("name", [MARK, "learning.db"])
-def test_what_git_pull_writes_into_it_has_it_ignored(
+def test_a_folder_that_git_pull_changed_is_ignored(
     root: Path, user: User, tmp_path: Path, name: str
 ) -> None:
-    """#21, H2: git overwrites ignored files without a word."""
+    """#21, H2: git overwrites ignored files without a warning."""
     upstream = git_commit(tmp_path / "upstream", {"a.py": "a = 1\n"})
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(upstream), str(clone)], check=True)
@@ -211,7 +212,7 @@ def test_what_git_pull_writes_into_it_has_it_ignored(
         assert file_mark(folder, folder / name, user) != before
 
 
-def test_a_file_mark_holds_for_one_file(root: Path, user: User, tmp_path: Path) -> None:
+def test_a_file_mark_is_valid_for_one_file(root: Path, user: User, tmp_path: Path) -> None:
     folder = create(root, user)
     file = folder / "learning.db"
     with pytest.raises(FileNotFoundError):
@@ -231,7 +232,7 @@ def test_a_file_mark_holds_for_one_file(root: Path, user: User, tmp_path: Path) 
     assert file_mark(moved / ".winnow", moved / ".winnow/learning.db", user) == mark
 
 
-def test_without_a_creation_time_the_path_counts(
+def test_without_a_creation_time_the_mark_covers_the_path(
     root: Path, user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(identity, "creation_time", lambda path: None)
@@ -243,9 +244,7 @@ def test_without_a_creation_time_the_path_counts(
 
 
 @pytest.mark.process
-def test_processes_that_create_at_once_have_the_same_folder(
-    root: Path, user: User, tmp_path: Path
-) -> None:
+def test_concurrent_processes_create_one_folder(root: Path, user: User, tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from winnow.storage.state_folder import User, create, existing\n"
@@ -287,7 +286,7 @@ def test_leftovers_of_killed_processes_are_removed(root: Path, user: User) -> No
 
 
 @requires_posix
-def test_where_the_root_cannot_be_written_the_cache_is_used(
+def test_the_cache_is_used_if_the_root_is_not_writable(
     root: Path, user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*arguments: object, **named: object) -> str:
@@ -304,7 +303,7 @@ def test_where_the_root_cannot_be_written_the_cache_is_used(
     assert sorted(os.listdir(root)) == ["a.py"]
 
 
-def test_the_setting_keeps_all_in_the_cache(root: Path, user: User, tmp_path: Path) -> None:
+def test_the_setting_keeps_the_state_in_the_cache(root: Path, user: User, tmp_path: Path) -> None:
     in_cache = User(user.state, user.cache, "user")
     folder = create(root, in_cache)
     assert folder.parent == tmp_path / "cache/winnow/index"
@@ -314,7 +313,7 @@ def test_the_setting_keeps_all_in_the_cache(root: Path, user: User, tmp_path: Pa
     assert examine(root, in_cache).notice is None
 
 
-def test_another_root_at_the_same_path_has_another_state(root: Path, user: User) -> None:
+def test_a_new_root_at_the_same_path_has_new_state(root: Path, user: User) -> None:
     in_cache = User(user.state, user.cache, "user")
     folder = create(root, in_cache)
     (folder / "index-1.db").write_text("x")
@@ -326,7 +325,7 @@ def test_another_root_at_the_same_path_has_another_state(root: Path, user: User)
     assert sorted(os.listdir(folder.parent)) == [folder.name]
 
 
-def test_the_cache_forgets_roots_that_are_gone_for_long(
+def test_the_cache_drops_roots_that_were_deleted_long_ago(
     root: Path, user: User, tmp_path: Path
 ) -> None:
     in_cache = User(user.state, user.cache, "user")
@@ -353,7 +352,7 @@ def test_without_a_folder_for_the_user_nothing_is_trusted(
         create(root, nobody)
 
 
-def test_the_environment_names_the_folders(tmp_path: Path) -> None:
+def test_the_environment_determines_the_folders(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path / "s"), "XDG_CACHE_HOME": str(tmp_path / "c")}
     if sys.platform == "linux":
         assert User.of(environment) == User(tmp_path / "s/winnow", tmp_path / "c")
@@ -362,7 +361,7 @@ def test_the_environment_names_the_folders(tmp_path: Path) -> None:
 # --- the secret ----------------------------------------------------------------------------
 
 
-def test_the_secret_is_made_once(tmp_path: Path) -> None:
+def test_the_secret_is_created_once(tmp_path: Path) -> None:
     assert read_secret(tmp_path / "state") is None
     secret = make_secret(tmp_path / "state")
     assert len(secret) == 32
@@ -371,7 +370,7 @@ def test_the_secret_is_made_once(tmp_path: Path) -> None:
 
 @requires_posix
 @pytest.mark.parametrize("spoil", ["mode", "short", "long", "symlink"])
-def test_a_secret_that_others_may_know_is_replaced(tmp_path: Path, spoil: str) -> None:
+def test_a_readable_secret_is_replaced(tmp_path: Path, spoil: str) -> None:
     state = tmp_path / "state"
     before = make_secret(state)
     file = state / "secret"
@@ -390,7 +389,7 @@ def test_a_secret_that_others_may_know_is_replaced(tmp_path: Path, spoil: str) -
 
 
 @requires_posix
-def test_a_state_folder_that_others_may_write_has_no_secret(tmp_path: Path) -> None:
+def test_a_state_folder_that_others_can_write_has_no_secret(tmp_path: Path) -> None:
     state = tmp_path / "state"
     make_secret(state)
     state.chmod(0o777)
@@ -409,7 +408,7 @@ def test_nothing_is_written_into_the_home_of_another_user(tmp_path: Path) -> Non
             make_secret(home / "state")
         assert list(home.iterdir()) == []
     finally:
-        os.chown(home, 0, -1)  # pytest deletes it later
+        os.chown(home, 0, -1)  # so that pytest can delete it later
 
 
 # --- one state for a tree outside of git ---------------------------------------------------
@@ -427,7 +426,7 @@ def test_a_subfolder_has_the_state_of_its_nearest_ancestor(root: Path, user: Use
     assert state_root(deep, user) == root / "a/b"
 
 
-def test_a_home_folder_is_not_the_root_of_what_is_in_it(
+def test_a_home_folder_is_not_the_root_of_its_contents(
     root: Path, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = root / "home"

@@ -1,4 +1,4 @@
-"""What is on disk, and whether it may have changed."""
+"""The scan of the disk, and the detection of changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {"a/b/one.py": "1\n", "a/two.txt": "2\n", "Rakefile": "3\n", "a/LICENSE"
 LATER_NS = 10**9
 
 
-def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
+def test_a_listing_has_files_and_their_folders(tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
     (tmp_path / "a/empty").mkdir()
     now = list_with_times(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
@@ -35,14 +35,14 @@ def test_files_and_the_folders_they_are_in(tmp_path: Path) -> None:
     assert is_listing_stale(tmp_path, now.times)
 
 
-def test_a_folder_that_changes_while_files_are_listed_is_not_known(tmp_path: Path) -> None:
+def test_a_folder_that_changes_during_a_listing_has_an_unknown_mtime(tmp_path: Path) -> None:
     began = time.time_ns() - LATER_NS
     write_files(tmp_path, FILES)
     now = list_with_times(tmp_path, list(FILES), True, began)
     assert is_listing_stale(tmp_path, now.times)
 
 
-def test_a_change_of_an_ignore_file_is_a_change_of_the_list(tmp_path: Path) -> None:
+def test_a_changed_ignore_file_makes_the_listing_stale(tmp_path: Path) -> None:
     write_files(tmp_path, {**FILES, "a/.gitignore": "x\n", ".git/info/exclude": ""})
     for name in ("a/.gitignore", ".git/info/exclude"):
         now = list_with_times(tmp_path, list(FILES), True, time.time_ns() + LATER_NS)
@@ -51,7 +51,7 @@ def test_a_change_of_an_ignore_file_is_a_change_of_the_list(tmp_path: Path) -> N
         assert is_listing_stale(tmp_path, now.times)
 
 
-def test_what_has_changed_by_a_whole_list_and_by_looking_at_known_files(tmp_path: Path) -> None:
+def test_changes_are_found_by_listing_and_by_checking_indexed_files(tmp_path: Path) -> None:
     write_files(tmp_path, {"old.py": "", "new.py": "", "same.py": ""})
     os.utime(tmp_path / "new.py", (10, 10))
     os.utime(tmp_path / "old.py", (5, 5))
@@ -63,11 +63,11 @@ def test_what_has_changed_by_a_whole_list_and_by_looking_at_known_files(tmp_path
     expected = Changes(["new.py", "old.py"], ["gone.py"])
     assert compare_with_listing(tmp_path, known.items(), now, ContentExclusions([])) == (expected, 3)
     assert find_changes(tmp_path, known.items()) == Changes(["old.py"], ["gone.py"])
-    # A list that was cut short does not say that anything is gone.
+    # An incomplete listing does not prove that a file was deleted.
     changes, _ = compare_with_listing(tmp_path, known.items(), FileListing(now.paths, {}, False), ContentExclusions([]))
     assert changes.gone == []
 
 
-def test_the_files_that_are_below_one_of_some_paths() -> None:
+def test_files_below_paths_are_found() -> None:
     paths = ["a/b/c.py", "a/bc.py", "d.py", "a/b/c.txt"]
     assert below_any(paths, ["a/b", "d.py", "x"]) == ["a/b/c.py", "d.py", "a/b/c.txt"]

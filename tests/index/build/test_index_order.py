@@ -28,7 +28,7 @@ PATHS = [
 ]
 
 
-def test_sources_come_before_tests_before_data_and_what_is_less_deep_first() -> None:
+def test_sources_come_first_then_tests_then_data_and_shallow_files_first() -> None:
     assert in_index_order(PATHS) == [
         "setup.py",
         "src/main.py",
@@ -41,7 +41,7 @@ def test_sources_come_before_tests_before_data_and_what_is_less_deep_first() -> 
     ]
 
 
-def test_what_somebody_works_on_comes_first() -> None:
+def test_open_and_recent_files_come_first() -> None:
     found = in_index_order(
         PATHS,
         open_documents=["docs/guide.md", "elsewhere.py"],
@@ -67,7 +67,7 @@ async def touched(root: Path) -> list[str]:
 
 @pytest.mark.process
 @requires_git
-async def test_what_the_last_commits_touched_comes_in_their_order(tmp_path: Path) -> None:
+async def test_files_of_the_last_commits_are_in_order(tmp_path: Path) -> None:
     repository = git_commit(tmp_path / "r", {"first.py": "1\n", "gone.py": "1\n", "a b/ü.py": "1"})
     git_commit(repository, {"second.py": "1\n"})
     (repository / "gone.py").unlink()
@@ -78,7 +78,7 @@ async def test_what_the_last_commits_touched_comes_in_their_order(tmp_path: Path
 
 @pytest.mark.process
 @requires_git
-async def test_no_repository_and_no_commits_touch_nothing(tmp_path: Path) -> None:
+async def test_without_commits_no_files_are_touched(tmp_path: Path) -> None:
     assert await touched(tmp_path) == []
     git(tmp_path, "init", "--quiet")
     assert await touched(tmp_path) == []
@@ -87,7 +87,7 @@ async def test_no_repository_and_no_commits_touch_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.process
 @requires_git
-async def test_no_more_commits_are_read_than_those_of_late(
+async def test_only_the_latest_commits_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = git_commit(tmp_path / "r", {"old.py": "1\n"})

@@ -1,4 +1,4 @@
-"""The throttle: when the background may go on, and how wide."""
+"""The throttle: when background work may run, and with how many workers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ WORKERS = (1, 2)
 
 
 class OtherMachine(Machine):
-    """A machine whose time is counted by hand: `others` is what other programs use of it, `own`
-    what the server and the workers do, `each` the memory of each of these."""
+    """A machine with a manual clock: `others` is the load of other programs, `own` the load of the
+    server and the workers, `each` the memory of each process."""
 
     def __init__(self, cores: int = 4) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def throttle(machine: OtherMachine) -> Throttle:
 
 @pytest.fixture(autouse=True)
 def memory_is_no_servers() -> None:
-    """Here it is the memory of this very process that is measured."""
+    """This test measures the memory of its own process."""
 
 
 @pytest.fixture(autouse=True)
@@ -85,8 +85,8 @@ def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def held_for(throttle: Throttle, machine: OtherMachine, most: float = 10.0) -> float:
-    """Seconds of the machine until the background has its turn; what is told while it waits is that
-    it does."""
+    """Return the machine's seconds until the background has its turn; check the throttle's state
+    meanwhile."""
     started = machine.seconds
     turn = asyncio.create_task(throttle.turn())
     while not turn.done() and machine.seconds - started < most:
@@ -100,7 +100,7 @@ async def held_for(throttle: Throttle, machine: OtherMachine, most: float = 10.0
 
 
 async def loaded(throttle: Throttle, machine: OtherMachine) -> None:
-    """Have the throttle look at the use of processors twice."""
+    """Let the throttle measure the load twice."""
     await throttle.turn()
     machine.pass_time(1.0)
 
@@ -114,7 +114,7 @@ async def told_while_held(throttle: Throttle) -> tuple[str, str]:
     return told
 
 
-async def test_nothing_holds_the_background_back_on_a_quiet_machine(
+async def test_background_work_runs_on_a_quiet_machine(
     throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others, machine.own = 0.5, 0.5
@@ -123,7 +123,7 @@ async def test_nothing_holds_the_background_back_on_a_quiet_machine(
     assert (throttle.state, throttle.reason) == ("running", "")
 
 
-async def test_other_programs_go_first_and_a_batch_begins_now_and_then(
+async def test_under_load_a_batch_starts_now_and_then(
     throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others = 0.93
@@ -139,7 +139,7 @@ async def test_other_programs_go_first_and_a_batch_begins_now_and_then(
     assert await held_for(throttle, machine) == 0
 
 
-async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
+async def test_the_setting_is_the_load_threshold(machine: OtherMachine) -> None:
     settings = [IndexSettings(cpu_throttle_threshold=0.3)]
     throttle = Throttle(lambda: settings[0], lambda: WORKERS, machine)
     machine.others = 0.5
@@ -149,7 +149,7 @@ async def test_the_threshold_is_the_setting(machine: OtherMachine) -> None:
     assert await held_for(throttle, machine) == 0
 
 
-async def test_a_look_of_long_ago_says_nothing_of_now(
+async def test_an_old_load_measurement_is_ignored(
     throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others = 1.0
@@ -158,7 +158,7 @@ async def test_a_look_of_long_ago_says_nothing_of_now(
     assert await held_for(throttle, machine) == 0
 
 
-async def test_a_pause_lasts_until_it_is_ended(throttle: Throttle, machine: OtherMachine) -> None:
+async def test_a_pause_lasts_until_it_is_resumed(throttle: Throttle, machine: OtherMachine) -> None:
     throttle.pause()
     assert (throttle.state, throttle.reason) == ("paused", "somebody has paused it")
     assert await held_for(throttle, machine, most=100) == 100
@@ -178,7 +178,7 @@ async def test_the_background_waits_while_a_request_is_answered(
     assert await held_for(throttle, machine) == 0
 
 
-async def test_requests_without_an_end_do_not_starve_the_background(
+async def test_constant_requests_do_not_starve_the_background(
     throttle: Throttle, machine: OtherMachine
 ) -> None:
     with throttle.requests():
@@ -205,7 +205,7 @@ async def test_without_memory_there_is_one_worker_and_it_waits(
     assert throttle.workers() == 2
 
 
-def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_do_not_get_the_memory_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, server = OtherMachine(cores=2), 100 * MB
     monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)
     settings = IndexSettings(max_memory_usage_mb=300)
@@ -230,7 +230,7 @@ def test_what_the_server_has_is_not_given_to_workers(monkeypatch: pytest.MonkeyP
         (8, 1000, True, 1),
     ],
 )
-def test_as_many_workers_as_processors_memory_and_battery_allow(
+def test_processors_memory_and_battery_limit_the_workers(
     cores: int, megabytes: int, battery: bool, expected: int
 ) -> None:
     machine = OtherMachine(cores)
@@ -239,7 +239,7 @@ def test_as_many_workers_as_processors_memory_and_battery_allow(
     assert Throttle(lambda: settings, lambda: WORKERS, machine).workers() == expected
 
 
-def test_what_is_parsed_follows_from_the_limit() -> None:
+def test_the_parse_limit_follows_from_the_memory_limit() -> None:
     assert most_parsed(IndexSettings(), 0) == 900_000
     assert most_parsed(IndexSettings(), 16_000) == 826_667
     assert most_parsed(IndexSettings(), 78_000) == 413_333
@@ -248,7 +248,7 @@ def test_what_is_parsed_follows_from_the_limit() -> None:
     assert most_parsed(IndexSettings(max_memory_usage_mb=64), 0) == 96_000
 
 
-def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_path: Path) -> None:
+def test_home_folders_drives_and_shared_folders_are_indexed_only_on_request(tmp_path: Path) -> None:
     home = tmp_path / "homes" / "me"
     (home / ".git").mkdir(parents=True)
     (home / "project").mkdir()
@@ -266,7 +266,7 @@ def test_a_home_folder_a_drive_and_what_all_share_are_not_indexed_unasked(tmp_pa
 
 @pytest.mark.serial
 @pytest.mark.hazard
-async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
+async def test_the_load_of_other_programs_is_measured_without_ours(
     burners: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LOAD_SECONDS", 0.2)
@@ -280,7 +280,7 @@ async def test_a_program_that_burns_all_processors_is_seen_and_our_own_is_not(
         own[:] = workers
         load.of_others(workers)
         await asyncio.sleep(module.LOAD_SECONDS + 0.1)
-        load.of_others(workers)  # between two looks at the same processes
+        load.of_others(workers)  # between two measurements of the same processes
         await asyncio.sleep(module.LOAD_SECONDS + 0.1)
         shares.append(load.of_others(workers))
     with_others, with_own = shares
@@ -306,7 +306,7 @@ def burners() -> Iterator[Callable[[], list[int]]]:
 
 
 @pytest.mark.process
-async def test_memory_is_that_of_the_server_and_its_workers() -> None:
+async def test_memory_includes_the_server_and_its_workers() -> None:
     hold = "import sys; kept = bytearray(80_000_000); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(  # noqa: ASYNC220
         [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -325,7 +325,7 @@ async def test_memory_is_that_of_the_server_and_its_workers() -> None:
 
 
 class Rules:
-    """A regulator of a test's own."""
+    """A regulator that the test controls."""
 
     def __init__(
         self, workers: int = 2, worker_bytes: int = 10**9, left_bytes: int = 10**9
@@ -359,7 +359,7 @@ async def ruled(shared_workers: None) -> AsyncIterator[MakeRuled]:
     made: list[IndexWorkers] = []
 
     def make(rules: Rules, *, shared: bool = False) -> IndexWorkers:
-        """Workers of a test's own, or those that tests share."""
+        """Workers of the test, or shared workers."""
         if shared:
             made.append(IndexWorkers(Processes(), {}, limit=2, regulator=rules))
         else:
@@ -386,7 +386,7 @@ async def test_each_batch_of_the_background_has_a_turn(ruled: MakeRuled, tmp_pat
 
 
 @pytest.mark.process
-async def test_a_query_does_not_wait_for_a_turn_and_a_pause_begins_nothing(
+async def test_a_request_does_not_wait_for_a_turn_and_a_pause_starts_nothing(
     ruled: MakeRuled, tmp_path: Path
 ) -> None:
     names = write_small(tmp_path, 40)
@@ -401,7 +401,7 @@ async def test_a_query_does_not_wait_for_a_turn_and_a_pause_begins_nothing(
     assert len(await background) == 40
 
 
-async def test_what_nobody_waits_for_any_more_takes_no_turn_from_others(
+async def test_abandoned_work_takes_no_turn(
     ruled: MakeRuled, tmp_path: Path
 ) -> None:
     names = write_small(tmp_path, 80)
@@ -419,12 +419,12 @@ async def test_what_nobody_waits_for_any_more_takes_no_turn_from_others(
 
 
 @pytest.mark.slow
-async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
+async def test_a_worker_that_has_grown_is_replaced_without_loss(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "REPLACE_SECONDS", 0.0)
     names = write_small(tmp_path, 24)
-    # What has a thousand functions makes a worker larger than what has one.
+    # A file with a thousand functions makes a worker larger than a file with one.
     write_files(tmp_path, {"large.py": "def f(a, b, c): return a(b(c))\n" * 20_000})
     rules = Rules(workers=1)
     workers = ruled(rules)
@@ -451,7 +451,7 @@ async def test_a_worker_that_has_grown_is_replaced_and_nothing_is_lost(
 @pytest.mark.parametrize(
     ("rules", "is_kept"),
     [
-        (Rules(worker_bytes=1_000_000), False),  # each needs a worker that is new
+        (Rules(worker_bytes=1_000_000), False),  # each needs a new worker
         (Rules(left_bytes=0), True),
     ],
 )
@@ -475,7 +475,7 @@ async def test_large_files_come_last_and_alone(
 
 
 @pytest.mark.slow
-async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
+async def test_nothing_more_is_started_for_a_caller_that_does_not_read(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
@@ -493,7 +493,7 @@ async def test_nothing_more_is_begun_for_somebody_who_does_not_read(
 
 
 @pytest.mark.slow
-async def test_a_worker_that_ended_while_nobody_read_comes_back(
+async def test_a_worker_that_ended_while_no_caller_read_is_restarted(
     ruled: MakeRuled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "UNREAD_BYTES", 1)
@@ -509,7 +509,7 @@ async def test_a_worker_that_ended_while_nobody_read_comes_back(
     assert sorted(found) == names
 
 
-async def test_what_somebody_waits_for_is_not_held_back_by_other_programs(
+async def test_urgent_work_ignores_the_load_of_other_programs(
     throttle: Throttle, machine: OtherMachine
 ) -> None:
     machine.others = 0.93

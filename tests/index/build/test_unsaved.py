@@ -1,4 +1,4 @@
-"""Unsaved documents: what is known of them is taken once, and belongs to the query that asked."""
+"""Unsaved documents: each is indexed once, and belongs to the request that needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTS = FileRecord(FileState(0, 0, 0), "python")
 
 
 class Slowly:
-    """Workers that take the facts of a document when they are let."""
+    """Workers that index a document when the test lets them."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []
@@ -32,12 +32,12 @@ class Slowly:
 
 
 async def turns() -> None:
-    """Let all go on until they wait for something else than their turn."""
+    """Run all tasks until they wait for something other than their turn."""
     for _ in range(100):
         await asyncio.sleep(0)
 
 
-async def test_a_query_has_its_documents_though_another_one_lets_go_of_them() -> None:
+async def test_a_request_keeps_documents_that_another_request_drops() -> None:
     workers = Slowly()
     documents = UnsavedFiles(cast(IndexWorkers, workers), lambda: SETTINGS)
     query = asyncio.create_task(documents.known({"a": "one", "b": "two"}))
@@ -49,7 +49,7 @@ async def test_a_query_has_its_documents_though_another_one_lets_go_of_them() ->
     await documents.aclose()
 
 
-async def test_a_text_is_read_once_and_one_that_is_too_large_is_not() -> None:
+async def test_a_text_is_indexed_once_unless_it_is_too_large() -> None:
     workers = Slowly()
     documents = UnsavedFiles(cast(IndexWorkers, workers), lambda: SETTINGS)
     workers.may[b"a"].set()
@@ -61,7 +61,7 @@ async def test_a_text_is_read_once_and_one_that_is_too_large_is_not() -> None:
     await documents.aclose()
 
 
-async def test_while_somebody_types_the_text_before_stands_in() -> None:
+async def test_while_the_user_types_the_previous_text_is_used() -> None:
     workers = Slowly()
     documents = UnsavedFiles(cast(IndexWorkers, workers), lambda: SETTINGS)
     workers.may[b"a"].set()

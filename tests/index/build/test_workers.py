@@ -1,4 +1,4 @@
-"""Workers: what they answer, what they survive, and how they end."""
+"""Workers: their answers, their failures, and how they end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def outcomes(workers: module.IndexWorkers, wanted: list[IndexJob]) -> dict
     return {path: outcome(facts) for path, facts in found.items()}
 
 
-async def test_facts_come_from_files_of_any_encoding(
+async def test_symbols_are_extracted_from_any_encoding(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
     text = "def grüße():\n    pass\n"
@@ -59,12 +59,12 @@ async def test_facts_come_from_files_of_any_encoding(
     plain, marked = found["plain.py"], found["marked.py"]
     assert plain is not None
     assert marked is not None
-    # Offsets are those of the text in UTF-8, without a mark.
+    # Offsets are those of the text in UTF-8, without a byte order mark.
     assert plain.facts == marked.facts
     assert (plain.language, plain.state.size) == ("python", len(files["plain.py"]))
 
 
-async def test_a_text_stands_in_the_place_of_its_file(
+async def test_a_job_may_bring_its_text(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
     job = IndexJob(os.fsencode(tmp_path), b"not/there.py", 100, b"def unsaved(): pass\n" * 100)
@@ -73,7 +73,7 @@ async def test_a_text_stands_in_the_place_of_its_file(
 
 
 @requires_posix
-async def test_odd_files_keep_nobody_waiting(make_workers: MakeWorkers, tmp_path: Path) -> None:
+async def test_odd_files_do_not_block_a_worker(make_workers: MakeWorkers, tmp_path: Path) -> None:
     root = write_files(tmp_path / "root", {"a.py": "def a(): pass\n"})
     write_files(tmp_path, {"outside.py": "def secret(): pass\n"})
     os.mkfifo(root / "fifo.py")
@@ -92,7 +92,7 @@ async def test_odd_files_keep_nobody_waiting(make_workers: MakeWorkers, tmp_path
     }
 
 
-async def test_what_nobody_has_written_by_hand_is_left_alone(
+async def test_generated_files_are_not_parsed(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
     write_files(
@@ -114,7 +114,7 @@ async def test_what_nobody_has_written_by_hand_is_left_alone(
 
 # The deepest takes the parser a quarter of a minute.
 @pytest.mark.parametrize("depth", [30_000, pytest.param(100_000, marks=pytest.mark.long)])
-async def test_brackets_nested_very_deep(
+async def test_deeply_nested_brackets_are_parsed_or_reported(
     make_workers: MakeWorkers, tmp_path: Path, depth: int
 ) -> None:
     rows = depth // 100
@@ -146,11 +146,11 @@ async def test_a_grammar_that_never_returns_costs_one_file(
         ([False], [0.0, 0.0199], 1),
     ],
 )
-async def test_a_worker_that_waits_for_a_moment_does_not_hang(
+async def test_a_briefly_waiting_worker_does_not_count_as_hanging(
     monkeypatch: pytest.MonkeyPatch, waits: list[bool], used: list[float], killed_after: int
 ) -> None:
-    """One that had just answered, or whose thread had yet to begin, was ended, and its file was
-    said to take too long (#22)."""
+    """A worker that had just answered, or whose thread had not started yet, was killed, and its
+    file was reported as too slow (#22)."""
     looks, uses = iter(waits), iter(used)
     monkeypatch.setattr(workers_of_all_kinds, "wants_processor", lambda _: not next(looks))
     monkeypatch.setattr(workers_of_all_kinds, "processor_seconds", lambda _: next(uses))
@@ -183,7 +183,7 @@ async def test_a_parser_that_crashes_costs_one_file(
 
 @pytest.mark.slow
 @requires_posix
-async def test_a_worker_that_is_killed_costs_nothing(
+async def test_a_killed_worker_loses_no_file(
     make_workers: MakeWorkers, processes: Processes, tmp_path: Path
 ) -> None:
     names = [f"file{number}.py" for number in range(200)]
@@ -201,7 +201,7 @@ async def test_a_worker_that_is_killed_costs_nothing(
 
 
 @pytest.mark.process
-async def test_a_query_does_not_wait_for_the_background(
+async def test_a_request_does_not_wait_for_the_background(
     make_workers: MakeWorkers, tmp_path: Path
 ) -> None:
     names = [f"hang{number}.cob" for number in range(3)]
@@ -217,7 +217,7 @@ async def test_a_query_does_not_wait_for_the_background(
 
 
 @pytest.mark.process
-async def test_an_idle_worker_ends_and_another_one_begins(
+async def test_an_idle_worker_ends_and_another_starts(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "IDLE_SECONDS", 0.1)
@@ -257,7 +257,7 @@ async def test_the_last_idle_worker_is_kept(
 
 
 @pytest.mark.process
-async def test_workers_that_cannot_start_are_an_error(processes: Processes, tmp_path: Path) -> None:
+async def test_workers_that_cannot_start_raise_an_error(processes: Processes, tmp_path: Path) -> None:
     broken = write_files(tmp_path, {"tree_sitter.py": "raise ImportError('broken')\n"})
     environment = {**os.environ, "PYTHONPATH": str(broken)}
     workers = module.IndexWorkers(processes, environment)
@@ -283,8 +283,8 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
         "    workers.start()\n"
         "    while not workers.pids:\n"
         "        await asyncio.sleep(0.01)\n"
-        # The worker has been told its time: the server, which would end it, is to be more patient
-        # with what comes before the file that hangs.
+        # The worker has its own time limit: the server, which would end it, is more patient with
+        # the files before the one that hangs.
         "    workers._seconds = 20.0\n"
         "    job = lambda name: Job(sys.argv[1].encode(), name, 1000)\n"
         "    async for _ in workers.extract([job(b'a.py'), job(b'hang.cob')]):\n"
@@ -304,7 +304,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
+async def test_work_does_not_wait_for_a_starting_worker(
     make_workers: MakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"f{number}.py" for number in range(24)]
@@ -329,7 +329,7 @@ async def test_work_is_not_kept_for_a_worker_that_is_only_starting(
 
 
 @pytest.mark.process
-async def test_a_worker_is_there_before_its_work(
+async def test_a_worker_starts_before_its_work(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes
 ) -> None:
     write_files(tmp_path, {"a.py": "def a(): pass\n"})
@@ -344,5 +344,5 @@ async def test_a_worker_is_there_before_its_work(
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (64, 4)])
-def test_as_many_workers_as_a_machine_has_cores_to_spare(cores: int, expected: int) -> None:
+def test_the_number_of_workers_depends_on_the_cores(cores: int, expected: int) -> None:
     assert workers_of_all_kinds.workers_for(cores) == expected

@@ -18,7 +18,7 @@ from winnow.symbols.language import languages
 
 
 def chunks(language: str, text: str) -> list[str]:
-    """The text of each chunk."""
+    """Return the text of each chunk."""
     source = text.encode()
     lines = text.split("\n")
     definitions = extract(languages()[language], source).definitions
@@ -39,7 +39,7 @@ def test_a_small_text_is_one_chunk() -> None:
     assert chunks_of(b"no line end", ()) == [(1, 1)]
 
 
-def test_a_chunk_begins_where_a_function_does_with_its_comment_and_decorators() -> None:
+def test_a_chunk_begins_with_a_function_and_its_comment_and_decorators() -> None:
     texts = [function(name, 36) for name in ("first", "second", "third")]
     assert chunks("python", "\n".join(texts)) == [texts[0], texts[1], texts[2].rstrip("\n")]
 
@@ -49,7 +49,7 @@ def test_small_functions_stay_together() -> None:
     assert len(chunks("python", text)) == 1
 
 
-def test_a_long_class_is_cut_where_its_methods_begin() -> None:
+def test_a_long_class_is_cut_at_its_methods() -> None:
     methods = [
         f"    def method{number}(self):\n" + "        work(self)\n" * 28 for number in range(4)
     ]
@@ -60,7 +60,7 @@ def test_a_long_class_is_cut_where_its_methods_begin() -> None:
     ]
 
 
-def test_a_long_function_is_cut_behind_a_blank_line() -> None:
+def test_a_long_function_is_cut_after_a_blank_line() -> None:
     body = "    step()\n" * 40 + "\n" + "    step()\n" * 40
     first, second = chunks("python", f"def long():\n{body}")
     assert first.count("step") == second.count("step") == 40
@@ -72,20 +72,20 @@ def test_prose_is_cut_at_headings() -> None:
     assert [one.split("\n")[0] for one in chunks("markdown", text)] == ["# One", "# Two", "# Three"]
 
 
-def test_a_line_of_data_does_not_make_a_chunk_of_each_line() -> None:
+def test_a_long_data_line_does_not_split_the_other_lines() -> None:
     text = b"\n".join([b"x" * 100_000] * 6)
     assert chunks_of(text, ()) == [(1, 3), (4, 6)]
 
 
 @pytest.mark.slow
-def test_an_enormous_text_has_longer_chunks() -> None:
+def test_a_huge_text_has_longer_chunks() -> None:
     found = chunks_of(b"\n" * 5_000_000, ())
     assert len(found) <= MOST_CHUNKS
     assert found[-1][1] == 5_000_000
 
 
 @given(st.lists(st.binary(max_size=600), max_size=200))
-def test_chunks_follow_each_other_and_are_not_too_large(parts: list[bytes]) -> None:
+def test_chunks_are_contiguous_and_of_limited_size(parts: list[bytes]) -> None:
     text = b"\n".join(parts)
     lines = text.split(b"\n")
     if not lines[-1]:

@@ -1,4 +1,4 @@
-"""Segments that were cut off, changed, or never finished: said to be so, and never a crash."""
+"""Truncated, changed or unfinished segments: always detected, and never a crash."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ask_everything(segment: Segment) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [1, 0xFF])
-def test_every_changed_byte_is_found_when_it_is_read(change: int, whole: bytes) -> None:
+def test_every_changed_byte_is_detected_on_reading(change: int, whole: bytes) -> None:
     for place in range(len(whole)):
         damaged = bytearray(whole)
         damaged[place] ^= change
@@ -65,7 +65,7 @@ def test_every_changed_byte_is_found_when_it_is_read(change: int, whole: bytes) 
 
 @pytest.fixture(scope="module")
 def large() -> bytes:
-    """A segment of several blocks, each of which has a checksum."""
+    """A segment of several blocks, each with its own checksum."""
     stream = io.BytesIO()
     writer = SegmentWriter(stream, io.BytesIO)
     write_texts(writer, random_texts(300, chunks=9, vocabulary=3000))
@@ -75,8 +75,8 @@ def large() -> bytes:
     return data
 
 
-def test_a_segment_with_a_damaged_block_answers_right_or_not_at_all(large: bytes) -> None:
-    """A part of the blocks is enough for most answers, and the others are never read (#21)."""
+def test_a_segment_with_a_damaged_block_never_answers_wrong(large: bytes) -> None:
+    """Some blocks are enough for most answers, and the others are never read (#21)."""
     whole = Segment.from_bytes(large)
     terms = range(0, 3000, 100)
     right = [postings_of(whole, term) for term in terms]
@@ -103,7 +103,7 @@ def postings_of(segment: Segment, term: int) -> list[object]:
     ]
 
 
-def test_a_file_that_was_cut_off_is_not_opened(whole: bytes, tmp_path: Path) -> None:
+def test_a_truncated_file_is_not_opened(whole: bytes, tmp_path: Path) -> None:
     for size in range(len(whole)):
         with pytest.raises(SegmentDamaged):
             Segment.from_bytes(whole[:size])
@@ -114,7 +114,7 @@ def test_a_file_that_was_cut_off_is_not_opened(whole: bytes, tmp_path: Path) -> 
         Segment(tmp_path / "missing")
 
 
-def test_a_file_that_is_no_segment_is_not_opened(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_segment_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"SQLite format 3\0" * 1000)
     with pytest.raises(SegmentDamaged, match="no segment of this version"):
         Segment(tmp_path / "other")
@@ -130,7 +130,7 @@ def test_a_damaged_segment_is_not_merged(large: bytes, tmp_path: Path) -> None:
 
 
 @requires_posix
-def test_nothing_is_left_of_a_file_for_which_there_is_no_room(whole: bytes, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_file(whole: bytes, tmp_path: Path) -> None:
     import resource
 
     texts = random_texts(300, chunks=9, vocabulary=3000)
@@ -153,7 +153,7 @@ def test_nothing_is_left_of_a_file_for_which_there_is_no_room(whole: bytes, tmp_
 
 @pytest.mark.process
 @requires_posix
-def test_a_killed_writer_leaves_nothing_under_the_name(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_no_segment(tmp_path: Path) -> None:
     program = f"""
 import os, pathlib
 import numpy as np

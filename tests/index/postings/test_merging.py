@@ -1,4 +1,4 @@
-"""Merging: what comes out is what writing the texts that are kept would have made."""
+"""Merging: the result equals a segment written from the remaining texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory, write_segme
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
 )
 @given(texts=some_texts(), data=st.data())
-def test_merging_makes_what_writing_the_texts_that_are_kept_does(
+def test_merging_equals_writing_the_remaining_texts(
     texts: dict[bytes, Contents], data: st.DataObject, tmp_path: Path
 ) -> None:
     keys = list(texts)
@@ -42,7 +42,7 @@ def test_merging_makes_what_writing_the_texts_that_are_kept_does(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 64, 1000])
-def test_the_size_of_blocks_changes_nothing(
+def test_the_block_size_does_not_change_the_result(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = random_texts(60, vocabulary=2000)
@@ -59,7 +59,7 @@ def test_the_size_of_blocks_changes_nothing(
         assert (tmp_path / f"{name} in blocks").read_bytes() == (tmp_path / name).read_bytes()
 
 
-def test_too_many_documents_are_refused(tmp_path: Path) -> None:
+def test_too_many_documents_are_rejected(tmp_path: Path) -> None:
     segment = in_memory(random_texts(MOST_DOCUMENTS // 2 + 1, chunks=0))
     kept = np.ones(segment.documents, bool)
     with pytest.raises(ValueError, match="too many"):

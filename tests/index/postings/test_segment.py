@@ -1,4 +1,4 @@
-"""Segments: what is written can be read, whatever becomes of the file."""
+"""Segments: whatever is written can be read, even after the file is deleted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTHING = [0.0] * len(MEASURES)
 
 
 def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, Any]:
-    """All that a segment tells of some texts."""
+    """Everything that a segment returns of some texts."""
     terms = {
         field.name: sorted({t for one in texts.values() for t in numbers(one, i)})
         for i, field in enumerate(FIELDS)
@@ -55,7 +55,7 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
 
 
 def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
-    """The same from the texts themselves."""
+    """The same, computed from the texts themselves."""
     chunk_documents: list[int] = []
     described: list[int] = []
     lengths: dict[str, list[int]] = {field.name: [] for field in FIELDS}
@@ -112,7 +112,7 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
 
 
 def blocks(one: Contents) -> list[set[int]]:
-    """The trigrams of each block of a text."""
+    """Return the trigrams of each block of a text."""
     numbers = iter(of(one.trigrams.numbers, np.uint32))
     return [set(islice(numbers, size)) for size in of(one.trigrams.sizes, np.uint32)]
 
@@ -132,13 +132,13 @@ def listed(array: Any) -> Any:
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(texts=some_texts())
-def test_a_segment_tells_what_was_written(texts: dict[bytes, Contents]) -> None:
+def test_a_segment_returns_what_was_written(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)
     segment.verify()
     assert read_back(segment, texts) == expected(texts)
 
 
-def test_a_file_is_what_a_segment_in_memory_is(tmp_path: Path) -> None:
+def test_segments_in_files_and_in_memory_are_equal(tmp_path: Path) -> None:
     texts = random_texts(30)
     size = write_segment(tmp_path / "a", texts)
     segment = Segment(tmp_path / "a")
@@ -151,7 +151,7 @@ def test_a_file_is_what_a_segment_in_memory_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "texts", [{}, {b"a" * 16: contents([set()], [], [Postings()] * len(FIELDS), NOTHING)}]
 )
-def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -> None:
+def test_an_empty_segment_finds_nothing(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)
     everything = list(range(len(texts)))
     assert segment.documents_with(Condition(TrigramQuery((1, 2)))).tolist() == []
@@ -165,7 +165,7 @@ def test_where_there_is_nothing_nothing_is_found(texts: dict[bytes, Contents]) -
     assert segment.lengths("comment").tolist() == [0 for _ in texts]
 
 
-def test_threads_read_the_same_at_once(tmp_path: Path) -> None:
+def test_threads_can_read_one_segment_at_once(tmp_path: Path) -> None:
     texts = random_texts(40)
     write_segment(tmp_path / "a", texts)
     segment = Segment(tmp_path / "a")
@@ -185,7 +185,7 @@ def test_arrays_outlive_their_segment(tmp_path: Path) -> None:
         measures[0, 0] = 1
 
 
-def test_many_chunks_have_numbers_of_more_than_16_bits() -> None:
+def test_chunk_numbers_may_exceed_16_bits() -> None:
     units = np.arange(60_000, dtype=np.uint16)
     rare = units[::20_000]
     terms = np.concatenate([np.full(len(units), 1, np.uint64), np.full(len(rare), 2, np.uint64)])
@@ -245,7 +245,7 @@ SMALL = {
     condition=st.builds(Condition, conditions(), st.booleans()),
     limit=st.sampled_from([0, 1, 3, MOST_LISTS]),
 )
-def test_no_document_in_which_a_condition_holds_is_missed(condition: Condition, limit: int) -> None:
+def test_no_matching_document_is_missed(condition: Condition, limit: int) -> None:
     documents = list(SMALL.values())
     wanted = {
         at
@@ -290,7 +290,7 @@ FIT = next(iter(random_texts(1).values()))
         ),
     ],
 )
-def test_contents_that_do_not_fit_are_refused(
+def test_contents_that_do_not_fit_are_rejected(
     texts: dict[bytes, Contents], reason: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=reason):

@@ -1,4 +1,4 @@
-"""Terms: words and identifiers of any naming convention and writing."""
+"""Terms: words and identifiers in any naming convention and script."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from winnow.index.postings.terms import (
         ("a" * (WORD_CHARACTERS + 1), ()),
     ],
 )
-def test_a_word_gives_its_parts_stemmed_and_the_whole(word: str, terms: tuple[str, ...]) -> None:
+def test_a_word_yields_its_stemmed_parts_and_itself(word: str, terms: tuple[str, ...]) -> None:
     assert terms_of(word) == terms
 
 
@@ -45,8 +45,8 @@ def test_one_name_in_any_convention_is_one_term() -> None:
     assert {name_term(name) for name in names} == {"httpcooki"}
 
 
-def test_numbers_of_terms_are_the_same_in_every_process() -> None:
-    # They stand in files that live longer than a process, and are sent from one to another.
+def test_term_numbers_are_the_same_in_every_process() -> None:
+    # They are stored in files that outlive a process, and sent between processes.
     assert term_number("cooki") == 0x3D18258D93FDEA61
     assert term_numbers("HttpCookie") == tuple(map(term_number, ("http", "cooki", "httpcookie")))
 
@@ -65,18 +65,16 @@ def test_numbers_of_terms_are_the_same_in_every_process() -> None:
         ("😀 ??", []),
     ],
 )
-def test_a_query_is_asked_without_the_words_that_questions_are_made_of(
-    query: str, terms: list[str]
-) -> None:
+def test_stop_words_of_a_query_are_dropped(query: str, terms: list[str]) -> None:
     assert query_terms(query) == terms
 
 
-def test_a_query_of_nothing_else_is_asked_as_it_is() -> None:
+def test_a_query_of_stop_words_only_keeps_them() -> None:
     assert content_words("how is it") == ["how", "is", "it"]
 
 
 @given(st.text())
-def test_any_text_has_terms(text: str) -> None:
+def test_any_text_can_be_split_into_terms(text: str) -> None:
     for word in words(text):
         terms = terms_of(word)
         assert len(set(terms)) == len(terms)

@@ -1,4 +1,4 @@
-"""Trigrams of texts, and what patterns require of them, beside ripgrep itself."""
+"""Trigrams of texts, and the conditions of patterns, compared with ripgrep."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from winnow.text.ripgrep import TextPattern
 
 
 def all_of_blocks(found: Trigrams) -> list[list[int]]:
-    """All that is known of each block of a text."""
+    """Return all trigrams of each block of a text."""
     numbers = iter(np.frombuffer(found.numbers, np.uint32).tolist())
     return [list(islice(numbers, size)) for size in np.frombuffer(found.sizes, np.uint32).tolist()]
 
 
 def blocks_of(found: Trigrams) -> list[list[int]]:
-    """The trigrams of each block of a text, with case folded."""
+    """Return the case-folded trigrams of each block of a text."""
     return [[number for number in block if number < AS_WRITTEN] for block in all_of_blocks(found)]
 
 
 def as_written(found: Trigrams) -> list[set[bytes] | None]:
-    """The trigrams of each block of a text as they are written, if they are known."""
+    """Return the trigrams as written of each block of a text, if it has them."""
     blocks = [set(block) for block in all_of_blocks(found)]
     return [
         None
@@ -54,7 +54,7 @@ def as_written(found: Trigrams) -> list[set[bytes] | None]:
 
 
 def trigrams(text: bytes) -> set[bytes]:
-    """Those of a text of one block."""
+    """Return the trigrams of a text of one block."""
     (block,) = blocks_of(trigrams_of(text))
     return {number.to_bytes(3, "big") for number in block}
 
@@ -71,7 +71,7 @@ def satisfied(required: TrigramQuery, trigrams: set[int]) -> bool:
 
 
 def spelled(required: TrigramQuery) -> str:
-    """A condition as it can be read: `abc bcd (xyz | uvw)`."""
+    """Format a condition: `abc bcd (xyz | uvw)`."""
     words = [number.to_bytes(3, "big").decode("utf-8", "replace") for number in required.trigrams]
     either = [f"({' | '.join(sorted(map(spelled, some)))})" for some in required.either]
     return " ".join([*sorted(words), *either])
@@ -80,7 +80,7 @@ def spelled(required: TrigramQuery) -> str:
 # --- texts ---------------------------------------------------------------------------------
 
 
-def test_the_trigrams_of_a_text_are_its_bytes_three_by_three_line_by_line() -> None:
+def test_trigrams_are_three_bytes_within_one_line() -> None:
     assert trigrams(b"abcd\nef\nghi") == {b"abc", b"bcd", b"ghi"}
     assert trigrams(b"") == trigrams(b"a") == trigrams(b"ab\nc") == set()
     assert trigrams("né".encode()) == {"né".encode()}
@@ -94,14 +94,14 @@ def test_letters_that_differ_in_case_have_the_same_trigrams() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_the_trigrams_are_ascending_and_each_stands_there_once(text: bytes) -> None:
+def test_trigrams_are_ascending_and_distinct(text: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("winnow.index.postings.trigrams.BLOCK_BYTES", 20)
         for block in all_of_blocks(trigrams_of(text)):
             assert block == sorted(set(block))
 
 
-def test_a_text_of_several_slices_has_the_trigrams_of_all_and_those_between() -> None:
+def test_trigrams_across_slices_are_found() -> None:
     text = b"x" * (SLICE - 1) + b"abc" + b"y" * SLICE + b"end"
     assert trigrams(text) == {
         b"xxx", b"xxa", b"xab", b"abc", b"bcy", b"cyy", b"yyy", b"yye", b"yen", b"end"
@@ -109,7 +109,7 @@ def test_a_text_of_several_slices_has_the_trigrams_of_all_and_those_between() ->
 
 
 @given(st.lists(st.text("ab\u212a\u017f \n", max_size=20), max_size=8), st.integers(1, 30))
-def test_a_text_in_pieces_has_the_trigrams_of_the_whole(parts: list[str], size: int) -> None:
+def test_a_text_in_pieces_has_the_same_trigrams(parts: list[str], size: int) -> None:
     pieces = [part.encode() for part in parts]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("winnow.index.postings.trigrams.BLOCK_BYTES", size)
@@ -142,7 +142,7 @@ def test_a_long_text_has_a_block_for_every_64_kib_and_the_rest_of_a_line() -> No
     assert last == trigrams_of_line("the end")
 
 
-def test_of_a_large_text_the_trigrams_are_known_as_they_are_written_too() -> None:
+def test_a_large_text_also_has_its_trigrams_as_written() -> None:
     line = b"Some Names\n"
     block = line * (64 * 1024 // len(line) + 1)
     small = trigrams_of(block * (BLOCKS_FOLDED_ONLY - 1))
@@ -154,7 +154,7 @@ def test_of_a_large_text_the_trigrams_are_known_as_they_are_written_too() -> Non
     assert blocks_of(large)[-1] == sorted(trigrams_of_line("ends"))
 
 
-def test_of_a_file_in_utf_16_the_text_is_what_ripgrep_searches() -> None:
+def test_a_utf_16_file_has_the_trigrams_that_ripgrep_searches() -> None:
     assert searched_text("\ufeffgrün".encode("utf-16-le")) == "grün".encode()
     assert searched_text("\ufeffgrün".encode("utf-16-be")) == "grün".encode()
     assert searched_text(b"gr\xfcn") == b"gr\xfcn"
@@ -199,11 +199,11 @@ def test_of_a_file_in_utf_16_the_text_is_what_ripgrep_searches() -> None:
         ("a(?i)bc|de(?-i)f", "(abc | def)"),
     ],
 )  # fmt: skip
-def test_what_a_pattern_requires(pattern: str, expected: str) -> None:
+def test_a_pattern_requires_its_trigrams(pattern: str, expected: str) -> None:
     assert spelled(required_by(TextPattern(pattern, multiline=True))) == expected
 
 
-def test_only_ascii_letters_and_writings_without_case_count_where_case_does_not_matter() -> None:
+def test_without_case_only_ascii_letters_and_caseless_scripts_count() -> None:
     both_ways = TextPattern("kEys", case_sensitive=False)
     assert spelled(required_by(both_ways)) == "eys key"
     assert spelled(required_by(TextPattern("fooÉbar", case_sensitive=False))) == "bar foo"
@@ -218,7 +218,7 @@ def test_only_ascii_letters_and_writings_without_case_count_where_case_does_not_
     assert not holds("索检".encode(), caseless)
 
 
-def test_a_literal_is_taken_as_it_is() -> None:
+def test_a_literal_requires_its_own_trigrams() -> None:
     assert spelled(required_by(TextPattern("a.*b", literal=True))) == ".*b a.*"
     assert spelled(required_by(TextPattern("(", literal=True))) == ""
 
@@ -227,17 +227,17 @@ def test_a_literal_is_taken_as_it_is() -> None:
     "pattern",
     [
         "", "a*", "(foo)?", ".", r"\w{3}", "foo|", "(?i)é{5}", "[^a]bc", r"\d\d\d",
-        # what ripgrep refuses
+        # rejected by ripgrep
         "foo)", "(foo", "foo[", "*foo", "foo{", "foo(?=bar)", r"foo\1", r"foo\y", "(?<!foo)bar",
-        # what need not be understood
+        # not necessarily understood
         "a" * 30_000, "(" * 200 + "foo" + ")" * 200, "foo" + "+" * 200,
     ],
 )  # fmt: skip
-def test_nothing_is_required_where_nothing_is_certain(pattern: str) -> None:
+def test_an_uncertain_pattern_requires_nothing(pattern: str) -> None:
     assert required_by(TextPattern(pattern)) == ANYTHING
 
 
-def test_case_counts_where_trigrams_are_known_as_they_are_written(
+def test_case_counts_for_trigrams_as_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def may_match(query: TextPattern, text: bytes) -> bool:
@@ -258,7 +258,7 @@ def test_case_counts_where_trigrams_are_known_as_they_are_written(
     assert condition_of(TextPattern("..")).required == ANYTHING
 
 
-def test_a_condition_that_costs_more_than_it_saves_is_none(
+def test_an_overlong_condition_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("winnow.index.postings.trigrams.MOST_TRIGRAMS", 3)
@@ -267,12 +267,12 @@ def test_a_condition_that_costs_more_than_it_saves_is_none(
     assert required == ["abc bcd cde", "", "abc (bcd | bce)", "", ""]
 
 
-def test_nothing_is_required_of_texts_in_another_encoding() -> None:
+def test_other_encodings_require_nothing() -> None:
     assert required_by(TextPattern("needle", encoding="latin1")) == ANYTHING
     assert required_by(TextPattern("needle", encoding="auto")) != ANYTHING
 
 
-def test_several_patterns_require_one_of_what_each_requires() -> None:
+def test_several_patterns_require_one_of_their_conditions() -> None:
     one, other = required_by(TextPattern("abcd")), required_by(TextPattern("abce"))
     assert spelled(any_of([one, other])) == "abc (bcd | bce)"
     assert any_of([one]) == any_of([one, one]) == one
@@ -360,7 +360,7 @@ def repeated(draw: st.DrawFn, inner: st.SearchStrategy[Piece]) -> Piece:
 
 @st.composite
 def words(draw: st.DrawFn) -> Piece:
-    """Some letters, of which one may be in another case, or be one of a class."""
+    """Some letters, of which one may be in another case or a member of a class."""
     word = draw(st.sampled_from(["abs", "skb", "as_", "KBs", "k0a", "ssa", "检bs"]))
     place = draw(st.integers(0, 2))
     before, char, after = word[:place], word[place], word[place + 1 :]
@@ -381,9 +381,7 @@ AROUND = st.text(st.sampled_from(LETTERS), max_size=3)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [120, pytest.param(1_000, marks=pytest.mark.long)])
-def test_the_texts_that_ripgrep_finds_have_what_the_pattern_requires(
-    tmp_path: Path, examples: int
-) -> None:
+def test_every_text_that_ripgrep_finds_meets_the_condition(tmp_path: Path, examples: int) -> None:
     ripgrep = RIPGREP
     matched = narrowed = 0
 
@@ -441,6 +439,6 @@ def test_the_texts_that_ripgrep_finds_have_what_the_pattern_requires(
             assert satisfied(condition_of(query).required, set(block)), (query, file)
 
     check()
-    # Else nothing was shown.
+    # Otherwise the test shows nothing.
     assert matched > examples / 2
     assert narrowed > examples / 5

@@ -18,7 +18,7 @@ from winnow.tools.find_symbol import FindSymbolParams, find_symbol
 from winnow.types import no_progress
 from winnow.workspace import Workspace
 
-# Before it are the schema and the mark: where these are damaged, the index is not opened.
+# The schema and the mark come before it: an index with damage there is not opened.
 FIRST_PAGE = 5
 FILES = {f"src/m{number}.py": f"def function_{number}(): ...\n" for number in range(60)}
 
@@ -71,7 +71,7 @@ async def built(make_workspace: MakeWorkspace, project: Path) -> Path:
     return database_of(project)
 
 
-async def test_a_damaged_index_is_rebuilt_and_says_so(
+async def test_a_damaged_index_is_rebuilt_and_reported(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     file = await built(make_workspace, project)
@@ -87,7 +87,7 @@ async def test_a_damaged_index_is_rebuilt_and_says_so(
     assert "the index before it was damaged" in now.replaced
     assert database_of(project) != file
     await workspace.aclose()
-    again = make_workspace(project)  # another process hears of it, too
+    again = make_workspace(project)  # another process sees it, too
     assert await found(again, "function_7") == ["src/m7.py"]
     assert (await status(again)).replaced == now.replaced
 
@@ -95,7 +95,7 @@ async def test_a_damaged_index_is_rebuilt_and_says_so(
 async def test_the_old_index_answers_until_its_successor_is_complete(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a page is damaged that a question does not need, the index still has the answer."""
+    """If the damaged page is not needed for a request, the index still has the answer."""
     await built(make_workspace, project)
     workspace = make_workspace(project)
     folder = folder_of(workspace)
@@ -115,7 +115,7 @@ async def test_the_old_index_answers_until_its_successor_is_complete(
     assert await found(workspace, "brand_new") == ["src/new.py"]
 
 
-async def test_a_suspicion_that_is_not_confirmed_discards_nothing(
+async def test_an_unconfirmed_suspicion_discards_nothing(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     file = await built(make_workspace, project)
@@ -130,10 +130,10 @@ async def test_a_suspicion_that_is_not_confirmed_discards_nothing(
     assert file.read_bytes() == before
 
 
-async def test_values_that_winnow_does_not_write_are_damage(
+async def test_values_that_winnow_never_writes_are_damage(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    """Their checksums are right: a check finds nothing, and the error comes again."""
+    """Their checksums are right: a check finds nothing, and the error repeats."""
     await built(make_workspace, project)
     workspace = make_workspace(project)
     store = await folder_of(workspace).store()
@@ -145,7 +145,7 @@ async def test_values_that_winnow_does_not_write_are_damage(
     assert (await status(workspace)).state == "ready"
 
 
-async def test_a_successor_that_is_damaged_is_begun_anew(
+async def test_a_damaged_successor_is_started_again(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     file = await built(make_workspace, project)
@@ -165,10 +165,10 @@ async def test_a_successor_that_is_damaged_is_begun_anew(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flips", [40, pytest.param(2_000, marks=pytest.mark.long)])
-async def test_no_flipped_byte_of_the_stored_index_makes_an_answer_wrong(
+async def test_no_flipped_byte_causes_a_wrong_answer(
     make_workspace: MakeWorkspace, project: Path, flips: int
 ) -> None:
-    """Bytes of every file of the index, flipped one at a time under a new workspace (#21)."""
+    """Flip single bytes of every file of the index under a new workspace (#21)."""
     await built(make_workspace, project)
     whole = {one: one.read_bytes() for one in (project / ".winnow").iterdir() if one.is_file()}
     drawn = random.Random(3)

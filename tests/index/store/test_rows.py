@@ -1,4 +1,4 @@
-"""Rows of files: what is parked, and taken again for a file with the same text."""
+"""Rows of files: parked, and adopted for a file with the same text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from winnow.storage.database import value_of
 
 
 def version(name: str, mtime: int = 1) -> FileRecord:
-    """A file whose text is told by the name that it defines."""
+    """A file whose text is identified by the name that it defines."""
     return msgspec.structs.replace(file_facts(name, mtime=mtime), key=name.encode().ljust(16, b"-"))
 
 
@@ -29,15 +29,15 @@ def definitions(store: Store) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("versions", range(1, rows.PARKED_VERSIONS + 3))
-def test_a_file_that_goes_back_to_an_old_text_is_never_lost(tmp_path: Path, versions: int) -> None:
-    """All within one second, as a test or a rebase does it."""
+def test_a_file_that_returns_to_an_old_text_is_never_lost(tmp_path: Path, versions: int) -> None:
+    """All within one second, as in a test or a rebase."""
     store = Store.open(tmp_path)
     names = [f"version_{number}" for number in range(versions)]
     for name in names:
         store.write({"a.py": version(name)})
     for turn, name in enumerate([*names, *reversed(names)]):
         known = store.adopt({"a.py": (FileState(10 + turn, 2, 3), version(name).key)})
-        if not known:  # it is too old
+        if not known:  # too old
             store.write({"a.py": version(name, mtime=10 + turn)})
         assert definitions(store) == {"a.py": [name]}
         with store.read() as reader:
@@ -45,7 +45,7 @@ def test_a_file_that_goes_back_to_an_old_text_is_never_lost(tmp_path: Path, vers
     store.close()
 
 
-def test_a_file_that_is_only_touched_stays_itself_whatever_is_parked(tmp_path: Path) -> None:
+def test_a_touched_file_keeps_its_row(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     for name in ("one", "two", "three", "four"):
         store.write({"a.py": version(name), "b.py": version(f"b_{name}")})
@@ -59,7 +59,7 @@ def test_a_file_that_is_only_touched_stays_itself_whatever_is_parked(tmp_path: P
     store.close()
 
 
-def test_segments_that_a_killed_process_has_left_are_deleted(tmp_path: Path) -> None:
+def test_leftover_segments_of_a_killed_process_are_deleted(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     left = [store.file.with_name(f"{store.file.stem}-{name}.seg") for name in ("old", "new")]
     unfinished = store.file.with_name(f"{store.file.stem}-old.seg.x.part")

@@ -1,4 +1,4 @@
-"""The store: what it keeps, for how long, and what it does with what is no store."""
+"""The store: its contents, their lifetime, and files that are not a store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scope_table_of(*bases: str, size: int = 100) -> ScopeTable:
 
 
 def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileRecord:
-    """A file that defines these names, each of which stands in it twice."""
+    """A file that defines these names and contains each of them twice."""
     definitions = [
         Definition(name, "function", place, 0, 9, place, place, (0, 0, 0))
         for place, name in enumerate(names)
@@ -56,7 +56,7 @@ def occurring(store: Store, name: str) -> dict[str, bytes]:
         return {file.path: data for file, data in reader.occurrences(name)}
 
 
-def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
+def test_another_process_reads_what_was_written(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     strange = os.fsdecode(b"dir/\xff.py")
     failed = FileRecord(FileState(1, 2, 3, "it is too large"), "python")
@@ -94,7 +94,7 @@ def test_what_was_written_is_read_by_another_process(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_file_that_is_written_again_takes_the_place_of_itself(tmp_path: Path) -> None:
+def test_a_file_that_is_written_again_replaces_its_rows(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("old", "both", bases=("Old",)), "b.py": file_facts("both")})
     store.write({"a.py": file_facts("new", "both", bases=("New",), mtime=5)}, gone=["b.py", "c.py"])
@@ -106,7 +106,7 @@ def test_a_file_that_is_written_again_takes_the_place_of_itself(tmp_path: Path) 
         assert reader.files() == {"a.py": FileState(5, 2, 3)}
         assert reader.scope_table("a.py") == scope_table_of("New")
         assert list(reader.subclasses("Old")) == []
-        # Names stay, so that whoever has read them need only read the new ones.
+        # Names are never removed, so a reader of them only has to read new ones.
         assert reader.names_after(2, 10) == [(3, "new")]
     store.close()
 
@@ -125,7 +125,7 @@ def test_a_reader_sees_one_moment(tmp_path: Path) -> None:
 def test_several_threads_and_processes_write_and_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A writer may starve while the others write one after the other.
+    # A writer may starve while the others write one after another.
     monkeypatch.setattr(module, "BUSY_SECONDS", 60.0)
     stores = [Store.open(tmp_path) for _ in range(2)]
     failures: list[BaseException] = []
@@ -150,9 +150,7 @@ def test_several_threads_and_processes_write_and_read_at_once(
         store.close()
 
 
-def test_another_version_has_a_store_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_version_has_its_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = Store.open(tmp_path)
     old.write({"a.py": file_facts("a")})
     monkeypatch.setattr(module, "version", lambda _: "other")
@@ -162,7 +160,7 @@ def test_another_version_has_a_store_of_its_own(
     assert defined(old, "a") == ["a.py"]
     new.close()
     old.close()
-    # When nobody has used the old one for days, the next new one deletes it.
+    # When no process has used the old store for days, the next new one deletes it.
     past = time.time() - module.OLD_SECONDS - 1
     os.utime(old.file, (past, past))
     monkeypatch.setattr(module, "version", lambda _: "newest")
@@ -174,7 +172,7 @@ def test_another_version_has_a_store_of_its_own(
 @pytest.mark.parametrize(
     "content", [b"", b"no database" * 1000, b"SQLite format 3\0" + b"\xff" * 5000]
 )
-def test_what_is_no_store_is_put_aside(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_store_is_put_aside(tmp_path: Path, content: bytes) -> None:
     store = Store.open(tmp_path)
     store.close()
     store.file.write_bytes(content)
@@ -200,7 +198,7 @@ def test_a_database_with_other_tables_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turns", [300, pytest.param(2_000, marks=pytest.mark.long)])
-def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path, turns: int) -> None:
+def test_a_damaged_store_never_answers_wrong(tmp_path: Path, turns: int) -> None:
     """Damaged bytes and pages: no wrong answer; a check finds all of them (#21)."""
     names = [f"name{number}" for number in range(100)]
     right = {f"{number}.py": name.encode() * 2 for number in range(20) for name in ["name7"]}
@@ -236,7 +234,7 @@ def test_what_is_read_of_a_damaged_store_is_right_or_an_error(tmp_path: Path, tu
     assert min(answered, refused) > turns / 40
 
 
-def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
+def test_invalid_text_is_damage(tmp_path: Path) -> None:
     """SQLite's own checks find nothing wrong with it."""
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("a")})
@@ -249,7 +247,7 @@ def test_a_text_that_is_none_is_damage(tmp_path: Path) -> None:
 
 
 @requires_posix
-def test_a_folder_that_cannot_be_written_has_a_temporary_store(tmp_path: Path) -> None:
+def test_an_unwritable_folder_has_a_temporary_store(tmp_path: Path) -> None:
     (tmp_path / ".winnow").write_text("a file")
     store = Store.open(tmp_path, user=User(None, None))
     assert store.is_temporary
@@ -261,7 +259,7 @@ def test_a_folder_that_cannot_be_written_has_a_temporary_store(tmp_path: Path) -
 
 
 @requires_posix
-def test_a_strangers_link_is_not_followed(tmp_path: Path) -> None:
+def test_an_untrusted_symlink_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     root = tmp_path / "root"
@@ -294,8 +292,8 @@ def test_a_store_that_was_deleted_is_not_current(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @requires_posix
-def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
-    """kill -9 at any moment: every transaction is there as a whole, or not at all."""
+def test_a_killed_process_leaves_a_valid_store(tmp_path: Path) -> None:
+    """kill -9 at any moment: every transaction is complete or absent."""
     code = (
         "import sys; from pathlib import Path\n"
         "sys.path.insert(0, sys.argv[2])\n"
@@ -327,13 +325,13 @@ def test_a_process_that_is_killed_leaves_a_store(tmp_path: Path) -> None:
         store.close()
 
 
-def test_scope_tables_are_kept_up_to_a_size() -> None:
+def test_the_cache_of_scope_tables_is_bounded() -> None:
     kept = ScopeTableCache(limit=100)
     scope_tables = {number: scope_table_of(size=number) for number in range(5)}
     for number, scope_table in scope_tables.items():
         kept.keep(number, scope_table, 30)
         kept.get(0)
-    # The one that was asked for all the time is among the last.
+    # The table that was requested all the time is among the last ones.
     assert [number for number in scope_tables if kept.get(number)] == [0, 3, 4]
 
 
@@ -342,7 +340,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_reading_writes_nothing(tmp_path: Path) -> None:
-    """The index was discarded after commands that only read had written to it (#21)."""
+    """The index was discarded after read-only commands had written to it (#21)."""
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("first", "second"), "b.py": file_facts("third")})
     store.close()
@@ -356,8 +354,8 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
     assert contents(store.file.parent) == before
 
 
-def test_a_store_that_another_process_is_closing_is_whole(tmp_path: Path) -> None:
-    """Who opened the index while another process closed it took it for damaged (#21)."""
+def test_a_store_that_another_process_closes_is_intact(tmp_path: Path) -> None:
+    """A process that opened the index while another closed it considered it damaged (#21)."""
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("first")})
     copied = contents(store.file.parent)
@@ -366,12 +364,12 @@ def test_a_store_that_another_process_is_closing_is_whole(tmp_path: Path) -> Non
     store.close()
     assert (defined(other, "first"), defined(other, "second")) == (["a.py"], ["b.py"])
     other.close()
-    # A process that is killed leaves a log.
+    # A killed process leaves a log.
     assert any(name.endswith("-wal") for name in copied)
     for path in store.file.parent.iterdir():
         if path.name not in copied:
             path.unlink()
-    for name, raw in copied.items():  # in place: another file would not be ours
+    for name, raw in copied.items():  # in place: another file would have a different mark
         (store.file.parent / name).write_bytes(raw)
     killed = Store.open(tmp_path)
     assert defined(killed, "first") == ["a.py"]
@@ -389,7 +387,7 @@ def test_a_successor_counts_once_it_is_published(tmp_path: Path) -> None:
     before = Store.open(tmp_path)
     assert before.file == damaged.file
     before.close()
-    again = Store.successor(damaged, "", "a page was flipped")  # as another process goes on with it
+    again = Store.successor(damaged, "", "a page was flipped")  # as another process continues it
     assert again.file == successor.file
     assert defined(again, "second") == ["a.py"]
     again.publish()
@@ -430,8 +428,9 @@ def test_a_database_without_checksums_is_damage(tmp_path: Path) -> None:
         Store(store.file)
 
 
-def test_segments_are_merged_into_large_ones_and_each_text_seldom() -> None:
-    """As while a large tree is indexed: batches of about a thousand, and now and then a few."""
+def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
+    """As in the indexing of a large tree: batches of about a thousand files, and now and then a
+    few."""
     chance = random.Random(1)
     sizes: dict[int, int] = {}
     total = moved = 0
@@ -449,13 +448,13 @@ def test_segments_are_merged_into_large_ones_and_each_text_seldom() -> None:
     assert moved < total
 
 
-def test_small_segments_are_those_that_are_small_together() -> None:
+def test_small_segments_are_chosen_by_their_total_size() -> None:
     assert module._small({}) == module._small({1: 20}) == []
     assert module._small({1: 20, 2: 10, 3: MOST_DOCUMENTS}) == [2, 1]
     assert module._small({1: module.COMPACT - 20, 2: 21, 3: 10}) == [3, 2]
 
 
-def test_segments_that_are_half_full_do_not_keep_others_from_being_merged() -> None:
+def test_half_full_segments_do_not_prevent_other_merges() -> None:
     full = dict.fromkeys(range(20), MOST_DOCUMENTS - 1)
     assert module._to_merge(full) == []
     assert module._to_merge({**full, **dict.fromkeys(range(20, 28), 700)}) == [*range(20, 25)]

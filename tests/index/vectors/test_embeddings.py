@@ -1,4 +1,5 @@
-"""Embeddings: of the package of `winnow-ls[embeddings]`, and of folders in model2vec's layout."""
+"""Embeddings: from the package of `winnow-ls[embeddings]`, and from folders in model2vec's
+layout."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def draw_circle(canvas, radius):
 
 
 def packed(tables: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """Tables as a safetensors file has them."""
+    """Return tables in the safetensors format."""
     types = {"<f2": "F16", "<f4": "F32", "<f8": "F64", "<i4": "I32", "<i8": "I64", "|i1": "I8"}
     header, numbers = {}, b""
     for name, table in tables.items():
@@ -114,7 +115,7 @@ def facts_of(text: str, setting: str | Path) -> FileRecord:
 
 @pytest.fixture(autouse=True)
 def no_model_is_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A model keeps its file open, and the tokenizer's library is told to start no threads."""
+    """A model keeps its file open, and the tokenizers library must not start threads."""
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     yield
     embeddings.load_model.cache_clear()
@@ -136,7 +137,7 @@ def the_library() -> Any:
 
 @settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters=" ▁"), min_size=1)))
-def test_pieces_are_exactly_those_of_the_library(texts: list[str]) -> None:
+def test_tokens_equal_those_of_the_library(texts: list[str]) -> None:
     asked = [*texts, *CODE.split(), "internationalisation", "naïve", "日本語", "😀", "x" * 80]
     expected = [
         tuple(one.ids) for one in the_library().encode_batch(asked, add_special_tokens=False)
@@ -144,7 +145,7 @@ def test_pieces_are_exactly_those_of_the_library(texts: list[str]) -> None:
     assert loaded(AUTO)._pieces(asked) == expected
 
 
-def test_what_means_the_same_is_near() -> None:
+def test_texts_of_similar_meaning_are_near() -> None:
     model = loaded(AUTO)
     assert model.dimensions == 256
     query, *passages = model.embed(
@@ -154,7 +155,7 @@ def test_what_means_the_same_is_near() -> None:
     assert near > 0.5 > far
 
 
-def test_an_identifier_is_made_of_its_parts() -> None:
+def test_an_identifier_has_the_vector_of_its_parts() -> None:
     model = loaded(AUTO)
     one, *others = model.embed(
         ["parseHTTPFile", "parse_http_file", "Parse http, file", "file: (http) PARSE"]
@@ -163,7 +164,7 @@ def test_an_identifier_is_made_of_its_parts() -> None:
     assert math.isclose(float(one @ one), 1, abs_tol=1e-5)
 
 
-def test_vectors_are_sums_of_those_of_pieces_by_how_often_words_stand_there() -> None:
+def test_vectors_are_sums_of_token_vectors_weighted_by_frequency() -> None:
     model = loaded(AUTO)
     counts = Counter({"parse": 3, "file": 1, "names": 2})
     expected = np.zeros(256)
@@ -195,7 +196,7 @@ assert load_model({str(a_folder(tmp_path / "model"))!r}).model.embed(["file"]).a
 # --- vectors of texts ----------------------------------------------------------------------------
 
 
-def test_a_worker_makes_a_vector_of_each_chunk_and_of_the_document() -> None:
+def test_a_worker_returns_a_vector_per_chunk_and_document() -> None:
     contents = facts_of(CODE * 20, AUTO).contents
     assert contents is not None
     rows = np.frombuffer(contents.vectors, np.int8).reshape(-1, 256) / scale_of(256)
@@ -205,7 +206,7 @@ def test_a_worker_makes_a_vector_of_each_chunk_and_of_the_document() -> None:
     assert rows[-1] @ card > 0.95
 
 
-def test_a_text_has_the_same_vectors_wherever_it_stands() -> None:
+def test_vectors_do_not_depend_on_the_place_of_a_text() -> None:
     one, other = (
         extract_file(IndexJob(b"", path, 0, CODE.encode(), embeddings=AUTO))
         for path in (b"a.py", b"folder/other.py")
@@ -216,7 +217,7 @@ def test_a_text_has_the_same_vectors_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize("setting", [OFF, "/no/such/folder"])
-def test_without_a_model_a_text_has_no_vectors_and_everything_else(setting: str) -> None:
+def test_without_a_model_a_text_only_lacks_vectors(setting: str) -> None:
     contents, with_vectors = facts_of(CODE, setting).contents, facts_of(CODE, AUTO).contents
     assert contents is not None
     assert with_vectors is not None
@@ -224,17 +225,17 @@ def test_without_a_model_a_text_has_no_vectors_and_everything_else(setting: str)
     assert contents.fields == with_vectors.fields
 
 
-def test_what_is_not_known_has_a_vector_of_zeros() -> None:
+def test_an_unknown_text_has_a_zero_vector() -> None:
     assert not loaded(AUTO).embed(["", " ,.;", "x" * 1000]).any()
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=15, max_size=15))
-def test_eight_bits_tell_the_directions_of_vectors(numbers: list[float]) -> None:
+def test_eight_bits_keep_the_direction_of_vectors(numbers: list[float]) -> None:
     row = np.array([[*numbers, 1.0]], np.float32)
     row /= np.linalg.norm(row)
     small = quantized(row)
     assert small.dtype == np.int8
-    # Each number is as near as it can be, or the greatest that there is.
+    # Each number is as close as possible, or the greatest possible.
     most = np.minimum(np.abs(row), 127 / scale_of(16))
     assert np.abs(np.abs(small) / scale_of(16) - most).max() <= 0.51 / scale_of(16)
 
@@ -244,12 +245,12 @@ def test_eight_bits_tell_the_directions_of_vectors(numbers: list[float]) -> None
 
 def test_a_folder_of_model2vec_can_be_named(tmp_path: Path) -> None:
     model = loaded(a_folder(tmp_path / "model"))
-    expected = TABLE[1] + TABLE[2] + TABLE[3] + TABLE[4]  # and nothing of what is not known
+    expected = TABLE[1] + TABLE[2] + TABLE[3] + TABLE[4]  # and no unknown words
     [found] = model.embed(["parseFileName", "unknown"])[:1]
     assert np.allclose(found, expected / np.linalg.norm(expected), atol=1e-6)
 
 
-def test_weights_and_shared_vectors_are_those_of_pieces(tmp_path: Path) -> None:
+def test_tokens_have_weights_and_shared_vectors(tmp_path: Path) -> None:
     weights = np.linspace(0.5, 2, len(WORDS), dtype=np.float64)
     mapping = np.array([0, 2, 1, 0, 1, 2, 0])
     tables: Mapping[str, npt.NDArray[Any]] = {
@@ -263,7 +264,7 @@ def test_weights_and_shared_vectors_are_those_of_pieces(tmp_path: Path) -> None:
     assert np.allclose(found, expected / np.linalg.norm(expected), atol=1e-6)
 
 
-def test_long_vectors_are_cut(tmp_path: Path) -> None:
+def test_long_vectors_are_truncated(tmp_path: Path) -> None:
     table = np.random.default_rng(0).standard_normal((len(WORDS), 400), np.float32)
     model = loaded(a_folder(tmp_path / "model", {"embeddings": table}))
     expected = table[3, :MOST_DIMENSIONS]
@@ -271,7 +272,7 @@ def test_long_vectors_are_cut(tmp_path: Path) -> None:
     assert np.allclose(found, expected / np.linalg.norm(expected), atol=1e-6)
 
 
-def test_other_vectors_and_other_tokenizers_have_other_names(tmp_path: Path) -> None:
+def test_model_names_differ_by_vectors_and_tokenizer(tmp_path: Path) -> None:
     changed = TABLE.copy()
     changed[3, 1] += 1
     folders = [
@@ -287,7 +288,7 @@ def test_other_vectors_and_other_tokenizers_have_other_names(tmp_path: Path) -> 
     assert len({one, *others}) == 3
 
 
-def test_vectors_that_are_no_numbers_say_nothing(tmp_path: Path) -> None:
+def test_vectors_with_nan_are_ignored(tmp_path: Path) -> None:
     table = TABLE.copy()
     table[3] = np.nan
     table[4] = np.inf
@@ -301,17 +302,17 @@ def test_vectors_that_are_no_numbers_say_nothing(tmp_path: Path) -> None:
 # --- no model ------------------------------------------------------------------------------------
 
 
-def test_none_is_wanted() -> None:
+def test_no_model_is_loaded_when_embeddings_are_off() -> None:
     assert load_model(OFF) == LoadedModel(None, "")
     assert embeddings.model_or_reason(OFF) is None
 
 
-def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert load_model.__wrapped__(AUTO) == LoadedModel(None, NOT_INSTALLED)
 
 
-def test_the_library_of_tokenizers_is_missing(
+def test_a_missing_tokenizers_library_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = a_folder(tmp_path / "model")
@@ -323,13 +324,13 @@ def test_the_library_of_tokenizers_is_missing(
     )
 
 
-def test_a_setting_that_names_no_folder_is_told() -> None:
+def test_a_setting_that_is_not_a_folder_is_reported() -> None:
     told = "index.embeddings is no absolute path, 'auto' or 'off': models/mine"
     assert load_model("models/mine") == LoadedModel(None, told)
     assert embeddings.model_or_reason("models/mine") == told
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_model_folder_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "none" / "model.safetensors"
     assert load_model(str(tmp_path / "none")) == LoadedModel(
         None,
@@ -386,7 +387,9 @@ WHOLE = packed({"embeddings": TABLE})
         ("tokenizer.json", b'{"model": {"type": "BPE", "vocab": 1}}', "tokenizer.json is no"),
     ],
 )
-def test_a_damaged_folder_is_told(file: str, data: bytes, reason: str, tmp_path: Path) -> None:
+def test_a_damaged_model_folder_is_reported(
+    file: str, data: bytes, reason: str, tmp_path: Path
+) -> None:
     folder = a_folder(tmp_path / "model")
     (folder / file).write_bytes(data)
     found = load_model(str(folder))
@@ -400,7 +403,7 @@ class Made(msgspec.Struct):
 
 @pytest.fixture
 def tokenizer_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """That of the package, with an empty cache folder."""
+    """The package's tokenizer, with an empty cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     files = embeddings._files(AUTO)
     assert files is not None
@@ -412,27 +415,27 @@ def tables_kept(cache: Path) -> list[Path]:
 
 
 def cut_by(file: Path) -> tuple[int, list[tuple[int, ...]]]:
-    """How a tokenizer file has words cut."""
+    """Return how a tokenizer file splits words."""
     tokenizer = tokenizer_at(file)
     return tokenizer.size, tokenizer.pieces(["parse", "größe", "x" * 40, "事", "\x00", ""])
 
 
-def test_tables_of_a_tokenizer_are_kept_for_other_processes(
+def test_tokenizer_tables_are_cached_for_other_processes(
     tokenizer_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = cut_by(tokenizer_file)
     [file] = tables_kept(tmp_path)
     stamp = file.stat()
-    monkeypatch.setattr("winnow.index.vectors.tokenizer._llama", None)  # it is not worked out again
+    monkeypatch.setattr("winnow.index.vectors.tokenizer._llama", None)  # it is not computed again
     assert cut_by(tokenizer_file) == first
-    now = file.stat()  # whose time of the last reading may be another
+    now = file.stat()  # the atime may differ
     assert (now.st_ino, now.st_mtime_ns) == (stamp.st_ino, stamp.st_mtime_ns)
     if os.name == "posix":
         assert stamp.st_mode & 0o077 == file.parent.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "a folder"])
-def test_tables_that_are_damaged_are_made_anew(
+def test_damaged_tokenizer_tables_are_computed_again(
     damage: str, tokenizer_file: Path, tmp_path: Path
 ) -> None:
     first = cut_by(tokenizer_file)
@@ -451,7 +454,7 @@ def test_tables_that_are_damaged_are_made_anew(
         assert file.read_bytes() == written
 
 
-def test_where_nothing_can_be_kept_tables_are_made(
+def test_tokenizer_tables_are_computed_if_nothing_can_be_cached(
     tokenizer_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -459,12 +462,16 @@ def test_where_nothing_can_be_kept_tables_are_made(
     assert tokenizer_at(tokenizer_file).pieces(["parse"]) != [()]
 
 
-def test_tables_of_few_versions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_tokenizer_tables_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for number in range(20):
         made = Made(number)
         assert kept(b"%d" % number, "v", Made, lambda made=made: made) == made  # type: ignore[misc]
-        for file in tables_kept(tmp_path):  # the clock of files may stand still for all of this
+        for file in tables_kept(
+            tmp_path
+        ):  # the file system's clock may stand still
             os.utime(file, ns=(0, file.stat().st_mtime_ns - 10**9))
     assert len(tables_kept(tmp_path)) == 8
     assert kept(b"19", "v", Made, lambda: Made(-1)) == Made(19)

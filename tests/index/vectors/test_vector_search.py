@@ -1,4 +1,4 @@
-"""Nearness by vectors: the same as if all products were made one by one."""
+"""Search by vectors: the same result as from products computed one by one."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def a_text(vectors: Rows) -> Contents:
 
 
 class Made:
-    """A corpus at random, and the vectors of each file; empty for a file that has none."""
+    """Return a random corpus, and the vectors of each file; empty for a file without any."""
 
     def __init__(self, seed: int, sizes: Sequence[int], split: int) -> None:
         chance, shuffled = np.random.default_rng(seed), random.Random(seed)
-        # Documents of several files, and such that are of none any more.
+        # Documents of several files, and documents without a file.
         of_files = [shuffled.choice((0, 1, 1, 2)) for _ in sizes]
         numbers = list(range(sum(of_files) + 1))  # and a file that is in no part
         shuffled.shuffle(numbers)
@@ -75,7 +75,7 @@ class Made:
         self.query = unit(chance, 1)[0]
 
     def cosines(self, file: int) -> list[float]:
-        """Of each vector, from its 8 bits."""
+        """Dequantize each vector."""
         rows = quantized(self.vectors[file]).astype(np.float64) / scale_of(DIMENSIONS)
         return [float(row @ self.query.astype(np.float64)) for row in rows]
 
@@ -85,7 +85,7 @@ class Made:
         return (best[0] if best else 0.0, sum(best[:3]) / 3, document)
 
 
-# -1 for a text without vectors; 0 for one without chunks, which has one all the same.
+# -1 for a text without vectors; 0 for a text without chunks, which has one nevertheless.
 made = st.builds(
     Made, st.integers(0, 1000), st.lists(st.integers(-1, 6), max_size=12), st.integers(1, 5)
 )
@@ -93,7 +93,7 @@ made = st.builds(
 
 @settings(deadline=None)
 @given(made, st.data())
-def test_features_are_those_of_products_made_one_by_one(made: Made, data: st.DataObject) -> None:
+def test_similarities_equal_products_computed_one_by_one(made: Made, data: st.DataObject) -> None:
     files = data.draw(st.permutations(sorted(made.vectors)))[: data.draw(st.integers(0, 12))]
     found = Cosines(made.corpus, made.query).of_files(files)
     expected = np.array([made.features(file) for file in files]).reshape(-1, 3).T
@@ -114,7 +114,7 @@ def test_the_nearest_files_are_those_with_the_nearest_chunks(made: Made, most: i
 
 @settings(deadline=None)
 @given(made, st.integers(1, 8))
-def test_with_very_many_chunks_documents_choose(made: Made, most: int) -> None:
+def test_with_many_chunks_document_vectors_select_candidates(made: Made, most: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(vector_search, "MOST_CHUNKS", -1)
         patched.setattr(vector_search, "CHOSEN", 3)
@@ -128,7 +128,7 @@ def test_with_very_many_chunks_documents_choose(made: Made, most: int) -> None:
     assert np.allclose(best, sorted(best, reverse=True), atol=1e-5)
 
 
-def test_vectors_are_multiplied_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_multiplied_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Made(7, [5] * 40, 9)
     files = sorted(made.vectors)
     whole = Cosines(made.corpus, made.query).of_files(files)
@@ -139,7 +139,7 @@ def test_vectors_are_multiplied_block_by_block(monkeypatch: pytest.MonkeyPatch) 
     assert Cosines(made.corpus, made.query).nearest(20) == nearest
 
 
-def test_vectors_of_another_model_are_passed_over() -> None:
+def test_vectors_of_another_model_are_skipped() -> None:
     other = {key: replace(text, vectors=b"") for key, text in random_texts(3).items()}
     for texts in (random_texts(3), other):
         part = CorpusPart(

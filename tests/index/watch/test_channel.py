@@ -1,4 +1,4 @@
-"""What the thread and the loop hand each other."""
+"""The channel between the watching thread and the event loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Heard:
         self.exchange = WatchChannel(self.reported.append, lambda: self.reported.append("lost"))
 
 
-async def test_what_is_told_before_the_loop_looks_is_told_at_once() -> None:
+async def test_changes_before_the_loop_runs_are_reported_together() -> None:
     heard = Heard()
     heard.exchange.begin()
     answer = heard.exchange.ask()
@@ -24,7 +24,7 @@ async def test_what_is_told_before_the_loop_looks_is_told_at_once() -> None:
     assert heard.reported == [{"a", "b"}]
 
 
-async def test_too_many_paths_are_a_loss() -> None:
+async def test_too_many_paths_count_as_lost_events() -> None:
     heard = Heard()
     heard.exchange.begin()
     heard.exchange.tell(f"{index}" for index in range(MOST_PATHS))
@@ -34,7 +34,7 @@ async def test_too_many_paths_are_a_loss() -> None:
     assert heard.reported == ["lost"]
 
 
-async def test_an_end_is_a_loss_and_a_no_to_who_asked() -> None:
+async def test_an_end_reports_lost_events_and_answers_requests_with_false() -> None:
     heard = Heard()
     heard.exchange.begin()
     await heard.exchange.begun

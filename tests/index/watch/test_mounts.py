@@ -1,4 +1,4 @@
-"""File systems that do not tell of all changes, by what Linux says of its mounts."""
+"""File systems that do not report all changes, from Linux's list of mounts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAIN = """\
 """
 
 
-def test_a_line_names_the_place_and_the_kind_of_a_file_system() -> None:
+def test_a_line_has_the_mount_point_and_kind_of_a_file_system() -> None:
     mounts = parsed(PLAIN + "nonsense\n\n1 2 3\n")
     assert mounts[0] == Mount("/proc", "proc")
     assert mounts[2] == Mount("/home", "nfs4")
@@ -49,11 +49,11 @@ def test_a_line_names_the_place_and_the_kind_of_a_file_system() -> None:
         ("/database/a", {"": "vboxsf"}),
     ],
 )  # fmt: skip
-def test_what_is_silent_at_or_below_a_folder(root: str, silent: dict[str, str]) -> None:
+def test_file_systems_that_report_no_changes_are_found(root: str, silent: dict[str, str]) -> None:
     assert silent_below(parsed(PLAIN), root) == silent
 
 
-def test_what_is_mounted_last_at_a_place_is_what_is_there() -> None:
+def test_the_latest_mount_at_a_point_counts() -> None:
     container = "1 0 0:1 / / rw - overlay overlay rw\n"
     assert silent_below(parsed(container), "/project") == {}
     shared = "2 1 0:2 / /project rw - fuse.grpcfuse host rw\n"

@@ -1,4 +1,4 @@
-"""The thread that macOS and Windows have, which runs everywhere."""
+"""The watching thread of macOS and Windows, which runs on every system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from winnow.index.watch.channel import WatchChannel
 SECONDS = 20.0
 
 
-async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) -> None:
+async def test_changes_in_scope_are_reported(tmp_path: Path) -> None:
     root = write_files(tmp_path.resolve(), {"sub/a.txt": "a", "built/a.o": "a"})
     told: set[str] = set()
     exchange = WatchChannel(told.update, lambda: None)
@@ -31,13 +31,13 @@ async def test_what_happens_is_told_without_what_nobody_wants(tmp_path: Path) ->
         wanted = {str(root / name) for name in (".git", ".git/HEAD", "sub/a.txt", "last.txt")}
         await until(lambda: wanted - {str(root / ".git/HEAD")} <= told)
         assert told <= wanted
-    finally:  # or the tests would not end
+    finally:  # otherwise the tests never end
         exchange.close()
     await asyncio.wait_for(exchange.ended.wait(), SECONDS)
     thread.join()
 
 
-async def test_a_folder_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
+async def test_a_missing_folder_ends_the_thread_with_a_reason(tmp_path: Path) -> None:
     losses: list[None] = []
     exchange = WatchChannel(lambda paths: None, lambda: losses.append(None))
     await asyncio.to_thread(

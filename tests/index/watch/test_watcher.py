@@ -1,4 +1,4 @@
-"""The watcher against the real kernel: what it tells is all there is to know."""
+"""The watcher with the real kernel: it reports every change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOBODY = 65534
 
 
 class Mirror:
-    """What somebody knows who looks only where the watcher points to: texts by path, and None for
+    """A copy of the tree that reads only what the watcher reports: texts by path, and None for
     folders."""
 
     def __init__(self, root: Path) -> None:
@@ -58,13 +58,13 @@ class Mirror:
         self.known.update(on_disk(path))
 
     def all_told(self) -> set[str]:
-        """The paths that were told, below the root, since the last call."""
+        """Return the paths reported since the last call, below the root."""
         told, self.reported = self.reported, []
         return {os.path.relpath(path, self.root) for paths in told for path in paths}
 
 
 def on_disk(path: str) -> dict[str, bytes | None]:
-    """What is at and below a path, without what is never told of."""
+    """Return the tree at and below a path, without what is never reported."""
     try:
         if not os.path.isdir(path):
             return {path: Path(path).read_bytes()}
@@ -82,7 +82,7 @@ Watching = Callable[..., Awaitable[tuple[Watcher, Mirror]]]
 
 @pytest_asyncio.fixture
 async def watching() -> AsyncIterator[Watching]:
-    """Begins to watch a folder."""
+    """Starts to watch a folder."""
     watchers = []
 
     async def watch(
@@ -119,7 +119,7 @@ async def heard(watcher: Watcher, mirror: Mirror) -> set[str]:
 # --- what is told --------------------------------------------------------------------------
 
 
-async def test_what_happens_to_files_is_told(watching: Watching, tmp_path: Path) -> None:
+async def test_changes_of_files_are_reported(watching: Watching, tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "a", "sub/b.txt": "b"})
     watcher, mirror = await watching(tmp_path)
     assert await heard(watcher, mirror) == set()
@@ -141,14 +141,14 @@ async def test_what_happens_to_files_is_told(watching: Watching, tmp_path: Path)
     assert mirror.lost == 0
 
 
-async def test_who_only_reads_changes_nothing(watching: Watching, tmp_path: Path) -> None:
+async def test_reading_is_not_a_change(watching: Watching, tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "a", "sub/b.txt": "b"})
     watcher, mirror = await watching(tmp_path)
     assert on_disk(str(tmp_path))
     assert await heard(watcher, mirror) == set()
 
 
-async def test_what_is_written_through_memory_is_told_when_the_file_is_closed(
+async def test_memory_mapped_writes_are_reported_when_the_file_is_closed(
     watching: Watching, tmp_path: Path
 ) -> None:
     file = tmp_path / "a.txt"
@@ -162,7 +162,7 @@ async def test_what_is_written_through_memory_is_told_when_the_file_is_closed(
     assert await heard(watcher, mirror) == {"a.txt"}
 
 
-async def test_names_need_not_be_unicode(watching: Watching, tmp_path: Path) -> None:
+async def test_names_may_be_any_bytes(watching: Watching, tmp_path: Path) -> None:
     watcher, mirror = await watching(tmp_path)
     os.mkdir(os.fsencode(tmp_path) + b"/\xff")
     assert await heard(watcher, mirror) == {"\udcff"}
@@ -170,7 +170,7 @@ async def test_names_need_not_be_unicode(watching: Watching, tmp_path: Path) -> 
     assert await heard(watcher, mirror) == {"\udcff/\udcfe"}
 
 
-async def test_a_folder_is_told_of_when_what_is_written_into_it_later_would_be_too(
+async def test_a_new_folder_is_reported_once_it_is_watched(
     watching: Watching, tmp_path: Path
 ) -> None:
     watcher, mirror = await watching(tmp_path)
@@ -185,14 +185,14 @@ async def test_a_folder_is_told_of_when_what_is_written_into_it_later_would_be_t
     assert mirror.known == on_disk(str(tmp_path))
 
 
-async def test_a_folder_that_appears_while_the_one_above_is_looked_at(
+async def test_a_folder_that_appears_during_a_scan_of_its_parent_is_watched(
     watching: Watching, tmp_path: Path
 ) -> None:
     root, late = tmp_path / "root", tmp_path / "root/tree/late"
     root.mkdir()
 
     def wanted(path: str) -> bool:
-        # The folder above has just been listed.
+        # The parent folder has just been listed.
         if path.endswith("early"):
             late.mkdir(exist_ok=True)
         return True
@@ -206,7 +206,7 @@ async def test_a_folder_that_appears_while_the_one_above_is_looked_at(
     assert mirror.known == on_disk(str(root))
 
 
-async def test_trees_move_in_out_and_about(watching: Watching, tmp_path: Path) -> None:
+async def test_moves_of_trees_are_reported(watching: Watching, tmp_path: Path) -> None:
     outside, root = tmp_path / "outside", tmp_path / "root"
     write_files(outside / "tree", {"one/two/a.txt": "a", "b.txt": "b"})
     root.mkdir()
@@ -224,7 +224,7 @@ async def test_trees_move_in_out_and_about(watching: Watching, tmp_path: Path) -
     assert mirror.known == on_disk(str(root))
 
 
-async def test_two_folders_change_places(watching: Watching, tmp_path: Path) -> None:
+async def test_a_swap_of_two_folders_is_reported(watching: Watching, tmp_path: Path) -> None:
     write_files(tmp_path, {"a/in/a.txt": "a", "b/in/b.txt": "b"})
     watcher, mirror = await watching(tmp_path)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -236,7 +236,9 @@ async def test_two_folders_change_places(watching: Watching, tmp_path: Path) -> 
     assert await heard(watcher, mirror) == {"a/in/b.txt", "b/in/a.txt"}
 
 
-async def test_a_tree_that_is_deleted_and_made_again(watching: Watching, tmp_path: Path) -> None:
+async def test_a_tree_that_is_deleted_and_recreated_is_reported(
+    watching: Watching, tmp_path: Path
+) -> None:
     watcher, mirror = await watching(tmp_path)
     for index in range(50):
         write_files(tmp_path, {"tree/one/two/a.txt": str(index)})
@@ -249,7 +251,7 @@ async def test_a_tree_that_is_deleted_and_made_again(watching: Watching, tmp_pat
 
 
 @pytest.mark.process
-async def test_of_git_only_what_decides_about_files_is_told(
+async def test_only_the_relevant_files_of_git_are_reported(
     watching: Watching, tmp_path: Path
 ) -> None:
     watcher, mirror = await watching(tmp_path)
@@ -265,7 +267,9 @@ async def test_of_git_only_what_decides_about_files_is_told(
     assert ".git/info/exclude" in await heard(watcher, mirror)
 
 
-async def test_of_our_own_folders_nothing_is_told(watching: Watching, tmp_path: Path) -> None:
+async def test_changes_in_our_own_folders_are_not_reported(
+    watching: Watching, tmp_path: Path
+) -> None:
     watcher, mirror = await watching(tmp_path)
     write_files(tmp_path, {".winnow/store": "s", "sub/a.txt": "a"})
     assert await heard(watcher, mirror) >= {"sub"}
@@ -273,7 +277,7 @@ async def test_of_our_own_folders_nothing_is_told(watching: Watching, tmp_path: 
     assert await heard(watcher, mirror) == set()
 
 
-async def test_of_folders_that_nobody_wants_nothing_is_told_until_somebody_does(
+async def test_folders_out_of_scope_are_not_reported_until_they_are_in_scope(
     watching: Watching, tmp_path: Path
 ) -> None:
     unwanted = {str(tmp_path / "built"), str(tmp_path / "made")}
@@ -308,7 +312,7 @@ class Operations:
                 *(self.delete, self.move_in, self.move_out),
             ]
         )
-        # A folder into itself, over one that is not empty, what is not there.
+        # A folder moved into itself or over a folder that is not empty, or a missing path.
         with contextlib.suppress(OSError):
             operation()
 
@@ -349,7 +353,7 @@ class Operations:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_after_random_changes_all_is_known(
+async def test_random_changes_are_all_reported(
     watching: Watching, tmp_path: Path, seed: int
 ) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
@@ -366,7 +370,7 @@ async def test_after_random_changes_all_is_known(
 
 
 @pytest.mark.slow
-async def test_after_changes_beside_it_all_is_known(watching: Watching, tmp_path: Path) -> None:
+async def test_concurrent_changes_are_all_reported(watching: Watching, tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
@@ -387,7 +391,7 @@ async def test_after_changes_beside_it_all_is_known(watching: Watching, tmp_path
         assert mirror.known == on_disk(str(root))
 
 
-async def test_a_change_just_before_the_question_is_told_before_the_answer(
+async def test_settle_waits_for_the_change_just_before_it(
     watching: Watching, tmp_path: Path
 ) -> None:
     watcher, mirror = await watching(tmp_path)
@@ -399,7 +403,7 @@ async def test_a_change_just_before_the_question_is_told_before_the_answer(
 
 
 @pytest.mark.slow
-async def test_many_changes_are_told_in_few_calls(watching: Watching, tmp_path: Path) -> None:
+async def test_many_changes_are_reported_in_few_calls(watching: Watching, tmp_path: Path) -> None:
     write_files(tmp_path, {f"d{index % 20}/{index}": "old" for index in range(2_000)})
     watcher, mirror = await watching(tmp_path)
     for index in range(2_000):
@@ -410,19 +414,17 @@ async def test_many_changes_are_told_in_few_calls(watching: Watching, tmp_path: 
 
 
 @pytest.mark.slow
-async def test_thousands_of_files_at_once(watching: Watching, tmp_path: Path) -> None:
+async def test_thousands_of_new_files_are_reported(watching: Watching, tmp_path: Path) -> None:
     watcher, mirror = await watching(tmp_path)
     for index in range(3_000):
-        # One event each.
+        # One event for each.
         os.mknod(tmp_path / f"{index}")
     assert await watcher.settle(SECONDS)
     assert mirror.all_told() == {str(index) for index in range(3_000)}
 
 
 @pytest.mark.process
-async def test_settling_comes_to_an_end_while_somebody_writes(
-    watching: Watching, tmp_path: Path
-) -> None:
+async def test_settle_ends_under_constant_writes(watching: Watching, tmp_path: Path) -> None:
     watcher, mirror = await watching(tmp_path)
     busy = "while :; do echo x > busy; rm busy; done"
     writer = await asyncio.create_subprocess_exec("sh", "-c", busy, cwd=tmp_path)
@@ -437,9 +439,7 @@ async def test_settling_comes_to_an_end_while_somebody_writes(
 
 
 @pytest.mark.slow
-async def test_when_the_queue_overflows_everything_is_looked_at_anew(
-    watching: Watching, tmp_path: Path
-) -> None:
+async def test_a_queue_overflow_causes_a_rescan(watching: Watching, tmp_path: Path) -> None:
     met, go_on = threading.Event(), threading.Event()
 
     def wanted(path: str) -> bool:
@@ -467,7 +467,7 @@ async def test_when_the_queue_overflows_everything_is_looked_at_anew(
     assert mirror.lost == 1
 
 
-async def test_nothing_is_written_into_the_folder(watching: Watching, tmp_path: Path) -> None:
+async def test_the_watcher_writes_nothing(watching: Watching, tmp_path: Path) -> None:
     watcher, _ = await watching(tmp_path)
     assert await watcher.settle(SECONDS)
     assert list(tmp_path.iterdir()) == []
@@ -476,7 +476,9 @@ async def test_nothing_is_written_into_the_folder(watching: Watching, tmp_path: 
 # --- where it ends -------------------------------------------------------------------------
 
 
-async def test_a_root_that_goes_ends_it_with_a_reason(watching: Watching, tmp_path: Path) -> None:
+async def test_a_deleted_root_ends_the_watcher_with_a_reason(
+    watching: Watching, tmp_path: Path
+) -> None:
     for number in range(2):
         root = tmp_path / f"root{number}"
         root.mkdir()
@@ -487,7 +489,7 @@ async def test_a_root_that_goes_ends_it_with_a_reason(watching: Watching, tmp_pa
         assert mirror.lost == 1
 
 
-async def test_another_root_at_the_place_is_noticed(watching: Watching, tmp_path: Path) -> None:
+async def test_a_replaced_root_is_noticed(watching: Watching, tmp_path: Path) -> None:
     root = tmp_path / "above/root"
     root.mkdir(parents=True)
     watcher, mirror = await watching(root)
@@ -498,7 +500,7 @@ async def test_another_root_at_the_place_is_noticed(watching: Watching, tmp_path
     assert mirror.lost == 1
 
 
-async def test_a_root_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
+async def test_a_missing_root_is_not_watched(tmp_path: Path) -> None:
     losses: list[None] = []
     watcher = Watcher(
         tmp_path / "none", lambda paths: None, lambda: losses.append(None), own=tmp_path / ".winnow"
@@ -510,7 +512,7 @@ async def test_a_root_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
     assert losses == []
 
 
-async def test_closing_answers_who_waits_and_tells_of_nothing_more(
+async def test_closing_answers_waiting_calls_and_reports_nothing_more(
     watching: Watching, tmp_path: Path
 ) -> None:
     go_on = threading.Event()
@@ -533,21 +535,21 @@ async def test_closing_answers_who_waits_and_tells_of_nothing_more(
     assert await watcher.settle(SECONDS) is False
 
 
-async def test_no_thread_and_no_open_file_is_left(tmp_path: Path) -> None:
+async def test_closing_leaves_no_thread_and_no_open_file(tmp_path: Path) -> None:
     async def once() -> None:
         watcher = Watcher(tmp_path, lambda paths: None, lambda: None, own=tmp_path / ".winnow")
         assert await watcher.start()
         assert await watcher.settle(SECONDS)
         await watcher.aclose()
-        # Closing waits a moment only; a thread has its files for as long as it needs to end. So
-        # have those of tests before.
+        # Closing waits only for a moment; the thread of this test, or of an earlier one, keeps its
+        # files open until it ends.
         for thread in threading.enumerate():
             if thread.name.startswith("watch "):
                 thread.join(SECONDS)
                 assert not thread.is_alive()
 
     await once()
-    gc.collect()  # what holds files in a cycle would be collected at any moment
+    gc.collect()  # files held by a cycle would be closed at any moment
     files = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         await once()
@@ -578,7 +580,7 @@ def program(body: str) -> list[str]:
 
 
 @pytest.mark.process
-def test_a_process_that_watches_ends_at_once(tmp_path: Path) -> None:
+def test_a_watching_process_ends_at_once(tmp_path: Path) -> None:
     body = "assert await watcher.start()\nprint(await watcher.settle(20), flush=True)\n"
     environment = child_environment(tmp_path)
     done = subprocess.run(
@@ -605,7 +607,7 @@ def test_a_process_that_watches_ends_at_once(tmp_path: Path) -> None:
         ("max_inotify_instances", 0, "watchers (fs.inotify.max_user_instances)"),
     ],
 )
-def test_a_limit_of_the_system_is_named(
+def test_an_exhausted_system_limit_is_named(
     tmp_path: Path, setting: str, value: int, named: str
 ) -> None:
     write_files(tmp_path, {f"d{index}/a": "a" for index in range(10)})
@@ -647,7 +649,7 @@ assert not lost
 
 @without_coverage
 @pytest.mark.process
-def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
+def test_an_unreadable_folder_is_reported_when_it_becomes_readable() -> None:
     with tempfile.TemporaryDirectory() as name:
         root = write_files(Path(name), {"closed/in/a": "a"})
         paths = [root, root / "closed", root / "closed/in", root / "closed/in/a"]
@@ -663,7 +665,7 @@ def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
             text=True,
             timeout=SECONDS,
         )
-        if os.getuid() == 0:  # who may not be allowed to look into what is somebody else's
+        if os.getuid() == 0:  # another user cannot read it
             for path in paths:
                 os.chown(path, 0, 0)
                 path.chmod(0o700)
@@ -672,7 +674,7 @@ def test_a_folder_that_must_not_be_read_is_told_of_when_it_may() -> None:
 
 
 @pytest.mark.process
-async def test_another_file_system_below_is_looked_at_anew(
+async def test_a_new_mount_below_the_root_causes_a_rescan(
     watching: Watching, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"sub/a.txt": "a", "b.txt": "b"})
