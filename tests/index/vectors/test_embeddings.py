@@ -469,9 +469,7 @@ def test_the_cache_of_tokenizer_tables_is_bounded(
     for number in range(20):
         made = Made(number)
         assert kept(b"%d" % number, "v", Made, lambda made=made: made) == made  # type: ignore[misc]
-        for file in tables_kept(
-            tmp_path
-        ):  # the file system's clock may stand still
+        for file in tables_kept(tmp_path):  # the file system's clock may stand still
             os.utime(file, ns=(0, file.stat().st_mtime_ns - 10**9))
     assert len(tables_kept(tmp_path)) == 8
     assert kept(b"19", "v", Made, lambda: Made(-1)) == Made(19)
