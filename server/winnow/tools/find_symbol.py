@@ -13,7 +13,7 @@ from winnow.errors import SEARCHING, IndexUnavailable
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
-from winnow.search.symbols.found_symbol import FoundSymbol
+from winnow.search.symbols.rows import FoundSymbol
 from winnow.storage.paths import shown_path
 from winnow.symbols.search.query import KINDS, parse
 from winnow.text.sanitize import printable

@@ -26,8 +26,13 @@ from winnow.text.ignore_files import with_restarts
 
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
-    from winnow.search.symbols.navigation import Asked, Call, Navigation, Use
-    from winnow.search.symbols.requests import Asking, Early
+    from winnow.search.symbols.navigation import (
+        FunctionCalls,
+        Navigation,
+        SymbolAtPosition,
+        SymbolUse,
+    )
+    from winnow.search.symbols.requests import EarlyResults, Prerequisites
     from winnow.symbols.file_symbols import Definition
     from winnow.symbols.resolve.places import NamePlace
     from winnow.text.lines import SourceText
@@ -117,7 +122,7 @@ class _Request:
     # --- answers ---------------------------------------------------------------------------
 
     async def outline(self) -> list[Plain] | None:
-        from winnow.search.symbols.requests import Asking
+        from winnow.search.symbols.requests import Prerequisites
 
         if self.path is None:
             return None
@@ -134,14 +139,14 @@ class _Request:
             spelled = _Spelled(navigation, self.encoding)
             return spelled.tree(source, definitions) if nested else spelled.flat(path, definitions)
 
-        found = await self._ask(Asking(paths=[path]), work)
+        found = await self._ask(Prerequisites(paths=[path]), work)
         if not found and (problem := (await self.workspace.index.problems()).get(path)):
             self._log(f"No outline of {path}: {problem}")
         return found
 
     async def at_position(
         self,
-        answer: Callable[[Navigation, _Spelled, Asked], list[Plain]],
+        answer: Callable[[Navigation, _Spelled, SymbolAtPosition], list[Plain]],
         body: types.Range | None = None,
     ) -> list[Plain] | None:
         """What is said of the symbol at the position; None where there is none. What the ``body``
@@ -157,11 +162,11 @@ class _Request:
         return await self._ask(asking, work) if asking else None
 
     async def references(self, include_declaration: bool) -> list[Plain] | None:
-        from winnow.search.symbols.requests import Early
+        from winnow.search.symbols.requests import EarlyResults
 
         sent: set[tuple[str, int]] = set()
 
-        def found(navigation: Navigation, certain: bool) -> list[tuple[Use, Plain]]:
+        def found(navigation: Navigation, certain: bool) -> list[tuple[SymbolUse, Plain]]:
             asked = self._asked(navigation)
             if asked is None:
                 return []
@@ -176,7 +181,7 @@ class _Request:
             uses.sort(key=lambda use: (use.path, use.at))
             return [(use, spelled.location(use.path, use.at, use.name)) for use in uses]
 
-        def emit(uses: list[tuple[Use, Plain]]) -> None:
+        def emit(uses: list[tuple[SymbolUse, Plain]]) -> None:
             if uses:
                 sent.update((use.path, use.at) for use, _ in uses)
                 value = [location for _, location in uses]
@@ -185,11 +190,13 @@ class _Request:
         asking = await self._asking()
         if asking is None:
             return None
-        early = Early(lambda one: found(one, True), emit) if self.partial is not None else None
+        early = (
+            EarlyResults(lambda one: found(one, True), emit) if self.partial is not None else None
+        )
         undecided = 0
         unread: dict[str, str] = {}
 
-        def all_found(navigation: Navigation) -> list[tuple[Use, Plain]]:
+        def all_found(navigation: Navigation) -> list[tuple[SymbolUse, Plain]]:
             nonlocal undecided, unread
             uses = found(navigation, False)
             undecided = navigation.resolver.undecided
@@ -214,15 +221,15 @@ class _Request:
 
     # --- asking ----------------------------------------------------------------------------
 
-    async def _asking(self, body: types.Range | None = None) -> Asking | None:
+    async def _asking(self, body: types.Range | None = None) -> Prerequisites | None:
         """What has to be known first: the document, and all files with the name at the place."""
-        from winnow.search.symbols.requests import Asking, sources_of
+        from winnow.search.symbols.requests import Prerequisites, sources_of
 
         if self.path is None:
             return None
         path, sources = self.path, sources_of(self.workspace)
 
-        def asked() -> Asking | None:
+        def asked() -> Prerequisites | None:
             source = sources.read(path)
             at = self._offset(source) if source else None
             if source is None or at is None:
@@ -231,12 +238,12 @@ class _Request:
             # The string of an import leads to a file beside this one.
             paths = [path, *(self._paths_of(quoted[1]) if quoted else ())]
             if found is None:
-                return Asking(paths=paths) if quoted else None
+                return Prerequisites(paths=paths) if quoted else None
             called: list[str] = []
             if body is not None:
                 for line in range(body.start.line, min(body.end.line, body.start.line + LINES) + 1):
                     called += _CALLED.findall(source.line(line))
-            return Asking(names=list(dict.fromkeys([found[1], *called])), paths=paths)
+            return Prerequisites(names=list(dict.fromkeys([found[1], *called])), paths=paths)
 
         return await asyncio.to_thread(asked)
 
@@ -263,7 +270,7 @@ class _Request:
             return None
         return source.offset(self.position.line, self.position.character, self.encoding)
 
-    def _asked(self, navigation: Navigation) -> Asked | None:
+    def _asked(self, navigation: Navigation) -> SymbolAtPosition | None:
         assert self.path is not None
         source = navigation.sources.read(self.path)
         at = self._offset(source) if source else None
@@ -271,17 +278,17 @@ class _Request:
 
     async def _ask(
         self,
-        asking: Asking,
+        asking: Prerequisites,
         work: Callable[[Navigation], T],
         progress: Reporter | None = None,
-        early: Early[Any] | None = None,
+        early: EarlyResults[Any] | None = None,
     ) -> T:
-        from winnow.search.symbols.requests import ask, index_reasons
+        from winnow.search.symbols.requests import index_reasons, with_symbols
         from winnow.types import no_progress
 
         try:
             answered = await with_restarts(
-                lambda: ask(self.workspace, asking, work, progress or no_progress, early)
+                lambda: with_symbols(self.workspace, asking, work, progress or no_progress, early)
             )
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
@@ -390,11 +397,11 @@ def _outer(
     return None, None
 
 
-def _definitions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+def _definitions(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
     return [spelled.location(one.path, one.at, one.name) for one in asked.places[:DEFINITIONS]]
 
 
-def _highlights(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+def _highlights(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
     kinds = {"write": 3, "definition": 3, "read": 2, "call": 2}
     return [
         {
@@ -405,7 +412,7 @@ def _highlights(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list
     ]
 
 
-def _functions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+def _functions(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
     from winnow.symbols.resolve.places import FUNCTIONS
 
     return [
@@ -415,16 +422,16 @@ def _functions(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[
     ][:DEFINITIONS]
 
 
-def _incoming(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+def _incoming(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
     return list(_calls(spelled, navigation.callers(asked), "from", asked.name))
 
 
-def _outgoing(navigation: Navigation, spelled: _Spelled, asked: Asked) -> list[Plain]:
+def _outgoing(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
     return list(_calls(spelled, navigation.callees(asked), "to", None))
 
 
 def _calls(
-    spelled: _Spelled, calls: Iterable[Call], side: str, name: str | None
+    spelled: _Spelled, calls: Iterable[FunctionCalls], side: str, name: str | None
 ) -> Iterator[Plain]:
     for call in calls:
         yield {

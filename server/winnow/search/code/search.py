@@ -37,7 +37,7 @@ from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Meant, find_meant, suggestions
 from winnow.search.index.build import begin_index, index_offer
 from winnow.search.index.state import state_in_words
-from winnow.search.symbols.found_symbol import FoundSymbol
+from winnow.search.symbols.rows import FoundSymbol
 from winnow.search.symbols.search import find_symbols
 from winnow.storage.paths import shown_path
 from winnow.symbols.search.query import parse

@@ -56,7 +56,7 @@ _SEPARATOR = re.compile(r"\.|::|#|/")
 _ARGUMENTS = re.compile(r"\([^()]*\)?$")
 
 
-class Asked(Struct, frozen=True):
+class SymbolAtPosition(Struct, frozen=True):
     """A symbol that was asked for: where, its name, what it is bound to, and the definitions of
     that.
 
@@ -74,7 +74,7 @@ class Asked(Struct, frozen=True):
     external: bool = False
 
 
-class Use(Struct, frozen=True, gc=False):
+class SymbolUse(Struct, frozen=True, gc=False):
     """A place where a symbol is used."""
 
     path: str
@@ -84,7 +84,7 @@ class Use(Struct, frozen=True, gc=False):
     tier: Tier
 
 
-class Call(Struct, frozen=True):
+class FunctionCalls(Struct, frozen=True):
     """A function that calls or is called, and where the calls stand in the caller's file."""
 
     place: NamePlace
@@ -107,7 +107,7 @@ class Navigation:
 
     # --- what is asked for -----------------------------------------------------------------
 
-    def at(self, path: str, at: int) -> Asked | None:
+    def at(self, path: str, at: int) -> SymbolAtPosition | None:
         """The symbol whose name stands at an offset of a file; None if none does."""
         source = self.sources.read(path)
         if source is None:
@@ -121,7 +121,7 @@ class Navigation:
             found = found or self.named_at(path, start, name)
         return found or self._imported_at(path, at, source)
 
-    def _imported_at(self, path: str, at: int, source: SourceText) -> Asked | None:
+    def _imported_at(self, path: str, at: int, source: SourceText) -> SymbolAtPosition | None:
         """The file that an import names by the string at an offset."""
         file, quoted = self.resolver.session.file(path), source.string_at(at)
         if file is None or quoted is None:
@@ -132,9 +132,9 @@ class Navigation:
         if module is None:
             return None
         target = Module(module)
-        return Asked(path, start, text, [target], places(self.resolver.types, [target]))
+        return SymbolAtPosition(path, start, text, [target], places(self.resolver.types, [target]))
 
-    def named_at(self, path: str, at: int, name: str) -> Asked | None:
+    def named_at(self, path: str, at: int, name: str) -> SymbolAtPosition | None:
         """The symbol whose name begins at an offset of a file."""
         file = self.resolver.session.file(path)
         if file is None:
@@ -152,7 +152,7 @@ class Navigation:
                 external = not found and any(isinstance(one, External) for one in targets)
                 if external:
                     found = self._import_of(file, name)
-                return Asked(path, at, name, targets, found, guessed, external)
+                return SymbolAtPosition(path, at, name, targets, found, guessed, external)
         return None
 
     def _import_of(self, file: ResolverFile, name: str) -> list[NamePlace]:
@@ -176,7 +176,7 @@ class Navigation:
         }
         return [(at, word) for at, word in sorted(words) if at in starts[word]]
 
-    def of_definition(self, file: File, definition: Definition) -> Asked:
+    def of_definition(self, file: File, definition: Definition) -> SymbolAtPosition:
         """A symbol by its definition; of C's tags and types of one name it is both."""
         found = self.named_at(file.path, definition.at, definition.name)
         if found is not None:
@@ -186,7 +186,7 @@ class Navigation:
             there = places(self.resolver.types, targets)
             return msgspec.structs.replace(found, targets=targets, places=there)
         place = NamePlace(file.path, definition.at, definition.name, definition)
-        return Asked(file.path, definition.at, definition.name, [], [place])
+        return SymbolAtPosition(file.path, definition.at, definition.name, [], [place])
 
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
         """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
@@ -238,7 +238,7 @@ class Navigation:
 
     # --- answers ---------------------------------------------------------------------------
 
-    def references(self, asked: Asked, path: str | None = None) -> Iterator[Use]:
+    def references(self, asked: SymbolAtPosition, path: str | None = None) -> Iterator[SymbolUse]:
         """Every use of a symbol, definitions included; in one file only, if it is named."""
         file = self.view.file(asked.path)
         language = file.language if file else ""
@@ -253,9 +253,9 @@ class Navigation:
             if one.flags & (SHORTHAND | BINDS | PARAMETER) == SHORTHAND | BINDS:
                 kind = self._kind_in_pattern(asked, one, kind)
             tier: Tier = "possible" if asked.guessed else one.tier
-            yield Use(one.path, one.at, name, kind, tier)
+            yield SymbolUse(one.path, one.at, name, kind, tier)
 
-    def _kind_in_pattern(self, asked: Asked, one: ResolvedReference, kind: Kind) -> Kind:
+    def _kind_in_pattern(self, asked: SymbolAtPosition, one: ResolvedReference, kind: Kind) -> Kind:
         """In `const {a} = b` the member a of b is read, and a variable is bound."""
         file = self.resolver.session.file(one.path)
         scope = file.canonical[file.scope_at(one.at)] if file is not None else 0
@@ -265,9 +265,9 @@ class Navigation:
         )
         return kind if is_variable else "read"
 
-    def callers(self, asked: Asked) -> list[Call]:
+    def callers(self, asked: SymbolAtPosition) -> list[FunctionCalls]:
         """The functions that call a symbol; calls outside of all functions count for the file."""
-        found: dict[tuple[str, int], Call] = {}
+        found: dict[tuple[str, int], FunctionCalls] = {}
         for use in self.references(asked):
             if use.kind != "call" or use.tier == "possible":
                 continue
@@ -276,16 +276,16 @@ class Navigation:
             if around is not None:
                 place = NamePlace(use.path, around.at, around.name, around)
             key = (use.path, around.at if around else -1)
-            found.setdefault(key, Call(place, use.path, [])).calls.append(use.at)
+            found.setdefault(key, FunctionCalls(place, use.path, [])).calls.append(use.at)
         return list(found.values())
 
-    def callees(self, asked: Asked) -> list[Call]:
+    def callees(self, asked: SymbolAtPosition) -> list[FunctionCalls]:
         """The functions that the bodies of a symbol's definitions call."""
-        found: dict[tuple[str, int], Call] = {}
+        found: dict[tuple[str, int], FunctionCalls] = {}
         for place in asked.places:
             for at, called in self._called_in(place):
                 key = (called.path, called.at)
-                found.setdefault(key, Call(called, place.path, [])).calls.append(at)
+                found.setdefault(key, FunctionCalls(called, place.path, [])).calls.append(at)
         return sorted(found.values(), key=lambda call: min(call.calls))
 
     def _called_in(self, place: NamePlace) -> Iterator[tuple[int, NamePlace]]:

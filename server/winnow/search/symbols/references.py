@@ -16,14 +16,14 @@ from winnow.errors import InvalidParams, NoSymbol
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
-from winnow.search.symbols.navigation import Asked, Navigation, Use, parts_of
+from winnow.search.symbols.navigation import Navigation, SymbolAtPosition, SymbolUse, parts_of
 from winnow.search.symbols.requests import (
-    Answered,
-    Asking,
+    Prerequisites,
+    SymbolAnswer,
     absolute,
-    ask,
     index_reasons,
     sources_of,
+    with_symbols,
 )
 from winnow.storage.paths import shown_path
 from winnow.symbols.file_symbols import Definition
@@ -56,7 +56,7 @@ class Found(msgspec.Struct, frozen=True):
     """All references, in the order of the answer, and what was asked for; ``unread`` is what
     :meth:`Navigation.unread` says."""
 
-    asked: Asked
+    asked: SymbolAtPosition
     others: list[tuple[File, Definition]]
     references: list[Reference]
     undecided: int
@@ -81,7 +81,7 @@ async def find_references(
     names = parts_of(params.name)[-1:]
     if not params.name:
         names = await asyncio.to_thread(_names_at, sources_of(workspace), paths[0], params)
-    asking = Asking(names, paths)
+    asking = Prerequisites(names, paths)
 
     def work(navigation: Navigation) -> Found:
         shown = _Shown(navigation, roots)
@@ -98,7 +98,7 @@ async def find_references(
     progress("Finding references")
     try:
         async with workspace.search_slots:
-            answered = await ask(workspace, asking, work, progress)
+            answered = await with_symbols(workspace, asking, work, progress)
     except NoSymbol as error:
         raise await _explained(workspace, asking, error) from None
     result = _result(params, roots, answered, _Shown(answered.navigation, roots))
@@ -126,7 +126,7 @@ def _names_at(sources: SourceTexts, path: str, params: FindReferencesParams) -> 
     return list(dict.fromkeys(name for _, name in words))
 
 
-async def _explained(workspace: Workspace, asking: Asking, error: NoSymbol) -> NoSymbol:
+async def _explained(workspace: Workspace, asking: Prerequisites, error: NoSymbol) -> NoSymbol:
     """The same error, with the reason where nothing is known of the file that was named."""
     problems = await workspace.index.problems()
     for path in asking.paths:
@@ -139,12 +139,12 @@ async def _explained(workspace: Workspace, asking: Asking, error: NoSymbol) -> N
 # --- what is asked for ---------------------------------------------------------------------
 
 
-def _chosen(params: FindReferencesParams, roots: Sequence[Path]) -> Callable[[Use], bool]:
+def _chosen(params: FindReferencesParams, roots: Sequence[Path]) -> Callable[[SymbolUse], bool]:
     """Whether a use is one of those that were asked for."""
     include, exclude = _globs("include", params.include), _globs("exclude", params.exclude)
     kinds = frozenset(params.kinds)
 
-    def chosen(use: Use) -> bool:
+    def chosen(use: SymbolUse) -> bool:
         if kinds and use.kind not in kinds:
             return False
         if use.kind == "definition" and not params.include_declaration:
@@ -169,7 +169,7 @@ def _globs(field: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
 
 def _asked(
     navigation: Navigation, params: FindReferencesParams, paths: Sequence[str], shown: _Shown
-) -> tuple[Asked, list[tuple[File, Definition]]]:
+) -> tuple[SymbolAtPosition, list[tuple[File, Definition]]]:
     """The symbol, and others that the name may mean as well. Raises NoSymbol."""
     if params.line and paths:
         return _asked_at(navigation, params, paths[0], params.line - 1), []
@@ -192,7 +192,9 @@ def _asked(
     return asked, others
 
 
-def _asked_at(navigation: Navigation, params: FindReferencesParams, path: str, line: int) -> Asked:
+def _asked_at(
+    navigation: Navigation, params: FindReferencesParams, path: str, line: int
+) -> SymbolAtPosition:
     source = navigation.sources.read(path)
     if source is None:
         raise NoSymbol(f"{params.path} cannot be read as text", params.path)
@@ -258,7 +260,7 @@ class _Shown:
             f"nothing is known of files that hold the name: {', '.join(named[:UNREAD_NAMED])}{more}"
         )
 
-    def reference(self, use: Use) -> Reference:
+    def reference(self, use: SymbolUse) -> Reference:
         source = self._navigation.sources.read(use.path)
         assert source is not None
         number = source.line_at(use.at)
@@ -302,7 +304,7 @@ class _Shown:
 def _result(
     params: FindReferencesParams,
     roots: Sequence[Path],
-    answered: Answered[Found],
+    answered: SymbolAnswer[Found],
     shown: _Shown,
 ) -> FindReferencesResult:
     found = answered.result

@@ -40,14 +40,14 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 
-class Asking(msgspec.Struct, frozen=True):
+class Prerequisites(msgspec.Struct, frozen=True):
     """What has to be known before the work can be done: files, and all files with these names."""
 
     names: Sequence[str] = ()
     paths: Sequence[str] = ()
 
 
-class Answered(msgspec.Struct, Generic[T], frozen=True):
+class SymbolAnswer(msgspec.Struct, Generic[T], frozen=True):
     """What the work has found, and how much was known then. ``timed_out`` says that not all files
     that hold a name could be read in time."""
 
@@ -58,7 +58,7 @@ class Answered(msgspec.Struct, Generic[T], frozen=True):
     problem_messages: Sequence[str] = ()
 
 
-class Early(msgspec.Struct, Generic[E], frozen=True):
+class EarlyResults(msgspec.Struct, Generic[E], frozen=True):
     """What is done with the first facts, while more are being taken: ``work`` in a thread, and
     ``emit`` with its result."""
 
@@ -67,13 +67,13 @@ class Early(msgspec.Struct, Generic[E], frozen=True):
 
 
 @again_if_damaged
-async def ask(
+async def with_symbols(
     workspace: Workspace,
-    asking: Asking,
+    asking: Prerequisites,
     work: Callable[[Navigation], T],
     progress: Progress,
-    early: Early[E] | None = None,
-) -> Answered[T]:
+    early: EarlyResults[E] | None = None,
+) -> SymbolAnswer[T]:
     """Do the work on what is known, once enough is known for it.
 
     Raises what the work raises, but SearchTimedOut for NoSymbol where not all files that hold the
@@ -112,7 +112,7 @@ async def ask(
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
             problem_messages = workspace.index.problem_messages()
-            return Answered(result, navigation, state, timed_out, problem_messages)
+            return SymbolAnswer(result, navigation, state, timed_out, problem_messages)
         workspace.files_changed(navigation.changed)
 
 
@@ -139,7 +139,7 @@ def absolute(roots: Sequence[Path], located: Located) -> str:
 
 
 async def _prepare(
-    workspace: Workspace, asking: Asking, progress: Progress, early: Early[E] | None
+    workspace: Workspace, asking: Prerequisites, progress: Progress, early: EarlyResults[E] | None
 ) -> bool:
     """Have the files that matter taken first; whether the time was too short for all."""
     ripgrep = workspace.run_ripgrep()
@@ -168,7 +168,7 @@ async def _prepare(
     return loop.time() >= ripgrep.deadline
 
 
-def index_reasons(answered: Answered[T]) -> list[str]:
+def index_reasons(answered: SymbolAnswer[T]) -> list[str]:
     """Why an answer may lack something, as far as the index is concerned."""
     reasons = []
     state = answered.state

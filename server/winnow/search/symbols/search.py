@@ -25,7 +25,7 @@ from winnow.search.answer.completeness import CHANGED
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged, index_files, retry_until_current
 from winnow.search.index.state import left_out_in_words, left_out_of, state_in_words
-from winnow.search.symbols.found_symbol import FoundSymbol
+from winnow.search.symbols.rows import FoundSymbol
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
 from winnow.symbols.search.query import SymbolQuery, parse
