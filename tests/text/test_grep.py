@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 
 
 def search_in(
-    folder: Path, pattern: str, *, overlay: Overlay | None = None, wanted: int = 50
+    folder: Path, pattern: str, *, overlay: Overlay | None = None, max_matches: int = 50
 ) -> TextSearch:
     seconds = 30.0
     deadline = asyncio.get_running_loop().time() + seconds
@@ -39,7 +39,7 @@ def search_in(
         query=TextPattern(pattern),
         overlay=overlay or Overlay(),
         limits=Limits(),
-        wanted=wanted,
+        max_matches=max_matches,
     )
 
 
@@ -54,7 +54,7 @@ async def test_a_probe_that_is_given_up_anywhere_loses_and_doubles_nothing(
     names = [f"{folder}/{name}.txt" for folder in "abc" for name in ("x", "x-y", "x/z")]
     write_files(tmp_path, dict.fromkeys(names, "needle\nhay\n" * 600))
     monkeypatch.setattr(grep, "PROBE_SECONDS", seconds)
-    search = search_in(tmp_path, "needle", wanted=10**9)
+    search = search_in(tmp_path, "needle", max_matches=10**9)
     order = sorted(names, key=lambda name: name.split("/"))
     assert await found(search) == [(name, line) for name in order for line in range(1, 1200, 2)]
     assert search.finished

@@ -1,11 +1,10 @@
-"""One pattern in the tree, in the order of paths, as far as somebody wants to read.
+"""Search one pattern in a tree, in the order of paths, until the reader has enough.
 
-A search in order runs in one thread, and stops as soon as the reader has enough: for a word that
-is everywhere that takes milliseconds. A search that has to read the whole tree is faster in all
-threads, which gives no order. So the tree is searched in order first (the probe); if that finds
-little in :data:`PROBE_SECONDS`, all threads count the matches of every file, and the files that
-have some are searched in order, from where the probe stopped. Where it is known which files can
-match, no others are counted, and if these are few, they are searched in order at once.
+A sorted search uses one thread and stops when the reader has enough, which takes milliseconds for a
+frequent word. A search of the complete tree is faster in all threads, but unsorted. So the probe
+searches in order first. If it finds little in :data:`PROBE_SECONDS`, all threads count the matches
+of every file, and then the matching files are searched in order, from where the probe stopped. If
+the index knows which files can match, only these are counted; a few are searched in order at once.
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ from winnow.text.scope import Scope, joined, order, plain
 from winnow.text.skipped_files import DEBUG, SkippedFiles, skipped_files_for
 
 PROBE_SECONDS = 0.06
-# Of what the reader wants, the probe is to have found this part by then to go on.
+# The probe continues if it has found this fraction of the requested matches by then.
 PROBE_SHARE = 0.25
-# Of the time that is left, counting may take this part: the rest is for what it has found.
+# Counting may use this fraction of the remaining time; searching the counted files gets the rest.
 COUNT_SHARE = 0.8
-# What ripgrep is given where there is no file to search, and the pattern may still be a bad one.
+# A scope without files, with which ripgrep still checks the pattern.
 NO_FILES = ["--max-depth=0", "--", "."]
 COUNT = "--count-matches"
 LIST = "--files-with-matches"
 _MATCHING = re.compile(rb"^(\d+) files? contained matches$", re.M)  # of --stats
-# ripgrep takes a file for binary, and passes it over, by a NUL in its first buffer. Where the first
-# one comes later, it has searched what stands before.
+# ripgrep skips a file with a NUL in its first buffer as binary. If the first NUL is later, ripgrep
+# has already searched the part before it.
 BUFFER_BYTES = 64 * 1024
-# As many candidates are counted in about the time that the probe takes. Where there are more, most
-# patterns are so common that the probe finds enough before these have been looked at.
+# Counting this number of candidates takes about as long as the probe. Beyond it, most patterns are
+# so common that the probe finds enough before all candidates are counted.
 FEW_CANDIDATES = 4_000
-# As many, and not more bytes, one thread of ripgrep has searched before others have begun.
+# One thread of ripgrep searches this number of files, and of bytes, before others have started.
 LITTLE = 500
 LITTLE_BYTES = 8 * 1024 * 1024
 READ_BYTES = 128 * 1024
@@ -68,15 +67,16 @@ FoundLine = tuple[str, FileLine]
 
 @dataclass
 class TextSearch:
-    """A search, and what is known of it while it runs.
+    """A search and its state.
 
-    ``wanted`` is how many matches the reader is after, ``context`` the lines around each. ``total``
-    is the number of matches where all were counted, ``finished`` says that every file in scope was
-    searched. ``skipped_files`` counts what ripgrep skipped, if its log was read. ``ordered`` is
-    False where time ran out while counting: files may be missing between those that were found.
-    ``cautious`` leaves out files that ripgrep may not have the memory to count in; ``too_large``
-    are those of which it did not have the memory to print the matches. ``candidates`` are the only
-    files on disk that can match, in paths as ripgrep prints them, where that is known.
+    ``max_matches`` is the number of matches that the reader wants, with ``context`` lines around
+    each. ``candidates`` are the only files on disk that can match, as ripgrep prints paths; None if
+    that is unknown. ``cautious`` excludes files that could exceed ripgrep's memory.
+
+    ``total`` is the number of matches, if all were counted. ``finished`` is True if every file in
+    scope was searched. ``ordered`` is False if time ran out while counting: files between the found
+    ones may be missing. ``skipped_files`` counts the files that ripgrep skipped, if its log was
+    read; in ``too_large`` files, ripgrep ran out of memory while printing matches.
     """
 
     ripgrep: Ripgrep
@@ -85,7 +85,7 @@ class TextSearch:
     overlay: Overlay
     limits: Limits
     context: int = 0
-    wanted: int = 50
+    max_matches: int = 50
     cautious: bool = False
     candidates: Sequence[str] | None = None
     total: int | None = None
@@ -97,10 +97,10 @@ class TextSearch:
     binary: int = 0
     partly_binary: set[str] = field(default_factory=set)
     too_large: set[str] = field(default_factory=set)
-    # Those of the candidates that match, or may, and have NUL bytes; None if that is not known.
+    # The candidates with NUL bytes that match or may match; None if unknown.
     with_nulls: set[str] | None = None
     _late: dict[str, int] = field(default_factory=dict)
-    # By file: one that is searched again tells of the same lines again.
+    # By file, because a file that is searched again reports the same lines again.
     _long_lines: dict[str, int] = field(default_factory=dict)
     _found: int = 0
     _in_buffers: int = 0
@@ -110,11 +110,11 @@ class TextSearch:
 
     @property
     def long_lines(self) -> int:
-        """How many matching lines were left out, as they are too long to be read."""
+        """The number of matching lines that were dropped because they are too long."""
         return sum(self._long_lines.values())
 
     def stop(self) -> None:
-        """End :meth:`lines` soon: the reader has enough."""
+        """Make :meth:`lines` end soon, because the reader has enough."""
         self._stopped = True
         if self._running:
             self._running.kill()
@@ -122,12 +122,12 @@ class TextSearch:
     # --- matches ---------------------------------------------------------------------------
 
     async def lines(self) -> AsyncGenerator[FoundLine, None]:
-        """The matching lines and their context, file by file, in the order of paths.
+        """Yield the matching lines and their context, file by file, in the order of paths.
 
-        Unsaved documents stand for the files on disk. Raises InvalidPattern.
+        Unsaved documents replace their files on disk. Raises InvalidPattern.
         """
         waiting = await self._unsaved_lines()
-        self._in_buffers = sum(len(one.line.ranges) for _, lines in waiting for one in lines)
+        self._in_buffers = sum(len(line.line.ranges) for _, lines in waiting for line in lines)
         key = order(self.scope)
         async with contextlib.aclosing(self._lines_on_disk()) as on_disk:
             at = ""
@@ -140,7 +140,7 @@ class TextSearch:
                         del waiting[0]
                 yield path, line
         if self.ordered and not self.finished:
-            return  # files that come before these are missing
+            return  # files before the waiting ones are missing
         for path, lines in waiting:
             for line in lines:
                 yield path, line
@@ -161,7 +161,7 @@ class TextSearch:
         if named is None and self.candidates is not None and len(self.candidates) <= FEW_CANDIDATES:
             if self._is_little(self.candidates):
                 named = await asyncio.to_thread(self._texts_among, self.candidates)
-            if not named:  # whatever there is to say of the pattern or of files, ripgrep says
+            if not named:  # let ripgrep report problems of the pattern or the files
                 counts = await self._count_candidates(COUNT, self.candidates, COUNT_SHARE)
                 named = None if counts is None else self._counted_files(counts)
         if named is None:
@@ -180,8 +180,8 @@ class TextSearch:
         self.finished = not self.timed_out and not self._stopped
 
     def _texts_among(self, candidates: Sequence[str]) -> list[str]:
-        """The candidates that a search of all would read, in order; none where that is not sure:
-        see :meth:`_count_candidates`."""
+        """Return the candidates that a search of the tree would read, in order; none if that is
+        uncertain, see :meth:`_count_candidates`."""
         named = [path for path in candidates if path not in self.overlay.paths]
         try:
             nulls = {
@@ -199,8 +199,8 @@ class TextSearch:
         return sorted(texts, key=order(self.scope))
 
     def _counted_files(self, counts: Mapping[str, int], reached: str = "") -> list[str]:
-        """The files that match, by their counts: in order, from the one that was reached."""
-        # Of the files that come next, some may not have been counted.
+        """Return the matching files in order, from the file that the probe reached."""
+        # After a timeout, some of the next files may not have been counted.
         self.ordered = not self.timed_out
         late = self._late_binaries()
         if not self.timed_out and not late:
@@ -210,7 +210,7 @@ class TextSearch:
         return [path for path in files if not reached or key(path) >= key(reached)]
 
     async def _probe(self) -> AsyncGenerator[FoundLine, None]:
-        """A search in order, which is given up if it finds little in its time."""
+        """Search in order; give up if that finds little in its time."""
         skipped = skipped_files_for(self.scope.arguments)
         arguments = [*self._match_arguments(), "--sort=path", *self._whole_scope(skipped)]
         async with self.ripgrep.start(arguments, cwd=self.scope.root, log_parser=skipped) as child:
@@ -219,7 +219,7 @@ class TextSearch:
 
             def give_up() -> None:
                 nonlocal given_up
-                if self._found < self.wanted * PROBE_SHARE:
+                if self._found < self.max_matches * PROBE_SHARE:
                     given_up = True
                     child.kill()
 
@@ -236,9 +236,9 @@ class TextSearch:
                 self.finished = not self.timed_out
 
     async def _search_named(self, files: Sequence[str]) -> AsyncGenerator[FoundLine, None]:
-        """A search of files that are known to be in scope, in the order given."""
-        for some in command_lines([os.path.join(".", path) for path in files]):
-            left, at = some, ("", 0)
+        """Search files of the scope in the given order."""
+        for portion in command_lines([os.path.join(".", path) for path in files]):
+            left, at = portion, ("", 0)
             while left:
                 async with contextlib.aclosing(self._run_named(left)) as lines:
                     async for path, line in lines:
@@ -250,7 +250,7 @@ class TextSearch:
                 left = self._without_large(left, at[0]) if self._has_run_out else []
 
     async def _run_named(self, files: Sequence[str]) -> AsyncGenerator[FoundLine, None]:
-        """One run over files; :attr:`_has_run_out` says whether it has ended for want of memory."""
+        """Search files in one run; it sets :attr:`_has_run_out` if it ran out of memory."""
         arguments = [*self._match_arguments(), "--threads=1", "--", *files]
         async with self.ripgrep.start(arguments, cwd=self.scope.root) as child:
             self._running = child
@@ -259,8 +259,10 @@ class TextSearch:
             self._has_run_out = not self._stopped and await self._ran_out(child)
 
     def _without_large(self, files: Sequence[str], reached: str) -> list[str]:
-        """Of some files, those that are still to be searched where ripgrep had not the memory for
-        one of them, which is large: no large one is. Raises SearchFailed if there is none."""
+        """Return the files still to search after ripgrep ran out of memory, without large ones.
+
+        Raises SearchFailed if none is large.
+        """
         names = [plain(file) for file in files]
         rest = names[names.index(reached) if reached else 0 :]
         large = {path for path in rest if self._size(path) > RECORD_BYTES}
@@ -278,16 +280,18 @@ class TextSearch:
     async def _read(
         self, child: Child, prefix: str | None = None, late: Mapping[str, int] | None = None
     ) -> AsyncGenerator[FoundLine, None]:
-        """The lines of one run, and of ``late`` binary files those before their first NUL byte.
-        ``prefix`` is given for a run over unsaved documents."""
-        path, wanted, any_found, told = "", True, False, 0
+        """Yield the lines of a run; of ``late`` binary files, those before the first NUL byte.
+
+        ``prefix`` is given for a run over unsaved documents.
+        """
+        path, is_included, any_found, dropped = "", True, False, 0
         async for event in events(child, self.limits.line_characters):
             if isinstance(event, FileBegin):
-                told = self._tell_long(path, child, told)
+                dropped = self._count_long(path, child, dropped)
                 path = (prefix or "") + plain(event.path)
-                wanted = self._is_wanted(path, unsaved=prefix is not None)
+                is_included = self._includes(path, unsaved=prefix is not None)
                 any_found = False
-            elif isinstance(event, FileLine) and wanted:
+            elif isinstance(event, FileLine) and is_included:
                 if late and event.offset >= late.get(path, event.offset + 1):
                     continue
                 any_found = True
@@ -295,20 +299,20 @@ class TextSearch:
                 yield path, event
             elif isinstance(event, FileEnd) and any_found and event.binary:
                 self.partly_binary |= set() if self.query.binary else {path}
-        self._tell_long(path, child, told)
+        self._count_long(path, child, dropped)
 
-    def _tell_long(self, path: str, child: Child, told: int) -> int:
-        """Count the lines of a file that were dropped; gives how many are told of now."""
-        heads = child.dropped[told:]
+    def _count_long(self, path: str, child: Child, counted: int) -> int:
+        """Count the dropped lines of a file. Return the number of all lines dropped so far."""
+        heads = child.dropped[counted:]
         if count := sum(head.startswith(MATCH) for head in heads):
             self._long_lines[path] = count
-        return told + len(heads)
+        return counted + len(heads)
 
     # --- counts ----------------------------------------------------------------------------
 
     async def count(self, *, matches: bool) -> dict[str, int]:
-        """The files that match, in the order of paths, with the number of their matches (1 for
-        each if ``matches`` are not to be counted). Raises InvalidPattern."""
+        """Return the number of matches per file in the order of paths; 1 for each file unless
+        ``matches``. Raises InvalidPattern."""
         how = COUNT if matches else LIST
         counts = {
             path: sum(len(line.line.ranges) for line in lines) if matches else 1
@@ -318,20 +322,20 @@ class TextSearch:
         if named is None:
             counts |= await self._count_on_disk(how)
         else:
-            whole = [os.path.join(".", path) for path in named if path not in self._late]
-            for some in command_lines(whole):
-                counts |= await self._count_run(how, ["--", *some], None)
+            files = [os.path.join(".", path) for path in named if path not in self._late]
+            for portion in command_lines(files):
+                counts |= await self._count_run(how, ["--", *portion], None)
         late = await self._count_late(matches=matches)
         counts |= late
         if not matches and self.candidates is not None:
-            # ripgrep reads no further than to the first match, and sees no NUL byte behind it.
+            # ripgrep reads only up to the first match, and does not see a NUL byte behind it.
             self.partly_binary -= late.keys()
         self.finished = not self.timed_out
         key = order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
 
     async def _count_late(self, *, matches: bool) -> dict[str, int]:
-        """The counts of binary files that ripgrep searches in part, and does not count."""
+        """Count matches in binary files that ripgrep searches in part and does not count."""
         counts: dict[str, int] = {}
         async with contextlib.aclosing(self._search_named(list(self._late_binaries()))) as lines:
             async for path, line in lines:
@@ -341,8 +345,8 @@ class TextSearch:
         return counts
 
     async def _count_on_disk(self, how: str, share: float = 1.0) -> dict[str, int]:
-        """The counts of all files in scope, in this share of the time that is left; without large
-        ones if ripgrep has not the memory for them."""
+        """Count matches in all files in scope, in a share of the remaining time. If ripgrep runs
+        out of memory, count again without large files."""
         try:
             return await self._count_all(how, share)
         except SearchFailed as error:
@@ -365,8 +369,8 @@ class TextSearch:
         return counts
 
     async def _count_without_log(self, share: float) -> dict[str, int]:
-        """The same, where no log names the binary files that ripgrep has searched in part: it does
-        not count them, but its statistics do, and it lists them."""
+        """Count without ripgrep's log, which would name the partly searched binary files. ripgrep
+        does not count them, but its statistics do, and it lists them."""
         scope = self._whole_scope(None)
         output = await self._output([COUNT, "--stats"], scope, None, share)
         counted = dict(_counted(output))
@@ -376,27 +380,26 @@ class TextSearch:
             uncounted = listed.keys() - counted.keys()
             nulls = await asyncio.to_thread(first_nulls, self.scope.root, uncounted)
             self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
-        return {path: count for path, count in counted.items() if self._is_wanted(path)}
+        return {path: count for path, count in counted.items() if self._includes(path)}
 
     async def _count_candidates(
         self, how: str, candidates: Sequence[str], share: float
     ) -> dict[str, int] | None:
-        """The same, where it is known which files can match; None if all are to be searched after
-        all.
+        """Count matches in the only files that can match; None if all must be searched after all.
 
-        ripgrep searches binary files that are named. What it would have searched of them otherwise
-        is told by their first NUL byte, but in a search over line ends, where it looks elsewhere.
+        ripgrep searches binary files on its command line completely. The first NUL byte shows the
+        part that it would search otherwise, except in a multiline search.
         """
         files = [joined(".", path) for path in candidates if path not in self.overlay.paths]
         counts: dict[str, int] = {}
-        # No ignore file has a say in files that are named: ripgrep would only read them.
+        # Ignore files don't apply to files on the command line: ripgrep would only read them.
         options = ["--no-ignore", *(["--threads=1"] if self._is_little(files) else []), "--"]
-        scopes = [[*options, *some] for some in command_lines(files)]
+        scopes = [[*options, *portion] for portion in command_lines(files)]
         for scope in scopes or [NO_FILES]:
             counts |= await self._count_run(how, scope, None, share)
         found = [] if self.query.binary else list(counts)
         nulls = await asyncio.to_thread(first_nulls, self.scope.root, found)
-        # What cannot be read may be a folder, which a search of all complains of once.
+        # An unreadable path may be a folder, about which a search of the tree complains only once.
         if (nulls and self.query.multiline) or self.unreadable:
             self.candidates = None
             self.unreadable.clear()
@@ -406,7 +409,7 @@ class TextSearch:
         return {path: count for path, count in counts.items() if path not in nulls}
 
     def _is_little(self, files: Sequence[str]) -> bool:
-        """Whether one thread has read some files before another has begun."""
+        """Return True if one thread reads the files before another has started."""
         if len(files) > LITTLE:
             return False
         try:
@@ -420,7 +423,7 @@ class TextSearch:
     ) -> dict[str, int]:
         output = await self._output([how], scope, skipped, share)
         found = _listed(output) if how == LIST else _counted(output)
-        return {path: count for path, count in found if self._is_wanted(path)}
+        return {path: count for path, count in found if self._includes(path)}
 
     async def _output(
         self,
@@ -440,23 +443,21 @@ class TextSearch:
     # --- what is searched ------------------------------------------------------------------
 
     def _match_arguments(self) -> list[str]:
-        # Line by line, or what was found would be lost in a buffer when time is up.
+        # By default, ripgrep buffers output, which would be lost at the deadline.
         form = ["--json", "--line-buffered", f"--context={self.context}"]
         return [*form, *self.query.arguments()]
 
     def _whole_scope(self, skipped: SkippedFiles | None) -> list[str]:
-        # Over line ends, ripgrep searches a whole file in memory. The limit costs a look at each
-        # file, a sixth of the time: elsewhere it is not needed.
+        # For a multiline search, ripgrep holds complete files in memory. The size limit costs a
+        # stat of each file, a sixth of the time, so other searches have none.
         limited = self.query.multiline or self.cautious
         limit = [f"--max-filesize={self.limits.file_bytes}"] if limited else []
         debug = [DEBUG] if skipped else []
         return [*limit, *debug, *self.scope.arguments, "--", *self.scope.paths]
 
     def _named_files(self) -> list[str] | None:
-        """The files to search, where they are named one by one: those that are no binary files.
-
-        ripgrep would search a binary file that is named.
-        """
+        """Return the files to search if the scope lists them, except binary files, which ripgrep
+        would search if they are named. None if it does not list them."""
         files = self.scope.files
         if files is None:
             only = plain(self.scope.paths[0])
@@ -478,15 +479,15 @@ class TextSearch:
         return named
 
     def _late_binaries(self) -> Mapping[str, int]:
-        """Binary files of which ripgrep has searched the beginning, and where that ends."""
+        """Return the binary files that ripgrep searches in part, with the end of that part."""
         if self.query.binary:
             return {}
-        known = self.skipped_files.binary if self.skipped_files else {}
-        late = {path: offset for path, offset in known.items() if offset >= BUFFER_BYTES}
+        logged = self.skipped_files.binary if self.skipped_files else {}
+        late = {path: offset for path, offset in logged.items() if offset >= BUFFER_BYTES}
         return {**late, **self._late}
 
-    def _is_wanted(self, path: str, *, unsaved: bool = False) -> bool:
-        """Whether what ripgrep finds in a file counts."""
+    def _includes(self, path: str, *, unsaved: bool = False) -> bool:
+        """Return True if matches in a file count."""
         covered = path in self._named if self.scope.files is not None else self.scope.covers(path)
         return covered and (unsaved or path not in self.overlay.paths)
 
@@ -495,7 +496,7 @@ class TextSearch:
         return frozenset(self.scope.files or ())
 
     async def _ran_out(self, child: Child) -> bool:
-        """Whether a run has ended as it may take no more memory; else as :meth:`_check`."""
+        """Return True if a run has exceeded the memory limit; otherwise check it."""
         await child.wait()
         if ran_out_of_memory(child.stderr) and not child.timed_out:
             return True
@@ -503,7 +504,7 @@ class TextSearch:
         return False
 
     async def _check(self, child: Child) -> None:
-        """Raise InvalidPattern, or SearchFailed if the run has ended otherwise than it should."""
+        """Raise InvalidPattern, or SearchFailed if the run failed for another reason."""
         code = await child.wait()
         self.timed_out |= child.timed_out
         self.unreadable |= unreadable_files(child.stderr)
@@ -512,7 +513,7 @@ class TextSearch:
 
 
 def _advice(problem: str) -> str:
-    """What would help with a pattern that ripgrep refuses."""
+    """Return what helps with an invalid pattern."""
     if '"\\n" is not allowed' in problem:
         return "pass `multiline` for matches over line ends"
     if "not supported" in problem or "size limit" in problem:
@@ -521,32 +522,32 @@ def _advice(problem: str) -> str:
 
 
 def _listed(output: bytes) -> Iterator[tuple[str, int]]:
-    """The paths of ``--files-with-matches``, each with a 1: "PATH\\0PATH\\0"."""
+    """Yield the paths of ``--files-with-matches``, each with a 1: "PATH\\0PATH\\0"."""
     for path in os.fsdecode(output).split("\0")[:-1]:
         yield plain(path), 1
 
 
 def _counted(output: bytes) -> Iterator[tuple[str, int]]:
-    """The paths and numbers of ``--count-matches``: "PATH\\0COUNT\\nPATH\\0COUNT\\n". A path may
-    hold line ends, a number ends at the first."""
+    """Yield the paths and numbers of ``--count-matches``: "PATH\\0COUNT\\nPATH\\0COUNT\\n". A path
+    may contain line ends; a number ends at the first one."""
     path, *pieces = output.split(b"\0")
     for piece in pieces:
         count, end, following = piece.partition(b"\n")
-        if end and count:  # or it was cut off
+        if end and count:  # otherwise it is incomplete
             yield plain(os.fsdecode(path)), int(count)
         path = following
 
 
 def first_nulls(root: Path, paths: Iterable[str]) -> dict[str, int]:
-    """Where the first NUL byte of each file is that has one."""
+    """Return the offset of the first NUL byte of each file that has one."""
     folder = str(root)
     found = ((path, first_null(joined(folder, path))) for path in paths)
     return {path: null for path, null in found if null is not None}
 
 
 def first_null(path: str) -> int | None:
-    """Where the first NUL byte of a file is; None if it has none, can be read as text with a mark,
-    or cannot be read."""
+    """Return the offset of the first NUL byte of a file; None if it has none, starts with a
+    byte-order mark, or cannot be read."""
     try:
         return _first_null(path)
     except OSError:
@@ -554,9 +555,9 @@ def first_null(path: str) -> int | None:
 
 
 def _first_null(path: str) -> int | None:
-    """The same of a file that can be read, or is gone. Raises OSError."""
+    """Like :func:`first_null`, but raise OSError if the file exists and cannot be read."""
     try:
-        # Not `open`: of a thousand files, half of the time would be its own.
+        # `open` would take half of the time for a thousand files.
         file = open_listed(path)
     except FileNotFoundError:
         return None
@@ -567,7 +568,7 @@ def _first_null(path: str) -> int | None:
                 return None
             if (found := piece.find(b"\0")) >= 0:
                 return place + found
-            if len(piece) < READ_BYTES:  # a file has no more
+            if len(piece) < READ_BYTES:  # the end of the file
                 return None
             place += len(piece)
         return None

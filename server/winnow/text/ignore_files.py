@@ -1,10 +1,9 @@
-"""Ignore files that ripgrep must not read: a FIFO blocks it for ever, a huge file takes its memory.
+"""Keep ripgrep from ignore files that block it (a FIFO) or exhaust its memory (a huge file).
 
-ripgrep reads ignore files itself, in every folder that it walks, without a limit. The few at the
-roots are checked before each run. Those in subfolders would take a walk of the tree to check: they
-are looked for when a run takes long, which one that is blocked does. The run is stopped then,
-what was found is remembered, and the request starts again with ripgrep's options that turn off
-this kind of ignore file.
+ripgrep reads the ignore files of every folder in its walk, without a limit. The files at the roots
+are checked before each run. To check the subfolders would take another walk, so that happens only
+if a run takes long, as a blocked one does. Then the run is stopped, the unusable files are
+remembered, and the request starts again with ripgrep's options to turn off this kind of file.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ GIT_IGNORE = ".gitignore"
 DOT_NAMES = (".ignore", ".rgignore")
 NO_IGNORE = "--no-ignore"
 
-# ripgrep's options by the kind of file that they keep it from reading.
+# ripgrep's options to turn off each kind of file.
 _NO_VCS, _NO_DOT = "--no-ignore-vcs", "--no-ignore-dot"
 _NO_EXCLUDE, _NO_GLOBAL = "--no-ignore-exclude", "--no-ignore-global"
 _NO_PARENT = "--no-ignore-parent"
 OPTIONS = {GIT_IGNORE: _NO_VCS, **dict.fromkeys(DOT_NAMES, _NO_DOT)}
 
-# A run that takes longer may be blocked; few searches take that long.
+# A run that takes longer may be blocked. Few searches take that long.
 STALL_SECONDS = 1.0
-# A tree that is slow to search is not walked again for each search.
+# Minimum time between two scans, for trees that are slow to search.
 SCAN_INTERVAL_SECONDS = 10.0
 SCAN_SECONDS = 3.0
 MOST_REMEMBERED = 100
@@ -59,7 +58,7 @@ T = TypeVar("T")
 
 
 class Unusable(Struct, frozen=True):
-    """An ignore file that ripgrep must not read, and its option that prevents it."""
+    """An ignore file that ripgrep must not read, and the option that prevents it."""
 
     path: str
     option: str
@@ -67,20 +66,20 @@ class Unusable(Struct, frozen=True):
 
 
 class IgnoreFilesChanged(Exception):
-    """A run of ripgrep was stopped: it would read an ignore file that was found to be unusable."""
+    """ripgrep was stopped before it could read an ignore file that is now known to be unusable."""
 
 
 async def with_restarts(request: Callable[[], Awaitable[T]]) -> T:
-    """Return what a request returns; start it again where its ripgrep was stopped for an ignore
-    file. Raises SearchFailed if that goes on."""
+    """Return the result of a request. Restart it if its ripgrep is stopped for an ignore file.
+    Raises SearchFailed after :data:`RESTARTS` attempts."""
     for _ in range(RESTARTS):
         with contextlib.suppress(IgnoreFilesChanged):
             return await request()
-    raise SearchFailed("ripgrep", 1, "ignore files that cannot be read keep appearing")
+    raise SearchFailed("ripgrep", 1, "unreadable ignore files keep appearing")
 
 
 class IgnoreFilesWatchdog:
-    """Checks for one run of ripgrep whether it has to be stopped; see :class:`IgnoreFiles`."""
+    """Decides if a run of ripgrep must stop; see :class:`IgnoreFiles`."""
 
     def __init__(self, files: IgnoreFiles, known: Iterable[Unusable]) -> None:
         self.seconds = STALL_SECONDS
@@ -88,16 +87,16 @@ class IgnoreFilesWatchdog:
         self._known = frozenset(known)
 
     async def problem(self) -> IgnoreFilesChanged | None:
-        """Return the reason to stop a run that takes long; None if there is none."""
+        """Return an error if a new unusable file must stop the run."""
         await self._files.scan()
         is_protected = self._known.issuperset(self._files.unusable())
         return None if is_protected else IgnoreFilesChanged()
 
 
 class IgnoreFiles:
-    """The unusable ignore files of a workspace; owned by the workspace.
+    """The unusable ignore files of a workspace, which owns this object.
 
-    ``roots`` returns the folders that are searched, ``environment`` names git's settings.
+    ``roots`` returns the searched folders, ``environment`` names git's settings.
     """
 
     def __init__(self, roots: Callable[[], Sequence[Path]], environment: Mapping[str, str]) -> None:
@@ -110,8 +109,8 @@ class IgnoreFiles:
 
     def unusable(self, *, sandboxed: bool = True) -> list[Unusable]:
         """Return the files that ripgrep must not read now: those at the roots and above, and the
-        remembered ones in subfolders that are still unusable. Without the sandbox, these are
-        symlinks that lead out of the roots, too."""
+        remembered ones in subfolders that are still unusable. Without the sandbox, these include
+        symlinks that lead out of the roots."""
         found: dict[Unusable, None] = {}
         roots = [real_path(root) for root in self._roots()]
         for path, option in self._candidates():
@@ -124,17 +123,17 @@ class IgnoreFiles:
         self, arguments: Sequence[str], cwd: str | os.PathLike[str], *, sandboxed: bool = True
     ) -> tuple[list[str], IgnoreFilesWatchdog | None]:
         """Return the options that keep ripgrep from unusable files, and its watchdog against
-        those that are not known yet.
+        further ones.
 
-        An option turns off all files of a kind. Those of the root itself are named to ripgrep
-        instead, where it searches that root alone.
+        An option turns off all files of a kind. If ripgrep searches only one root, the root's own
+        files are passed by name instead.
         """
         if NO_IGNORE in arguments:
             return [], None
         unusable = self.unusable(sandboxed=sandboxed)
         watchdog = IgnoreFilesWatchdog(self, unusable)
-        options = dict.fromkeys(one.option for one in unusable)
-        paths = {one.path for one in unusable}
+        options = dict.fromkeys(file.option for file in unusable)
+        paths = {file.path for file in unusable}
         root = real_path(cwd)
         files = self._replacements(options, paths, root) if unusable else []
         shared = [] if _NO_EXCLUDE in arguments else self._shared_exclude(root, paths)
@@ -145,29 +144,30 @@ class IgnoreFiles:
         return IgnoreFilesWatchdog(self, self.unusable())
 
     def blocks_git(self) -> bool:
-        """Return whether git may have to read an unusable file to find what is untracked."""
-        return any(one.option in (_NO_VCS, _NO_EXCLUDE, _NO_GLOBAL) for one in self.unusable())
+        """Return True if git may read an unusable file to list untracked files."""
+        blocking = (_NO_VCS, _NO_EXCLUDE, _NO_GLOBAL)
+        return any(file.option in blocking for file in self.unusable())
 
     def root_files(self, root: Path) -> list[str]:
-        """Return git's ignore files of the root itself that are usable."""
-        unusable = {one.path for one in self.unusable()}
+        """Return the usable ignore files of git in the root itself."""
+        unusable = {file.path for file in self.unusable()}
         return self._replacements((_NO_VCS,), unusable, real_path(root), alone=True)
 
     def warnings(self) -> list[str]:
         """Return a warning for each file that is not applied."""
         roots = [real_path(root) for root in self._roots()]
-        reasons = {one.path: one for one in self.unusable()}
-        return [_warning(one, roots) for one in reasons.values()]
+        files = {file.path: file for file in self.unusable()}
+        return [_warning(file, roots) for file in files.values()]
 
     async def scan(self) -> None:
-        """Walk the roots for unusable files and remember them, unless that was done lately."""
+        """Search the roots for unusable files and remember them, unless that was done recently."""
         is_done = self._scanning is not None and self._scanning.done()
         if self._scanning is None or (is_done and time.monotonic() >= self._next_scan):
             self._scanning = asyncio.ensure_future(asyncio.to_thread(self._scan))
         await asyncio.shield(self._scanning)
 
     def close(self) -> None:
-        """Stop a scan that is under way."""
+        """Stop a running scan."""
         self._closed.set()
 
     def _scan(self) -> None:
@@ -183,7 +183,7 @@ class IgnoreFiles:
         self._next_scan = time.monotonic() + SCAN_INTERVAL_SECONDS
 
     def _candidates(self) -> Iterator[tuple[str, str]]:
-        """Yield the files to check before each run, with the options that turn them off."""
+        """Yield the files to check before each run, with the options to turn them off."""
         for root in self._roots():
             real = real_path(root)
             yield from _ignore_files_in(real, real)
@@ -193,8 +193,8 @@ class IgnoreFiles:
         yield from list(self._nested.items())
 
     def _shared_exclude(self, root: str, unusable: Set[str]) -> list[str]:
-        """Return the `info/exclude` of a linked working tree that is searched alone: ripgrep does
-        not find it with --no-require-git (15.2)."""
+        """Return the `info/exclude` of a linked working tree that is the only root: ripgrep 15.2
+        does not find it with --no-require-git."""
         roots = self._roots()
         if len(roots) != 1 or real_path(roots[0]) != root:
             return []
@@ -204,36 +204,35 @@ class IgnoreFiles:
     def _replacements(
         self, options: Collection[str], unusable: Set[str], root: str, *, alone: bool = False
     ) -> list[str]:
-        """Return the usable files of a root that options turn off, the ones that count most last.
+        """Return the usable files of a root that options turn off, in increasing precedence.
 
-        ripgrep takes their patterns as seen from the folder that it starts in, whatever root it
-        searches: there are none for several roots.
+        ripgrep applies their patterns relative to its working folder, no matter which root it
+        searches, so there are none for several roots.
         """
         roots = self._roots()
         if not alone and (len(roots) != 1 or real_path(roots[0]) != root):
             return []
         order = {_NO_EXCLUDE: 0, _NO_VCS: 1, _NO_DOT: 2}
-        own = sorted(_ignore_files_in(root, root), key=lambda one: order[one[1]])
+        own = sorted(_ignore_files_in(root, root), key=lambda pair: order[pair[1]])
         off = {*options, *([_NO_EXCLUDE] if _NO_VCS in options else [])}
         usable = (path for path, option in own if option in off and path not in unusable)
         return [path for path in usable if _is_rules(path, root) and os.path.isfile(path)]
 
 
 def _is_rules(path: str, root: str) -> bool:
-    """Return whether a file has rules and is the root's own; others lead to one that has."""
+    """Return True if a file has rules and belongs to the root; others only point to such a file."""
     return is_below(path, root) and os.path.basename(path) in (*OPTIONS, "exclude")
 
 
 def _ignore_files_in(folder: str, cwd: str) -> Iterator[tuple[str, str]]:
-    """Yield the paths of all ignore files that a folder may have, with ripgrep's options."""
+    """Yield the paths of all possible ignore files of a folder, with ripgrep's options."""
     yield os.path.join(folder, GIT_IGNORE), _NO_VCS
     yield from ((os.path.join(folder, name), _NO_DOT) for name in DOT_NAMES)
     yield from ((path, _NO_EXCLUDE) for path in exclude_files(folder, cwd))
 
 
 def _ignore_files_below(root: str) -> Iterator[list[tuple[str, str]]]:
-    """Yield the ignore files of each folder below a root, with ripgrep's options; shallow folders
-    first."""
+    """Yield the ignore files of each folder below a root, with ripgrep's options, breadth first."""
     waiting = deque([root])
     while waiting:
         folder = waiting.popleft()
@@ -250,7 +249,7 @@ def _ignore_files_below(root: str) -> Iterator[list[tuple[str, str]]]:
 
 
 def _problem(path: str) -> str | None:
-    # ripgrep follows symlinks; where one leads out of the roots, the sandbox refuses it.
+    # ripgrep follows symlinks. The sandbox blocks those that lead out of the roots.
     return problem_of(path, follow_symlinks=True)
 
 
@@ -260,7 +259,7 @@ def _way_out(path: str, roots: Sequence[str]) -> str | None:
     return None
 
 
-def _warning(one: Unusable, roots: Sequence[str]) -> str:
-    held = held_by(one.path, roots)
-    shown = shown_path(held[1] if held else one.path)[0]
-    return f"not applied: {shown}, {one.reason} (ripgrep ran with {one.option})"
+def _warning(file: Unusable, roots: Sequence[str]) -> str:
+    held = held_by(file.path, roots)
+    shown = shown_path(held[1] if held else file.path)[0]
+    return f"not applied: {shown}, {file.reason} (ripgrep ran with {file.option})"

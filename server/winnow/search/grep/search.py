@@ -208,7 +208,7 @@ async def start_search(
             overlay=overlay,
             limits=workspace.config.limits,
             context=context,
-            wanted=max_results,
+            max_matches=max_results,
             candidates=prefiltered.files if prefiltered else None,
         )
         yield GrepSearch(workspace, search, prefiltered)
