@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from winnow.privacy.outbound.audit import Ended, Sent
+from winnow.privacy.outbound.audit import RequestEnd, SentRequest
 
 
-def sent(number: int, *, tokens: int = 100, day: str = "2026-01-02", **more: Any) -> Sent:
+def sent(number: int, *, tokens: int = 100, day: str = "2026-01-02", **more: Any) -> SentRequest:
     values: dict[str, Any] = {
         "id": f"{number:04}",
         "time": f"{day}T00:00:00.000Z",
@@ -22,8 +22,8 @@ def sent(number: int, *, tokens: int = 100, day: str = "2026-01-02", **more: Any
         "redactions": {},
         "tokens": tokens,
     }
-    return Sent(**{**values, **more})
+    return SentRequest(**{**values, **more})
 
 
-def ended(number: int, outcome: Any = "answered", **more: Any) -> Ended:
-    return Ended(id=f"{number:04}", time="2026-01-02T00:00:01.000Z", outcome=outcome, **more)
+def ended(number: int, outcome: Any = "answered", **more: Any) -> RequestEnd:
+    return RequestEnd(id=f"{number:04}", time="2026-01-02T00:00:01.000Z", outcome=outcome, **more)

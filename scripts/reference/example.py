@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from winnow.config import OWN_FOLDER, Config, IndexSettings, Limits
 from winnow.index.build import folder as index_folder
-from winnow.privacy.outbound.audit import AuditLog, Ended, Sent
+from winnow.privacy.outbound.audit import AuditLog, RequestEnd, SentRequest
 from winnow.privacy.outbound.consent import Consents
 from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
 from winnow.search.answer import completeness
@@ -118,7 +118,7 @@ def take_down(folder: Path) -> None:
     for file in (*state.glob("audit*"), *state.glob("consent*")):
         file.unlink()
     log, roots = AuditLog(state), [str(folder)]
-    sent = Sent(
+    sent = SentRequest(
         id=SHOWN_ID,
         time="2026-01-01T00:00:00.000Z",
         purpose="keyword_search",
@@ -134,7 +134,7 @@ def take_down(folder: Path) -> None:
     )
     log.begin(sent, lambda used: None, needs_use=False)
     log.end(
-        Ended(
+        RequestEnd(
             id=SHOWN_ID,
             time="2026-01-01T00:00:01.250Z",
             outcome="answered",

@@ -33,7 +33,7 @@ from planted import Draw
 from winnow.config import Config, LlmSettings, ModelSettings, Prices, merged
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
 from winnow.privacy.outbound import audit, destination_of, is_this_machine, no_consent
-from winnow.privacy.outbound.audit import AuditLog, Used
+from winnow.privacy.outbound.audit import AuditLog, DayUse
 from winnow.privacy.outbound.caps import cost
 from winnow.privacy.outbound.consent import Consents
 from winnow.ranking.models import Models
@@ -198,7 +198,7 @@ async def test_nothing_is_in_the_log_of_what_was_not_sent(
     assert (await read(workspace)).total_found == 1
 
 
-def no_check(used: Used) -> None:
+def no_check(used: DayUse) -> None:
     pass
 
 
@@ -230,7 +230,7 @@ for number in range(first, first + 40):
 def test_many_processes_write_one_log_and_share_a_cap(
     tmp_path: Path, cap: int, requests: int
 ) -> None:
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parent.parent)
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, str(tmp_path), str(first), str(cap), here],
@@ -242,7 +242,7 @@ def test_many_processes_write_one_log_and_share_a_cap(
     log = AuditLog(tmp_path).read()
     assert (len(log.requests), log.unreadable) == (requests, 0)
     assert all(one.ended for one in log.requests)
-    assert AuditLog(tmp_path).used_on("2026-01-02") == Used(
+    assert AuditLog(tmp_path).used_on("2026-01-02") == DayUse(
         "2026-01-02", requests, 100 * requests, 0.0
     )
 
@@ -293,7 +293,7 @@ def test_a_day_counts_what_was_told_else_the_most_that_it_can_have_been(tmp_path
             log.end(one)
     log.begin(sent(5, day="2026-01-03"), no_check, needs_use=False)
     log.begin(sent(6, remote=False), no_check, needs_use=False)
-    assert log.used_on("2026-01-02") == Used("2026-01-02", 5, 309, 3.25)
+    assert log.used_on("2026-01-02") == DayUse("2026-01-02", 5, 309, 3.25)
 
 
 @requires_posix
@@ -473,7 +473,7 @@ def test_consent_at_the_command_line(project: Path) -> None:
     asked = ("keyword-search", "how are plugins loaded", "load_plugin")
     assert "run `winnow consent give` in it" in command_line(project, *asked, **key)
     assert "allow it with `winnow consent give`" in command_line(project, "consent", **key)
-    assert "by your consent" in command_line(project / "src", "consent", "give", **key)
+    assert "you have consented" in command_line(project / "src", "consent", "give", **key)
     doctor = command_line(project, "doctor", **key)
     assert "ok ranking: by gpt-5-thinking-mini" in doctor
     assert "you have refused" in command_line(project, "consent", "refuse", **key)

@@ -25,13 +25,13 @@ from msgspec.structs import replace
 from winnow.config import LlmSettings, ModelSettings, Prices
 from winnow.privacy.outbound import (
     Egress,
-    NotAllowedOut,
+    RequestBlocked,
     Roots,
     destination_of,
     is_this_machine,
     no_consent,
 )
-from winnow.privacy.outbound.audit import Ended, Outcome, Sent, now
+from winnow.privacy.outbound.audit import Outcome, RequestEnd, SentRequest, now
 from winnow.privacy.outbound.caps import cost
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider
 from winnow.ranking.providers.connect import connect
@@ -225,7 +225,7 @@ class Models:
         sent = self._sent(model, request)
         try:
             await asyncio.to_thread(self.egress.begin, sent, model.settings)
-        except NotAllowedOut as error:
+        except RequestBlocked as error:
             raise NotSent(str(error)) from error
         pieces = provider.stream(request)
         outcome: Outcome = "broken_off"
@@ -247,7 +247,7 @@ class Models:
                 ended = self._ended(sent, model.settings, outcome, usage, answered_by)
                 await asyncio.shield(asyncio.to_thread(self._log_end, ended))
 
-    def _sent(self, model: NamedModel, request: ModelRequest) -> Sent:
+    def _sent(self, model: NamedModel, request: ModelRequest) -> SentRequest:
         """Return the log entry of a request."""
         from winnow.privacy.secrets import redacted_path
 
@@ -255,7 +255,7 @@ class Models:
         prices = settings.prices
         input_tokens = estimated_tokens(request.system + request.prompt)
         is_of_editor = settings.provider == "editor"
-        return Sent(
+        return SentRequest(
             id=os.urandom(8).hex(),
             time=now(),
             purpose=request.purpose,
@@ -273,14 +273,14 @@ class Models:
 
     def _ended(
         self,
-        sent: Sent,
+        sent: SentRequest,
         settings: ModelSettings,
         outcome: Outcome,
         usage: Usage | None,
         answered_by: str | None,
-    ) -> Ended:
+    ) -> RequestEnd:
         usage = with_cost(usage, settings.prices)
-        return Ended(
+        return RequestEnd(
             id=sent.id,
             time=now(),
             outcome=outcome,
@@ -291,7 +291,7 @@ class Models:
             usd=usage.cost_usd if usage else None,
         )
 
-    def _log_end(self, ended: Ended) -> None:
+    def _log_end(self, ended: RequestEnd) -> None:
         # On failure, the request counts with its maximum cost.
         with contextlib.suppress(OSError):
             self.egress.log.end(ended)

@@ -9,12 +9,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from winnow.errors import StateUnavailable
-from winnow.privacy.outbound.audit import Logged, Outcome, now
+from winnow.privacy.outbound.audit import LoggedRequest, Outcome, Purpose, now
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.registry import tool
 from winnow.tools.terminal import Style
-from winnow.types import COMPLETE, Answer, Params, Progress, Purpose, Result
+from winnow.types import COMPLETE, Answer, Params, Progress, Result
 from winnow.workspace import Workspace
 
 # Files of a request that the rendered text names; the answer has all of them.
@@ -216,7 +216,7 @@ async def audit(workspace: Workspace, params: AuditParams, progress: Progress) -
     )
 
 
-def _request(entry: Logged) -> AuditedRequest:
+def _request(entry: LoggedRequest) -> AuditedRequest:
     """Merge the two lines that the log has of a request: when it was sent, and when it ended."""
     sent, ended = entry.sent, entry.ended
     return AuditedRequest(

@@ -151,8 +151,6 @@ Scoped = Literal["workspace", "changed", "open"]
 FeedbackAction = Literal["opened", "kept", "dismissed", "up", "down"]
 # The form of a query.
 QueryForm = Literal["path", "regex", "symbol", "words", "question"]
-# Why a language model was asked. Earlier versions also had one order folders ("index_order").
-Purpose = Literal["keyword_search", "index_order"]
 
 
 class PageParams(Params, frozen=True, kw_only=True):

@@ -13,20 +13,20 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from winnow.config import LlmSettings, ModelSettings
-from winnow.privacy.outbound.audit import AuditLog, Sent, Used
-from winnow.privacy.outbound.caps import problem_of
+from winnow.privacy.outbound.audit import AuditLog, DayUse, SentRequest
+from winnow.privacy.outbound.caps import cap_problem
 from winnow.privacy.outbound.consent import Consents
 from winnow.storage.paths import shown_path
 from winnow.storage.user_folders import state_folder
 
-__all__ = ["Egress", "NotAllowedOut", "destination_of", "is_this_machine"]
+__all__ = ["Egress", "RequestBlocked", "destination_of", "is_this_machine"]
 
 REFUSED = "sending code of this workspace was refused: `winnow consent give` allows it"
 _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 Roots = Callable[[], Sequence[Path]]
 
 
-class NotAllowedOut(Exception):
+class RequestBlocked(Exception):
     """A request that may not be made; the message says why, and what would help."""
 
 
@@ -66,20 +66,20 @@ class Egress:
             return None
         return no_consent([destination])
 
-    def begin(self, sent: Sent, model: ModelSettings) -> None:
+    def begin(self, sent: SentRequest, model: ModelSettings) -> None:
         """Take down that a request is made, before it is. Raises NotAllowedOut at a cap, and where
         it cannot be taken down that something leaves."""
 
-        def check(used: Used) -> None:
-            problem = problem_of(self._settings, model, sent, used) if sent.remote else None
+        def check(used: DayUse) -> None:
+            problem = cap_problem(self._settings, model, sent, used) if sent.remote else None
             if problem:
-                raise NotAllowedOut(problem)
+                raise RequestBlocked(problem)
 
         try:
             self.log.begin(sent, check, needs_use=sent.remote and has_daily_cap(self._settings))
         except OSError as error:
             if sent.remote:
-                raise NotAllowedOut(
+                raise RequestBlocked(
                     f"what is sent cannot be taken down in {self.log.folder}: {error}"
                 ) from error
 

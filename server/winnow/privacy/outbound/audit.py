@@ -20,7 +20,6 @@ from msgspec import Struct
 from winnow.storage.lock import locked_briefly
 from winnow.storage.untrusted import read_untrusted
 from winnow.storage.writing import appending, move_file, private_folder
-from winnow.types import Purpose
 
 FILE_BYTES = 8 * 1024 * 1024
 OLDER_FILES = 4
@@ -28,10 +27,14 @@ OLDER_FILES = 4
 LOCK_SECONDS = 5.0
 _DAY = len("2026-01-01")
 
+# The purpose of a request. Earlier versions also had a model order folders ("index_order").
+Purpose = Literal["keyword_search", "index_order"]
 Outcome = Literal["answered", "broken_off", "failed"]
 
 
-class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent", tag_field="event"):
+class SentRequest(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent", tag_field="event"
+):
     """A request that is about to be made: where to, and what is in it, but not the contents.
 
     ``tokens`` is what it takes at most: those sent, as estimated, and the most that may be written;
@@ -53,7 +56,9 @@ class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent", ta
     usd: float | None = None
 
 
-class Ended(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ended", tag_field="event"):
+class RequestEnd(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ended", tag_field="event"
+):
     """What became of a request, and what it took, as far as that was told.
 
     'failed': it did not get there, or was refused, which costs nothing. 'broken_off': no whole
@@ -70,11 +75,11 @@ class Ended(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ended", 
     usd: float | None = None
 
 
-class Logged(Struct, frozen=True):
+class LoggedRequest(Struct, frozen=True):
     """A request in the log; ``ended`` is None while it runs, and where its process was killed."""
 
-    sent: Sent
-    ended: Ended | None
+    sent: SentRequest
+    ended: RequestEnd | None
 
     @property
     def tokens(self) -> int:
@@ -92,7 +97,7 @@ class Logged(Struct, frozen=True):
         return 0.0 if self.tokens == 0 else self.sent.usd or 0.0
 
 
-class Used(Struct, frozen=True):
+class DayUse(Struct, frozen=True):
     """What left this machine in a day."""
 
     day: str = ""
@@ -101,14 +106,14 @@ class Used(Struct, frozen=True):
     usd: float = 0.0
 
 
-class Log(Struct, frozen=True):
+class LogContents(Struct, frozen=True):
     """What the log holds, the oldest request first; ``unreadable`` lines are damaged."""
 
-    requests: Sequence[Logged]
+    requests: Sequence[LoggedRequest]
     unreadable: int
 
 
-_decoder = msgspec.json.Decoder(Sent | Ended)
+_decoder = msgspec.json.Decoder(SentRequest | RequestEnd)
 
 
 def now() -> str:
@@ -123,7 +128,7 @@ class AuditLog:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
-    def begin(self, sent: Sent, check: Callable[[Used], None], *, needs_use: bool) -> None:
+    def begin(self, sent: SentRequest, check: Callable[[DayUse], None], *, needs_use: bool) -> None:
         """Take down a request before it is made, unless ``check`` raises.
 
         It is told what the day has used so far, if that is needed. No other process begins a
@@ -131,29 +136,29 @@ class AuditLog:
         OSError.
         """
         with self._locked() as folder:
-            check(self._used(folder, sent.time[:_DAY]) if needs_use else Used())
+            check(self._used(folder, sent.time[:_DAY]) if needs_use else DayUse())
             _append(folder, msgspec.json.encode(sent))
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: RequestEnd) -> None:
         """Take down what became of a request. Raises OSError."""
         with self._locked() as folder:
             _append(folder, msgspec.json.encode(ended))
 
-    def read(self) -> Log:
+    def read(self) -> LogContents:
         """All requests that the log still has. Raises OSError."""
         if self.folder is None or not self.folder.exists():
-            return Log([], 0)
+            return LogContents([], 0)
         with self._locked() as folder:
             return _log([_read(file) for file in _files(folder)])
 
-    def used_on(self, day: str) -> Used:
+    def used_on(self, day: str) -> DayUse:
         """What left this machine on a day, such as '2026-01-31'. Raises OSError."""
         if self.folder is None or not self.folder.exists():
-            return Used(day)
+            return DayUse(day)
         with self._locked() as folder:
             return self._used(folder, day)
 
-    def _used(self, folder: Path, day: str) -> Used:
+    def _used(self, folder: Path, day: str) -> DayUse:
         texts: list[bytes] = []
         for file in reversed(_files(folder)):
             texts.insert(0, _read(file))
@@ -163,7 +168,7 @@ class AuditLog:
             one for one in _log(texts).requests if one.sent.remote and one.sent.time[:_DAY] == day
         ]
         tokens, usd = sum(one.tokens for one in sent), sum(one.usd for one in sent)
-        return Used(day, len(sent), tokens, usd)
+        return DayUse(day, len(sent), tokens, usd)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[Path]:
@@ -210,9 +215,9 @@ def _rotate(folder: Path, file: Path) -> None:
     move_file(file, _older(folder, 1))
 
 
-def _log(texts: Sequence[bytes]) -> Log:
-    requests: dict[str, Sent] = {}
-    ended: dict[str, Ended] = {}
+def _log(texts: Sequence[bytes]) -> LogContents:
+    requests: dict[str, SentRequest] = {}
+    ended: dict[str, RequestEnd] = {}
     unreadable = 0
     for line in b"\n".join(texts).split(b"\n"):
         if not line:
@@ -222,16 +227,18 @@ def _log(texts: Sequence[bytes]) -> Log:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             unreadable += 1
             continue
-        if isinstance(event, Sent):
+        if isinstance(event, SentRequest):
             requests[event.id] = event
         else:
             ended[event.id] = event
-    return Log([Logged(one, ended.get(one.id)) for one in requests.values()], unreadable)
+    return LogContents(
+        [LoggedRequest(one, ended.get(one.id)) for one in requests.values()], unreadable
+    )
 
 
 def _begins_before(text: bytes, day: str) -> bool:
     """Whether a file of the log goes back to before a day: its first line does."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        first: Sent | Ended = _decoder.decode(text[: text.find(b"\n")])
+        first: SentRequest | RequestEnd = _decoder.decode(text[: text.find(b"\n")])
         return first.time[:_DAY] < day
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.config import LlmSettings, ModelSettings, Prices
-from winnow.privacy.outbound.audit import Sent, Used
+from winnow.privacy.outbound.audit import DayUse, SentRequest
 
 
 def cost(
@@ -20,7 +20,9 @@ def cost(
     return round(dollars, 6)
 
 
-def problem_of(settings: LlmSettings, model: ModelSettings, sent: Sent, used: Used) -> str | None:
+def cap_problem(
+    settings: LlmSettings, model: ModelSettings, sent: SentRequest, used: DayUse
+) -> str | None:
     """Why a request may not be made, after what the day has ``used``; None if it may."""
     most = settings.request_tokens
     if most is not None and sent.tokens > most:
@@ -34,7 +36,7 @@ def problem_of(settings: LlmSettings, model: ModelSettings, sent: Sent, used: Us
     return None if model.provider == "editor" else _too_dear(settings, sent, used)
 
 
-def _too_dear(settings: LlmSettings, sent: Sent, used: Used) -> str | None:
+def _too_dear(settings: LlmSettings, sent: SentRequest, used: DayUse) -> str | None:
     if settings.request_usd is None and settings.daily_usd is None:
         return None
     if sent.usd is None:

@@ -21,7 +21,7 @@ from winnow.storage.writing import private_folder, replace_file
 
 LOCK_SECONDS = 2.0
 # Of consents for many thousands of folders.
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 
 
 class Consent(Struct):
@@ -75,7 +75,7 @@ class Consents:
         if self._folder is None:
             return {}
         try:
-            text = read_untrusted(self._folder / "consent.json", MOST_BYTES)
+            text = read_untrusted(self._folder / "consent.json", MAX_BYTES)
             return msgspec.json.decode(text, type=dict[str, Consent])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return {}

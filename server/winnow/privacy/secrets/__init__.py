@@ -1,6 +1,6 @@
 """What must never be kept or sent: secrets in texts, and files that hold them.
 
-The rules are in one table, and each is a :data:`~winnow.privacy.secrets.finding.Detector`. They are
+The rules are in one table, and each is a :data:`~winnow.privacy.secrets.detector.Detector`. They are
 for bytes, since the index masks in worker processes what it reads, at a rate near that of reading
 it.
 """
@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from winnow.privacy.secrets.added import added
-from winnow.privacy.secrets.assignments import assignments, judged_by_name
-from winnow.privacy.secrets.commands import arguments
+from winnow.privacy.secrets.assignments import assignments, secret_by_name
+from winnow.privacy.secrets.commands import command_arguments
 from winnow.privacy.secrets.connections import connections
+from winnow.privacy.secrets.custom_rules import custom_rules
+from winnow.privacy.secrets.detector import Detector, SecretMatch
 from winnow.privacy.secrets.encoded import encoded
 from winnow.privacy.secrets.files import is_secret_file
-from winnow.privacy.secrets.finding import Detector, Finding
 from winnow.privacy.secrets.formats import known_formats
 from winnow.privacy.secrets.hashes import password_hashes
 from winnow.privacy.secrets.keys import base64_lines, private_keys
@@ -31,10 +31,10 @@ _PLAIN_DETECTORS: tuple[Detector, ...] = (
     private_keys,
     known_formats,
     connections,
-    arguments,
+    command_arguments,
     assignments,
     password_hashes,
-    structures(judged_by_name),
+    structures(secret_by_name),
 )
 INDEX_DETECTORS: tuple[Detector, ...] = (*_PLAIN_DETECTORS, encoded(_PLAIN_DETECTORS))
 # A model sees parts of files, and a part may be the midst of a key.
@@ -58,7 +58,7 @@ def masked(text: bytes, rules: Iterable[str] = ()) -> tuple[bytes, int]:
     The text keeps its length and its line ends, so that offsets and numbers of lines hold.
     ``rules`` are added ones.
     """
-    findings = _found(text, (*INDEX_DETECTORS, added(rules)))
+    findings = _found(text, (*INDEX_DETECTORS, custom_rules(rules)))
     if not findings:
         return text, 0
     parts, end = [], 0
@@ -73,7 +73,7 @@ def redacted(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()
 
     ``rules`` are added ones; what is exactly one of the ``allowed`` values stays.
     """
-    detectors = (*MODEL_DETECTORS, added(rules))
+    detectors = (*MODEL_DETECTORS, custom_rules(rules))
     stays = frozenset(value.encode("utf-8", "surrogatepass") for value in allowed)
     raw = text.encode("utf-8", "surrogatepass")
     counts = Counter[str]()
@@ -102,7 +102,7 @@ def redactions(text: str) -> dict[str, int]:
 
 def _found(
     text: bytes, detectors: Sequence[Detector], stays: Collection[bytes] = ()
-) -> list[Finding]:
+) -> list[SecretMatch]:
     """What the detectors find but what stays, in order; of findings that overlap, one that covers
     them all."""
     found = sorted(
@@ -114,7 +114,7 @@ def _found(
         ),
         key=lambda one: (one.start, -one.end),
     )
-    joined: list[Finding] = []
+    joined: list[SecretMatch] = []
     for one in found:
         if _MARKER.search(text, one.start, one.end):
             continue

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import (
     is_chosen_password,
     is_made_of_words,
@@ -152,7 +152,7 @@ _SETTING_TAGS = frozenset(
 )
 
 
-def assignments(text: bytes) -> Iterator[Finding]:
+def assignments(text: bytes) -> Iterator[SecretMatch]:
     """Yield the values of passwords, secrets, tokens and keys."""
     folded = text.lower()
     for pattern in _ASSIGNMENTS:
@@ -168,7 +168,7 @@ def assignments(text: bytes) -> Iterator[Finding]:
                 yield value
 
 
-def judged_by_name(text: bytes, start: int, end: int, name: bytes) -> Finding | None:
+def secret_by_name(text: bytes, start: int, end: int, name: bytes) -> SecretMatch | None:
     """Return a finding if the name is that of a secret and the value can be one."""
     folded = name.lower()
     for stem in _STEMS:
@@ -224,7 +224,7 @@ def _kind_of(head: bytes, stem: bytes, rest: bytes) -> Kind:
 
 def _value(
     text: bytes, match: re.Match[bytes], name: int, kind: Kind, *, is_label: bool
-) -> Finding | None:
+) -> SecretMatch | None:
     """Return the value behind a link, if it is there and can be a secret."""
     start, quote = match.end(), match["quote"]
     if quote:
@@ -267,7 +267,7 @@ def _is_setting(text: bytes, name: int, match: re.Match[bytes]) -> bool:
     return text[name - 1 : name] in (b"<", b":") and match["element"] is not None
 
 
-def _bare(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> Finding | None:
+def _bare(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> SecretMatch | None:
     """Return a value without quotes: the rest of its line, or a word in it."""
     start = match.end()
     line = text.rfind(b"\n", max(0, name - 200), name) + 1
@@ -337,7 +337,7 @@ def _in_section(text: bytes, line: int) -> bool:
     return end >= 0 and _SECTION.fullmatch(text[place:end].rstrip()) is not None
 
 
-def _judged(text: bytes, start: int, end: int, kind: Kind, trust: Trust) -> Finding | None:
+def _judged(text: bytes, start: int, end: int, kind: Kind, trust: Trust) -> SecretMatch | None:
     value = text[start:end]
     shortest = _SHORTEST_PASSWORD if kind == "password" else _SHORTEST_VALUE
     if not shortest <= len(value) <= _LONGEST_VALUE:
@@ -351,4 +351,4 @@ def _judged(text: bytes, start: int, end: int, kind: Kind, trust: Trust) -> Find
         is_secret = is_secret or (by_hand and is_chosen_password(value))
         if not is_secret and by_hand and trust == "named":
             is_secret = is_password(value) and (kind == "password" or not is_made_of_words(value))
-    return Finding(start, end, kind) if is_secret else None
+    return SecretMatch(start, end, kind) if is_secret else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import is_made_of_words, is_opaque, is_password, is_uuid
 
 _NAME = (
@@ -25,7 +25,7 @@ _MORE = rb"[^\n|;&]{0,300}?"
 _STRING = rb"[\"'](?P<value>[^\s\"'<>{}]{4,200})[\"']"
 
 
-class Place(NamedTuple):
+class ArgumentPattern(NamedTuple):
     """A place where an argument is a secret: a text without one of the ``marks`` has none."""
 
     rule: str
@@ -36,8 +36,10 @@ class Place(NamedTuple):
 
 def _place(
     rule: str, marks: str, *parts: bytes, is_secret: Callable[[bytes], bool] = is_password
-) -> Place:
-    return Place(rule, tuple(marks.encode().split(b"|")), re.compile(b"".join(parts)), is_secret)
+) -> ArgumentPattern:
+    return ArgumentPattern(
+        rule, tuple(marks.encode().split(b"|")), re.compile(b"".join(parts)), is_secret
+    )
 
 
 def _is_password_of_option(value: bytes) -> bool:
@@ -53,7 +55,7 @@ def _is_odd_password(value: bytes) -> bool:
 _OPTION_LETTER = re.compile(rb" -([A-Za-z-])")
 # Commands by the letter that their option for a password begins with: a text is searched once for
 # all letters, and not for each command.
-_COMMANDS: dict[bytes, tuple[Place, ...]] = {
+_COMMANDS: dict[bytes, tuple[ArgumentPattern, ...]] = {
     b"p": (
         _place(
             "password",
@@ -137,7 +139,7 @@ _COOKIE_OPTION = re.compile(rb" -b(?=[ \"'])" + _COOKIES)
 _COOKIE = re.compile(rb"[\w.-]{1,80}=(?P<value>[A-Za-z0-9%._~+/=-]{16,4000})")
 
 
-def arguments(text: bytes) -> Iterator[Finding]:
+def command_arguments(text: bytes) -> Iterator[SecretMatch]:
     """Yield the values of options such as `--password`, of `ENV` in a Dockerfile, of statements of
     SQL, cookies, and what commands take as a password without a name for it."""
     if b"--" in text:
@@ -150,23 +152,23 @@ def arguments(text: bytes) -> Iterator[Finding]:
         if any(mark in text for mark in place.marks):
             for match in place.pattern.finditer(text):
                 if place.is_secret(match["value"]):
-                    yield Finding(*match.span("value"), place.rule)
+                    yield SecretMatch(*match.span("value"), place.rule)
     if b"ookie" in text:
         yield from _cookies(text, _COOKIE_HEADER)
     if b"b" in letters:
         yield from _cookies(text, _COOKIE_OPTION)
 
 
-def _named(text: bytes, pattern: re.Pattern[bytes]) -> Iterator[Finding]:
+def _named(text: bytes, pattern: re.Pattern[bytes]) -> Iterator[SecretMatch]:
     for match in pattern.finditer(text):
         value, password = match["value"], match["password"] is not None
         if is_opaque(value) or is_uuid(value) or (password and _is_password_of_option(value)):
-            yield Finding(*match.span("value"), "password" if password else "token")
+            yield SecretMatch(*match.span("value"), "password" if password else "token")
 
 
-def _cookies(text: bytes, pattern: re.Pattern[bytes]) -> Iterator[Finding]:
+def _cookies(text: bytes, pattern: re.Pattern[bytes]) -> Iterator[SecretMatch]:
     """Yield the values of all cookies in a place that look drawn at random."""
     for cookies in pattern.finditer(text):
         for cookie in _COOKIE.finditer(text, *cookies.span("cookies")):
             if is_opaque(cookie["value"]):
-                yield Finding(*cookie.span("value"), "cookie")
+                yield SecretMatch(*cookie.span("value"), "cookie")

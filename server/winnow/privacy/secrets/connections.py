@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import (
     is_chosen_password,
     is_made_of_words,
@@ -31,20 +31,20 @@ _HEADER = re.compile(
 )
 
 
-def connections(text: bytes) -> Iterator[Finding]:
+def connections(text: bytes) -> Iterator[SecretMatch]:
     """Passwords in addresses (`scheme://user:password@host`) and in headers `Authorization`."""
     if b"://" in text:
         for match in _ADDRESS.finditer(text):
             if _is_password(match["value"]):
-                yield Finding(*match.span("value"), "url-password")
+                yield SecretMatch(*match.span("value"), "url-password")
     if b"earer " in text:
         for match in _BEARER.finditer(text):
             if is_opaque(match["value"]):
-                yield Finding(*match.span("value"), "authorization")
+                yield SecretMatch(*match.span("value"), "authorization")
     if b"uthorization" in text or b"UTHORIZATION" in text:
         for match in _HEADER.finditer(text):
             if is_opaque(match["value"]) or is_chosen_password(match["value"]):
-                yield Finding(*match.span("value"), "authorization")
+                yield SecretMatch(*match.span("value"), "authorization")
 
 
 def _is_password(value: bytes) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from winnow.privacy.secrets.finding import Detector, Finding
+from winnow.privacy.secrets.detector import Detector, SecretMatch
 from winnow.privacy.secrets.formats import runs_of
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{24,65536}={0,2}")
@@ -35,7 +35,7 @@ def encoded(detectors: Sequence[Detector]) -> Detector:
         decoded = _decoded(text)
         return decoded is not None and is_secret(decoded)
 
-    def detect(text: bytes) -> Iterator[Finding]:
+    def detect(text: bytes) -> Iterator[SecretMatch]:
         end = 0
         for place in _places(text):
             if place < end:
@@ -44,7 +44,7 @@ def encoded(detectors: Sequence[Detector]) -> Detector:
             if match:
                 end = match.end()
                 if holds_secret(match[0]):
-                    yield Finding(match.start(), end, "base64")
+                    yield SecretMatch(match.start(), end, "base64")
         if b"%" in text and _PERCENT.search(text):
             yield from _percent_encoded(text, detectors)
 
@@ -76,14 +76,14 @@ def _decoded(text: bytes) -> bytes | None:
     return decoded if _TEXT.fullmatch(decoded) else None
 
 
-def _percent_encoded(text: bytes, detectors: Sequence[Detector]) -> Iterator[Finding]:
+def _percent_encoded(text: bytes, detectors: Sequence[Detector]) -> Iterator[SecretMatch]:
     for match in _PERCENT_TEXT.finditer(text):
         if _PERCENT.search(match[0]):
             decoded, places = _unquoted(match[0])
             for detect in detectors:
                 for one in detect(decoded):
                     start, end = match.start() + places[one.start], match.start() + places[one.end]
-                    yield Finding(start, end, one.rule)
+                    yield SecretMatch(start, end, one.rule)
 
 
 def _unquoted(text: bytes) -> tuple[bytes, list[int]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import has_variety
 
 # A token has a run of so many such characters.
@@ -27,7 +27,7 @@ _AWS_IDS = (b"AKIA", b"ASIA", b"ABIA", b"ACCA")
 _BESIDE = 400
 
 
-class Format(NamedTuple):
+class TokenFormat(NamedTuple):
     """A provider's format: a text without the ``name`` has no match of the pattern. The secret is
     the group "value", or the whole match."""
 
@@ -36,7 +36,7 @@ class Format(NamedTuple):
     pattern: bytes
 
 
-def _tokens(rule: str, names: str, rest: str, *, boundary: str = "A-Za-z0-9") -> list[Format]:
+def _tokens(rule: str, names: str, rest: str, *, boundary: str = "A-Za-z0-9") -> list[TokenFormat]:
     r"""Tokens that begin with their name, not in the midst of a word; `\n` and the like may stand
     before them."""
     return [
@@ -46,8 +46,8 @@ def _tokens(rule: str, names: str, rest: str, *, boundary: str = "A-Za-z0-9") ->
     ]
 
 
-def _format(rule: str, name: str, pattern: str) -> Format:
-    return Format(rule, name.encode(), f"{pattern}(?![A-Za-z0-9])".encode())
+def _format(rule: str, name: str, pattern: str) -> TokenFormat:
+    return TokenFormat(rule, name.encode(), f"{pattern}(?![A-Za-z0-9])".encode())
 
 
 @cache
@@ -222,7 +222,7 @@ def _names(names: Sequence[bytes]) -> re.Pattern[bytes]:
 _NAMES = _names(list(_BY_NAME))
 
 
-def known_formats(text: bytes) -> Iterator[Finding]:
+def known_formats(text: bytes) -> Iterator[SecretMatch]:
     """Secrets in the formats of providers; beside an access key of AWS, its secret, too."""
     runs = _runs(text)
     formats = {one for name in set(_NAMES.findall(runs)) for one in _BY_NAME[name]}
@@ -236,13 +236,13 @@ def known_formats(text: bytes) -> Iterator[Finding]:
         value = "value" if "value" in pattern.groupindex else 0
         for match in pattern.finditer(text):
             if has_variety(match[value]):
-                yield Finding(match.start(value), match.end(value), format_.rule)
+                yield SecretMatch(match.start(value), match.end(value), format_.rule)
                 if format_.rule == _AWS_KEY_ID:
                     key_ids.append(match.start())
     yield from _aws_secrets(text, sorted(key_ids))
 
 
-def _aws_secrets(text: bytes, key_ids: Sequence[int]) -> Iterator[Finding]:
+def _aws_secrets(text: bytes, key_ids: Sequence[int]) -> Iterator[SecretMatch]:
     """The secrets of AWS, which have no form but their length, near the ids of their keys."""
     seen = 0
     for place in key_ids:
@@ -251,7 +251,7 @@ def _aws_secrets(text: bytes, key_ids: Sequence[int]) -> Iterator[Finding]:
             value = match[0]
             # A hash has letters of one case only.
             if value != value.lower() and value != value.upper() and has_variety(value):
-                yield Finding(match.start(), match.end(), "aws-secret-key")
+                yield SecretMatch(match.start(), match.end(), "aws-secret-key")
 
 
 def _runs(text: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import has_variety
 
 RULE = "password-hash"
@@ -51,14 +51,14 @@ _OTHERS: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
 )
 
 
-def password_hashes(text: bytes) -> Iterator[Finding]:
+def password_hashes(text: bytes) -> Iterator[SecretMatch]:
     """Yield the hashes of passwords whose scheme is part of them."""
     for scheme in _SCHEME.finditer(text):
         rest = _REST[scheme[1]].match(text, scheme.end())
         if rest and has_variety(rest[0]):
-            yield Finding(scheme.start(), rest.end(), RULE)
+            yield SecretMatch(scheme.start(), rest.end(), RULE)
     for mark, pattern in _OTHERS:
         if mark in text:
             for match in pattern.finditer(text):
                 if has_variety(match[0]):
-                    yield Finding(match.start(), match.end(), RULE)
+                    yield SecretMatch(match.start(), match.end(), RULE)

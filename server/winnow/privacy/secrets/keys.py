@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 
 RULE = "private-key"
 # A block with this much text is no key: one of RSA with 16,384 bits has 13 KB.
@@ -36,14 +36,14 @@ _PUBLIC_BLOCK = re.compile(
 )
 
 
-def private_keys(text: bytes) -> Iterator[Finding]:
+def private_keys(text: bytes) -> Iterator[SecretMatch]:
     """What stands between the marks of private keys, or at the one that the text has."""
     if b"PRIVATE KEY" in text:
         marks = list(_MARK.finditer(text))
         for place in range(len(marks)):
             start, end = _key_at(text, marks, place)
             if start < end and _MATERIAL.search(text, start, end):
-                yield Finding(start, end, RULE)
+                yield SecretMatch(start, end, RULE)
     if b"Private-Lines: " in text:
         end = 0
         for count in _PUTTY.finditer(text):
@@ -52,7 +52,7 @@ def private_keys(text: bytes) -> Iterator[Finding]:
                 for _ in range(int(count[1])):
                     end = _line_end(text, end)
                 if _MATERIAL.search(text, count.end(), end):
-                    yield Finding(count.end(), end, RULE)
+                    yield SecretMatch(count.end(), end, RULE)
 
 
 def _key_at(text: bytes, marks: Sequence[re.Match[bytes]], place: int) -> tuple[int, int]:
@@ -97,7 +97,7 @@ def _line_end(text: bytes, start: int) -> int:
     return min(len(text), _line_break(text, start) + 1)
 
 
-def base64_lines(text: bytes) -> Iterator[Finding]:
+def base64_lines(text: bytes) -> Iterator[SecretMatch]:
     """Yield two lines or more that are base64 and nothing else: of a key whose marks are elsewhere.
 
     Lines between the marks of a certificate or of a public key are neither.
@@ -113,7 +113,7 @@ def _is_base64_line(text: bytes, start: int) -> bool:
     return end - start <= _LONGEST_LINE and bool(_BASE64_LINE.fullmatch(text, start, end))
 
 
-def _base64_lines(text: bytes) -> Iterator[Finding]:
+def _base64_lines(text: bytes) -> Iterator[SecretMatch]:
     # Each such line has so many of these characters in a row, and few other lines have.
     shape = text.translate(_BASE64_SHAPE)
     place = shape.find(_BASE64_RUN)
@@ -123,6 +123,6 @@ def _base64_lines(text: bytes) -> Iterator[Finding]:
         while _is_base64_line(text, end):
             lines, end = lines + 1, _line_end(text, end)
         if lines > 1:
-            yield Finding(start, end - (text[end - 1 : end] == b"\n"), "base64-lines")
+            yield SecretMatch(start, end - (text[end - 1 : end] == b"\n"), "base64-lines")
         after_run = shape.find(b" ", place + len(_BASE64_RUN))
         place = shape.find(_BASE64_RUN, max(end, after_run)) if after_run >= 0 else -1

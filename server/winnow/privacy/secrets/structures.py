@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from winnow.privacy.secrets.finding import Finding
+from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import is_password, is_placeholder
 
 # Returns the finding of a value by the name of what has it, if that is a secret.
-Judge = Callable[[bytes, int, int, bytes], Finding | None]
+Judge = Callable[[bytes, int, int, bytes], SecretMatch | None]
 
 _VARIABLE = re.compile(
     rb"variable[ \t]{1,4}\"(?P<name>[\w-]{1,100})\"\s{0,4}\{(?P<body>[^{}]{0,2000})"
@@ -51,13 +51,13 @@ _JSON_DATA = re.compile(
 _JSON_ENTRY = re.compile(rb":\s{0,4}\\{0,3}\"(?P<value>[^\"\\\r\n]{4,16000})\\{0,3}\"")
 _SHORTEST_DATA = 4
 # Around each of so many kinds in JSON, some KB are searched.
-_MOST_OBJECTS = 200
+_MAX_OBJECTS = 200
 
 
-def structures(judge: Judge) -> Callable[[bytes], Iterator[Finding]]:
+def structures(judge: Judge) -> Callable[[bytes], Iterator[SecretMatch]]:
     """Return the detector; ``judge`` knows the names of secrets."""
 
-    def detect(text: bytes) -> Iterator[Finding]:
+    def detect(text: bytes) -> Iterator[SecretMatch]:
         if b"variable" in text and b"default" in text:
             yield from _variables(text, judge)
         for value in _VALUE.finditer(text):
@@ -73,12 +73,12 @@ def structures(judge: Judge) -> Callable[[bytes], Iterator[Finding]]:
     return detect
 
 
-def _one(found: Finding | None) -> Iterator[Finding]:
+def _one(found: SecretMatch | None) -> Iterator[SecretMatch]:
     if found:
         yield found
 
 
-def _variables(text: bytes, judge: Judge) -> Iterator[Finding]:
+def _variables(text: bytes, judge: Judge) -> Iterator[SecretMatch]:
     for variable in _VARIABLE.finditer(text):
         default = _DEFAULT.search(text, *variable.span("body"))
         if not default:
@@ -86,11 +86,11 @@ def _variables(text: bytes, judge: Judge) -> Iterator[Finding]:
         found = judge(text, *default.span("value"), variable["name"])
         sensitive = _SENSITIVE.search(text, *variable.span("body"))
         if not found and sensitive and is_password(default["value"]):
-            found = Finding(*default.span("value"), "secret")
+            found = SecretMatch(*default.span("value"), "secret")
         yield from _one(found)
 
 
-def _kubernetes(text: bytes) -> Iterator[Finding]:
+def _kubernetes(text: bytes) -> Iterator[SecretMatch]:
     end = 0
     for kind in _KIND.finditer(text):
         if kind.start() < end:
@@ -99,7 +99,7 @@ def _kubernetes(text: bytes) -> Iterator[Finding]:
         if _INDENT.fullmatch(text, line, kind.start()):
             start, end = _object(text, line, kind)
             yield from _data(text, start, end, kind.start() - line)
-    for match in islice(_JSON_KIND.finditer(text), _MOST_OBJECTS):
+    for match in islice(_JSON_KIND.finditer(text), _MAX_OBJECTS):
         start, end = max(0, match.start() - 4000), match.end() + 16000
         for data in _JSON_DATA.finditer(text, start, end):
             between = text[min(data.end(), match.end()) : max(data.start(), match.start())]
@@ -107,7 +107,7 @@ def _kubernetes(text: bytes) -> Iterator[Finding]:
                 continue  # of another object
             for entry in _JSON_ENTRY.finditer(text, *data.span("entries")):
                 if _is_data(entry["value"]):
-                    yield Finding(*entry.span("value"), "secret")
+                    yield SecretMatch(*entry.span("value"), "secret")
 
 
 def _object(text: bytes, start: int, kind: re.Match[bytes]) -> tuple[int, int]:
@@ -143,7 +143,7 @@ def _is_inside(line: bytes, indent: int) -> bool:
     )
 
 
-def _data(text: bytes, start: int, end: int, indent: int) -> Iterator[Finding]:
+def _data(text: bytes, start: int, end: int, indent: int) -> Iterator[SecretMatch]:
     """Yield the values below `data` and `stringData` of an object."""
     inside, block = False, -1
     place = start
@@ -154,7 +154,7 @@ def _data(text: bytes, start: int, end: int, indent: int) -> Iterator[Finding]:
                 value = line.strip()
                 if _is_data(value):
                     at = place + line.find(value)
-                    yield Finding(at, at + len(value), "secret")
+                    yield SecretMatch(at, at + len(value), "secret")
             elif width <= indent:
                 inside, block = bool(_DATA.fullmatch(line.replace(b"- ", b"  ", 1))), -1
             elif inside and (entry := _ENTRY.fullmatch(line)):
@@ -163,13 +163,13 @@ def _data(text: bytes, start: int, end: int, indent: int) -> Iterator[Finding]:
         place += len(line) + 1
 
 
-def _entry(place: int, text: bytes, block: int) -> Iterator[Finding]:
+def _entry(place: int, text: bytes, block: int) -> Iterator[SecretMatch]:
     match = _QUOTED.fullmatch(text)
     if not match or block >= 0:
         return
     group = "value" if match["value"] is not None else "plain"
     if _is_data(match[group]):
-        yield Finding(place + match.start(group), place + match.end(group), "secret")
+        yield SecretMatch(place + match.start(group), place + match.end(group), "secret")
 
 
 def _is_data(value: bytes) -> bool:

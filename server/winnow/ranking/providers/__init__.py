@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from winnow.privacy.outbound.audit import Purpose
 from winnow.text.sanitize import clean_line
-from winnow.types import Purpose
 from winnow.types.keyword_search import Usage
 
 MESSAGE_CHARACTERS = 250

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 
-class Finding(NamedTuple):
+class SecretMatch(NamedTuple):
     """The place of a secret's value in a text, as offsets in bytes, and the rule that found it."""
 
     start: int
@@ -15,4 +15,4 @@ class Finding(NamedTuple):
 
 
 # Takes a text in UTF-8; offsets stand at the borders of characters.
-Detector = Callable[[bytes], Iterable[Finding]]
+Detector = Callable[[bytes], Iterable[SecretMatch]]

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from winnow.privacy.secrets.finding import Detector, Finding
+from winnow.privacy.secrets.detector import Detector, SecretMatch
 
 RULE = "added-rule"
 # At the beginning of a word only: else every place of a long run would be tried.
 _WORD_START = "(?<![A-Za-z0-9])"
 
 
-def added(rules: Iterable[str]) -> Detector:
+def custom_rules(rules: Iterable[str]) -> Detector:
     """What finds the secrets of these rules."""
     return _detector(tuple(rules))
 
@@ -26,9 +26,9 @@ def added(rules: Iterable[str]) -> Detector:
 def _detector(rules: tuple[str, ...]) -> Detector:
     patterns = [re.compile((_WORD_START + rule).encode()) for rule in rules]
 
-    def detect(text: bytes) -> Iterator[Finding]:
+    def detect(text: bytes) -> Iterator[SecretMatch]:
         for pattern in patterns:
             for match in pattern.finditer(text):
-                yield Finding(match.start(), match.end(), RULE)
+                yield SecretMatch(match.start(), match.end(), RULE)
 
     return detect
