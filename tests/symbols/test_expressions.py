@@ -46,6 +46,7 @@ CLIENT = NameStep("client")
         ("client.send", chain(CLIENT, NameStep("send"))),
         ("client()", chain(CLIENT, CALL)),
         ("client()$1.send", chain(CLIENT, CallStep(1), NameStep("send"))),
+        ("client()$0", chain(CLIENT, CallStep(0))),
         ("client[]", chain(CLIENT, ItemStep())),
         ("client(#2)", chain(CLIENT, ArgumentStep(2))),
         ("<Map<K, V>>.size", chain(CastStep("Map<K, V>"), NameStep("size"))),
@@ -81,7 +82,10 @@ TYPES = st.sampled_from(["T", "Map<K, V>", "a.b.C[]", "struct s", "", "A<B<C<D>>
 NUMBERS = st.integers(0, 99)
 FIRST = NAMES | st.builds(CastStep, TYPES) | st.builds(ScopeStep, NUMBERS)
 LATER = (
-    NAMES | st.builds(CallStep, NUMBERS) | st.just(ItemStep()) | st.builds(ArgumentStep, NUMBERS)
+    NAMES
+    | st.builds(CallStep, st.none() | NUMBERS)
+    | st.just(ItemStep())
+    | st.builds(ArgumentStep, NUMBERS)
 )
 CHAINS = st.builds(
     lambda first, later: Expression((first, *later)), FIRST, st.lists(LATER, max_size=5)

@@ -48,9 +48,9 @@ class NameStep(Struct, frozen=True, gc=False):
 
 
 class CallStep(Struct, frozen=True, gc=False):
-    """The result of a call; ``result`` is the index among several results."""
+    """The result of a call, or one of several results by its index."""
 
-    result: int = 0
+    result: int | None = None
 
 
 class ItemStep(Struct, frozen=True, gc=False):
@@ -128,6 +128,7 @@ _STEP = re.compile(
     r"|(?P<cast><(?:[^<>]|<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>)*>)"
     r"|\{(?P<scope>\d+)\}|(?P<fields>\{(?=\.))|(?P<name>[\w$#]+)"
 )
+_DECLARED = re.compile(r"(?:@\d+)?:")
 _SCOPE = re.compile(r"@(\d+)")
 _UNNAMED = re.compile(r"\{(\d+)\}?")
 
@@ -145,7 +146,7 @@ def _step(match: re.Match[str]) -> Step:
     if kind == "name":
         return NameStep(text)
     if kind == "call":
-        return CallStep(int(text[3:] or 0))
+        return CallStep(int(text[3:]) if text[3:] else None)
     if kind == "item":
         return ItemStep()
     if kind == "argument":
@@ -159,7 +160,7 @@ def _text(step: Step) -> str:
     if isinstance(step, NameStep):
         return f".{step.name}"
     if isinstance(step, CallStep):
-        return f"()${step.result}" if step.result else "()"
+        return result("()", step.result)
     if isinstance(step, ItemStep):
         return "[]"
     if isinstance(step, ArgumentStep):
@@ -221,9 +222,64 @@ def cast(type_text: str) -> str:
     return f"<{type_text}>"
 
 
+def member(expression: str, name: str) -> str:
+    """Return the expression for a member."""
+    return f"{expression}.{name}"
+
+
+def call(expression: str) -> str:
+    """Return the expression for the result of a call."""
+    return expression + "()"
+
+
+def result(call_text: str, index: int | None) -> str:
+    """Return the expression for the result of a call, or for one of several results."""
+    return call_text if index is None else f"{call_text}${index}"
+
+
+def item(expression: str) -> str:
+    """Return the expression for an item of a container."""
+    return expression + "[]"
+
+
+def list_of(expression: str) -> str:
+    """Return the expression for a list of such items."""
+    return "[]" + expression
+
+
+def is_list(expression: str) -> bool:
+    return expression.startswith("[]")
+
+
+def argument(expression: str, index: int) -> str:
+    """Return the expression for the value that a function gets for a parameter."""
+    return f"{expression}(#{index})"
+
+
+def is_declared(source: str) -> bool:
+    """Return True if the first type source is a declared type."""
+    return _DECLARED.match(source) is not None
+
+
+def is_empty(source: str) -> bool:
+    """Return True for a type source without a type or value."""
+    return len(source) < 2
+
+
+def add_source(sources: str, source: str, limit: int) -> str:
+    """Add a type source unless it is there or there are ``limit``."""
+    known = sources.split(OR)
+    return sources if source in known or len(known) >= limit else f"{sources}{OR}{source}"
+
+
 def unnamed(scope: int) -> str:
     """Return the text of an unnamed type, as an expression and as a declared type."""
     return f"{{{scope}}}"
+
+
+def unnamed_at(offset: int) -> str:
+    """Return the text of an unnamed type of C, by the offset of its scope."""
+    return f"{{{offset}"
 
 
 def unnamed_scope(type_text: str) -> int | None:
@@ -232,9 +288,9 @@ def unnamed_scope(type_text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def result_key(function: str, result: int) -> str:
-    """Return the key of `ScopeTable.returns` for one of several results."""
-    return f"{function}${result}" if result else function
+def result_key(function: str, index: int | None) -> str:
+    """Return the key of `ScopeTable.returns` for the result, or for one of several results."""
+    return result(function, index)
 
 
 def parameter_key(index: int) -> str:

@@ -81,7 +81,9 @@ class ResolverFile:
         text = self.scope_table.types.get(scope, {}).get(name)
         return () if text is None else parse_sources(text)
 
-    def return_sources(self, scope: int, name: str, result: int = 0) -> tuple[TypeSource, ...]:
+    def return_sources(
+        self, scope: int, name: str, result: int | None = None
+    ) -> tuple[TypeSource, ...]:
         """Return the type sources of one of the results of a function."""
         text = self.scope_table.returns.get(scope, {}).get(result_key(name, result))
         return () if text is None else parse_sources(text)

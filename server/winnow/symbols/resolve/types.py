@@ -387,7 +387,7 @@ class Types:
             return self.declared(file, scope, source.type)
         return self._of(file, scope, source.value)
 
-    def _called(self, value: Type, result: int = 0) -> Type:
+    def _called(self, value: Type, result: int | None = None) -> Type:
         """Return the type of the result of a call, or of one of several results."""
         if isinstance(value, Class):
             file = self.session.file(value.path)

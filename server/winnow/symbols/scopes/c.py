@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from winnow.symbols import expressions
 from winnow.symbols.file_symbols import BINDS, MENTIONED, TAG, LexicalScope
 from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
@@ -275,7 +276,7 @@ def describe(extraction: Extraction) -> None:
     """Add members of unnamed members, initialized objects, and the text of macros."""
     for node in extraction.captured.get("anonymous", ()):
         around = extraction.scope_at(node.start_byte - 1)
-        extraction.bases.setdefault(around, []).append(f"{{{node.start_byte}")
+        extraction.bases.setdefault(around, []).append(expressions.unnamed_at(node.start_byte))
     _initializers(extraction)
     for node in extraction.captured.get("alias", ()):
         _alias(extraction, node)
@@ -290,9 +291,11 @@ def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:
     if body is None:
         return
     said = _BRACKETS.sub(b"", body.group(1)).replace(b"->", b".").decode("utf-8", "replace")
-    sign = ":" if said.startswith(("struct ", "union ")) else "="
+    is_type = said.startswith(("struct ", "union "))
     said = said.replace("union ", "struct ")
-    extraction.types.setdefault(0, {}).setdefault(f"#{extraction.text(name)}", sign + said)
+    source = expressions.declared(said) if is_type else expressions.assigned(said)
+    key = expressions.macro_key(extraction.text(name))
+    extraction.types.setdefault(0, {}).setdefault(key, source)
 
 
 def declare(extraction: Extraction) -> None:
@@ -316,8 +319,10 @@ def declare(extraction: Extraction) -> None:
             continue
         _, _, said, storage = around[-1]
         if said in ("auto", "const auto", "__auto_type"):
-            said = _assigned(extraction, node)
-        _learn(extraction, node, said, storage)
+            source = _assigned(extraction, node)
+        else:
+            source = expressions.declared(said) if said else ""
+        _learn(extraction, node, said, source, storage)
 
 
 def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, int, str, str]:
@@ -334,7 +339,9 @@ def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, i
     return node.end_byte, kind.end_byte, said_by(extraction, kind), storage
 
 
-def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: str) -> None:
+def _learn(
+    extraction: Extraction, node: tree_sitter.Node, said: str, source: str, storage: str
+) -> None:
     scope, name = extraction.scope_at(node.start_byte), extraction.text(node)
     while extraction.scopes[scope].kind == "template":
         scope = extraction.scopes[scope].parent
@@ -349,9 +356,8 @@ def _learn(extraction: Extraction, node: tree_sitter.Node, said: str, storage: s
         # Its meaning is only known outside.
         extraction.flags.pop(node.start_byte, None)
         return
-    if said:
-        said = said if said[0] == "=" else ":" + said
-        extraction.types.setdefault(scope, {}).setdefault(name, said)
+    if source:
+        extraction.types.setdefault(scope, {}).setdefault(name, source)
 
 
 def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
@@ -361,7 +367,7 @@ def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
         value = parent.child_by_field_name("value")
         if value is not None:
             said = extraction.chains.describe(value.start_byte, value.end_byte)
-            return "=" + said if said else ""
+            return expressions.assigned(said) if said else ""
         parent = parent.parent
     return ""
 
@@ -375,7 +381,11 @@ def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
         return ""
     if node.type in ("struct_specifier", "union_specifier", "class_specifier"):
         name = node.child_by_field_name("name")
-        return f"struct {extraction.text(name)}" if name is not None else f"{{{node.start_byte}"
+        return (
+            f"struct {extraction.text(name)}"
+            if name is not None
+            else expressions.unnamed_at(node.start_byte)
+        )
     return extraction.text(node)
 
 
@@ -393,12 +403,13 @@ def _initializers(extraction: Extraction) -> None:
         scope = extraction.scope_at(start)
         one = extraction.scopes[scope]
         if said and one.kind == "initializer" and one.start == start:
-            extraction.types.setdefault(scope, {})["{"] = said
+            extraction.types.setdefault(scope, {})[expressions.INITIALIZED] = said
     for node in extraction.captured.get("offset", ()):
         kind = node.child_by_field_name("type")
         inner = kind.child_by_field_name("type") if kind is not None else None
         said = said_by(extraction, inner)
-        extraction.types.setdefault(extraction.scope_at(node.start_byte), {})["{"] = f"=<{said}>"
+        types = extraction.types.setdefault(extraction.scope_at(node.start_byte), {})
+        types[expressions.INITIALIZED] = expressions.assigned(expressions.cast(said))
 
 
 def _initialized(before: bytes, outer: str) -> str:
@@ -408,11 +419,11 @@ def _initialized(before: bytes, outer: str) -> str:
         return outer + names.decode("utf-8", "replace") if outer else ""
     cast = _OF_CAST.search(before)
     if cast:
-        return f"=<{cast.group(1).decode()}>"
+        return expressions.assigned(expressions.cast(cast.group(1).decode()))
     if outer:
         return outer
     name = _OF_NAME.search(before)
-    return f"={name.group(1).decode('utf-8', 'replace')}" if name else ""
+    return expressions.assigned(name.group(1).decode("utf-8", "replace")) if name else ""
 
 
 # --- resolving -----------------------------------------------------------------------------

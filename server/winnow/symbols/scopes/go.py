@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.symbols import expressions
 from winnow.symbols.file_symbols import IMPORTED, KEY, LABEL, ROLE, Import
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import SymbolView
@@ -122,7 +123,7 @@ def _literal(extraction: Extraction, node: tree_sitter.Node) -> None:
     name = type_name(extraction.text(declared))
     if not name:
         return
-    extraction.chains.ends[node.end_byte] = (node.start_byte, f"<{name}>".encode())
+    extraction.chains.ends[node.end_byte] = (node.start_byte, expressions.cast(name).encode())
     _keys(extraction, body, name)
 
 
@@ -183,7 +184,7 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     if node.type == "variadic_parameter_declaration" and said:
         said += "[]"
     for name in names:
-        _learn(extraction, name, f":{said}")
+        _learn(extraction, name, expressions.declared(said))
 
 
 def _base(extraction: Extraction, at: int, text: str) -> None:
@@ -193,7 +194,7 @@ def _base(extraction: Extraction, at: int, text: str) -> None:
     if scope is not None and name and not name.endswith("[]"):
         extraction.bases.setdefault(scope, []).append(name)
         types = extraction.types.setdefault(scope, {})
-        types.setdefault(name.rpartition(".")[2], f":{name}")
+        types.setdefault(name.rpartition(".")[2], expressions.declared(name))
 
 
 def _assigned(
@@ -203,14 +204,14 @@ def _assigned(
     names = [one for one in names if one.is_named]
     if len(names) == len(values):
         for name, value in zip(names, values, strict=True):
-            _learn(extraction, name, "=" + _value(extraction, value))
+            _learn(extraction, name, expressions.assigned(_value(extraction, value)))
     elif len(values) == 1:
         said = _value(extraction, values[0])
         for place, name in enumerate(names):
             if place == 0:
-                _learn(extraction, name, f"={said}")
+                _learn(extraction, name, expressions.assigned(said))
             elif said.endswith("()"):
-                _learn(extraction, name, f"={said}${place}")
+                _learn(extraction, name, expressions.assigned(expressions.result(said, place)))
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
@@ -219,14 +220,14 @@ def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
     made = re.match(rb"(?:new|make)\(([^(){}]+)\)$", text)
     if made:
         name = type_name(made[1].decode("utf-8", "replace").partition(",")[0])
-        return f"<{name}>" if name else ""
+        return expressions.cast(name) if name else ""
     return extraction.chains.describe(value.start_byte, value.end_byte)
 
 
-def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
-    if len(said) > 1 and name.type in ("identifier", "field_identifier"):
+def _learn(extraction: Extraction, name: tree_sitter.Node, source: str) -> None:
+    if not expressions.is_empty(source) and name.type in ("identifier", "field_identifier"):
         scope = extraction.scope_at(name.start_byte)
-        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), said)
+        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), source)
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -237,7 +238,7 @@ def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
     described = _value(extraction, right)
     names = left.named_children
     if described and len(names) == 2:
-        _learn(extraction, names[1], f"={described}[]")
+        _learn(extraction, names[1], expressions.assigned(expressions.item(described)))
 
 
 def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -249,7 +250,7 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
     returns = extraction.returns.setdefault(extraction.scope_at(name.start_byte), {})
     called = extraction.text(name)
     if result is None:
-        returns[called] = ":"
+        returns[called] = expressions.declared("")
         return
     found = []
     if result.type == "parameter_list":
@@ -261,7 +262,7 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
     else:
         found.append(type_name(extraction.text(result)))
     for place, said in enumerate(found):
-        returns[f"{called}${place}" if place else called] = f":{said}"
+        returns[expressions.result_key(called, place or None)] = expressions.declared(said)
 
 
 def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -275,7 +276,7 @@ def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
         if len(declared) == 1:
             said = type_name(extraction.text(declared[0]))
             scope = extraction.scope_at(case.start_byte)
-            extraction.types.setdefault(scope, {})[name] = f":{said}"
+            extraction.types.setdefault(scope, {})[name] = expressions.declared(said)
 
 
 def type_name(text: str) -> str:

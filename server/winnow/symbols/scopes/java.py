@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from winnow.symbols import expressions
 from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
@@ -187,7 +188,7 @@ def collect(extraction: Extraction) -> None:
         if name is not None and around is not None:
             itself = extraction.scopes[around].name
             types = extraction.types.setdefault(around, {})
-            types[extraction.text(name)] = f":{itself}"
+            types[extraction.text(name)] = expressions.declared(itself)
             own = node.child_by_field_name("body")
             if own is not None:
                 extraction.bases[extraction.scope_at(own.start_byte)] = [itself]
@@ -198,13 +199,15 @@ def collect(extraction: Extraction) -> None:
         bound = next(one for one in node.named_children if one.type == "type_bound")
         if bound.named_children:
             said = _type(extraction, bound.named_children[0])
-            _learn(extraction, node.named_children[0], f":{said}")
+            _learn(extraction, node.named_children[0], expressions.declared(said))
     for node in captured.get("method", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and declared is not None:
             scope = extraction.scope_at(name.start_byte)
             returns = extraction.returns.setdefault(scope, {})
-            returns.setdefault(extraction.text(name), f":{_type(extraction, declared)}")
+            returns.setdefault(
+                extraction.text(name), expressions.declared(_type(extraction, declared))
+            )
     for node in captured.get("javadoc", ()):
         if extraction.source.startswith(b"/**", node.start_byte):
             _links(extraction, node)
@@ -229,7 +232,7 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
         for one in parameters.named_children if parameters is not None else ():
             declared, name = one.child_by_field_name("type"), one.child_by_field_name("name")
             if declared is not None and name is not None:
-                said = f":{_type(extraction, declared)}"
+                said = expressions.declared(_type(extraction, declared))
                 extraction.types.setdefault(scope, {})[extraction.text(name)] = said
                 extraction.returns.setdefault(scope, {})[extraction.text(name)] = said
 
@@ -264,17 +267,18 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
             continue
         if said != "var":
             dimensions = "[]" if one.child_by_field_name("dimensions") is not None else ""
-            _learn(extraction, name, f":{said}{dimensions}")
+            _learn(extraction, name, expressions.declared(said + dimensions))
         elif value is not None:
             described = extraction.chains.describe(value.start_byte, value.end_byte)
             if described:
-                items = "[]" if node.type == "enhanced_for_statement" else ""
-                _learn(extraction, name, f"={described}{items}")
+                if node.type == "enhanced_for_statement":
+                    described = expressions.item(described)
+                _learn(extraction, name, expressions.assigned(described))
 
 
-def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
+def _learn(extraction: Extraction, name: tree_sitter.Node, source: str) -> None:
     scope = extraction.scope_at(name.start_byte)
-    extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), said)
+    extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), source)
 
 
 def _links(extraction: Extraction, node: tree_sitter.Node) -> None:

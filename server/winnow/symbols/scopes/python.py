@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from winnow.symbols.expressions import OR
+from winnow.symbols import expressions
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
     IMPORTED,
@@ -97,7 +97,6 @@ _QUOTED_TYPE = re.compile(rb"\b(?:cast\(|bound\s*=)\s*(['\"])([^'\"\n]+)\1")
 _EXPORTS = re.compile(rb"^__all__\b[^=\n]*=|^__all__\.(?:extend|append)\(", re.MULTILINE)
 _EXPORTED = re.compile(rb"[\s(\[+]*(?:#[^\n]*\n\s*)*(['\"])(\w+)\1\s*,?")
 ASSIGNED = 8  # the maximum number of different values per name
-_DECLARED = re.compile(r"(?:@\d+)?:")
 _BASE = re.compile(r"[\w.]+")
 
 
@@ -237,7 +236,7 @@ def collect(extraction: Extraction) -> None:
         assert declared is not None
         scope = extraction.scope_at(name.start_byte)
         returns = extraction.returns.setdefault(scope, {})
-        returns[extraction.text(name)] = ":" + extraction.text(declared)
+        returns[extraction.text(name)] = expressions.declared(extraction.text(declared))
     for node in extraction.captured.get("return", ()):
         _returned(extraction, node)
     _quoted(extraction)
@@ -274,25 +273,28 @@ def _assignment(extraction: Extraction, node: tree_sitter.Node) -> None:
         target = node.child_by_field_name("name") or node.named_children[0]
     if target is None or target.type not in ("identifier", "attribute"):
         return
+    values: list[str] = []
     if declared is not None:
         place = extraction.scope_at(declared.start_byte)
-        elsewhere = f"@{place}" if extraction.scopes[place].kind == "outside" else ""
-        known = [f"{elsewhere}:{extraction.text(declared)}"]
+        elsewhere = place if extraction.scopes[place].kind == "outside" else None
+        sources = [expressions.declared(extraction.text(declared), elsewhere)]
     else:
         # `with` binds the result of __enter__, usually the same object.
-        known = [f"={described}" for described in _values(extraction, value)]
+        values = [*_values(extraction, value)]
+        sources = [*map(expressions.assigned, values)]
     scope = extraction.scope_at(target.start_byte)
     if target.type == "identifier":
-        for said in known:
-            _learn(extraction, scope, extraction.text(target), said)
+        for source in sources:
+            _learn(extraction, scope, extraction.text(target), source)
         return
     owner, attribute = target.child_by_field_name("object"), target.child_by_field_name("attribute")
     around = extraction.class_around(scope)
     if owner is None or attribute is None or around is None or extraction.text(owner) != "self":
         return
-    for said in known:
-        where = f"@{scope}" if said[0] == "=" else ""
-        _learn(extraction, around, extraction.text(attribute), where + said)
+    if declared is None:
+        sources = [expressions.assigned(described, scope) for described in values]
+    for source in sources:
+        _learn(extraction, around, extraction.text(attribute), source)
 
 
 def _learn_pattern(
@@ -303,8 +305,8 @@ def _learn_pattern(
     if matched is None or matched.type != "class_pattern" or target.type != "identifier":
         return
     scope = extraction.scope_at(target.start_byte)
-    said = f"={extraction.text(matched.named_children[0])}()"
-    _learn(extraction, scope, extraction.text(target), said)
+    made = expressions.call(extraction.text(matched.named_children[0]))
+    _learn(extraction, scope, extraction.text(target), expressions.assigned(made))
 
 
 def _values(extraction: Extraction, value: tree_sitter.Node | None) -> Iterator[str]:
@@ -319,17 +321,18 @@ def _values(extraction: Extraction, value: tree_sitter.Node | None) -> Iterator[
         yield described
 
 
-def _learn(extraction: Extraction, scope: int, name: str, said: str) -> None:
+def _learn(extraction: Extraction, scope: int, name: str, source: str) -> None:
     """Add a type source. A declared type replaces assigned values, the first declaration wins, and
     all assigned values are kept."""
     types = extraction.types.setdefault(scope, {})
-    known = types.get(name)
-    if known is None or (not _DECLARED.match(known) and _DECLARED.match(said)):
-        types[name] = said
-    elif not _DECLARED.match(known) and not _DECLARED.match(said):
-        assigned = known.split(OR)
-        if said not in assigned and len(assigned) < ASSIGNED:
-            types[name] = f"{known}{OR}{said}"
+    earlier = types.get(name)
+    if earlier is None:
+        types[name] = source
+    elif not expressions.is_declared(earlier):
+        if expressions.is_declared(source):
+            types[name] = source
+        else:
+            types[name] = expressions.add_source(earlier, source, ASSIGNED)
 
 
 def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -340,7 +343,12 @@ def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
     described = extraction.chains.describe(value.start_byte, value.end_byte)
     if described:
         scope = extraction.scope_at(target.start_byte)
-        _learn(extraction, scope, extraction.text(target), f"={described}[]")
+        _learn(
+            extraction,
+            scope,
+            extraction.text(target),
+            expressions.assigned(expressions.item(described)),
+        )
 
 
 def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -353,7 +361,7 @@ def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
     described = extraction.chains.describe(value.start_byte, value.end_byte)
     if described:
         returns = extraction.returns.setdefault(function.parent, {})
-        returns.setdefault(function.name, f"={described}")
+        returns.setdefault(function.name, expressions.assigned(described))
 
 
 def _quoted(extraction: Extraction) -> None:

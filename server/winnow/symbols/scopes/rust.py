@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.symbols import expressions
 from winnow.symbols.file_symbols import (
     APART,
     ATTRIBUTE,
@@ -338,25 +339,27 @@ def collect(extraction: Extraction) -> None:
     for node in captured.get("loop", ()):
         pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
         if pattern is not None and value is not None:
-            _learn(extraction, pattern, "=" + _value(extraction, value, "[]"))
+            _learn(extraction, pattern, expressions.assigned(_value(extraction, value, "[]")))
     for node in captured.get("condition", ()):
         pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
         if pattern is not None and value is not None and pattern.type == "tuple_struct_pattern":
             # `if let Some(x) = y`: the content has the type of its wrapper here.
             inner = pattern.named_children
             if len(inner) == 2 and extraction.text(inner[0]) in ("Some", "Ok"):
-                _learn(extraction, inner[1], "=" + _value(extraction, value))
+                _learn(extraction, inner[1], expressions.assigned(_value(extraction, value)))
     for node in captured.get("function", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("return_type")
         if name is not None:
             said = type_name(extraction.text(declared)) if declared is not None else ""
             scope = extraction.scope_at(name.start_byte)
             returns = extraction.returns.setdefault(scope, {})
-            returns[extraction.text(name)] = f":{said}"
+            returns[extraction.text(name)] = expressions.declared(said)
             if declared is not None and declared.type == "tuple_type":
                 for place, one in enumerate(declared.named_children):
                     said = type_name(extraction.text(one))
-                    returns[f"{extraction.text(name)}${place}"] = f":{said}"
+                    returns[expressions.result_key(extraction.text(name), place)] = (
+                        expressions.declared(said)
+                    )
     for node in captured.get("alias", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and declared is not None:
@@ -369,13 +372,13 @@ def collect(extraction: Extraction) -> None:
         if name is not None and bounds is not None and name.type == "type_identifier":
             first = next((one for one in bounds.named_children if "type" in one.type), None)
             if first is not None:
-                _learn(extraction, name, f":{type_name(extraction.text(first))}")
+                _learn(extraction, name, expressions.declared(type_name(extraction.text(first))))
     for node in captured.get("variant", ()):
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and (body is None or body.type != "field_declaration_list"):
             scope = extraction.scope_at(name.start_byte)
             table = extraction.types if body is None else extraction.returns
-            table.setdefault(scope, {})[extraction.text(name)] = ":Self"
+            table.setdefault(scope, {})[extraction.text(name)] = expressions.declared("Self")
 
 
 def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -384,13 +387,13 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     if name is None:
         return
     if declared is not None:
-        _learn(extraction, name, f":{type_name(extraction.text(declared))}")
+        _learn(extraction, name, expressions.declared(type_name(extraction.text(declared))))
     elif value is not None:
         said = _value(extraction, value)
-        _learn(extraction, name, f"={said}")
+        _learn(extraction, name, expressions.assigned(said))
         if name.type == "tuple_pattern" and said.endswith("()"):
             for place, one in enumerate(name.named_children):
-                _learn(extraction, one, f"={said}${place}")
+                _learn(extraction, one, expressions.assigned(expressions.result(said, place)))
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> str:
@@ -410,17 +413,17 @@ def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> 
         name = value.child_by_field_name("name")
         if name is None:
             return ""
-        return f"<{type_name(extraction.text(name)).partition('<')[0]}>"
+        return expressions.cast(type_name(extraction.text(name)).partition("<")[0])
     described = extraction.chains.describe(value.start_byte, value.end_byte)
     return described + items if described else ""
 
 
-def _learn(extraction: Extraction, name: tree_sitter.Node, said: str) -> None:
+def _learn(extraction: Extraction, name: tree_sitter.Node, source: str) -> None:
     if name.type in ("mut_pattern", "ref_pattern") and name.named_children:
         name = name.named_children[-1]
-    if len(said) > 1 and "identifier" in name.type:
+    if not expressions.is_empty(source) and "identifier" in name.type:
         scope = extraction.scope_at(name.start_byte)
-        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), said)
+        extraction.types.setdefault(scope, {}).setdefault(extraction.text(name), source)
 
 
 _BEFORE = re.compile(r"(?:&|\*|'\w+|\b(?:mut|dyn|impl|const|ref|pub)\b|\?|for\s*<[^>]*>|\(|\s)+")

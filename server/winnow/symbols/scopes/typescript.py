@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from winnow.symbols import expressions
 from winnow.symbols.extract.chains import UNKNOWN
 from winnow.symbols.file_symbols import (
     ATTRIBUTE,
@@ -284,7 +285,7 @@ def prepare(extraction: Extraction) -> None:
     for node in captured.get("casting", ()):
         declared = _cast(extraction, node.named_children[0])
         if declared:
-            extraction.chains.know(node.start_byte, node.end_byte, f"<{declared}>")
+            extraction.chains.know(node.start_byte, node.end_byte, expressions.cast(declared))
     for node in captured.get("literal", ()):
         _mark_members(extraction, node.child_by_field_name("value"))
     for node in captured.get("object", ()):
@@ -678,7 +679,7 @@ def _type(extraction: Extraction, node: tree_sitter.Node | None) -> str:
             return ""
         node = node.named_children[0]
     if node.type == "object_type":
-        return f"{{{extraction.scope_at(node.start_byte)}}}"
+        return expressions.unnamed(extraction.scope_at(node.start_byte))
     if node.end_byte - node.start_byte > TYPE_CHARACTERS:
         return ""
     text = _SPACE.sub(" ", extraction.text(node)).strip()
@@ -705,14 +706,18 @@ NO_CONTEXT: Context = (0, 0, "")
 
 def _declared(extraction: Extraction, node: tree_sitter.Node | None) -> Context:
     declared = _step(_type(extraction, node))
-    return (0, 0, f"<{declared}>") if declared else NO_CONTEXT
+    return (0, 0, expressions.cast(declared)) if declared else NO_CONTEXT
 
 
 def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) -> Context:
     """Return the type that is expected of an object, a pattern or a function at its position."""
     if node.type.startswith("jsx_"):
         name = node.child_by_field_name("name")
-        return (name.start_byte, name.end_byte, "(#0)") if name is not None else NO_CONTEXT
+        return (
+            (name.start_byte, name.end_byte, expressions.argument("", 0))
+            if name is not None
+            else NO_CONTEXT
+        )
     parent = node.parent
     if parent is None or depth > 12:
         return NO_CONTEXT
@@ -736,7 +741,7 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         return _parameter_expected(extraction, node, depth)
     if kind in ("as_expression", "satisfies_expression"):
         declared_type = _cast(extraction, parent)
-        return (0, 0, f"<{declared_type}>") if declared_type else NO_CONTEXT
+        return (0, 0, expressions.cast(declared_type)) if declared_type else NO_CONTEXT
     if kind == "assignment_expression":
         left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
         other = left if right is not None and right.id == node.id else right
@@ -747,18 +752,18 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         if call is not None:
             called = call.child_by_field_name("function") or call.child_by_field_name("constructor")
         index = next((i for i, one in enumerate(parent.named_children) if one.id == node.id), 0)
-        return _of(extraction, called, f"(#{index})")
+        return _of(extraction, called, expressions.argument("", index))
     if kind in ("pair", "pair_pattern") and parent.parent is not None:
         key = parent.child_by_field_name("key")
         start, end, rest = extraction.contexts.get(parent.parent.start_byte, NO_CONTEXT)
         if key is None or key.type != "property_identifier" or not (end or rest):
             return NO_CONTEXT
-        return start, end, f"{rest}.{extraction.text(key)}"
+        return start, end, expressions.member(rest, extraction.text(key))
     if kind == "array":
         start, end, rest = _expected(extraction, parent, depth + 1)
-        return (start, end, rest + "[]") if end or rest else NO_CONTEXT
+        return (start, end, expressions.item(rest)) if end or rest else NO_CONTEXT
     if kind == "for_in_statement":
-        return _of(extraction, parent.child_by_field_name("right"), "[]")
+        return _of(extraction, parent.child_by_field_name("right"), expressions.item(""))
     if kind in ("return_statement", "arrow_function"):
         return _return_expected(extraction, parent)
     return NO_CONTEXT
@@ -769,7 +774,7 @@ def _of(extraction: Extraction, node: tree_sitter.Node | None, rest: str) -> Con
     if node is not None and node.type in ("as_expression", "satisfies_expression"):
         declared = _cast(extraction, node)
         if declared:
-            return (0, 0, f"<{declared}>")
+            return (0, 0, expressions.cast(declared))
         node = node.named_children[0]
     return (node.start_byte, node.end_byte, rest) if node is not None else NO_CONTEXT
 
@@ -804,11 +809,11 @@ def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, dept
         method, owner = called.child_by_field_name("property"), called.child_by_field_name("object")
         name = extraction.text(method) if method is not None else ""
         if name in _EACH and (index == _EACH[name] or name == "sort"):
-            return _of(extraction, owner, "[]")
+            return _of(extraction, owner, expressions.item(""))
         if name == "then" and index == 0:
             return _of(extraction, owner, "")
     start, end, rest = _expected(extraction, function, depth + 1)
-    return (start, end, f"{rest}(#{index})") if end or rest else NO_CONTEXT
+    return (start, end, expressions.argument(rest, index)) if end or rest else NO_CONTEXT
 
 
 # --- after identifiers are read -------------------------------------------------------------------
@@ -823,7 +828,8 @@ def collect(extraction: Extraction) -> None:
     for node in captured.get("alias", ()):
         learned.alias(node)
     for node in captured.get("constrained", ()):
-        learned.named(node, ":" + _type(extraction, node.child_by_field_name("constraint")))
+        constraint = _type(extraction, node.child_by_field_name("constraint"))
+        learned.named(node, expressions.declared(constraint))
     for node in captured.get("function", ()):
         learned.function(node)
     for node in captured.get("signature", ()):
@@ -839,7 +845,9 @@ def collect(extraction: Extraction) -> None:
     for node in captured.get("this", ()):
         declared = _type(extraction, node.child_by_field_name("type"))
         if declared:
-            learned.learn(extraction.scope_at(node.start_byte), "this", ":" + declared)
+            learned.learn(
+                extraction.scope_at(node.start_byte), "this", expressions.declared(declared)
+            )
     for node in captured.get("static", ()):
         learned.static(node)
     for node in captured.get("assignment.this", ()):
@@ -854,7 +862,7 @@ def collect(extraction: Extraction) -> None:
         if value is not None and value.type != "identifier":
             said = learned.value(value)
             if said:
-                learned.learn(0, "default", "=" + said)
+                learned.learn(0, "default", expressions.assigned(said))
     for node in captured.get("quoted", ()):
         _quoted(extraction, node)
     _documented(extraction)
@@ -883,9 +891,9 @@ def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
     if node.type == "lookup_type" and len(node.named_children) == 2:
         owner = _lookup(extraction, node.named_children[0])
         key = _string(extraction, node.named_children[1])
-        return f"{owner}.{key}" if owner and key.isidentifier() else ""
+        return expressions.member(owner, key) if owner and key.isidentifier() else ""
     declared = _step(_type(extraction, node))
-    return f"<{declared}>" if declared else ""
+    return expressions.cast(declared) if declared else ""
 
 
 class _TypeCollector:
@@ -898,20 +906,22 @@ class _TypeCollector:
     def scope(self, node: tree_sitter.Node) -> int:
         return self._number[self._extraction.scope_at(node.start_byte)]
 
-    def learn(self, scope: int, name: str, said: str) -> None:
+    def learn(self, scope: int, name: str, source: str) -> None:
         """Add a type source. A declared type replaces an assigned value; otherwise the first one
         wins."""
-        if len(said) < 2:
+        if expressions.is_empty(source):
             return
         types = self._extraction.types.setdefault(scope, {})
-        known = types.get(name)
-        if known is None or (known[0] != ":" and said[0] == ":"):
-            types[name] = said
+        earlier = types.get(name)
+        if earlier is None or (
+            expressions.is_declared(source) and not expressions.is_declared(earlier)
+        ):
+            types[name] = source
 
-    def named(self, node: tree_sitter.Node, said: str) -> None:
+    def named(self, node: tree_sitter.Node, source: str) -> None:
         name = node.child_by_field_name("name")
         if name is not None:
-            self.learn(self.scope(name), self._extraction.text(name), said)
+            self.learn(self.scope(name), self._extraction.text(name), source)
 
     def value(self, node: tree_sitter.Node | None) -> str:
         """Return the expression of a value; of alternatives, the first that has an expression."""
@@ -921,7 +931,7 @@ class _TypeCollector:
         if kind in ("as_expression", "satisfies_expression", "type_assertion"):
             declared = _cast(self._extraction, node)
             if declared:
-                return f"<{declared}>"
+                return expressions.cast(declared)
             return self.value(node.named_children[0]) if kind != "type_assertion" else ""
         if kind in ("parenthesized_expression", "await_expression", "non_null_expression"):
             return self.value(node.named_children[0]) if node.named_children else ""
@@ -937,10 +947,11 @@ class _TypeCollector:
             return self.value(node.child_by_field_name("right"))
         if kind == "new_expression" and node.child_by_field_name("arguments") is None:
             constructor = self.value(node.child_by_field_name("constructor"))
-            return constructor + "()" if constructor else ""
+            return expressions.call(constructor) if constructor else ""
         if kind == "array":
             items = (self.value(child) for child in node.named_children)
-            return next(("[]" + item for item in items if item and item[0] != "["), "")
+            lists = (item for item in items if item and not expressions.is_list(item))
+            return next(map(expressions.list_of, lists), "")
         return self._extraction.chains.describe(node.start_byte, node.end_byte)
 
     def context(self, context: Context) -> str:
@@ -1011,7 +1022,7 @@ class _TypeCollector:
         if node.type == "import_alias" and len(node.named_children) > 1:
             name, value = node.named_children[0], node.named_children[-1]
             text = self._extraction.text(name)
-            self.learn(self.scope(name), text, "=" + self._extraction.text(value))
+            self.learn(self.scope(name), text, expressions.assigned(self._extraction.text(value)))
 
     def function(self, node: tree_sitter.Node) -> None:
         """Add the types of parameters and of the result."""
@@ -1020,7 +1031,7 @@ class _TypeCollector:
         parameters = node.child_by_field_name("parameters")
         declared = _type(extraction, node.child_by_field_name("return_type"))
         if name is not None and name.type != "computed_property_name":
-            said = ":" + declared
+            said = expressions.declared(declared)
             body = node.child_by_field_name("body")
             text = extraction.text(name)
             if any(child.type in ("get", "set") for child in node.children[:4]):
@@ -1037,7 +1048,7 @@ class _TypeCollector:
         if node.type == "call_signature":
             around = self._extraction.class_around(scope)
             if declared and around is not None:
-                self.returns(self._number[around], SIGNATURE, ":" + declared)
+                self.returns(self._number[around], SIGNATURE, expressions.declared(declared))
         self.parameters(node, node.child_by_field_name("parameters"))
 
     def parameters(self, node: tree_sitter.Node, parameters: tree_sitter.Node | None) -> None:
@@ -1063,36 +1074,36 @@ class _TypeCollector:
                 value = parameter.child_by_field_name("value")
                 default = self.value(value) if value is not None else ""
                 if default:
-                    self.learn_parameter(pattern or parameter, "=" + default, index)
+                    self.learn_parameter(pattern or parameter, expressions.assigned(default), index)
                 else:
                     context = _passed(extraction, node, index, 0)
                     self.parameter(pattern or parameter, parameter, context, index)
             index += 1
 
-    def returns(self, scope: int, name: str, said: str) -> None:
-        if len(said) > 1:
-            self._extraction.returns.setdefault(scope, {}).setdefault(name, said)
+    def returns(self, scope: int, name: str, source: str) -> None:
+        if not expressions.is_empty(source):
+            self._extraction.returns.setdefault(scope, {}).setdefault(name, source)
 
     def declared_parameter(self, pattern: tree_sitter.Node, declared: str, index: int) -> None:
         if pattern.type == "rest_pattern" and pattern.named_children:
             pattern = pattern.named_children[0]
-        self.learn_parameter(pattern, ":" + declared, index)
+        self.learn_parameter(pattern, expressions.declared(declared), index)
         flag = self._extraction.flags.get(pattern.start_byte, 0)
         if flag & SHORTHAND and flag & PARAMETER:
             around = self._extraction.class_around(self._extraction.scope_at(pattern.start_byte))
             if around is not None:
                 text = self._extraction.text(pattern)
-                self.learn(self._number[around], text, ":" + declared)
+                self.learn(self._number[around], text, expressions.declared(declared))
 
-    def learn_parameter(self, pattern: tree_sitter.Node, said: str, index: int) -> None:
-        scope = self.scope(pattern)
+    def learn_parameter(self, pattern: tree_sitter.Node, source: str, index: int) -> None:
+        scope, key = self.scope(pattern), expressions.parameter_key(index)
         if pattern.type == "identifier":
             name = self._extraction.text(pattern)
-            self.learn(scope, name, said)
-            if said[1:] not in _PRIMITIVES:
-                self.learn(scope, f"#{index}", "=" + name)
-        elif said[0] == ":":
-            self.learn(scope, f"#{index}", said)
+            self.learn(scope, name, source)
+            if source[1:] not in _PRIMITIVES:
+                self.learn(scope, key, expressions.assigned(name))
+        elif expressions.is_declared(source):
+            self.learn(scope, key, source)
 
     def parameter(
         self, pattern: tree_sitter.Node, node: tree_sitter.Node, context: Context, index: int
@@ -1101,7 +1112,11 @@ class _TypeCollector:
         said = self.context(context)
         if said and pattern.type == "identifier":
             around = self._extraction.scopes[self.scope(pattern)].parent
-            self.learn(self.scope(pattern), self._extraction.text(pattern), f"@{around}={said}")
+            self.learn(
+                self.scope(pattern),
+                self._extraction.text(pattern),
+                expressions.assigned(said, around),
+            )
 
     def variable(self, node: tree_sitter.Node) -> None:
         """Add the type of `const x: T = y`, and of fields."""
@@ -1112,7 +1127,7 @@ class _TypeCollector:
         scope, text = self.scope(name), self._extraction.text(name)
         declared = _type(self._extraction, node.child_by_field_name("type"))
         if declared:
-            self.learn(scope, text, ":" + declared)
+            self.learn(scope, text, expressions.declared(declared))
             return
         if value is None:
             return
@@ -1120,22 +1135,26 @@ class _TypeCollector:
             said = self.value(value)
             for child in name.named_children if said else ():
                 if child.type == "identifier":
-                    self.learn(scope, self._extraction.text(child), f"={said}[]")
+                    self.learn(
+                        scope,
+                        self._extraction.text(child),
+                        expressions.assigned(expressions.item(said)),
+                    )
             return
         if value.type in _FUNCTIONS:
             returned = _type(self._extraction, value.child_by_field_name("return_type"))
             if returned:
-                self.returns(scope, text, ":" + returned)
+                self.returns(scope, text, expressions.declared(returned))
                 return
             body = value.child_by_field_name("body")
             if body is not None and body.type != "statement_block":
                 said = self.value(body)
                 inner = self.scope(body)
-                self.returns(scope, text, f"@{inner}={said}" if said else "")
+                self.returns(scope, text, expressions.assigned(said, inner) if said else "")
             return
         said = self.value(value)
         if said:
-            self.learn(scope, text, "=" + said)
+            self.learn(scope, text, expressions.assigned(said))
 
     def static(self, node: tree_sitter.Node) -> None:
         """Make `this` in static members the class."""
@@ -1146,7 +1165,7 @@ class _TypeCollector:
         if body is not None and name:
             scope = extraction.function_around(extraction.scope_at(body.start_byte))
             if scope is not None and scope > (around or 0):
-                self.learn(scope, "this", "=" + name)
+                self.learn(scope, "this", expressions.assigned(name))
 
     def loop(self, node: tree_sitter.Node) -> None:
         """Make x an item of y in `for (const x of y)`."""
@@ -1156,7 +1175,11 @@ class _TypeCollector:
             return
         said = self.value(right)
         if said:
-            self.learn(self.scope(left), self._extraction.text(left), f"={said}[]")
+            self.learn(
+                self.scope(left),
+                self._extraction.text(left),
+                expressions.assigned(expressions.item(said)),
+            )
 
     def assignment(self, node: tree_sitter.Node) -> None:
         """Add the value of `this.x = y` in a class."""
@@ -1166,7 +1189,9 @@ class _TypeCollector:
         scope = self._extraction.scope_at(node.start_byte)
         around = self._extraction.class_around(scope)
         if name is not None and said and around is not None:
-            self.learn(self._number[around], self._extraction.text(name), f"@{scope}={said}")
+            self.learn(
+                self._number[around], self._extraction.text(name), expressions.assigned(said, scope)
+            )
 
     def returned(self, node: tree_sitter.Node) -> None:
         """Add the first return value of a function without a declared type."""
@@ -1183,7 +1208,7 @@ class _TypeCollector:
             return
         if function.name in self._extraction.types.get(parent, {}):
             return
-        self.returns(parent, function.name, f"@{scope}={said}")
+        self.returns(parent, function.name, expressions.assigned(said, scope))
 
     def pattern(self, node: tree_sitter.Node) -> None:
         """Add the types of a and c in `const {a, b: c} = x`."""
@@ -1202,7 +1227,7 @@ class _TypeCollector:
                 key, name = found, value
             if name.type in ("identifier", "shorthand_property_identifier_pattern"):
                 scope = self._extraction.scope_at(name.start_byte)
-                text = f"={said}.{self._extraction.text(key)}"
+                text = expressions.assigned(expressions.member(said, self._extraction.text(key)))
                 self.learn(scope, self._extraction.text(name), text)
 
 
