@@ -14,8 +14,8 @@ from winnow.errors import SearchTimedOut
 from winnow.text.links import folder_links
 from winnow.text.scope import search_scope
 from winnow.tools import TOOLS
+from winnow.tools.glob import GlobResult
 from winnow.types import SearchParams, no_progress
-from winnow.types.glob import GlobResult
 
 pytestmark = requires_posix
 

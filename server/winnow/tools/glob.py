@@ -1,18 +1,68 @@
-"""glob: files by name."""
+"""glob: find files by name."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import os
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
 from winnow.errors import SEARCHING, EmptyQuery
+from winnow.search.answer import cursor
+from winnow.search.answer.completeness import CHANGED, fractions
+from winnow.search.answer.shorten import shorten
+from winnow.search.files.glob import FileList, GlobFile, SortBy, explain_no_matches, list_matches
+from winnow.storage.paths import shown_path
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import Progress
-from winnow.types.glob import GlobParams, GlobPartial, GlobResult
+from winnow.types import FileParams, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
 
 
+class GlobParams(FileParams, frozen=True, kw_only=True):
+    """The files to find."""
+
+    pattern: Annotated[
+        str,
+        Meta(
+            description="Glob pattern, such as 'src/**/*.rs' or '**/test_*.py', relative to the"
+            " root or to `path`. A pattern without a slash matches names at any depth.",
+            max_length=4_000,
+        ),
+    ]
+    sort_by: Annotated[
+        SortBy, Meta(description="'mtime': last modified first. 'size': largest first.")
+    ] = "path"
+    max_results: Annotated[
+        int, Meta(description="Maximum number of files to return.", ge=1, le=100_000)
+    ] = 100
+
+
+class GlobResult(SearchAnswer, frozen=True, kw_only=True):
+    """The matching files, in the requested order."""
+
+    files: Annotated[list[GlobFile], Meta(description="The files; empty if they were streamed.")]
+
+
+class GlobPartial(Result, frozen=True, kw_only=True):
+    """Further files, which the result does not repeat."""
+
+    files: Annotated[list[GlobFile], Meta(description="The next files.")]
+
+
+class GlobPosition(msgspec.Struct, frozen=True, array_like=True):
+    """The last file on a page, and the key it is sorted by."""
+
+    value: int
+    path: bytes
+
+
 def text(result: GlobResult, style: Style, folder: str) -> str:
-    """One line a file: time, size, path as seen from ``folder``; then what was left out."""
+    """Render a line per file with its time, size and path; then notes."""
     lines = []
     for file in result.files:
         path = seen_path(file, result.root, folder)
@@ -22,10 +72,9 @@ def text(result: GlobResult, style: Style, folder: str) -> str:
 
 
 def plain(result: GlobResult) -> str:
-    """One path a line; then what was left out."""
-    return _with_notes(
-        result, [seen_path(file, result.root, None) for file in result.files], FOR_AGENTS
-    )
+    """Render a path per line; then notes."""
+    paths = [seen_path(file, result.root, None) for file in result.files]
+    return _with_notes(result, paths, FOR_AGENTS)
 
 
 def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:
@@ -46,12 +95,58 @@ async def glob(workspace: Workspace, params: GlobParams, progress: Progress) -> 
     """Find files whose path matches a glob pattern. Returns paths, sizes and times, no content.
 
     Effective use:
-    - `src/**/*.rs`, `**/test_*.py`, `*.{json,toml}`: `*` stays within a name, `**` does not
-    - `sort_by: "mtime"` shows what was worked on last
-    - Paths of the answer can be passed to the other tools as they are
-    - Ignored and hidden files are left out unless asked for; the answer says so
+    - `src/**/*.rs`, `**/test_*.py`, `*.{json,toml}`: `*` matches within a name, `**` across folders
+    - `sort_by: "mtime"` shows the most recent work
+    - Pass the returned paths to other tools unchanged
+    - Ignored and hidden files are excluded by default; the answer says so
     """
-    # Not needed to start a server or to print help.
-    from winnow.search.files.glob import find_files
+    async with list_matches(workspace, params.pattern, params, params.sort_by, progress) as found:
+        result = await asyncio.to_thread(_page, params, found)
+        if not found.paths and not params.cursor:
+            more = await explain_no_matches(workspace, found, params)
+            result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
+    if progress.streaming and not params.max_tokens and result.files:
+        progress(f"{result.returned} files", partial=GlobPartial(files=result.files))
+        return msgspec.structs.replace(result, files=[])
+    return result
 
-    return await find_files(workspace, params, progress)
+
+def _page(params: GlobParams, found: FileList) -> GlobResult:
+    """Return the page after the cursor, shortened to `max_tokens`."""
+    first, changed = cursor.resume(
+        params,
+        GlobPosition,
+        lambda last: found.count_before(last.value, os.fsdecode(last.path)),
+        lambda end: _stamp(found, end),
+    )
+    files = [found.row(path) for path in found.paths[first : first + params.max_results]]
+    completeness = found.completeness(*[CHANGED] * changed)
+
+    def page_of(count: int, *, bare: bool = False) -> GlobResult:
+        end = first + count
+        is_last = end >= len(found.paths)
+        rows = files[:count]
+        if bare:
+            rows = [msgspec.structs.replace(file, size=None, modified=None) for file in rows]
+        return GlobResult(
+            root=shown_path(str(found.scope.root))[0],
+            files=rows,
+            total_found=len(found.paths),
+            returned=count,
+            truncated=not is_last or (bare and count > 0),
+            completeness=completeness,
+            warnings=found.warnings,
+            cursor=None if is_last else _cursor(params, found, end),
+        )
+
+    fewer = [functools.partial(page_of, count, bare=True) for count in fractions(len(files))]
+    return shorten(page_of(len(files)), params.max_tokens, fewer)
+
+
+def _cursor(params: GlobParams, found: FileList, end: int) -> str:
+    last = GlobPosition(found.keys[end - 1], os.fsencode(found.paths[end - 1]))
+    return cursor.encode(params, last, _stamp(found, end))
+
+
+def _stamp(found: FileList, end: int) -> bytes:
+    return cursor.stamp_of([*zip(found.paths[:end], found.keys[:end], strict=True)])

@@ -29,9 +29,8 @@ from winnow.config import Config, merged
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.tools import TOOLS
-from winnow.tools.glob import plain
+from winnow.tools.glob import GlobPartial, GlobResult, plain
 from winnow.types import Progress, no_progress
-from winnow.types.glob import GlobPartial, GlobResult
 from winnow.workspace import Workspace
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
@@ -455,7 +454,7 @@ async def test_where_nothing_matches_what_was_left_out_is_named(
         assert (result.files, result.total_found) == ([], 0)
         return [warning for warning in result.warnings if warning != named]
 
-    left_out = "0 files; {} match that were left out: pass {}".format
+    left_out = "0 files; {} excluded files match: pass {}".format
     assert await warnings("*.ign") == [left_out(1, "include_ignored")]
     assert await warnings("*.hid") == [left_out(1, "include_hidden")]
     assert await warnings("*.two") == [left_out(1, "include_ignored and include_hidden")]
