@@ -9,22 +9,22 @@ from winnow.tools.bash import BashResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.feedback import FeedbackResult
 from winnow.tools.find_symbol import FindSymbolResult
+from winnow.tools.glob import GlobResult
 from winnow.tools.grep import GrepResult
 from winnow.tools.index import IndexResult
 from winnow.tools.index_status import IndexStatusResult
 from winnow.tools.refresh import RefreshResult
 from winnow.tools.search_metrics import SearchMetricsResult
 from winnow.tools.tools import ToolsResult
+from winnow.tools.tree import TreeResult
 from winnow.types.code_search import CodeSearchResult
 from winnow.types.document_text import DocumentTextResult
 from winnow.types.find_references import FindReferencesResult
-from winnow.types.glob import GlobResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.types.read_file import ReadFileResult
 from winnow.types.read_file import Span
 from winnow.types.search_docs import SearchDocsResult
 from winnow.types.semantic_search import SemanticSearchResult
-from winnow.types.tree import TreeResult
 
 class ToolMethods:
     async def audit(
@@ -267,4 +267,4 @@ class ToolMethods:
         include_submodules: bool = False,
         max_entries: int = 500,
     ) -> TreeResult:
-        """Show the structure of a folder as a tree, with counts of what was left out."""
+        """Show the structure of a folder as a tree, with counts of omitted entries."""

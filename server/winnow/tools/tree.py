@@ -1,23 +1,84 @@
-"""tree: the structure of a folder."""
+"""tree: show the structure of a folder."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
 from winnow.errors import SEARCHING, NotAFolder
+from winnow.search.answer import cursor
+from winnow.search.answer.completeness import CHANGED, fractions
+from winnow.search.answer.shorten import shorten
+from winnow.search.files.tree import (
+    FolderTree,
+    TreeEntry,
+    TreePosition,
+    explain_empty_tree,
+    list_tree,
+)
+from winnow.storage.paths import shown_path
+from winnow.text.sanitize import printable
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
-from winnow.types import Progress
-from winnow.types.tree import TreeParams, TreeResult
+from winnow.types import Answer, PageParams, Pattern, Progress, SearchParams
 from winnow.workspace import Workspace
+
+INDENT = "  "
+
+
+class TreeParams(PageParams, frozen=True, kw_only=True):
+    """The folder to show, and how much of it."""
+
+    path: Annotated[
+        str,
+        Meta(description="Folder, absolute or relative to the root.", max_length=4_000),
+    ] = "."
+    depth: Annotated[int, Meta(description="Levels of folders to show.", ge=1, le=100)] = 3
+    include: Annotated[
+        list[Pattern],
+        Meta(description="Glob patterns of files to show, such as '*.py'.", max_length=100),
+    ] = []
+    exclude: Annotated[
+        list[Pattern],
+        Meta(description="Glob patterns of files to exclude, such as 'vendor/**'.", max_length=100),
+    ] = []
+    show_hidden: Annotated[bool, Meta(description="Also show hidden files and folders.")] = False
+    show_sizes: Annotated[
+        bool, Meta(description="Show the sizes of files and folders, in bytes.")
+    ] = False
+    include_ignored: Annotated[
+        bool, Meta(description="Also show files that .gitignore and similar files exclude.")
+    ] = False
+    include_submodules: Annotated[
+        bool, Meta(description="Also show git submodules that are checked out.")
+    ] = False
+    max_entries: Annotated[
+        int, Meta(description="Maximum number of entries to return.", ge=1, le=100_000)
+    ] = 500
+
+
+class TreeResult(Answer, frozen=True, kw_only=True):
+    """The structure of the folder. `total_found` and `returned` count entries at any depth."""
+
+    entries: Annotated[
+        list[TreeEntry], Meta(description="The entries of the folder, sorted by name.")
+    ]
+    text: Annotated[str, Meta(description="The same as indented lines.")]
 
 
 def text(result: TreeResult, style: Style, folder: str) -> str:
-    """Indented lines; then what was left out."""
+    """Render indented lines; then notes."""
     summary = f"{result.returned} of {result.total_found} entries"
     return "\n".join([result.text, "", *notes_of(result, summary, style)])
 
 
 def plain(result: TreeResult) -> str:
-    """The same without colours."""
+    """Render the same without colors."""
     return text(result, FOR_AGENTS, "")
 
 
@@ -29,15 +90,95 @@ def plain(result: TreeResult) -> str:
     raises=(NotAFolder, *SEARCHING),
 )
 async def tree(workspace: Workspace, params: TreeParams, progress: Progress) -> TreeResult:
-    """Show the structure of a folder as a tree, with counts of what was left out.
+    """Show the structure of a folder as a tree, with counts of omitted entries.
 
     Effective use:
-    - Start with the default depth at the root of a code base you do not know
-    - `… 42 files` behind a folder says what `depth` cut off: call again with that `path`
-    - Folders near the top come first where `max_entries` is not enough; `cursor` shows the rest
-    - `include: ["*.py"]` shows only the folders that hold such files
+    - Start with the default depth at the root of an unfamiliar code base
+    - `… 42 files` after a folder shows what `depth` cuts off: call again with that `path`
+    - If `max_entries` is too small, folders near the top come first; `cursor` returns the rest
+    - `include: ["*.py"]` shows only the folders that contain such files
     """
-    # Not needed to start a server or to print help.
-    from winnow.search.files.tree import show_tree
+    filters = SearchParams(
+        path="" if params.path in ("", ".") else params.path,
+        include=params.include,
+        exclude=params.exclude,
+        include_ignored=params.include_ignored,
+        include_hidden=params.show_hidden,
+        include_submodules=params.include_submodules,
+    )
+    async with list_tree(workspace, filters, params.depth, params.show_sizes, progress) as found:
+        result = await asyncio.to_thread(_page, params, found)
+        if not found.nodes and not params.cursor:
+            count, flags = await explain_empty_tree(workspace, found)
+            if count:
+                names = ["show_hidden" if flag == "include_hidden" else flag for flag in flags]
+                excluded = f"{_count(count, 'excluded file')}: pass {' and '.join(names)}"
+                warnings = [*result.warnings, f"no files; {excluded}"]
+                result = msgspec.structs.replace(result, warnings=warnings)
+    return result
 
-    return await show_tree(workspace, params, progress)
+
+def _page(params: TreeParams, tree: FolderTree) -> TreeResult:
+    """Return the page after the cursor, shortened to `max_tokens`."""
+    first, changed = cursor.resume(
+        params,
+        TreePosition,
+        lambda last: sum(position <= last for position, _ in tree.nodes),
+        lambda end: _stamp(tree, end),
+    )
+    count = min(len(tree.nodes) - first, params.max_entries)
+    completeness, warnings = tree.completeness(*[CHANGED] * changed), tree.warnings
+
+    def page_of(count: int, *, bare: bool = False) -> TreeResult:
+        end = first + count
+        is_last = end >= len(tree.nodes)
+        chosen = [node for _, node in tree.nodes[first:end]]
+        entries = tree.entries(chosen, bare=bare)
+        lines = [printable(tree.title), *_lines(entries, INDENT)]
+        if omitted := len(tree.root.children) - len(entries):
+            lines.append(f"{INDENT}… {omitted} more")
+        shortened = bare and any(params.show_sizes or node.target for node in chosen)
+        more = not is_last and end > 0
+        return TreeResult(
+            root=shown_path(str(tree.scope.root))[0],
+            entries=entries,
+            text="\n".join(lines),
+            total_found=len(tree.nodes),
+            returned=count,
+            truncated=not is_last or shortened,
+            completeness=completeness,
+            warnings=warnings,
+            cursor=cursor.encode(params, tree.nodes[end - 1][0], _stamp(tree, end))
+            if more
+            else None,
+        )
+
+    shorter = [functools.partial(page_of, fewer, bare=True) for fewer in fractions(count)]
+    return shorten(page_of(count), params.max_tokens, shorter)
+
+
+def _stamp(tree: FolderTree, end: int) -> bytes:
+    return cursor.stamp_of([node.path for _, node in tree.nodes[:end]])
+
+
+def _lines(entries: Sequence[TreeEntry], indent: str) -> Iterator[str]:
+    """Render entries as lines. Folders end in a slash, `…` counts omitted entries."""
+    for entry in entries:
+        line = indent + printable(entry.name) + "/" * (entry.type == "folder")
+        if entry.size is not None:
+            line += f"  {entry.size:,} B"
+        if entry.target is not None:
+            line += f" -> {printable(entry.target)}"
+        if entry.unsaved:
+            line += "  (not saved)"
+        if entry.children is None and entry.omitted:
+            line += f" … {_count(entry.files, 'file') if entry.files else f'{entry.omitted} more'}"
+        yield line
+        if entry.children is not None:
+            yield from _lines(entry.children, indent + INDENT)
+            if entry.omitted:
+                yield f"{indent}{INDENT}… {entry.omitted} more"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -25,10 +25,10 @@ from conftest import (
 from winnow.config import Config, merged
 from winnow.errors import InvalidParams, NotAFolder, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.shorten import estimated_tokens
+from winnow.search.files.tree import TreeEntry
 from winnow.tools import TOOLS
-from winnow.tools.tree import plain
+from winnow.tools.tree import TreeResult, plain
 from winnow.types import no_progress
-from winnow.types.tree import TreeEntry, TreeResult
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["tree"]
@@ -399,14 +399,14 @@ async def test_where_nothing_is_what_was_left_out_is_named(
     files = {".gitignore": "*.log\n", "a.log": "", ".x/b.md": ""}
     workspace = make_workspace(write_files(git_init(tmp_path / "root"), files))
     for include, warnings in {
-        "*.log": ["no files; 1 file left out: pass include_ignored"],
-        "*.md": ["no files; 1 file left out: pass show_hidden"],
+        "*.log": ["no files; 1 excluded file: pass include_ignored"],
+        "*.md": ["no files; 1 excluded file: pass show_hidden"],
         "*.none": [],
     }.items():
         result = await tree(workspace, include=[include])
         assert (result.entries, result.text, result.warnings) == ([], "root/", warnings)
     assert (await tree(workspace)).warnings == [
-        "no files; 3 files left out: pass include_ignored and show_hidden"
+        "no files; 3 excluded files: pass include_ignored and show_hidden"
     ]
 
 
@@ -441,4 +441,8 @@ async def test_more_left_out_than_is_remembered_is_told(
     monkeypatch.setattr("winnow.text.skipped_files.REMEMBERED", 1)
     result = await tree(make_workspace(project), depth=1)
     assert [entry.name for entry in result.entries] == ["docs", "src", "tests"]
-    assert result.warnings == ["symlinks and empty folders are not shown: too much was left out"]
+    assert result.warnings == [
+        "symlinks and empty folders are not shown: too many files are excluded"
+    ]
+        "symlinks and empty folders are not shown: too many files are excluded"
+    ]
