@@ -12,11 +12,11 @@ from winnow.index.build.disk_scan import (
     ContentExclusions,
     FileListing,
     below_any,
-    find_changes,
     compare_with_listing,
+    file_state_at,
+    find_changes,
     is_listing_stale,
     list_with_times,
-    file_state_at,
 )
 from winnow.index.store.file_record import FileState
 
@@ -61,10 +61,15 @@ def test_changes_are_found_by_listing_and_by_checking_indexed_files(tmp_path: Pa
     paths = ["same.py", "new.py", "old.py", "gone while they were listed.py"]
     now = list_with_times(tmp_path, paths, True, time.time_ns())
     expected = Changes(["new.py", "old.py"], ["gone.py"])
-    assert compare_with_listing(tmp_path, known.items(), now, ContentExclusions([])) == (expected, 3)
+    assert compare_with_listing(tmp_path, known.items(), now, ContentExclusions([])) == (
+        expected,
+        3,
+    )
     assert find_changes(tmp_path, known.items()) == Changes(["old.py"], ["gone.py"])
     # An incomplete listing does not prove that a file was deleted.
-    changes, _ = compare_with_listing(tmp_path, known.items(), FileListing(now.paths, {}, False), ContentExclusions([]))
+    changes, _ = compare_with_listing(
+        tmp_path, known.items(), FileListing(now.paths, {}, False), ContentExclusions([])
+    )
     assert changes.gone == []
 
 

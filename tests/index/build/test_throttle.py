@@ -17,7 +17,7 @@ from conftest import write_files
 from index.conftest import extracted, jobs, outcome
 from winnow.config import IndexSettings
 from winnow.index.build import throttle as module
-from winnow.index.build.throttle import MB, Throttle, Machine, most_parsed
+from winnow.index.build.throttle import MB, Machine, Throttle, most_parsed
 from winnow.index.build.workers import IndexWorkers
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Processes
@@ -401,9 +401,7 @@ async def test_a_request_does_not_wait_for_a_turn_and_a_pause_starts_nothing(
     assert len(await background) == 40
 
 
-async def test_abandoned_work_takes_no_turn(
-    ruled: MakeRuled, tmp_path: Path
-) -> None:
+async def test_abandoned_work_takes_no_turn(ruled: MakeRuled, tmp_path: Path) -> None:
     names = write_small(tmp_path, 80)
     rules = Rules(workers=1)
     workers = ruled(rules, shared=True)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import cast
 
 from winnow.index.build.folder import FolderSettings
-from winnow.index.build.unsaved import UnsavedFiles, UnsavedFile
+from winnow.index.build.unsaved import UnsavedFile, UnsavedFiles
 from winnow.index.build.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 

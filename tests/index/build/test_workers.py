@@ -64,9 +64,7 @@ async def test_symbols_are_extracted_from_any_encoding(
     assert (plain.language, plain.state.size) == ("python", len(files["plain.py"]))
 
 
-async def test_a_job_may_bring_its_text(
-    make_workers: MakeWorkers, tmp_path: Path
-) -> None:
+async def test_a_job_may_bring_its_text(make_workers: MakeWorkers, tmp_path: Path) -> None:
     job = IndexJob(os.fsencode(tmp_path), b"not/there.py", 100, b"def unsaved(): pass\n" * 100)
     found = await extracted(make_workers(shared=True), [job])
     assert outcome(found["not/there.py"]).split() == ["unsaved"] * 100
@@ -92,9 +90,7 @@ async def test_odd_files_do_not_block_a_worker(make_workers: MakeWorkers, tmp_pa
     }
 
 
-async def test_generated_files_are_not_parsed(
-    make_workers: MakeWorkers, tmp_path: Path
-) -> None:
+async def test_generated_files_are_not_parsed(make_workers: MakeWorkers, tmp_path: Path) -> None:
     write_files(
         tmp_path,
         {
@@ -257,7 +253,9 @@ async def test_the_last_idle_worker_is_kept(
 
 
 @pytest.mark.process
-async def test_workers_that_cannot_start_raise_an_error(processes: Processes, tmp_path: Path) -> None:
+async def test_workers_that_cannot_start_raise_an_error(
+    processes: Processes, tmp_path: Path
+) -> None:
     broken = write_files(tmp_path, {"tree_sitter.py": "raise ImportError('broken')\n"})
     environment = {**os.environ, "PYTHONPATH": str(broken)}
     workers = module.IndexWorkers(processes, environment)

@@ -444,5 +444,3 @@ async def test_more_left_out_than_is_remembered_is_told(
     assert result.warnings == [
         "symlinks and empty folders are not shown: too many files are excluded"
     ]
-        "symlinks and empty folders are not shown: too many files are excluded"
-    ]

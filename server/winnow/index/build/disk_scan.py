@@ -15,27 +15,27 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from winnow.errors import SearchError
 from winnow.config.globs import escaped, glob_regex
+from winnow.errors import SearchError
 from winnow.index.store.file_record import (
     CLOCK_NS,
     EXCLUDED,
     FULL,
     FileState,
-    file_state,
     content_key,
+    file_state,
     language_at,
     state_from_stat,
 )
+from winnow.storage.paths import is_below, real_path
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decoded
-from winnow.text.scope import IGNORE_FILE, search_scope
 from winnow.text.git_files import git_settings
 from winnow.text.ignore_files import with_restarts
 from winnow.text.listing import Listing, list_files
 from winnow.text.paths import open_regular
-from winnow.storage.paths import is_below, real_path
 from winnow.text.ripgrep import Ripgrep
+from winnow.text.scope import IGNORE_FILE, search_scope
 from winnow.types import SearchParams
 
 # Limit for reading a file that a request names and that is not in the index.

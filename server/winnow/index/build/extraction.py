@@ -14,30 +14,30 @@ from typing import BinaryIO
 import msgspec
 
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
+from winnow.index.postings.contents import Contents, Embed, contents_of
+from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
-    UNREADABLE_FILE,
-    NOT_SOURCE,
     HOLDS_SECRETS,
+    NOT_SOURCE,
     TOO_LARGE,
+    UNREADABLE_FILE,
     FileRecord,
     FileState,
     IndexJob,
-    failed_record,
-    file_state,
     content_hasher,
     content_key,
+    failed_record,
+    file_state,
     language_at,
     may_have_symbols,
     record_without_symbols,
 )
-from winnow.index.postings.contents import Contents, Embed, contents_of
-from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.vectors.embeddings import embedder
 from winnow.privacy.secrets import is_secret_file, masked
 from winnow.symbols.extract.driver import extract
+from winnow.symbols.extract.packed import pack
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import Language, language_of
-from winnow.symbols.extract.packed import pack
 from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
 from winnow.text.paths import open_regular
 

@@ -30,6 +30,29 @@ from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
 from winnow.errors import IndexUnavailable
+from winnow.index.build.disk_scan import (
+    Changes,
+    ContentExclusions,
+    FileListing,
+    IndexScope,
+    below_any,
+    compare_with_listing,
+    content_keys,
+    file_state_at,
+    find_changes,
+    folders_of,
+    is_ignore_file,
+    is_listing_stale,
+    is_same_text,
+    list_with_times,
+    list_without_times,
+    listed_paths,
+    new_files,
+    outside_times,
+)
+from winnow.index.build.workers import IndexWorkers
+from winnow.index.build.worktrees import other_stores, other_trees
+from winnow.index.build.write_retry import WriteRetry
 from winnow.index.store.file_record import (
     EXCLUDED,
     FULL,
@@ -38,38 +61,15 @@ from winnow.index.store.file_record import (
     IndexJob,
     failed_record,
 )
-from winnow.index.build.write_retry import WriteRetry
-from winnow.storage.lock import locked
 from winnow.index.store.reader import Reader, StoreVersion
-from winnow.index.build.disk_scan import (
-    Changes,
-    IndexScope,
-    ContentExclusions,
-    FileListing,
-    below_any,
-    find_changes,
-    compare_with_listing,
-    folders_of,
-    is_ignore_file,
-    is_listing_stale,
-    is_same_text,
-    content_keys,
-    list_with_times,
-    listed_paths,
-    list_without_times,
-    file_state_at,
-    new_files,
-    outside_times,
-)
 from winnow.index.store.store import CHECKED, CONSENT, Store, delete, delete_files
-from winnow.index.build.workers import IndexWorkers
-from winnow.index.build.worktrees import other_stores, other_trees
+from winnow.processes.memory import return_free_pages
+from winnow.processes.waiting import to_the_end, within
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
-from winnow.processes.memory import return_free_pages
+from winnow.storage.lock import locked
 from winnow.storage.paths import is_below
 from winnow.text.ripgrep import Ripgrep
-from winnow.processes.waiting import to_the_end, within
 
 if TYPE_CHECKING:
     from winnow.index.store.file_table import FileTable
@@ -346,7 +346,9 @@ class FolderIndex:
         """Let the next check build the index, unless a build finishes before."""
         self._pending_build = self._last_limit = (max_files,)
 
-    async def _index_all(self, covers: IndexScope, max_files: int | None, report: ReportProgress | None) -> None:
+    async def _index_all(
+        self, covers: IndexScope, max_files: int | None, report: ReportProgress | None
+    ) -> None:
         finished = False
         # If the store is lost meanwhile, everything written to it is lost, too.
         while not finished:
@@ -459,7 +461,11 @@ class FolderIndex:
                 self._changed_meanwhile.clear()
 
     async def _apply_all(
-        self, store: Store, changes: Changes, report: ReportProgress | None = None, urgent: bool = False
+        self,
+        store: Store,
+        changes: Changes,
+        report: ReportProgress | None = None,
+        urgent: bool = False,
     ) -> bool:
         """Index all differences from a store. Return False if the store was replaced meanwhile."""
         await self.apply(changes, self._listed_as, report, urgent)
@@ -557,7 +563,9 @@ class FolderIndex:
         if not self._folders:  # without them, the watcher would include ignored folders
             await self._list(covers)
         own = self.root / OWN_FOLDER
-        watcher = Watcher(self.root, changed, self.schedule_rescan, own=own, wanted=self._is_in_scope)
+        watcher = Watcher(
+            self.root, changed, self.schedule_rescan, own=own, wanted=self._is_in_scope
+        )
         self.watcher = watcher
         await watcher.start()
         # The next build lists all files. Until then, the index is as good as before, and requests
@@ -649,7 +657,9 @@ class FolderIndex:
             else:  # a build may have listed and read them before
                 self.schedule_rescan()
         if self._active_passes:
-            gone = await asyncio.to_thread(below_any, list(self._in_progress), wanted.difference(new))
+            gone = await asyncio.to_thread(
+                below_any, list(self._in_progress), wanted.difference(new)
+            )
             self._changed_meanwhile.update(changes.changed, gone)
         await self.apply(changes, covers, urgent=True, told=True)
         if self.complete:
@@ -732,7 +742,10 @@ class FolderIndex:
         for at in range(0, len(paths), EXCLUDED_AT_ONCE):
             some = paths[at : at + EXCLUDED_AT_ONCE]
             await self._write(
-                {path: failed_record(IndexJob(root, os.fsencode(path), 0), problem) for path in some}
+                {
+                    path: failed_record(IndexJob(root, os.fsencode(path), 0), problem)
+                    for path in some
+                }
             )
 
     async def _reuse_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
@@ -753,7 +766,9 @@ class FolderIndex:
             left += [path for path in some if path not in taken]
         return left
 
-    async def index_files(self, paths: Sequence[str], seconds: float) -> AsyncGenerator[list[str], None]:
+    async def index_files(
+        self, paths: Sequence[str], seconds: float
+    ) -> AsyncGenerator[list[str], None]:
         """Index these files now, until the time is up; yield the paths that are in the store."""
         self._workers.start()
         known = await self._with_store(lambda store: _known_of(store, paths))
@@ -806,7 +821,9 @@ class FolderIndex:
             for path in paths
         ]
 
-    async def _write(self, batch: Mapping[str, FileRecord | None], are_deleted: bool = True) -> None:
+    async def _write(
+        self, batch: Mapping[str, FileRecord | None], are_deleted: bool = True
+    ) -> None:
         """Write records of files; those without a record ``are_deleted`` or out of scope."""
         found = {path: facts for path, facts in batch.items() if facts is not None}
         gone = [path for path, facts in batch.items() if facts is None]
@@ -864,7 +881,9 @@ class FolderIndex:
         found = await asyncio.to_thread(state_folder.examine, self.root, user)
         self.notice = found.notice
         # Without an index, a request leaves nothing on disk.
-        is_kept = self._is_persistent or await asyncio.to_thread(state_folder.is_indexed, self.root, user)
+        is_kept = self._is_persistent or await asyncio.to_thread(
+            state_folder.is_indexed, self.root, user
+        )
         open_store = Store.open if self.writable and is_kept and not hindered else _temporary
         try:
             self._store = await asyncio.to_thread(open_store, self.root, self._opened_as, user)

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from winnow.errors import SearchError
+from winnow.processes.children import Processes
 from winnow.symbols.language import language_of
 from winnow.symbols.search.weight import DATA, category_of
 from winnow.text.git_files import is_linked_from_outside
-from winnow.processes.children import Processes
 from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
 
 COMMITS = 500

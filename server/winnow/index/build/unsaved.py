@@ -15,12 +15,12 @@ from collections.abc import Callable, Collection, Mapping
 from msgspec import Struct
 
 from winnow.errors import SearchError
-from winnow.index.store.file_record import FileRecord, FileState, IndexJob
-from winnow.index.build.folder import FolderIndex, FolderSettings
 from winnow.index.build.disk_scan import is_unchanged, read_text
+from winnow.index.build.folder import FolderIndex, FolderSettings
 from winnow.index.build.workers import IndexWorkers
-from winnow.symbols.file_symbols import FileSymbols
+from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.symbols.extract.packed import unpack
+from winnow.symbols.file_symbols import FileSymbols
 from winnow.text.buffers import is_unsaved
 
 # Longest wait of a request for unsaved documents.
