@@ -1,4 +1,4 @@
-"""Files that may define a name, found by ripgrep: for when there is no index to ask."""
+"""Find files that may define a name with ripgrep, if there is no index."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from msgspec import Struct
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.text.scope import Scope, plain
 
-# Words that stand before a name where it is defined, in whatever language.
+# Words before a name in its definition, in any language.
 _DEFINERS = (
     "class|def|defp|defmodule|defmacro|fn|fun|func|function|sub|struct|union|trait|interface|protocol"
     "|extension|enum|type|typedef|record|object|data|newtype|module|namespace|package|const|static"
     "|let|var|val|local|macro_rules!|#define|@property"
 )
-# Letters that are as far apart as this are seldom meant for each other.
+# Letters farther apart seldom belong to the same abbreviation.
 _BETWEEN = r"\w{0,40}?"
-# Fewer letters in their order are in almost every file.
+# Almost every file contains fewer letters in their order.
 FEWEST_LETTERS = 4
 
 
 class DefinitionPattern(Struct, frozen=True):
-    """One way to look for a name: ripgrep's options, and a pattern."""
+    """A pattern for ripgrep that finds files with a name."""
 
     pattern: str
     ignore_case: bool = False
 
 
 def definition_patterns(name: str, exact: bool) -> list[DefinitionPattern]:
-    """Ways to look for files that define a name, the ones that find the likeliest first. If it
-    need not be ``exact``, it may be a part of the name, or letters of it."""
+    """Return patterns for files that define a name, the most probable first.
+
+    Unless ``exact``, the name may be a part of the defined name, or letters of it.
+    """
     text = re.escape(name).replace(r"\ ", " ")
     found = [
         DefinitionPattern(rf"(?:{_DEFINERS})\s+(?:\([^)]*\)\s*)?(?:\w+(?:\.|::))*{text}(?:$|\W)"),
@@ -50,16 +52,15 @@ def definition_patterns(name: str, exact: bool) -> list[DefinitionPattern]:
 async def files_with(
     ripgrep: Ripgrep, scope: Scope, pattern: DefinitionPattern
 ) -> AsyncGenerator[str, None]:
-    """The files of a scope that a pattern finds, as ripgrep prints them, in no order."""
+    """Yield the files of a scope that match a pattern, as ripgrep prints paths, in no order."""
     case = "--ignore-case" if pattern.ignore_case else "--case-sensitive"
-    async for path in _listed(
-        ripgrep, scope, ["--files-with-matches", case, "-e", pattern.pattern]
-    ):
+    arguments = ["--files-with-matches", case, "-e", pattern.pattern]
+    async for path in _listed(ripgrep, scope, arguments):
         yield path
 
 
 async def all_files(ripgrep: Ripgrep, scope: Scope) -> AsyncGenerator[str, None]:
-    """All files of a scope, as ripgrep prints them, in no order."""
+    """Yield all files of a scope, as ripgrep prints paths, in no order."""
     async for path in _listed(ripgrep, scope, ["--files"]):
         yield path
 

@@ -1,7 +1,7 @@
-"""Which encoding a file's bytes are in, and what kind of file they are if it is no text.
+"""Detect the encoding of a file, or the kind of a file that is not text.
 
-The marks at a file's beginning count first. Without one, a text is UTF-8, UTF-16 that shows itself
-by the NULs of Latin letters, or Latin-1, which any bytes are.
+A byte-order mark at the start of a file counts first. Without one, a text is UTF-8; UTF-16 if it
+has the NULs of Latin letters; or Latin-1, which allows any bytes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 
 from msgspec import Struct
 
-# Detection looks at so much of a file's beginning, as git and ripgrep look at its first pages.
+# Detection uses the start of a file, as git and ripgrep do.
 SAMPLE_BYTES = 64 * 1024
 
 
 class Encoding(Struct, frozen=True):
-    """An encoding: ``name`` is what answers say, ``codec`` decodes what follows the ``mark``.
+    """An encoding: ``name`` is for answers, ``codec`` decodes the text after the ``mark``.
 
     ``unit`` is the width of its code units in bytes, to which line ends are aligned.
     """
@@ -48,7 +48,7 @@ MARKED = (
     Encoding("utf-16-be", "utf-16-be", codecs.BOM_UTF16_BE, 2),
 )
 
-# What a file is by its first bytes: (where, bytes, what).
+# Kinds of files by their first bytes: (offset, bytes, kind).
 _KINDS = (
     (0, b"%PDF-", "a PDF document"),
     (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -87,7 +87,7 @@ _KINDS = (
     (0, b"\x00\x01\x00\x00", "a font"),
     (0, b"DIRC", "a git index"),
 )
-# Names of members that are among the first of an Office file or another kind of ZIP archive.
+# Names that are among the first members of an Office file or another kind of ZIP archive.
 _ZIPS = (
     (b"word/", "a Word document"),
     (b"xl/", "an Excel workbook"),
@@ -97,17 +97,17 @@ _ZIPS = (
     (b"META-INF/", "a Java archive"),
 )
 
-# Control characters that texts do not have: all but tab, line ends, form feed, backspace, escape.
+# Control characters that no text has: all except tab, line ends, form feed, backspace, escape.
 _NO_TEXT = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
-# Random bytes have a tenth of them.
+# A tenth of random bytes are control characters.
 _MOST_CONTROLS = 0.05
 
 
-def detect(sample: bytes, whole: bool) -> Encoding | None:
-    """The encoding of a file with this beginning, None if it is no text.
+def detect(sample: bytes, is_complete: bool) -> Encoding | None:
+    """Return the encoding of a file that starts with ``sample``; None if it is not text.
 
-    ``whole`` says that this is all of the file. A beginning in ASCII is called UTF-8;
-    :func:`eight_bit` tells from what follows.
+    ``is_complete`` is True if the sample is the entire file. ASCII counts as UTF-8;
+    :func:`eight_bit` decides by the bytes after it.
     """
     for marked in MARKED:
         if sample.startswith(marked.mark):
@@ -116,7 +116,7 @@ def detect(sample: bytes, whole: bool) -> Encoding | None:
         return _utf_16_without_mark(sample)
     if sample.isascii():
         return UTF_8
-    encoding = eight_bit(sample, whole)
+    encoding = eight_bit(sample, is_complete)
     if encoding is LATIN_1:
         controls = len(_NO_TEXT.findall(sample))
         if controls > len(sample) * _MOST_CONTROLS or _kind(sample):
@@ -125,22 +125,21 @@ def detect(sample: bytes, whole: bool) -> Encoding | None:
 
 
 def eight_bit(piece: bytes, last: bool) -> Encoding:
-    """UTF-8 or Latin-1, by the first piece of a file that has more than ASCII.
+    """Return UTF-8 or Latin-1, by the first piece of a file that is not ASCII.
 
-    Its last character may be cut if it is not the ``last`` piece. One broken character does not
-    make Latin-1 of a text in UTF-8, where every other one would then be wrong: the more frequent
-    ones decide.
+    Its last character may be incomplete unless it is the ``last`` piece. One broken character does
+    not turn a UTF-8 text into Latin-1, in which all others would be wrong: the majority decides.
     """
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(piece, last)
     broken = text.count("\N{REPLACEMENT CHARACTER}") - piece.count(b"\xef\xbf\xbd")
     if not broken:
         return UTF_8
-    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-    return UTF_8 if beyond_ascii - broken > broken else LATIN_1
+    non_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    return UTF_8 if non_ascii - broken > broken else LATIN_1
 
 
 def _utf_16_without_mark(sample: bytes) -> Encoding | None:
-    """UTF-16 if every sign is for it: Latin letters throughout, and no control characters."""
+    """Return UTF-16 if the text is mostly Latin letters, without control characters."""
     sample = sample[: len(sample) // 2 * 2]
     units = len(sample) // 2
     nulls = sample[0::2].count(0), sample[1::2].count(0)
@@ -155,18 +154,18 @@ def _utf_16_without_mark(sample: bytes) -> Encoding | None:
 
 
 def binary_kind(sample: bytes) -> str:
-    """What a file that is no text seems to be, with its article."""
+    """Return the probable kind of a binary file, with its article."""
     return _kind(sample) or "a binary file"
 
 
 def _kind(sample: bytes) -> str | None:
     if sample.startswith(b"PK\x03\x04"):
-        return next((what for name, what in _ZIPS if name in sample), "a ZIP archive")
-    return next((what for at, magic, what in _KINDS if sample.startswith(magic, at)), None)
+        return next((kind for name, kind in _ZIPS if name in sample), "a ZIP archive")
+    return next((kind for at, magic, kind in _KINDS if sample.startswith(magic, at)), None)
 
 
 def decoded(raw: bytes) -> str | None:
-    """A whole file as text, without its mark; None if it is no text."""
+    """Return a file's text without its byte-order mark; None if it is not text."""
     sample = raw[:SAMPLE_BYTES]
     encoding = detect(sample, len(sample) == len(raw))
     if encoding is None:
@@ -177,7 +176,7 @@ def decoded(raw: bytes) -> str | None:
 
 
 def in_utf_8(raw: bytes) -> bytes | None:
-    """A whole file in UTF-8, without its mark; None if it is no text."""
+    """Return a file's text in UTF-8, without a byte-order mark; None if it is not text."""
     if raw.isascii() and b"\0" not in raw:
         return raw
     text = decoded(raw)

@@ -1,4 +1,4 @@
-"""The text of files as facts are about it, and between its offsets, lines and columns."""
+"""Texts of source files, with conversions between offsets, lines and columns."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
 _WORD = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _WORD_BEFORE = re.compile(r"[\w$]*\Z")
 _WORD_AFTER = re.compile(r"[\w$]*")
-# A file may be longer than the system says.
+# A file may be longer than its size in the file system.
 _LEAST_PORTION = 1 << 16
 
 
 class SourceText:
-    """A text in UTF-8; offsets are bytes from 0, lines count from 0."""
+    """A text in UTF-8. Offsets are bytes from 0, lines count from 0."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -34,11 +34,11 @@ class SourceText:
         return [0, *(end.end() for end in _LINE_END.finditer(self.data))]
 
     def line_at(self, at: int) -> int:
-        """The number of the line that an offset is on."""
+        """Return the line number of an offset."""
         return bisect_right(self._starts, at) - 1
 
     def line(self, number: int) -> str:
-        """A line without its end; empty if there is none."""
+        """Return a line without its line end; empty if there is no such line."""
         if not 0 <= number < len(self._starts):
             return ""
         start = self._starts[number]
@@ -46,7 +46,7 @@ class SourceText:
         return self.data[start:end].decode("utf-8", "replace").rstrip("\r\n")
 
     def column(self, at: int, encoding: str) -> int:
-        """The column of an offset, in units of "utf-8", "utf-16" or "utf-32" (code points)."""
+        """Return the column of an offset, in units of "utf-8", "utf-16" or "utf-32"."""
         before = self.data[self._starts[self.line_at(at)] : at]
         if encoding == "utf-8" or before.isascii():
             return len(before)
@@ -54,8 +54,8 @@ class SourceText:
         return len(text) if encoding == "utf-32" else len(text.encode("utf-16-le")) // 2
 
     def offset(self, line: int, column: int, encoding: str) -> int | None:
-        """The offset of a column of a line; that of the line's end beyond it, and None beyond the
-        last line."""
+        """Return the offset of a position: the line's end for a column beyond it, None for a line
+        beyond the last."""
         if not 0 <= line < len(self._starts):
             return None
         text = self.line(line)
@@ -71,8 +71,8 @@ class SourceText:
         return start + len(text.encode())
 
     def word_at(self, at: int) -> tuple[int, str] | None:
-        """The identifier that an offset is in or at the end of: its offset, and itself. At a `#`
-        it is the one behind that."""
+        """Return the offset and text of the identifier at an offset or just before it; at a `#`,
+        of the one after it."""
         number = self.line_at(at)
         text = self.line(number)
         column = len(self.data[self._starts[number] : at].decode("utf-8", "replace"))
@@ -87,7 +87,7 @@ class SourceText:
         return (at - len(before.group().encode()), word) if word else None
 
     def string_at(self, at: int) -> tuple[int, str] | None:
-        """The text in quotes that an offset is in, on one line: its offset, and itself."""
+        """Return the offset and text of the quoted string around an offset, on one line."""
         number = self.line_at(at)
         start, text = self._starts[number], self.line(number).encode()
         for found in _QUOTED.finditer(text):
@@ -96,14 +96,14 @@ class SourceText:
         return None
 
     def find(self, line: int, word: str) -> int | None:
-        """The offset at which a word stands first on a line."""
+        """Return the offset of the first occurrence of a word on a line."""
         if not 0 <= line < len(self._starts):
             return None
         found = re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", self.line(line))
         return self.offset(line, found.start(), "utf-32") if found else None
 
     def words(self, line: int) -> list[tuple[int, str]]:
-        """The identifiers of a line, and what looks like some, with their offsets."""
+        """Return the identifiers of a line, and similar words, with their offsets."""
         if not 0 <= line < len(self._starts):
             return []
         text, at, place = self.line(line), self._starts[line], 0
@@ -115,12 +115,12 @@ class SourceText:
         return words
 
     def holds(self, at: int, name: str) -> bool:
-        """Whether a name still stands at an offset."""
+        """Return True if a name is at an offset."""
         return self.data.startswith(name.encode("utf-8", "surrogatepass"), at)
 
 
 class SourceTexts:
-    """The texts of files for one request: open documents first, then the disk; each read once."""
+    """The texts of files for one request, from open documents or the disk; each is read once."""
 
     def __init__(
         self,
@@ -132,14 +132,14 @@ class SourceTexts:
         self._roots = [real_path(root) for root in roots]
         self._buffers = buffers
         self._max_bytes = max_bytes
-        self._known: dict[str, SourceText | None] = {}
+        self._texts: dict[str, SourceText | None] = {}
         self._resolved = resolved or Resolved()
 
     def read(self, path: str) -> SourceText | None:
-        """The text of a file by its absolute path; None if it cannot be read."""
-        if path not in self._known:
-            self._known[path] = self._read(path)
-        return self._known[path]
+        """Return the text of a file by its absolute path; None if it cannot be read."""
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
 
     def _read(self, path: str) -> SourceText | None:
         text = self._buffers.get(Path(path)) if self._buffers else None
@@ -152,7 +152,7 @@ class SourceTexts:
         return None if data is None else SourceText(data)
 
     def raw(self, path: str, max_bytes: int) -> bytes | None:
-        """What is on disk, a byte more than these at most; None if it cannot be read."""
+        """Return the file's contents on disk, cut to ``max_bytes`` + 1; None if unreadable."""
         real = self._resolved.file(path)
         held = held_by(real, self._roots)
         if held is None:
@@ -169,12 +169,12 @@ class SourceTexts:
             os.close(descriptor)
 
 
-def _beginning(descriptor: int, most: int) -> bytes:
-    """The first bytes of a file, so many at most."""
-    # To ask for more than there is costs: room is made for all of it.
+def _beginning(descriptor: int, size: int) -> bytes:
+    """Return the first bytes of a file, at most ``size``."""
+    # A read allocates all that it may return, so don't ask for more than there is.
     portion = max(os.fstat(descriptor).st_size + 1, _LEAST_PORTION)
     pieces: list[bytes] = []
-    while most > 0 and (piece := os.read(descriptor, min(most, portion))):
+    while size > 0 and (piece := os.read(descriptor, min(size, portion))):
         pieces.append(piece)
-        most -= len(piece)
+        size -= len(piece)
     return b"".join(pieces)

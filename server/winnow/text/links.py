@@ -1,7 +1,7 @@
-"""What symlinks lead to: searched on request, each target once, inside of the workspace only.
+"""Follow symlinks on request: each target once, and only inside the workspace.
 
-ripgrep is never told to follow links: one to `/` would have it search the machine. The links are
-found here, and those that lead to something that is not searched anyway become paths of their own.
+ripgrep never follows links itself, because a link to `/` would make it search the machine. This
+module finds the links, and adds those to the search whose targets are not searched anyway.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines
 from winnow.text.scope import Scope, plain
 from winnow.text.skipped_files import DEBUG, SkippedFiles, logged
 
-# Rounds of links that lead to folders with links.
+# Rounds of links to folders with links.
 ROUNDS = 10
 
 
-def folder_links(scope: Scope, left_out: Set[str], seconds: float) -> int | None:
-    """How many symlinks to folders a search passes over; None if that takes too long to count.
+def folder_links(scope: Scope, excluded: Set[str], seconds: float) -> int | None:
+    """Return the number of symlinks to folders that a search skips; None if that takes too long.
 
-    ``left_out`` are the paths of ignored and hidden entries, below which nothing counts.
+    ``excluded`` are the paths of ignored and hidden entries, below which no link counts.
     """
     until = time.monotonic() + seconds
     count = 0
@@ -38,10 +38,10 @@ def folder_links(scope: Scope, left_out: Set[str], seconds: float) -> int | None
         if time.monotonic() > until:
             return None
         for path, entry in _entries(scope.root, waiting.pop()):
-            if logged(path) in left_out:
+            if logged(path) in excluded:
                 continue
             if entry.is_symlink():
-                with contextlib.suppress(OSError):  # a loop, or a folder that may not be entered
+                with contextlib.suppress(OSError):  # a loop, or a folder without permission
                     count += entry.is_dir()
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
@@ -49,14 +49,14 @@ def folder_links(scope: Scope, left_out: Set[str], seconds: float) -> int | None
 
 
 def _entries(root: Path, folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The entries of a folder, with their paths; none of a folder that cannot be read."""
+    """Yield the paths and entries of a folder; none of an unreadable one."""
     with contextlib.suppress(OSError), os.scandir(root / folder) as entries:
         for entry in entries:
             yield entry.name if folder == "." else os.path.join(folder, entry.name), entry
 
 
 async def with_links(ripgrep: Ripgrep, scope: Scope, hidden: bool) -> Scope:
-    """The scope with the paths of symlinks to what is not searched anyway.
+    """Return the scope with the symlinks whose targets are not searched anyway.
 
     Raises SearchTimedOut.
     """
@@ -77,10 +77,10 @@ async def with_links(ripgrep: Ripgrep, scope: Scope, hidden: bool) -> Scope:
 async def _list(
     ripgrep: Ripgrep, scope: Scope, arguments: Sequence[str], skipped: SkippedFiles
 ) -> list[str]:
-    """The files that ripgrep lists, as far as the scope covers them."""
+    """Return the files that ripgrep lists and the scope covers."""
     arguments = ["--files", "--null", *arguments]
     async with ripgrep.start(arguments, cwd=scope.root, log_parser=skipped) as child:
-        paths = [plain(os.fsdecode(one)) async for one in child.records(b"\0", RECORD_BYTES)]
+        paths = [plain(os.fsdecode(path)) async for path in child.records(b"\0", RECORD_BYTES)]
         await child.wait()
         if child.timed_out:
             raise SearchTimedOut(ripgrep.seconds)
@@ -88,17 +88,17 @@ async def _list(
 
 
 async def _listed_links(ripgrep: Ripgrep, scope: Scope, links: Set[str]) -> set[str]:
-    """Those of the links that are files to search by their own names."""
+    """Return the links that are files to search by their own names."""
     folders = sorted({os.path.join(".", os.path.dirname(link)) for link in links})
     listed: set[str] = set()
-    for some in command_lines(folders):
-        arguments = ["--follow", "--max-depth=1", *scope.arguments, "--", *some]
+    for portion in command_lines(folders):
+        arguments = ["--follow", "--max-depth=1", *scope.arguments, "--", *portion]
         listed |= links & set(await _list(ripgrep, scope, arguments, SkippedFiles()))
     return listed
 
 
 class _Links:
-    """What is searched so far, and the symlinks beside it.
+    """The searched files and folders, and the symlinks among them.
 
     ``outside`` counts the links that lead out of the workspace.
     """
@@ -107,12 +107,12 @@ class _Links:
         self.outside = 0
         self._scope = scope
         self._roots = [real_path(root) for root in scope.roots]
-        # What was asked for and each link that is searched, with what it leads to.
-        self._asked = {plain(path): self._real(plain(path)) for path in scope.paths}
+        # The paths of the scope, and the chosen links, with their targets.
+        self._paths = {plain(path): self._real(plain(path)) for path in scope.paths}
         self._chosen: dict[str, str] = {}
         self._waiting: set[str] = set()
-        self._new = [*self._asked]
-        # Resolved paths of what is searched.
+        self._new = [*self._paths]
+        # Resolved paths of the searched files and folders.
         self._files: set[str] = set()
         self._folders: set[str] = set()
 
@@ -120,14 +120,14 @@ class _Links:
         return real_path(self._scope.root / path)
 
     def scope(self, *, complete: bool) -> Scope:
-        """The scope with the links that were chosen; ``complete`` if there are no more."""
-        paths = [path if os.path.isabs(path) else os.path.join(".", path) for path in self._chosen]
-        whole = (*self._scope.paths, *paths)
-        fitting = command_lines(whole)[0]
+        """Return the scope with the chosen links; ``complete`` if there are no more."""
+        links = [path if os.path.isabs(path) else os.path.join(".", path) for path in self._chosen]
+        paths = (*self._scope.paths, *links)
+        fitting = command_lines(paths)[0]
         warnings = [*self._scope.warnings]
         if self.outside:
             warnings.append(f"{self.outside} symlinks lead out of the workspace: not followed")
-        if self._waiting or not complete or len(fitting) < len(whole):
+        if self._waiting or not complete or len(fitting) < len(paths):
             warnings.append("some symlinks are not followed: there are too many")
         return msgspec.structs.replace(
             self._scope,
@@ -138,13 +138,13 @@ class _Links:
         )
 
     def searched(self, paths: Collection[str]) -> None:
-        """Files that are searched, as ripgrep prints them."""
-        folders = {**self._asked, **self._chosen}
+        """Record files that are searched, as ripgrep prints them."""
+        folders = {**self._paths, **self._chosen}
         for path in paths:
             if path in folders:
                 self._files.add(folders[path])
                 continue
-            # Below what was asked for ripgrep follows no links: only that has to be resolved.
+            # ripgrep follows no links below these paths, so only they must be resolved.
             above, names = path, []
             while above not in folders and above:
                 above, _, name = above.rpartition("/")
@@ -155,8 +155,8 @@ class _Links:
                 folders[above] = real
             self._files.add(os.path.join(real, names[0]))
 
-    def find(self, left_out: Set[str], hidden: bool) -> set[str]:
-        """The symlinks in what was added last, but for those that are ignored or hidden."""
+    def find(self, excluded: Set[str], hidden: bool) -> set[str]:
+        """Return the symlinks below the newest paths, except ignored and hidden ones."""
         found, self._waiting = self._waiting, set()
         waiting = self._new
         while waiting:
@@ -166,7 +166,7 @@ class _Links:
                 if entry.name.startswith(".") and not hidden:
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if logged(path) in left_out or self._scope.leaves_out(path + "/" * is_folder):
+                if logged(path) in excluded or self._scope.leaves_out(path + "/" * is_folder):
                     continue
                 if is_folder:
                     waiting.append(path)
@@ -175,9 +175,9 @@ class _Links:
         return found
 
     def choose(self, links: Set[str], listed: Set[str]) -> list[str]:
-        """Those of the links that lead to something of the workspace that is not searched yet.
+        """Choose the links to files and folders of the workspace that are not searched yet.
 
-        ``listed`` are those that are files to search by their own names.
+        ``listed`` are the links that are files to search by their own names. Return the new paths.
         """
         targets: dict[str, str] = {}
         for link in sorted(links):
@@ -185,15 +185,15 @@ class _Links:
                 targets.setdefault(real, link)
         for real, link in targets.items():
             if any(str(parent) in targets for parent in Path(real).parents):
-                self._waiting.add(link)  # it may be searched already when that one is
+                self._waiting.add(link)  # the parent's search may include the target
                 continue
-            self._give_back(real)
+            self._replace_below(real)
             self._chosen[link] = real
             self._new.append(link)
         return [path if os.path.isabs(path) else os.path.join(".", path) for path in self._new]
 
     def _target(self, link: str, listed: Set[str]) -> str | None:
-        """What a link leads to, if that is to be searched."""
+        """Return the target of a link if it is to be searched."""
         try:
             real = self._real(link)
             mode = os.stat(real).st_mode
@@ -204,13 +204,13 @@ class _Links:
             return None
         if stat.S_ISREG(mode):
             return real if link in listed and real not in self._files else None
-        above = any(is_below(one, real) for one in self._asked.values())  # a loop
+        above = any(is_below(path, real) for path in self._paths.values())  # a loop
         return real if stat.S_ISDIR(mode) and not above and real not in self._folders else None
 
-    def _give_back(self, real: str) -> None:
-        """Undo the choice of what is below a folder that is chosen now."""
-        for link in [link for link, one in self._chosen.items() if is_below(one, real)]:
+    def _replace_below(self, real: str) -> None:
+        """Undo the choice of links to targets below a folder that is chosen now."""
+        for link in [link for link, target in self._chosen.items() if is_below(target, real)]:
             below = self._chosen.pop(link)
             self._waiting.add(link)
-            self._files = {one for one in self._files if not is_below(one, below)}
-            self._folders = {one for one in self._folders if not is_below(one, below)}
+            self._files = {path for path in self._files if not is_below(path, below)}
+            self._folders = {path for path in self._folders if not is_below(path, below)}

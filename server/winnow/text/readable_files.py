@@ -1,4 +1,4 @@
-"""The files that sandboxed programs may read: the workspace, the system, and git's settings."""
+"""Select the files that sandboxed programs may read: the workspace, the system, git's settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from winnow.processes.sandbox import SYSTEM, ReadablePath
 from winnow.storage.paths import is_below, real_path
 from winnow.text.git_files import git_settings, shared_files
 
-# Files that the C library, `ls` (names of users), `file`, and ripgrep (git's settings) read.
+# Files for the C library, `ls` (user names), `file`, and ripgrep (git's settings).
 _SYSTEM_FILES = (
     *("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/etc/nsswitch.conf"),
     *("/etc/passwd", "/etc/group", "/etc/magic", "/etc/magic.mime", "/etc/gitconfig"),
@@ -20,8 +20,8 @@ _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 
 
 def readable(roots: Sequence[Path], environment: Mapping[str, str]) -> Iterator[ReadablePath]:
-    """Yield what programs that search these folders may read: the folders, the system's programs,
-    and the ignore files outside of the folders that apply to them."""
+    """Yield the paths that programs which search these folders may read: the folders, the system's
+    programs, and ignore files outside the folders that apply to them."""
     yield from (ReadablePath(path, is_folder=True) for path in SYSTEM)
     yield from map(ReadablePath, _SYSTEM_FILES)
     yield from map(ReadablePath, git_settings(environment))
@@ -37,8 +37,8 @@ def readable(roots: Sequence[Path], environment: Mapping[str, str]) -> Iterator[
 
 
 def _parents(root: Path, real: str) -> list[str]:
-    """Return the folders that hold a root, resolved, by the way it is spelled and by its real path:
-    ripgrep may take either."""
+    """Return the resolved parents of a root, both of its spelling and of its real path, because
+    ripgrep may use either."""
     found = {str(folder): None for folder in Path(real).parents}
     if str(root) != real:
         found |= {real_path(folder): None for folder in root.parents}

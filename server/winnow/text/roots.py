@@ -1,4 +1,4 @@
-"""Folders that are too much to be searched, or to be indexed, as a workspace."""
+"""Folders that are too large to be searched or indexed as a workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARED_FOLDERS = (
 
 
 def refusal(folder: Path, environment: Mapping[str, str]) -> str:
-    """Return why a folder is not searched as a whole, as a predicate; empty if it is."""
+    """Return why a folder cannot be a workspace, as a predicate; empty if it can."""
     real = real_path(folder)
     if os.path.dirname(real) == real:
         return "is the root of a file system"
@@ -29,8 +29,11 @@ def refusal(folder: Path, environment: Mapping[str, str]) -> str:
 
 
 def is_indexable(root: Path, environment: Mapping[str, str]) -> bool:
-    """Whether a folder may be indexed unless somebody asks for just that: not where it is a home
-    folder, even one that is a repository, or holds one; nor a drive, or what all programs share."""
+    """Return True if a folder may be indexed automatically.
+
+    Home folders (even repositories), their parents, drives and folders that all programs share are
+    indexed only on request.
+    """
     if refusal(root, environment):
         return False
     shared = set(map(os.path.realpath, SHARED_FOLDERS))

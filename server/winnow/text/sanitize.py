@@ -1,4 +1,4 @@
-"""Showing what strangers named and wrote: texts and paths that any client and terminal can take."""
+"""Make untrusted texts and paths safe to print in any client and terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from winnow.storage.paths import UNPRINTABLE
 
-# Control, format and bidirectional characters, zero-width ones, separators, half surrogates, tags.
+# Control, format, bidirectional and zero-width characters, separators, lone surrogates, tags.
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     r"\u2028-\u202f\u205f-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -17,22 +17,22 @@ _HTML = re.compile(r"<(?:[a-zA-Z]|/[^\s>])[^>]*>?")
 
 
 def printable(text: str) -> str:
-    """The text on one line and as long as it was, with a sign for each control character and each
-    half of a surrogate pair. Tabs stay."""
+    """Return the text on one line, of the same length, with a replacement for each control
+    character and lone surrogate. Tabs stay."""
     if text.isascii() and text.replace("\t", "").isprintable():
-        return text  # which is nearly always so, and quicker to see
+        return text  # the usual case, and faster
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def clean_line(text: str, characters: int) -> str:
-    """One line of plain text, of at most so many characters: no links, no markup, nothing
-    invisible. For texts of models and servers that agents and terminals will read."""
-    # The tables of a thousand domains are for answers of models only.
+    """Return one line of plain text of limited length, without links, markup and invisible
+    characters, for texts of models and servers that agents and terminals will read."""
+    # Only the answers of models need the table of a thousand domains.
     from winnow.text.web_links import without_links
 
     text = _INVISIBLE.sub(" ", text[:4000])
     before = None
-    while text != before:  # what is taken out may leave a link behind
+    while text != before:  # removing something may create a link
         before = text
         plain = _HTML.sub(" ", _MARKDOWN_LINK.sub(r"\1", text))
         text = plain if plain != text else without_links(text)

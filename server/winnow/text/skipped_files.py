@@ -1,9 +1,8 @@
-"""What ripgrep passes over, from its own log.
+"""Count the files that ripgrep skips, from its log.
 
-Nothing but ``--debug`` tells how many files ripgrep left out and why. Its lines are no interface:
-one that is not understood counts as nothing, and a count that was not taken is absent. Where file
-types are given, ripgrep logs every other file, at five times the cost of the search: not asked for
-there.
+Only ``--debug`` reports how many files ripgrep skips and why. Its log has no stable format, so
+unknown lines don't count, and a missing count is absent. With file types, ripgrep logs every other
+file, at five times the cost of the search; then there is no log.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from winnow.config import OWN_FOLDER
 from winnow.types import Skipped
 
 _LOG = b"rg: DEBUG|"
-# ripgrep before 14 says nothing of binary files: what it tells is no complaint, and not counted.
+# Before version 14, ripgrep does not log binary files. Its log is neither an error nor counted.
 _OLD_LOG = b"DEBUG|"
 _WALK = re.compile(
     rb"\|ignore::walk\|[^ ]+ ignoring (.+): (?:Ignore\(IgnoreMatch\((\w+)|(\d+) bytes)", re.S
@@ -29,7 +28,7 @@ _LINK = re.compile(rb"\|rg::haystack\|[^ ]+ ignoring .+ is_symlink: true")
 DEBUG = "--debug"
 REMEMBERED = 50_000
 LONGEST = 8_192
-_BEGUN = re.compile(rb"\|ignore::walk\|[^ ]+ ignoring ")
+_START = re.compile(rb"\|ignore::walk\|[^ ]+ ignoring ")
 
 
 class SkippedFiles:
@@ -50,20 +49,20 @@ class SkippedFiles:
         self.binary: dict[str, int] = {}
         self.excluded: set[str] = set()
         self.is_truncated = False
-        self._begun = b""
+        self._start = b""  # of a line that continues
 
     def parse(self, line: bytes) -> bool:
-        """Count what a line of the log says; False if it is not of the log."""
+        """Count a line of the log. Return False if it does not belong to the log."""
         if not line.startswith(_LOG):
-            if not self._begun or line.startswith(b"rg: "):
+            if not self._start or line.startswith(b"rg: "):
                 return line.startswith(_OLD_LOG)
-            line = self._begun + b"\n" + line  # there are line ends in some names
-        self._begun = b""
+            line = self._start + b"\n" + line  # a name contains a line end
+        self._start = b""
         self.has_log = True
         if found := _WALK.search(line):
             self._exclude(os.fsdecode(found[1]).removeprefix("./"), found[2])
-        elif _BEGUN.search(line) and len(line) < LONGEST:
-            self._begun = line
+        elif _START.search(line) and len(line) < LONGEST:
+            self._start = line
         elif found := _BINARY.search(line):
             self.binary[os.fsdecode(found[1]).removeprefix("./")] = int(found[2])
         elif _LINK.search(line):
@@ -74,7 +73,7 @@ class SkippedFiles:
         if why is None:
             self.too_large += 1
             return
-        if why == b"Types":  # a file that was not asked for
+        if why == b"Types":  # not a requested type
             return
         if len(self.excluded) < REMEMBERED:
             self.excluded.add(path)
@@ -82,19 +81,19 @@ class SkippedFiles:
             self.is_truncated = True
         if why == b"Hidden":
             self.hidden += os.path.basename(path) not in (".git", OWN_FOLDER)
-        elif why != b"Override":  # which is what the caller has excluded
+        elif why != b"Override":  # excluded by the caller
             self.ignored += 1
 
 
 def logged(path: str) -> str:
-    """The path as ripgrep's log spells it, which knows Unicode only."""
+    """Return the path as ripgrep's log spells it: it writes only Unicode."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
 
 
 def skipped_files_for(arguments: Sequence[str]) -> SkippedFiles | None:
-    """Notes for a run with these arguments; None where the log would cost more than it tells."""
-    typed = any(one.startswith("--type") for one in arguments)
-    return None if typed else SkippedFiles()
+    """Return a parser for a run with these arguments; None if the log would cost too much."""
+    has_types = any(argument.startswith("--type") for argument in arguments)
+    return None if has_types else SkippedFiles()
 
 
 def skipped_counts(
@@ -104,9 +103,9 @@ def skipped_counts(
     unreadable: int = 0,
     folder_links: int | None = None,
 ) -> Skipped:
-    """What was passed over, as an answer says it: what was not counted is absent.
+    """Return the counts for an answer; unknown counts are absent.
 
-    ``folder_links`` are the symlinks to folders, if those were counted.
+    ``folder_links`` is the number of symlinks to folders, if known.
     """
     if skipped is None or not skipped.has_log:
         return Skipped(binary=binary or None, unreadable=unreadable or None)

@@ -1,9 +1,9 @@
 """Remove links from a model's text, however they are spelled.
 
-A link in an answer can carry what the model has read to whoever owns the host, as soon as a person
-or an agent opens it. Terminals, editors and chat windows make links of much that is no valid URL:
-`www.host`, `host/path`, `//host`, an address of e-mail. Paths, names of modules and versions look
-alike and have to stay. So a host has to end in a top-level domain, or have a query behind it.
+When a person or an agent opens a link in an answer, it can send what the model has read to the
+owner of the host. Terminals, editors and chat windows turn much into links that is not a valid URL:
+`www.host`, `host/path`, `//host`, an email address. Paths, module names and versions look similar
+and must stay. So only a host with a top-level domain, or with a query behind it, counts as a link.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import html
 import re
 import unicodedata
 
-# Countries; then the generic domains that exist for long or have many hosts, and reserved ones.
+# Countries; then generic domains that are old or have many hosts, and reserved ones.
 _DOMAINS = frozenset(
     "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo"
     " br bs bt bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm"
@@ -58,12 +58,12 @@ _DOMAINS = frozenset(
     " watch web webcam website wed wedding wiki win wine work works world wtf xyz yachts yoga"
     " zip zone".split()
 )
-# Of these domains, the ones that are as often the extension of a file.
+# Those of the domains that are as often file extensions.
 _EXTENSIONS = frozenset(
     "py md rs sh pl cc so ml mm mk ps pm in st tf ai cs sc my do id am as ad la tm test zip mov"
     " new name info app local build properties software".split()
 )
-# They look like a dot, a slash or a colon.
+# Characters that look like a dot, a slash or a colon.
 _LIKE_PUNCTUATION = str.maketrans(
     {
         **dict.fromkeys("\u3002\uff0e\uff61\u2024\ufe52\u00b7\u0701\u0702\ua4f8", "."),
@@ -75,7 +75,7 @@ _LIKE_PUNCTUATION = str.maketrans(
 _DEFANGED = re.compile(r"[\[({<](\.|:|://|/|dot)[\])}>]", re.I)
 _ENCODED = re.compile(r"%(3a|2f|2e|5c)", re.I)
 _SLASH = r"[/\\]"
-# Everything from the space before to the space behind goes: data can stand on either side.
+# A link extends from the space before it to the space after it: data can be on either side.
 _LINK = re.compile(
     rf"""
     \S* : {_SLASH}{{2}} \S*                                          # scheme://host
@@ -102,7 +102,7 @@ _QUERY = re.compile(r"[?=&#%@;]")
 def without_links(text: str) -> str:
     """Return the text, on one line, without links.
 
-    Signs that stand for others, such as full-width letters, are written as those.
+    Variants of characters, such as full-width letters, are replaced by the plain ones.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_LIKE_PUNCTUATION))
@@ -123,7 +123,7 @@ def _without_host(match: re.Match[str]) -> str:
     if _QUERY.search(rest) or match["port"] or (is_domain and domain not in _EXTENSIONS):
         return " "
     if is_domain:
-        # "models.py/views.py" are two files; with spaces between them they are no link.
+        # "models.py/views.py" are two files. With spaces between them, they are not a link.
         return match["host"] + re.sub(_SLASH, " / ", rest)
     return match[0]
 
