@@ -24,10 +24,9 @@ from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
 from winnow.index.build.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, IndexJob
-from winnow.search.symbols.references import find_references
 from winnow.text.listing import Listing
+from winnow.tools.find_references import FindReferencesParams, find_references
 from winnow.types import no_progress
-from winnow.types.find_references import FindReferencesParams
 from winnow.workspace import Workspace
 
 MANY = 40
@@ -487,7 +486,7 @@ async def test_files_indexed_for_references_and_lost_are_indexed_again(
 
     monkeypatch.setattr(FolderIndex, "index_files", lossy)
     params = FindReferencesParams(path="net.py", line=1, column=5)
-    found = await find_references(workspace, params, no_progress)
+    found = await find_references.run(workspace, params, no_progress)
     places = {(one.path, one.line) for one in found.references}
     assert places == {("app.py", 1), ("app.py", 3), ("net.py", 1)}
     assert sorted(lost) == ["app.py", "net.py"]

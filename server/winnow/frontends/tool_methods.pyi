@@ -8,6 +8,7 @@ from winnow.tools.audit import AuditResult
 from winnow.tools.bash import BashResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.feedback import FeedbackResult
+from winnow.tools.find_references import FindReferencesResult
 from winnow.tools.find_symbol import FindSymbolResult
 from winnow.tools.glob import GlobResult
 from winnow.tools.grep import GrepResult
@@ -19,7 +20,6 @@ from winnow.tools.tools import ToolsResult
 from winnow.tools.tree import TreeResult
 from winnow.types.code_search import CodeSearchResult
 from winnow.types.document_text import DocumentTextResult
-from winnow.types.find_references import FindReferencesResult
 from winnow.types.keyword_search import KeywordSearchResult
 from winnow.types.read_file import ReadFileResult
 from winnow.types.read_file import Span
@@ -99,7 +99,7 @@ class ToolMethods:
         exclude: Sequence[str] = (),
         max_results: int = 50,
     ) -> FindReferencesResult:
-        """Find where a symbol is used: calls, imports, types, reads and writes, without its namesakes."""
+        """Find where a symbol is used: calls, imports, types, reads and writes, without namesakes."""
     async def find_symbol(
         self,
         name: str,

@@ -1,6 +1,13 @@
-"""find_references: where a symbol is used."""
+"""find_references: the uses of a symbol."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from winnow.errors import (
     IndexUnavailable,
@@ -10,27 +17,125 @@ from winnow.errors import (
     PathOutsideWorkspace,
     SearchTimedOut,
 )
+from winnow.search.answer import cursor
+from winnow.search.answer.completeness import CHANGED, fractions, with_reasons
+from winnow.search.answer.shorten import shorten
+from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
+from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
-from winnow.types import Progress
-from winnow.types.find_references import (
-    FindReferencesParams,
-    FindReferencesPartial,
-    FindReferencesResult,
-)
+from winnow.types import InFile, PageParams, Pattern, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
+
+# Fewer references than this are worth less than the number of references in each file.
+FEWEST = 5
+COUNTED_FILES = (30, 10, 3)
+
+
+class FindReferencesParams(PageParams, frozen=True, kw_only=True):
+    """A symbol, by its position or by its name, and the references to return."""
+
+    path: Annotated[
+        str,
+        Meta(
+            description="File that defines or uses the symbol, absolute or relative to the root."
+            " Pass it with `line`, or with `name` to select one of several symbols.",
+            max_length=4_000,
+        ),
+    ] = ""
+    line: Annotated[
+        int,
+        Meta(description="Line of the symbol, from 1: its definition, or any use.", ge=0),
+    ] = 0
+    column: Annotated[
+        int,
+        Meta(
+            description="Column of the symbol, from 1. Default: the symbol that the line defines,"
+            " or `name`.",
+            ge=0,
+        ),
+    ] = 0
+    name: Annotated[
+        str,
+        Meta(
+            description="Name of the symbol, such as 'send' or 'Client.send'. Sufficient without a"
+            " position.",
+            max_length=1_000,
+        ),
+    ] = ""
+    include_declaration: Annotated[
+        bool, Meta(description="Include the definitions themselves.")
+    ] = True
+    kinds: Annotated[
+        list[ReferenceKind],
+        Meta(description="Return only uses of these kinds.", max_length=6),
+    ] = []
+    certain_only: Annotated[
+        bool,
+        Meta(
+            description="Return only uses that scopes, imports and declared types prove: omit"
+            " members of receivers of unknown type."
+        ),
+    ] = False
+    include: Annotated[
+        list[Pattern],
+        Meta(description="Return only uses in files that match a glob pattern.", max_length=100),
+    ] = []
+    exclude: Annotated[
+        list[Pattern],
+        Meta(description="Omit uses in files that match a glob pattern.", max_length=100),
+    ] = []
+    max_results: Annotated[
+        int, Meta(description="Maximum number of references to return.", ge=1, le=10_000)
+    ] = 50
+
+
+class ReferencesInFile(InFile, frozen=True, kw_only=True):
+    """The number of references in a file."""
+
+    references: Annotated[int, Meta(description="Number of references.")]
+
+
+class FindReferencesResult(SearchAnswer, frozen=True, kw_only=True):
+    """The references: certain ones first, then by path and line."""
+
+    symbol: Annotated[
+        ReferencedSymbol | None,
+        Meta(description="The symbol; absent if no file of the workspace defines it."),
+    ] = None
+    references: Annotated[
+        list[FoundReference], Meta(description="The references; empty if they were streamed.")
+    ]
+    certain: Annotated[int, Meta(description="Number of certain references, on all pages.")]
+    files: Annotated[
+        list[ReferencesInFile] | None,
+        Meta(
+            description="References in each file, if `max_tokens` leaves no room for more."
+        ),
+    ] = None
+
+
+class FindReferencesPartial(Result, frozen=True, kw_only=True):
+    """Further references, which the result does not repeat."""
+
+    references: Annotated[list[FoundReference], Meta(description="The next references.")]
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def text(result: FindReferencesResult, style: Style, folder: str) -> str:
-    """The symbol, then files, each with its uses under it; then what was left out. Paths are shown
-    as seen from ``folder``."""
+    """Render the symbol, then files with their uses, then what was skipped.
+
+    Paths are relative to ``folder``.
+    """
     return _rendered(result, style, folder)
 
 
 def plain(result: FindReferencesResult) -> str:
-    """The same without colours, with paths as the result has them."""
+    """Render the same without colors, with the paths of the result."""
     return _rendered(result, FOR_AGENTS, None)
 
 
@@ -43,18 +148,21 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
         about = f"{symbol.kind} {symbol.qualified_name}"
         lines.append(f"{shown(symbol)}:{symbol.line}: {printable(about)}")
     at = None
-    for one in result.references:
-        if (one.root, one.path) != at:
-            lines += [""] * bool(lines) + [shown(one)]
-            at = (one.root, one.path)
-        sure = "" if one.confidence == "certain" else ", possible"
-        within = f" in {printable(one.within)}" if one.within else ""
-        place = style.dim(f"{one.line}:{one.column} {one.kind}{within}{sure}")
-        lines.append(f"{place}  {printable(one.text)}".rstrip())
+    for use in result.references:
+        if (use.root, use.path) != at:
+            lines += [""] * bool(lines) + [shown(use)]
+            at = (use.root, use.path)
+        sure = "" if use.confidence == "certain" else ", possible"
+        within = f" in {printable(use.within)}" if use.within else ""
+        place = style.dim(f"{use.line}:{use.column} {use.kind}{within}{sure}")
+        lines.append(f"{place}  {printable(use.text)}".rstrip())
     for file in result.files or []:
         lines.append(f"{shown(file)}: {file.references}")
     summary = f"{result.returned} of {result.total_found} references, {result.certain} certain"
     return "\n".join([*lines, *[""] * bool(lines), *notes_of(result, summary, style)])
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -79,17 +187,88 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
 async def find_references(
     workspace: Workspace, params: FindReferencesParams, progress: Progress
 ) -> FindReferencesResult:
-    """Find where a symbol is used: calls, imports, types, reads and writes, without its namesakes.
+    """Find where a symbol is used: calls, imports, types, reads and writes, without namesakes.
 
     Effective use:
     - `name` alone is enough: 'send', 'Client.send'; or `path` and `line` of its definition or a use
-    - Better than grep for a common name: other symbols of that name are left out
-    - `kinds: ["call"]` are the callers; `within` names the function around each use
-    - `confidence: "certain"` is what imports and types say; 'possible' ones are likely uses whose
-      receiver is of unknown type: `certain_only` leaves them out
+    - Better than grep for a common name: other symbols with the name are excluded
+    - `kinds: ["call"]` returns the callers; `within` names the enclosing function of each use
+    - Imports and types prove uses with `confidence: "certain"`; 'possible' uses have a receiver of
+      unknown type: `certain_only` omits them
     - Overrides, strings, reflection and generated code may hide uses: grep for the name to be sure
     """
-    # Not needed to start a server or to print help.
-    from winnow.search.symbols.references import find_references as find
+    # Costs the import of numpy.
+    from winnow.search.symbols.references import (
+        ReferenceFilter,
+        SymbolSelector,
+        find_references,
+    )
 
-    return await find(workspace, params, progress)
+    found = await find_references(
+        workspace,
+        SymbolSelector(params.path, params.line, params.column, params.name),
+        ReferenceFilter(
+            params.kinds,
+            params.include_declaration,
+            params.certain_only,
+            params.include,
+            params.exclude,
+        ),
+        progress,
+    )
+    references, total = found.references, len(found.references)
+
+    def stamp(end: int) -> bytes:
+        rows = references[:end]
+        return cursor.stamp_of([(row.root, row.path, row.line, row.column) for row in rows])
+
+    first, changed = cursor.resume(params, int, lambda position: min(position, total), stamp)
+    completeness = with_reasons(found.completeness, *[CHANGED] * changed)
+    certain = sum(row.confidence == "certain" for row in references)
+
+    def page(count: int, *, texts: bool = True) -> FindReferencesResult:
+        end = first + count
+        rows = references[first:end]
+        if not texts:
+            rows = [msgspec.structs.replace(row, text="", within="") for row in rows]
+        return FindReferencesResult(
+            root=shown_path(str(found.roots[0]))[0],
+            symbol=found.symbol,
+            references=rows,
+            certain=certain,
+            total_found=total,
+            returned=len(rows),
+            truncated=end < total or not texts,
+            completeness=completeness,
+            warnings=found.warnings,
+            cursor=cursor.encode(params, end, stamp(end)) if end < total else None,
+        )
+
+    def counted(files: int) -> FindReferencesResult:
+        result = page(0, texts=False)
+        return msgspec.structs.replace(result, files=_in_files(references, files), cursor=None)
+
+    count = min(params.max_results, total - first)
+    steps: list[Callable[[], FindReferencesResult]] = [
+        functools.partial(page, fewer, texts=False)
+        for fewer in fractions(count, min(FEWEST, count))
+    ]
+    steps += [functools.partial(counted, files) for files in COUNTED_FILES]
+    result = shorten(page(count), params.max_tokens, steps)
+    if progress.streaming and not params.max_tokens and result.references:
+        partial = FindReferencesPartial(references=result.references)
+        progress(f"{result.returned} references", partial=partial)
+        return msgspec.structs.replace(result, references=[])
+    return result
+
+
+def _in_files(references: list[FoundReference], most: int) -> list[ReferencesInFile]:
+    """Return the number of references in the files that have the most."""
+    counts: dict[tuple[str, str | None, str | None], int] = {}
+    for row in references:
+        key = row.path, row.root, row.uri
+        counts[key] = counts.get(key, 0) + 1
+    return [
+        ReferencesInFile(path=path, root=root, uri=uri, references=count)
+        for (path, root, uri), count in sorted(counts.items(), key=lambda item: -item[1])[:most]
+    ]

@@ -20,8 +20,8 @@ from winnow.errors import (
 from winnow.index.build.folder import FolderIndex
 from winnow.search.symbols import requests
 from winnow.tools import TOOLS
+from winnow.tools.find_references import FindReferencesResult
 from winnow.types import no_progress
-from winnow.types.find_references import FindReferencesResult
 from winnow.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("time_to_catch_up")
@@ -230,12 +230,12 @@ async def test_without_an_index_no_file_is_read_that_cannot_have_references(
     assert [one for one in recorder.messages if "read" in one][-1] == "2 files read"
 
 
-async def test_a_name_that_there_was_no_time_to_look_for_is_not_said_to_be_unknown(
+async def test_a_search_that_timed_out_does_not_claim_that_a_name_is_unknown(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     write_files(tmp_path, {"a.py": "def needle():\n    pass\n"})
     hurried = Config(index=IndexSettings(enabled=False), limits=Limits(search_seconds=1e-9))
-    with pytest.raises(SearchTimedOut, match="not all files that hold the name have been read"):
+    with pytest.raises(SearchTimedOut, match="not all files that contain the name have been read"):
         await find(make_workspace(tmp_path, config=hurried), name="needle")
 
 
@@ -298,14 +298,12 @@ async def test_files_without_facts_that_hold_the_name_are_told(workspace: Worksp
     assert not result.completeness.complete
     [reason] = result.completeness.reasons
     assert reason == (
-        "nothing is known of files that hold the name: bundle.py (it is minified or generated:"
+        "files with the name are not indexed: bundle.py (it is minified or generated:"
         " 70,000 bytes a line)"
     )
     with pytest.raises(NoSymbol, match="minified"):
         await find(workspace, path="bundle.py", line=1, name="send")
-    says = (
-        r"defines 'x', and nothing is known of files that hold the name: other.py \(it is minified"
-    )
+    says = r"defines 'x', and files with the name are not indexed: other.py \(it is minified"
     with pytest.raises(NoSymbol, match=says):
         await find(workspace, name="x")
 
@@ -319,7 +317,7 @@ async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Wor
     await workspace.index.build()
     result = await find(workspace, name="Client.send")
     assert result.completeness.reasons == [
-        "nothing is known of files that hold the name: b.py (it is larger than 4,194,304 bytes),"
+        "files with the name are not indexed: b.py (it is larger than 4,194,304 bytes),"
         " c.py (it is larger than 4,194,304 bytes)"
     ]
     # What is open in the editor is known.
@@ -346,7 +344,7 @@ async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Works
     # JavaScript can use what TypeScript defines.
     result = await find(workspace, name="send", path="web/app.ts")
     assert result.completeness.reasons == [
-        "nothing is known of files that hold the name: dist/bundle.js (it is minified or generated:"
+        "files with the name are not indexed: dist/bundle.js (it is minified or generated:"
         " 70,000 bytes a line)"
     ]
 
@@ -413,7 +411,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
         ({"path": "app.py", "line": 2}, NoSymbol, "No symbol"),
         ({"path": "app.py", "line": 5}, NoSymbol, "client, send"),
         ({"path": "app.py", "line": 5, "name": "::"}, NoSymbol, "client, send"),
-        ({"name": "."}, NoSymbol, "No file that is known defines '.'"),
+        ({"name": "."}, NoSymbol, "No indexed file defines '.'"),
         ({"path": "app.py", "line": 99}, NoSymbol, "no line 99"),
         ({"path": "gone.py", "line": 1}, NotFound, "gone.py"),
         ({"path": "../other.py", "line": 1}, PathOutsideWorkspace, "other.py"),

@@ -13,7 +13,7 @@ from winnow.text.links import folder_links
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope
 from winnow.text.skipped_files import SkippedFiles, skipped_counts
-from winnow.types import Completeness, SearchParams
+from winnow.types import Completeness, SearchParams, Skipped
 
 # Params that widen the scope.
 WIDENING = ("include_ignored", "include_hidden", "include_submodules")
@@ -110,3 +110,14 @@ async def count_excluded_matches(
         if without != widest and await count(without) < found:
             flags.append(flag)
     return (found - matches, flags) if flags else (0, [])
+
+
+def with_reasons(completeness: Completeness, *reasons: str) -> Completeness:
+    """Return the completeness with further reasons why an answer is incomplete."""
+    merged = list(dict.fromkeys([*completeness.reasons, *reasons]))
+    return msgspec.structs.replace(completeness, complete=not merged, reasons=merged)
+
+
+def incomplete(reason: str) -> Completeness:
+    """Return the completeness of an answer that is incomplete for this reason."""
+    return Completeness(complete=False, reasons=[reason], skipped=Skipped(), timed_out=False)

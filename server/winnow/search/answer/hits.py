@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from winnow.search.answer import cursor
@@ -22,7 +21,7 @@ from winnow.search.answer.snippets import FEW_LINES, LINES, Passage, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import Resolved
 from winnow.text.scope import Scope
-from winnow.types import Answer, Completeness, PageParams, Skipped
+from winnow.types import Answer, Completeness, PageParams
 
 Kind = Literal["file", "definition", "match", "passage"]
 
@@ -198,14 +197,3 @@ def paged(
 
 def _stamp(found: Found, count: int) -> bytes:
     return cursor.stamp_of([(hit.path, hit.first) for hit in found.hits[:count]])
-
-
-def with_reasons(completeness: Completeness, *reasons: str) -> Completeness:
-    """The same, with further reasons why the answer is not complete."""
-    said = list(dict.fromkeys([*completeness.reasons, *reasons]))
-    return msgspec.structs.replace(completeness, complete=not said, reasons=said)
-
-
-def lacking(reason: str) -> Completeness:
-    """Of an answer that may lack something, for this reason."""
-    return Completeness(complete=False, reasons=[reason], skipped=Skipped(), timed_out=False)

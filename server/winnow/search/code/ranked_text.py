@@ -15,7 +15,8 @@ import msgspec
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.index.postings.terms import STOP_WORDS, UNSPACED
 from winnow.ranking import local
-from winnow.search.answer.hits import Found, Hit, lacking
+from winnow.search.answer.completeness import incomplete
+from winnow.search.answer.hits import Found, Hit
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import Request, find, ranked_locally
 from winnow.search.keyword.terms import Search, TermMatches
@@ -93,7 +94,7 @@ async def files_about(
     words = asked[:MOST_TERMS]
     if not words:
         reason = "the query has no words that can be looked for"
-        return Found(workspace.scope(_asked(params, query, ["."])), [], 0, lacking(reason))
+        return Found(workspace.scope(_asked(params, query, ["."])), [], 0, incomplete(reason))
     ranking = await _rank(workspace, params, query, [escaped(word) for word in words], progress)
     hits = [_hit(one, one.reason.replace("\\", ""), ranking.weights) for one in ranking.ranked]
     weights = zip(words, ranking.weights.values(), strict=True)

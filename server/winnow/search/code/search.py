@@ -17,19 +17,17 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import EmptyQuery, IndexUnavailable, InvalidPattern
-from winnow.search.answer.completeness import CHANGED
+from winnow.search.answer.completeness import CHANGED, incomplete, with_reasons
 from winnow.search.answer.hits import (
     MOST_HITS,
     Found,
     Hit,
     Place,
     Texts,
-    lacking,
     page_start,
     paged,
     places_of,
     wanted_hits,
-    with_reasons,
 )
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import Reading, Search, as_pattern, readings
@@ -250,7 +248,7 @@ async def _symbols(
     if exact and not await _may_be_defined(workspace, scope, name):
         known = state_in_words(workspace.index, workspace.index.state())
         reason = f"{known}: lines that look like a definition of it were looked for"
-        return Found(scope, [], 0, lacking(reason))
+        return Found(scope, [], 0, incomplete(reason))
     progress(f"Searching symbols: {name[:60]}")
     try:
         found = await find_symbols(
@@ -261,7 +259,7 @@ async def _symbols(
     except IndexUnavailable as error:
         if not exact:
             raise
-        return Found(scope, [], 0, lacking(error.message))
+        return Found(scope, [], 0, incomplete(error.message))
     hits = [_symbol_hit(scope, symbol) for symbol in found.symbols()]
     return Found(
         scope,

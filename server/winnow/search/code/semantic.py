@@ -15,7 +15,7 @@ from msgspec import Struct
 from winnow.errors import EmptyQuery, IndexUnavailable
 from winnow.index.postings.terms import content_words
 from winnow.ranking.suggestions import found_little, terms_of_index
-from winnow.search.answer.completeness import CHANGED
+from winnow.search.answer.completeness import CHANGED, with_reasons
 from winnow.search.answer.hits import (
     SPARE_HITS,
     Found,
@@ -25,7 +25,6 @@ from winnow.search.answer.hits import (
     paged,
     places_of,
     wanted_hits,
-    with_reasons,
 )
 from winnow.search.code.indexed import Indexed, lacking, merged, search_index
 from winnow.search.code.ranked_text import files_about, telling_words

@@ -1,9 +1,9 @@
-"""Asking the index: what every request about symbols does before and after its own work.
+"""Answer a request about symbols: index the relevant files first, and retry if files changed.
 
-Work on facts runs in a thread, on a view of one moment. Before the index is complete, the files
-that hold the names in question are looked for with ripgrep and taken first; so they are before an
-index that may be stale is believed that nothing defines a name. Where a text turns out to be newer
-than its facts, the work is done again.
+The work runs in a thread, on a snapshot of the index. While the index is incomplete, ripgrep lists
+the files that contain the names, and the index reads these first. The same happens before a stale
+index is trusted that no file defines a name. If a file changed after it was indexed, the work is
+repeated.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from winnow.types import IndexState, Progress, SearchParams
 from winnow.workspace import Workspace
 
 ATTEMPTS = 3
-NOT_ALL_READ = "not all files that hold the name have been read: ask again"
+NOT_ALL_READ = "not all files that contain the name have been read: try again"
 
-# How often what is known so far is sent, before the index is complete.
+# How often early results are sent while the index is incomplete.
 EARLY_SECONDS = 0.15
 
 T = TypeVar("T")
@@ -41,15 +41,15 @@ E = TypeVar("E")
 
 
 class Prerequisites(msgspec.Struct, frozen=True):
-    """What has to be known before the work can be done: files, and all files with these names."""
+    """What must be indexed before the work: these files, and all files with these names."""
 
     names: Sequence[str] = ()
     paths: Sequence[str] = ()
 
 
 class SymbolAnswer(msgspec.Struct, Generic[T], frozen=True):
-    """What the work has found, and how much was known then. ``timed_out`` says that not all files
-    that hold a name could be read in time."""
+    """The result of the work, and the state of the index. ``timed_out`` is True if not all files
+    that contain the name were indexed in time."""
 
     result: T
     navigation: Navigation
@@ -59,8 +59,8 @@ class SymbolAnswer(msgspec.Struct, Generic[T], frozen=True):
 
 
 class EarlyResults(msgspec.Struct, Generic[E], frozen=True):
-    """What is done with the first facts, while more are being taken: ``work`` in a thread, and
-    ``emit`` with its result."""
+    """How to send results while files are being indexed: ``work`` runs in a thread, and ``emit``
+    gets its result."""
 
     work: Callable[[Navigation], E]
     emit: Callable[[E], None]
@@ -69,31 +69,31 @@ class EarlyResults(msgspec.Struct, Generic[E], frozen=True):
 @again_if_damaged
 async def with_symbols(
     workspace: Workspace,
-    asking: Prerequisites,
+    needed: Prerequisites,
     work: Callable[[Navigation], T],
     progress: Progress,
     early: EarlyResults[E] | None = None,
 ) -> SymbolAnswer[T]:
-    """Do the work on what is known, once enough is known for it.
+    """Run the work once the index has what it needs.
 
-    Raises what the work raises, but SearchTimedOut for NoSymbol where not all files that hold the
-    name could be read in time.
+    Raises what the work raises, and SearchTimedOut instead of NoSymbol if not all files that
+    contain the name were indexed in time.
     """
     await open_index(workspace, progress)
     timed_out = False
-    stores: tuple[object, ...] | None = None  # in which the files that matter were taken
+    stores: tuple[object, ...] | None = None  # in which the relevant files were indexed
     state, prepared, attempts = workspace.index.state(), 0, 0
-    is_doubted = False  # a stale index knows no definition
+    is_doubted = False  # a stale index has no definition
     while True:
         if (is_doubted or not state.knows_all) and stores is None:
             async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
                 stores = view.stores
-            timed_out = await _prepare(workspace, asking, progress, early)
+            timed_out = await _prepare(workspace, needed, progress, early)
             prepared += 1
-        snapshot = workspace.index.snapshot(workspace.buffers, CATCH_UP_SECONDS, asking.paths)
+        snapshot = workspace.index.snapshot(workspace.buffers, CATCH_UP_SECONDS, needed.paths)
         async with snapshot as (view, state):
-            # Somebody may have deleted the store, or it had to be left for another one, as where
-            # the disk is full: what was taken is not in that.
+            # The user may have deleted the store, or another one replaced it, for instance because
+            # the disk is full: the relevant files are not in that.
             lost = stores != view.stores and prepared < ATTEMPTS
             if not state.knows_all and lost:
                 stores = None
@@ -102,7 +102,7 @@ async def with_symbols(
             try:
                 result = await view.read(work, navigation)
             except NoSymbol:
-                if state.state == "stale" and asking.names and not prepared:
+                if state.state == "stale" and needed.names and not prepared:
                     is_doubted = True
                     continue
                 if timed_out:
@@ -117,14 +117,14 @@ async def with_symbols(
 
 
 def sources_of(workspace: Workspace) -> SourceTexts:
-    """The texts of the workspace's files, for one request. Raises NoWorkspace and NotFound."""
+    """Return the texts of files, for one request. Raises NoWorkspace and NotFound."""
     roots = workspace.search_roots()
     return SourceTexts(roots, workspace.buffers, workspace.config.limits.parse_bytes)
 
 
 def workspace_path(workspace: Workspace, path: Path) -> str | None:
-    """A path as facts have it: absolute, below a root as the workspace spells it, with ``/``; None
-    outside of all roots."""
+    """Return a path as the index has it: absolute, below a root as the workspace spells it, with
+    ``/``; None outside of all roots."""
     try:
         roots = workspace.search_roots()
         located = locate(str(path), roots, tuple(workspace.buffers))
@@ -134,55 +134,55 @@ def workspace_path(workspace: Workspace, path: Path) -> str | None:
 
 
 def absolute(roots: Sequence[Path], located: Located) -> str:
-    """A path that was located, as facts have it."""
+    """Return a located path as the index has it."""
     return os.path.normpath(os.path.join(roots[located.place], located.below)).replace(os.sep, "/")
 
 
 async def _prepare(
-    workspace: Workspace, asking: Prerequisites, progress: Progress, early: EarlyResults[E] | None
+    workspace: Workspace, needed: Prerequisites, progress: Progress, early: EarlyResults[E] | None
 ) -> bool:
-    """Have the files that matter taken first; whether the time was too short for all."""
+    """Index the relevant files first. Return True if time ran out."""
     ripgrep = workspace.run_ripgrep()
     scope = workspace.scope(SearchParams())
     loop = asyncio.get_running_loop()
-    taken, due = 0, loop.time()
+    indexed, due = 0, loop.time()
 
-    async def tell_early() -> None:
+    async def send_early() -> None:
         nonlocal due
         if early is not None and loop.time() >= due:
-            async with workspace.index.snapshot(workspace.buffers, 0, asking.paths) as (view, _):
+            async with workspace.index.snapshot(workspace.buffers, 0, needed.paths) as (view, _):
                 navigation = Navigation(view, sources_of(workspace))
                 early.emit(await view.read(early.work, navigation))
             due = loop.time() + EARLY_SECONDS
 
-    # What is asked about has uses itself, which are known at once.
-    await tell_early()
-    if asking.names:
-        look = DefinitionPattern("|".join(map(re.escape, asking.names)))
-        async with contextlib.aclosing(files_with(ripgrep, scope, look)) as found:
+    # The uses in the file of the symbol are known at once.
+    await send_early()
+    if needed.names:
+        pattern = DefinitionPattern("|".join(map(re.escape, needed.names)))
+        async with contextlib.aclosing(files_with(ripgrep, scope, pattern)) as found:
             paths = [scope.absolute(path) async for path in found if may_have_symbols(path)]
-        async for some in workspace.index.index_files(paths, ripgrep.deadline - loop.time()):
-            taken += len(some)
-            progress(f"{taken} files read")
-            await tell_early()
+        async for batch in workspace.index.index_files(paths, ripgrep.deadline - loop.time()):
+            indexed += len(batch)
+            progress(f"{indexed} files read")
+            await send_early()
     return loop.time() >= ripgrep.deadline
 
 
 def index_reasons(answered: SymbolAnswer[T]) -> list[str]:
-    """Why an answer may lack something, as far as the index is concerned."""
+    """Return why an answer may be incomplete because of the index."""
     reasons = []
     state = answered.state
     if not state.knows_all:
         reasons.append(
             f"the index is {'being built' if state.state == 'building' else 'not built'}"
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
-            " files may not be known yet"
+            " files may still be unknown"
         )
-    reasons += [f"the index lacks something: {one}" for one in answered.problem_messages]
+    reasons += [f"the index is incomplete: {problem}" for problem in answered.problem_messages]
     if state.state == "stale":
         reasons.append("some changed files are not indexed yet")
     if answered.timed_out:
-        reasons.append("time ran out before all files that hold the name were read")
+        reasons.append("timed out before reading every file that contains the name")
     if answered.navigation.changed:
         reasons.append(f"{len(answered.navigation.changed)} files could not be read")
     return reasons

@@ -1,4 +1,4 @@
-"""A symbol in an answer; apart from the search because this loads no index."""
+"""Symbols and references in answers; apart from the searches because this loads no index."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from winnow.types import InFile
+
+ReferenceKind = Literal["call", "import", "type", "read", "write", "definition"]
 
 
 class FoundSymbol(InFile, frozen=True, kw_only=True):
@@ -46,3 +48,39 @@ class FoundSymbol(InFile, frozen=True, kw_only=True):
             " the shape of the syntax tree, and its kind is a guess."
         ),
     ] = False
+
+
+class ReferencedSymbol(InFile, frozen=True, kw_only=True):
+    """A symbol whose references were requested, at its definition."""
+
+    name: Annotated[str, Meta(description="The name.")]
+    qualified_name: Annotated[
+        str, Meta(description="The name with its containers, such as 'Client.send'.")
+    ]
+    kind: Annotated[
+        str, Meta(description="'function', 'method', 'class', …; 'variable' for local symbols.")
+    ]
+    line: Annotated[int, Meta(description="Line of the name, from 1.")]
+    column: Annotated[int, Meta(description="Column of the name, from 1, in code points.")]
+    signature: Annotated[str, Meta(description="The definition up to the body.")] = ""
+
+
+class FoundReference(InFile, frozen=True, kw_only=True):
+    """A use of the symbol. Lines and columns start at 1; columns count code points."""
+
+    line: Annotated[int, Meta(description="The line.")]
+    column: Annotated[int, Meta(description="Column of the start of the name.")]
+    end_column: Annotated[int, Meta(description="The column after the name.")]
+    kind: Annotated[ReferenceKind, Meta(description="How the name is used.")]
+    confidence: Annotated[
+        Literal["certain", "possible"],
+        Meta(
+            description="'certain': scopes, imports and declared types prove it. 'possible': the"
+            " type of the receiver is unknown and the name is rare, or the name is in the text of a"
+            " macro, or Winnow cannot resolve names of the language."
+        ),
+    ]
+    text: Annotated[
+        str, Meta(description="The line without surrounding blanks; absent in shortened answers.")
+    ] = ""
+    within: Annotated[str, Meta(description="Qualified name of the enclosing function.")] = ""
