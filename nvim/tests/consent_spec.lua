@@ -164,7 +164,7 @@ return {
         said_by('Winnow consent refuse'):sub(9)
       )
       local message = said_by('Winnow! ' .. SEARCH)
-      t.contains(vim.fn.getqflist({ title = 0 }).title, 'was refused')
+      t.contains(vim.fn.getqflist({ title = 0 }).title, 'you refused')
       assert(not message:find(':Winnow consent', 1, true), message)
       asked.prompt = nil
       vim.cmd('Winnow consent')

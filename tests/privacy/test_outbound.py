@@ -314,7 +314,7 @@ async def test_where_nothing_can_be_taken_down_nothing_leaves(
     workspace = make_workspace(project, config=remote, environment=KEYS)
     result = await search(workspace, "load_plugin")
     assert result.ranked_by.kind == "local"
-    assert "what is sent cannot be taken down" in (result.ranked_by.fallback_reason or "")
+    assert "cannot write the log of requests" in (result.ranked_by.fallback_reason or "")
     assert len(model_server.requests) == 1
     with pytest.raises(StateUnavailable):
         await read(workspace)
@@ -361,8 +361,8 @@ async def test_whoever_refuses_is_not_asked_again(
     assert [one.state for one in shown.destinations] == ["refused"]
     by = (await search(workspace, "load_plugin")).ranked_by
     assert (by.kind, by.needs_consent) == ("local", None)
-    assert "was refused" in (by.fallback_reason or "")
-    with pytest.raises(NoLlmAvailable, match="was refused"):
+    assert "you refused to send code" in (by.fallback_reason or "")
+    with pytest.raises(NoLlmAvailable, match="you refused to send code"):
         await search(workspace, "load_plugin", ranker="llm")
     assert model_server.requests == []
     await decide(workspace, "give")
@@ -471,13 +471,13 @@ def command_line(folder: Path, *arguments: str, home: Path, **variables: str) ->
 def test_consent_at_the_command_line(project: Path) -> None:
     key: dict[str, Any] = {"OPENAI_API_KEY": FAKE_KEY, "home": project.parent / "home"}
     asked = ("keyword-search", "how are plugins loaded", "load_plugin")
-    assert "run `winnow consent give` in it" in command_line(project, *asked, **key)
+    assert "run `winnow consent give` there" in command_line(project, *asked, **key)
     assert "allow it with `winnow consent give`" in command_line(project, "consent", **key)
     assert "you have consented" in command_line(project / "src", "consent", "give", **key)
     doctor = command_line(project, "doctor", **key)
     assert "ok ranking: by gpt-5-thinking-mini" in doctor
     assert "you have refused" in command_line(project, "consent", "refuse", **key)
-    assert "was refused" in command_line(project, *asked, **key)
+    assert "you refused to send code" in command_line(project, *asked, **key)
     assert "nothing is sent" in command_line(project, "consent", "withdraw", **key)
     assert "No request was made to any model." in command_line(project, "audit", **key)
 
@@ -519,11 +519,11 @@ def priced(config: Config, prices: Prices | None = PRICES) -> Config:
 @pytest.mark.parametrize(
     ("cap", "prices", "reason"),
     [
-        ({"daily_tokens": 3_200}, None, "`llm.daily_tokens`) have no room"),
-        ({"daily_usd": 0.017}, PRICES, "`llm.daily_usd`) have no room"),
-        ({"daily_usd": 5.0}, None, "it has no prices in the settings"),
+        ({"daily_tokens": 3_200}, None, "`llm.daily_tokens` is 3,200, and"),
+        ({"daily_usd": 0.017}, PRICES, "`llm.daily_usd` is $0.02, and"),
+        ({"daily_usd": 5.0}, None, "the model has no prices in the settings"),
         ({"request_usd": 0.001}, PRICES, "`llm.request_usd` is $0.0010"),
-        ({"request_usd": 0.001}, None, "it has no prices in the settings"),
+        ({"request_usd": 0.001}, None, "the model has no prices in the settings"),
     ],
 )
 async def test_at_a_cap_the_local_ranker_answers_and_says_why(
@@ -536,7 +536,7 @@ async def test_at_a_cap_the_local_ranker_answers_and_says_why(
     reason: str,
 ) -> None:
     config = priced(remote_config(model_server, consent="always", **cap), prices)
-    made = 1 if next(iter(cap)).startswith("daily") and "room" in reason else 0
+    made = 1 if next(iter(cap)).startswith("daily") and "prices" not in reason else 0
     for number, term in enumerate(["load_plugin", "registry", "names"]):
         # Each time as another process would: the day's use is everyone's.
         workspace = make_workspace(project, config=config, environment=KEYS)
@@ -762,7 +762,7 @@ async def test_a_model_is_not_asked_around_consent(
 ) -> None:
     """Whoever has a model at hand that could be used a moment ago."""
     models = Models(remote_config(model_server).llm, KEYS)
-    with pytest.raises(ModelError, match="no consent"):
+    with pytest.raises(ModelError, match="not consented"):
         async for _ in models.ask(models.named("openai-test"), ModelRequest("s", "p", None)):
             pass
     assert model_server.requests == []

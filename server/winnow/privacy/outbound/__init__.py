@@ -1,6 +1,6 @@
-"""What may leave this machine, and what has: consents, caps, and the log of every request.
+"""Control what leaves this machine: consent, spending caps, and a log of every request.
 
-:class:`Egress` stands before every request to a language model; there is no way around it (see
+:class:`Egress` checks every request to a language model. No code path avoids it (see
 :meth:`winnow.ranking.models.Models.ask`).
 """
 
@@ -21,19 +21,19 @@ from winnow.storage.user_folders import state_folder
 
 __all__ = ["Egress", "RequestBlocked", "destination_of", "is_this_machine"]
 
-REFUSED = "sending code of this workspace was refused: `winnow consent give` allows it"
+REFUSED = "you refused to send code of this workspace: run `winnow consent give` to allow it"
 _LOOPBACK = re.compile(r"127(?:\.[0-9]{1,3}){3}")
 Roots = Callable[[], Sequence[Path]]
 
 
 class RequestBlocked(Exception):
-    """A request that may not be made; the message says why, and what would help."""
+    """A blocked request; the message says why and how to allow it."""
 
 
 class Egress:
-    """What may be sent to a model from the ``roots`` of a workspace, and that it was.
+    """Check and log requests to models about the code in the ``roots`` of a workspace.
 
-    ``settings`` are the user's. Consents and the log are shared by all processes of the user.
+    ``settings`` are the user's. All processes of the user share consents and log.
     """
 
     def __init__(
@@ -46,17 +46,17 @@ class Egress:
         self._roots = roots
 
     def roots(self) -> list[str]:
-        """The folders that consent is given for."""
+        """Return the folders that consent applies to."""
         shown = (shown_path(os.path.realpath(root)) for root in self._roots())
         return [uri or path for path, uri in shown]
 
     def needs_consent(self, model: ModelSettings, address: str) -> bool:
-        """Whether a model is elsewhere, and it is not settled by itself that it may be asked."""
+        """Return True if the model is on another machine and needs the user's consent."""
         is_elsewhere = model.provider != "editor" and not is_this_machine(address)
         return is_elsewhere and self._settings.consent != "always"
 
     def consent_problem(self, model: ModelSettings, address: str) -> str | None:
-        """Why the model may not be asked, in words that say what would help; None if it may."""
+        """Return why code may not be sent to the model and how to allow it; None if it may."""
         if not self.needs_consent(model, address):
             return None
         destination, roots = destination_of(address), self.roots()
@@ -67,8 +67,8 @@ class Egress:
         return no_consent([destination])
 
     def begin(self, sent: SentRequest, model: ModelSettings) -> None:
-        """Take down that a request is made, before it is. Raises NotAllowedOut at a cap, and where
-        it cannot be taken down that something leaves."""
+        """Log a request before it is sent. Raises RequestBlocked at a cap, or if a remote request
+        cannot be logged."""
 
         def check(used: DayUse) -> None:
             problem = cap_problem(self._settings, model, sent, used) if sent.remote else None
@@ -80,15 +80,15 @@ class Egress:
         except OSError as error:
             if sent.remote:
                 raise RequestBlocked(
-                    f"what is sent cannot be taken down in {self.log.folder}: {error}"
+                    f"cannot write the log of requests in {self.log.folder}: {error}"
                 ) from error
 
 
 def no_consent(destinations: Sequence[str]) -> str:
-    """Why nothing is sent to these, in one sentence that says what to do."""
+    """Return the reason why nothing is sent to these destinations, and what to do."""
     return (
-        f"no consent to send code of this workspace to {', '.join(destinations)}: run `winnow"
-        ' consent give` in it, or set `llm.consent` to "always" in your own settings'
+        f"you have not consented to send code of this workspace to {', '.join(destinations)}: run"
+        ' `winnow consent give` there, or set `llm.consent` to "always" in your user settings'
     )
 
 
@@ -97,7 +97,7 @@ def has_daily_cap(settings: LlmSettings) -> bool:
 
 
 def destination_of(address: str) -> str:
-    """Where an address leads to, without what may be secret in it: scheme, host and port."""
+    """Return scheme, host and port of an address, without parts that may be secret."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
@@ -106,6 +106,6 @@ def destination_of(address: str) -> str:
 
 
 def is_this_machine(address: str) -> bool:
-    """Whether what is sent to an address stays on this machine."""
+    """Return True if requests to an address stay on this machine."""
     host = urlsplit(address).hostname or ""
     return host in ("localhost", "::1") or _LOOPBACK.fullmatch(host) is not None

@@ -1,8 +1,8 @@
-"""The log of what left this machine: a line when a request is made, and one when it has ended.
+"""The log of what left this machine: one line before a request is sent, and one at its end.
 
-The lines are JSON, only ever added, by all processes of the user, one at a time. The first line is
-there before anything is sent, so that a process that is killed cannot have sent in silence. Full
-files are renamed, and the oldest goes.
+All processes of the user append JSON lines, one process at a time. The first line is written before
+anything is sent, so that even a killed process leaves a trace. Full files are renamed, and the
+oldest is deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from winnow.storage.writing import appending, move_file, private_folder
 
 FILE_BYTES = 8 * 1024 * 1024
 OLDER_FILES = 4
-# Whoever has the lock reads some files at most.
+# The holder of the lock reads a few files at most.
 LOCK_SECONDS = 5.0
 _DAY = len("2026-01-01")
 
@@ -35,10 +35,10 @@ Outcome = Literal["answered", "broken_off", "failed"]
 class SentRequest(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag="sent", tag_field="event"
 ):
-    """A request that is about to be made: where to, and what is in it, but not the contents.
+    """A request that is about to be sent: its destination and a description, but not its contents.
 
-    ``tokens`` is what it takes at most: those sent, as estimated, and the most that may be written;
-    ``usd`` what these cost, where prices are known. ``remote`` is False for this machine.
+    ``tokens`` is the maximum: the estimated input plus the limit of the output. ``usd`` is the cost
+    of those, if prices are configured. ``remote`` is False for this machine.
     """
 
     id: str
@@ -59,10 +59,10 @@ class SentRequest(
 class RequestEnd(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ended", tag_field="event"
 ):
-    """What became of a request, and what it took, as far as that was told.
+    """The outcome of a request, with the usage that the server reported.
 
-    'failed': it did not get there, or was refused, which costs nothing. 'broken_off': no whole
-    answer came.
+    'failed': the request did not arrive or was refused, at no cost. 'broken_off': the answer was
+    incomplete.
     """
 
     id: str
@@ -76,14 +76,14 @@ class RequestEnd(
 
 
 class LoggedRequest(Struct, frozen=True):
-    """A request in the log; ``ended`` is None while it runs, and where its process was killed."""
+    """A logged request; ``ended`` is None while it runs, or if its process was killed."""
 
     sent: SentRequest
     ended: RequestEnd | None
 
     @property
     def tokens(self) -> int:
-        """What it counts as: what was told, else the most that it can have been."""
+        """The tokens that count: those reported, or else the maximum."""
         ended = self.ended
         if ended and ended.input_tokens is not None:
             return ended.input_tokens + (ended.output_tokens or 0)
@@ -91,14 +91,14 @@ class LoggedRequest(Struct, frozen=True):
 
     @property
     def usd(self) -> float:
-        """What it counts as in US dollars; 0 where no prices are known."""
+        """The cost in US dollars that counts; 0 without prices."""
         if self.ended and self.ended.usd is not None:
             return self.ended.usd
         return 0.0 if self.tokens == 0 else self.sent.usd or 0.0
 
 
 class DayUse(Struct, frozen=True):
-    """What left this machine in a day."""
+    """The remote requests of a day."""
 
     day: str = ""
     requests: int = 0
@@ -107,7 +107,7 @@ class DayUse(Struct, frozen=True):
 
 
 class LogContents(Struct, frozen=True):
-    """What the log holds, the oldest request first; ``unreadable`` lines are damaged."""
+    """The contents of the log, oldest request first; ``unreadable`` lines are damaged."""
 
     requests: Sequence[LoggedRequest]
     unreadable: int
@@ -117,42 +117,40 @@ _decoder = msgspec.json.Decoder(SentRequest | RequestEnd)
 
 
 def now() -> str:
-    """The time as the log has it: UTC, to be read by people and compared as text."""
+    """Return the current time in UTC, readable and comparable as text."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class AuditLog:
-    """The log in a folder of the user's, which is made when something is taken down; None where
-    there can be no such folder."""
+    """The log in a folder of the user, created on first use; None if there cannot be one."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
     def begin(self, sent: SentRequest, check: Callable[[DayUse], None], *, needs_use: bool) -> None:
-        """Take down a request before it is made, unless ``check`` raises.
+        """Log a request before it is sent, unless ``check`` raises.
 
-        It is told what the day has used so far, if that is needed. No other process begins a
-        request meanwhile, so that two do not pass below a cap that has room for one. Raises
-        OSError.
+        ``check`` gets the day's use if ``needs_use``. No other process can begin a request
+        meanwhile, so that two requests cannot both pass a cap with room for one. Raises OSError.
         """
         with self._locked() as folder:
             check(self._used(folder, sent.time[:_DAY]) if needs_use else DayUse())
             _append(folder, msgspec.json.encode(sent))
 
     def end(self, ended: RequestEnd) -> None:
-        """Take down what became of a request. Raises OSError."""
+        """Log the end of a request. Raises OSError."""
         with self._locked() as folder:
             _append(folder, msgspec.json.encode(ended))
 
     def read(self) -> LogContents:
-        """All requests that the log still has. Raises OSError."""
+        """Return all requests in the log. Raises OSError."""
         if self.folder is None or not self.folder.exists():
             return LogContents([], 0)
         with self._locked() as folder:
             return _log([_read(file) for file in _files(folder)])
 
     def used_on(self, day: str) -> DayUse:
-        """What left this machine on a day, such as '2026-01-31'. Raises OSError."""
+        """Return the use on a day, such as '2026-01-31'. Raises OSError."""
         if self.folder is None or not self.folder.exists():
             return DayUse(day)
         with self._locked() as folder:
@@ -164,29 +162,31 @@ class AuditLog:
             texts.insert(0, _read(file))
             if _begins_before(texts[0], day):
                 break
-        sent = [
-            one for one in _log(texts).requests if one.sent.remote and one.sent.time[:_DAY] == day
+        requests = [
+            request
+            for request in _log(texts).requests
+            if request.sent.remote and request.sent.time[:_DAY] == day
         ]
-        tokens, usd = sum(one.tokens for one in sent), sum(one.usd for one in sent)
-        return DayUse(day, len(sent), tokens, usd)
+        tokens, usd = sum(r.tokens for r in requests), sum(r.usd for r in requests)
+        return DayUse(day, len(requests), tokens, usd)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[Path]:
         if self.folder is None:
-            raise FileNotFoundError("there is no folder for what is kept for the user")
+            raise FileNotFoundError("the user has no folder for state")
         private_folder(self.folder)
         with locked_briefly(self.folder / "audit.lock", LOCK_SECONDS):
             yield self.folder
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of the log that are there, the oldest first."""
+    """Return the existing files of the log, oldest first."""
     names = [_older(folder, number) for number in range(OLDER_FILES, 0, -1)]
     return [file for file in (*names, folder / "audit.jsonl") if file.is_file()]
 
 
 def _read(file: Path) -> bytes:
-    # It is renamed when it is about to be larger; a single line can be.
+    # A file is renamed before it exceeds its limit, but a single line can.
     return read_untrusted(file, 2 * FILE_BYTES)
 
 
@@ -200,7 +200,7 @@ def _append(folder: Path, line: bytes) -> None:
         if file.stat().st_size + len(line) > FILE_BYTES:
             _rotate(folder, file)
     with appending(file) as log:
-        # Whoever was killed in the midst of a line, or had no room for it, has left a part.
+        # A process that was killed, or a full disk, may have left part of a line.
         if size := log.seek(0, os.SEEK_END):
             log.seek(size - 1)
             line = line if log.read(1) == b"\n" else b"\n" + line
@@ -232,12 +232,12 @@ def _log(texts: Sequence[bytes]) -> LogContents:
         else:
             ended[event.id] = event
     return LogContents(
-        [LoggedRequest(one, ended.get(one.id)) for one in requests.values()], unreadable
+        [LoggedRequest(sent, ended.get(sent.id)) for sent in requests.values()], unreadable
     )
 
 
 def _begins_before(text: bytes, day: str) -> bool:
-    """Whether a file of the log goes back to before a day: its first line does."""
+    """Return True if the first line of a log file is from before a day."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
         first: SentRequest | RequestEnd = _decoder.decode(text[: text.find(b"\n")])
         return first.time[:_DAY] < day

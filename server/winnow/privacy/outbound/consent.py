@@ -1,8 +1,7 @@
-"""Consent to send code of a workspace to a destination, as somebody gave it.
+"""The user's consent to send code of a workspace to a destination.
 
-It is kept for the user, where no file of a workspace can put it, and for each root and destination
-by itself: whoever agreed to one provider has not agreed to the next. What cannot be read is no
-consent.
+It is stored for the user, where no file of a workspace can forge it, per root and destination:
+consent to one provider does not cover another. An unreadable file is no consent.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from winnow.storage.untrusted import read_untrusted
 from winnow.storage.writing import private_folder, replace_file
 
 LOCK_SECONDS = 2.0
-# Of consents for many thousands of folders.
+# Enough for many thousands of folders.
 MAX_BYTES = 16 * 1024 * 1024
 
 
 class Consent(Struct):
-    """What was said for one root: ``given`` has the time by destination, ``refused`` the time if
-    nothing may be sent and nobody is to be asked again."""
+    """The consents for one root: ``given`` has the time by destination, ``refused`` the time if the
+    user wants nothing sent and no further questions."""
 
     given: dict[str, str] = {}
     refused: str | None = None
@@ -39,37 +38,40 @@ class Consents:
         self._folder = folder
 
     def given(self, roots: Iterable[str], destination: str) -> bool:
-        """Whether there is consent for each of these roots."""
-        known = self._read()
-        return all(destination in known.get(root, Consent()).given for root in roots)
+        """Return True if there is consent for each of these roots."""
+        consents = self._read()
+        return all(destination in consents.get(root, Consent()).given for root in roots)
 
     def refused(self, roots: Iterable[str]) -> bool:
-        """Whether sending was refused for one of these roots."""
-        known = self._read()
-        return any(known.get(root, Consent()).refused is not None for root in roots)
+        """Return True if the user refused for one of these roots."""
+        consents = self._read()
+        return any(consents.get(root, Consent()).refused is not None for root in roots)
 
     def destinations(self, roots: Iterable[str]) -> set[str]:
-        """What there is consent for, for any of these roots."""
-        known = self._read()
-        return {one for root in roots for one in known.get(root, Consent()).given}
+        """Return the destinations with consent for any of these roots."""
+        consents = self._read()
+        return {
+            destination for root in roots for destination in consents.get(root, Consent()).given
+        }
 
     def give(self, roots: Iterable[str], destinations: Iterable[str]) -> None:
-        """Consent to some destinations for each root. Raises OSError."""
+        """Store consent to destinations for each root. Raises OSError."""
         times = dict.fromkeys(destinations, now())
-        with self._changing() as known:
+        with self._changing() as consents:
             for root in roots:
-                known[root] = Consent({**known.get(root, Consent()).given, **times})
+                consents[root] = Consent({**consents.get(root, Consent()).given, **times})
 
     def refuse(self, roots: Iterable[str]) -> None:
-        """Have nothing sent, and nobody asked, for these roots. Raises OSError."""
-        with self._changing() as known:
-            known.update({root: Consent(refused=now()) for root in roots})
+        """Store that nothing may be sent for these roots, without further questions. Raises
+        OSError."""
+        with self._changing() as consents:
+            consents.update({root: Consent(refused=now()) for root in roots})
 
     def withdraw(self, roots: Iterable[str]) -> None:
-        """Forget what was said for these roots. Raises OSError."""
-        with self._changing() as known:
+        """Delete the consents and refusals of these roots. Raises OSError."""
+        with self._changing() as consents:
             for root in roots:
-                known.pop(root, None)
+                consents.pop(root, None)
 
     def _read(self) -> dict[str, Consent]:
         if self._folder is None:
@@ -82,12 +84,14 @@ class Consents:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Consent]]:
-        """What is known, to be changed in the block, while no other process changes it."""
+        """Yield the consents, to change in the block while no other process does."""
         folder = self._folder
         if folder is None:
-            raise FileNotFoundError("there is no folder for what is kept for the user")
+            raise FileNotFoundError("the user has no folder for state")
         private_folder(folder)
         with locked_briefly(folder / "consent.lock", LOCK_SECONDS):
-            known = self._read()
-            yield known
-            replace_file(folder / "consent.json", msgspec.json.format(msgspec.json.encode(known)))
+            consents = self._read()
+            yield consents
+            replace_file(
+                folder / "consent.json", msgspec.json.format(msgspec.json.encode(consents))
+            )

@@ -1,8 +1,7 @@
-"""What must never be kept or sent: secrets in texts, and files that hold them.
+"""Find secrets in texts, and files that hold secrets: neither may be stored or sent.
 
-The rules are in one table, and each is a :data:`~winnow.privacy.secrets.detector.Detector`. They are
-for bytes, since the index masks in worker processes what it reads, at a rate near that of reading
-it.
+All rules are in one table; each is a :data:`~winnow.privacy.secrets.detector.Detector`. They work
+on bytes because index workers mask every file they read, at nearly the speed of reading.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _PLAIN_DETECTORS: tuple[Detector, ...] = (
     structures(secret_by_name),
 )
 INDEX_DETECTORS: tuple[Detector, ...] = (*_PLAIN_DETECTORS, encoded(_PLAIN_DETECTORS))
-# A model sees parts of files, and a part may be the midst of a key.
+# A model sees parts of files, which may start inside a key.
 MODEL_DETECTORS: tuple[Detector, ...] = (*INDEX_DETECTORS, base64_lines)
 
 _NOT_LINE_END = re.compile(rb"[^\r\n]")
@@ -46,80 +45,80 @@ _MARKER = re.compile(rb"\[REDACTED:([a-z0-9-]{1,40})\]")
 
 
 class Redacted(Struct, frozen=True):
-    """A text without its secrets, and how many were taken out, by rule."""
+    """A text without its secrets, and the number of secrets by rule."""
 
     text: str
     counts: Mapping[str, int]
 
 
 def masked(text: bytes, rules: Iterable[str] = ()) -> tuple[bytes, int]:
-    """The text with `*` for each byte of a secret, and how many secrets it has.
+    """Return the text with `*` for each byte of a secret, and the number of secrets.
 
-    The text keeps its length and its line ends, so that offsets and numbers of lines hold.
-    ``rules`` are added ones.
+    Length and line ends stay the same, so that offsets and line numbers remain valid. ``rules`` are
+    custom rules.
     """
     findings = _found(text, (*INDEX_DETECTORS, custom_rules(rules)))
     if not findings:
         return text, 0
     parts, end = [], 0
-    for one in findings:
-        parts += [text[end : one.start], _NOT_LINE_END.sub(b"*", text[one.start : one.end])]
-        end = one.end
+    for match in findings:
+        parts += [text[end : match.start], _NOT_LINE_END.sub(b"*", text[match.start : match.end])]
+        end = match.end
     return b"".join([*parts, text[end:]]), len(findings)
 
 
 def redacted(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()) -> Redacted:
-    """The text with `[REDACTED:rule]` for each secret; it keeps its lines.
+    """Return the text with `[REDACTED:rule]` for each secret, line by line as before.
 
-    ``rules`` are added ones; what is exactly one of the ``allowed`` values stays.
+    ``rules`` are custom rules; the ``allowed`` values are not redacted.
     """
     detectors = (*MODEL_DETECTORS, custom_rules(rules))
-    stays = frozenset(value.encode("utf-8", "surrogatepass") for value in allowed)
+    kept_values = frozenset(value.encode("utf-8", "surrogatepass") for value in allowed)
     raw = text.encode("utf-8", "surrogatepass")
     counts = Counter[str]()
-    # What stood apart is nearer to each other afterwards, and may be a finding then.
-    while findings := _found(raw, detectors, stays):
-        counts.update(one.rule for one in findings)
+    # Redaction brings texts closer together, which may reveal another secret.
+    while findings := _found(raw, detectors, kept_values):
+        counts.update(match.rule for match in findings)
         parts, end = [], 0
-        for one in findings:
-            lines = b"".join(_LINE_END.findall(raw, one.start, one.end))
-            parts += [raw[end : one.start], f"[REDACTED:{one.rule}]".encode(), lines]
-            end = one.end
+        for match in findings:
+            lines = b"".join(_LINE_END.findall(raw, match.start, match.end))
+            parts += [raw[end : match.start], f"[REDACTED:{match.rule}]".encode(), lines]
+            end = match.end
         raw = b"".join([*parts, raw[end:]])
     return Redacted(raw.decode("utf-8", "surrogatepass"), dict(counts))
 
 
 def redacted_path(path: str, redact: Callable[[str], Redacted] = redacted) -> str:
-    """Return a path with its secrets redacted, also those that a part of it has alone."""
+    """Return a path without its secrets, including secrets that only one part of it shows."""
     parts = redact(path).text.split("/")
-    return "/".join(redact(one).text if "=" in one or ":" in one else one for one in parts)
+    return "/".join(redact(part).text if "=" in part or ":" in part else part for part in parts)
 
 
 def redactions(text: str) -> dict[str, int]:
-    """How many secrets were replaced in a text or a part of one, by rule."""
-    return dict(Counter(one.decode() for one in _MARKER.findall(text.encode("utf-8", "replace"))))
+    """Return the number of replaced secrets in a text, by rule."""
+    return dict(Counter(rule.decode() for rule in _MARKER.findall(text.encode("utf-8", "replace"))))
 
 
 def _found(
-    text: bytes, detectors: Sequence[Detector], stays: Collection[bytes] = ()
+    text: bytes, detectors: Sequence[Detector], kept_values: Collection[bytes] = ()
 ) -> list[SecretMatch]:
-    """What the detectors find but what stays, in order; of findings that overlap, one that covers
-    them all."""
+    """Return the matches of all detectors in order, without the kept values; overlapping ones are
+    merged."""
     found = sorted(
         (
-            one
+            match
             for detect in detectors
-            for one in detect(text)
-            if not stays or text[one.start : one.end] not in stays
+            for match in detect(text)
+            if not kept_values or text[match.start : match.end] not in kept_values
         ),
-        key=lambda one: (one.start, -one.end),
+        key=lambda match: (match.start, -match.end),
     )
-    joined: list[SecretMatch] = []
-    for one in found:
-        if _MARKER.search(text, one.start, one.end):
+    merged: list[SecretMatch] = []
+    for match in found:
+        if _MARKER.search(text, match.start, match.end):
             continue
-        if joined and one.start < joined[-1].end:
-            joined[-1] = joined[-1]._replace(end=max(joined[-1].end, one.end))
+        if merged and match.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, match.end))
         else:
-            joined.append(one)
-    return joined
+            merged.append(match)
+    return merged

@@ -1,10 +1,10 @@
-"""Values that are given to something with the name of a secret, in the forms of languages.
+"""Find values that are assigned to the name of a secret, in the syntax of many languages.
 
-A name holds one of a few stems (`token`, `pass`, …). Behind it comes a link (`=`, `:`, `=>`, a type
-annotation and `=`, `(`, `</key><string>`, …) and then a value: a string, or a bare word where
-configuration files and addresses have one. The name is judged as a whole (`token_url` is that of no
-secret). A value behind the name of a password is a secret unless it is a placeholder, a reference
-or a label; behind other names, or where programs have names of their own, it has to look like one.
+A name contains one of a few stems (`token`, `pass`, …). A link follows it (`=`, `:`, `=>`, a type
+annotation and `=`, `(`, `</key><string>`, …), then a value: a string, or a bare word in
+configuration files and URLs. The entire name counts: `token_url` does not name a secret. A value
+assigned to a password is a secret unless it is a placeholder, reference or label. With other names,
+or where programs use identifiers, the value must also look like a secret.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from winnow.privacy.secrets.values import (
 )
 
 Kind = Literal["", "password", "secret", "token", "api-key"]
-# By what a value is judged: by its name (anything but words for others is a secret), as a password
-# that a person chose, or as characters drawn at random.
+# How to judge a value: by its name (anything but a label or reference is a secret), as a password
+# that a person chose, or as random characters.
 Trust = Literal["named", "chosen", "random"]
 
 _STEMS = (b"key", b"secret", b"token", b"pass", b"pw", b"auth", b"cred")
 _LONGEST_VALUE = 4096
 _SHORTEST_VALUE = 8
 _SHORTEST_PASSWORD = 6
-# A bare word in the midst of a line is more often a name of the program than a value.
+# A bare word inside a line is usually a name in a program, not a value.
 _SHORTEST_BARE = 16
 
 _GAP = rb"[ \t]{0,32}(?:\\?\r?\n[ \t]{0,120})?"
@@ -71,7 +71,7 @@ _LINE_START = re.compile(
     rb"[ \t]{0,4}[$\"']?"
 )
 
-# Names of secrets, as a whole, in lower case. What is left of `key` says what it opens.
+# Complete names of secrets, in lower case. Other names with `key` name something else.
 _KEY = re.compile(
     rb"(?:^|.*[^a-z])?(?:.*(?:api|access|secret|private|priv|encryption|encrypt|encryptor|crypto"
     rb"|cipher|sign|signing|signature|client|consumer|account|auth|master|service|shared|app"
@@ -91,18 +91,18 @@ _KINDS: dict[bytes, Kind] = {
     b"password": "password",
     b"token": "token",
 }
-# Names that begin so tell of a secret something that is none.
+# Beginnings of names that are not secret.
 _PUBLIC_HEAD = re.compile(
     rb".*(?:public|csrf|xsrf|next|page|continuation|sync|pad|eos|bos|unk|mask|sep|cls|cancellation"
     rb"|max|(?<!ad)min|num|sort|cache|partition|primary|foreign)[_.-]?(?:middleware)?"
 )
-# Labels, messages and results often have such names, and are words.
+# Beginnings of names of labels, messages and results, whose values are words.
 _LABEL_HEAD = re.compile(
     rb"|.*(?:forgot(?:ten)?|change|new|confirm|repeat|retype|old|current|reset|show|hide|enter|invalid"
     rb"|wrong|incorrect|missing|no|your|weak|strong|short|required|set|update|lost|choose|create"
     rb"|label|title|text|msg|message|error|i18n|tr|lang)[_. -]?"
 )
-# So does what follows the stem.
+# Endings of names that are not secret.
 _PUBLIC_REST = re.compile(
     rb"""[_-]?(?:s[_-])?(?:
       name|id(?![a-z])|ids|type|ur[il]|path|file|dir|folder|field|label|hint|input|form|reset|change|len
@@ -131,8 +131,8 @@ _WHOLE_LINE = re.compile(
 _BARE = re.compile(
     rb"[A-Za-z0-9+/_.~%!@#$^*?-]{6,4096}={0,2}(?=(?P<after>[\s\"'`;,&<>)}\]|\\]|\Z))"
 )
-_CLOSING, _SPACE = b";&\"'<", b" \t\r\n"  # nothing, the end of the text, is in both
-# In strings such as "Server=db;Pwd=value;Encrypt=yes" a value goes on to the next semicolon.
+_CLOSING, _SPACE = b";&\"'<", b" \t\r\n"  # an empty value (the end of the text) is in both
+# In strings such as "Server=db;Pwd=value;Encrypt=yes", a value ends at the next semicolon.
 _CONNECTION_VALUE = re.compile(rb"[^\s\"'`;<>{}()]{6,200}(?=[;\"'])")
 _IN_CONNECTION = re.compile(rb"[^\s\"'`;<>{}()]{6,200};[A-Za-z ]{2,40}=")
 # Names in a program: "ExpiresAfter", "httpx.Auth". Of 24 random letters and digits, one in sixty
@@ -141,10 +141,10 @@ _IDENTIFIER = re.compile(rb"[A-Za-z]+|[A-Z][a-z0-9]*(?:[A-Z][a-z]{2,})+")
 _CODE_NAME = re.compile(
     rb"[A-Z][a-z]+[A-Za-z]*(?:\.[A-Z][A-Za-z0-9]{1,40})?|[a-z][a-z0-9]{0,15}\.[A-Za-z]{1,20}"
 )
-# In settings, a single word with a capital letter is more often a password.
+# In settings, a single capitalized word is usually a password.
 _TYPE_NAME = re.compile(rb"[A-Z][a-z]+(?:[A-Z][a-z0-9]*)+|[a-z][a-z0-9]{0,15}\.[A-Za-z]{1,20}")
 _CODE = re.compile(rb"[()\[\]{}<>,;|]|->|::")
-# In these, a name and a bare value beside it are no code.
+# In these, a name with a bare value is not code.
 _SECTION = re.compile(rb"\[[\w .:/@-]{1,80}\]")
 _TAG = re.compile(rb"<(?P<tag>[\w:.-]{1,60})[^<>]{0,200}$")
 _SETTING_TAGS = frozenset(
@@ -169,7 +169,7 @@ def assignments(text: bytes) -> Iterator[SecretMatch]:
 
 
 def secret_by_name(text: bytes, start: int, end: int, name: bytes) -> SecretMatch | None:
-    """Return a finding if the name is that of a secret and the value can be one."""
+    """Return a match if the name is that of a secret and the value can be a secret."""
     folded = name.lower()
     for stem in _STEMS:
         place = folded.rfind(stem)
@@ -184,8 +184,8 @@ def secret_by_name(text: bytes, start: int, end: int, name: bytes) -> SecretMatc
 
 @lru_cache(maxsize=1024)
 def _kind(head: bytes, stem: bytes, rest: bytes) -> tuple[Kind, bool]:
-    """Return what a name is the name of, by what stands before and behind its stem ("" for no
-    secret), and if it is as often the name of a label."""
+    """Return the kind of secret that a name means, judged by the text before and after its stem (""
+    for none), and True if labels have such names as well."""
     if stem == b"pass" and not rest.startswith((b"word", b"wd", b"phrase", b"code", b"wort")):
         is_label = not head.strip(b"_.-")
     elif stem == b"pw":
@@ -225,7 +225,7 @@ def _kind_of(head: bytes, stem: bytes, rest: bytes) -> Kind:
 def _value(
     text: bytes, match: re.Match[bytes], name: int, kind: Kind, *, is_label: bool
 ) -> SecretMatch | None:
-    """Return the value behind a link, if it is there and can be a secret."""
+    """Return the value after a link if it can be a secret."""
     start, quote = match.end(), match["quote"]
     if quote:
         string = _ESCAPED_STRING if quote[:1] == b"\\" else _STRING[quote[-1:]]
@@ -260,7 +260,7 @@ def _trust_of_string(text: bytes, match: re.Match[bytes], name: int, is_label: b
 
 
 def _is_setting(text: bytes, name: int, match: re.Match[bytes]) -> bool:
-    """Return whether an element of XML is a setting by its tag, and no label of a form."""
+    """Return True if an XML element is a setting by its tag, not a label of a form."""
     opened = _TAG.search(text, max(0, name - 200), name)
     if opened:
         return opened["tag"].lower() in _SETTING_TAGS
@@ -292,7 +292,7 @@ def _bare(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> SecretM
         return _judged(text, start, word.end(), kind, "named")
     if _CODE_NAME.fullmatch(word[0]):
         return None
-    # `name=value` stands in commands, addresses and the like; programs mostly go on behind it.
+    # `name=value` occurs in commands and URLs; programs usually continue after it.
     tight = text[start - 1 : start] == b"=" and text[start - 2 : start - 1].isalnum()
     closed = word["after"] in _CLOSING or (tight and word["after"] in _SPACE)
     if len(word[0]) < (_SHORTEST_VALUE if closed else _SHORTEST_BARE):
@@ -301,9 +301,9 @@ def _bare(text: bytes, match: re.Match[bytes], name: int, kind: Kind) -> SecretM
 
 
 def _is_configuration(text: bytes, line: int, name: bytes, link: bytes) -> bool:
-    """Return whether a line with a name and a bare value is one of a configuration file, where
-    the value is a literal, and not one of a program."""
-    if _goes_on(text, line):
+    """Return True if a line with a name and a bare value belongs to a configuration file, where the
+    value is a literal, not to a program."""
+    if _continues(text, line):
         return False
     if link == b"=":
         return True
@@ -313,24 +313,24 @@ def _is_configuration(text: bytes, line: int, name: bytes, link: bytes) -> bool:
 
 
 def _is_argument(text: bytes, line: int, name: int, match: re.Match[bytes]) -> bool:
-    """Return whether `name=value` stands between spaces as in a command or an inventory."""
-    whole = text[name : match.end("rest")]
+    """Return True if `name=value` stands between spaces, as in a command or inventory."""
+    full_name = text[name : match.end("rest")]
     return (
         text[name - 1 : name] in b" \t"
-        and (whole.isupper() or b"_" in whole)
+        and (full_name.isupper() or b"_" in full_name)
         and text[line:name].strip() != b""
         and not re.search(rb"[(,{]", text[line:name])
-        and not _goes_on(text, line)
+        and not _continues(text, line)
     )
 
 
-def _goes_on(text: bytes, line: int) -> bool:
-    """Return whether a line goes on with what a program began in the line above."""
+def _continues(text: bytes, line: int) -> bool:
+    """Return True if a line continues a construct that a program began in the line above."""
     return text[max(0, line - 300) : line].rstrip()[-1:] in (b",", b"{", b"(", b"[")
 
 
 def _in_section(text: bytes, line: int) -> bool:
-    """Return whether the nearest line that begins with a bracket begins a section of settings."""
+    """Return True if the nearest line that begins with a bracket begins a section of settings."""
     opened = text.rfind(b"\n[", max(0, line - 600), line)
     place = opened + 1 if opened >= 0 else 0
     end = text.find(b"\n", place, line)
@@ -342,13 +342,13 @@ def _judged(text: bytes, start: int, end: int, kind: Kind, trust: Trust) -> Secr
     shortest = _SHORTEST_PASSWORD if kind == "password" else _SHORTEST_VALUE
     if not shortest <= len(value) <= _LONGEST_VALUE:
         return None
-    by_hand = trust != "random" and kind in ("password", "secret")
+    can_be_chosen = trust != "random" and kind in ("password", "secret")
     if b" " in value or b"\t" in value:
-        is_secret = by_hand and is_passphrase(value)
+        is_secret = can_be_chosen and is_passphrase(value)
     else:
-        # A request's token is as often an id that anyone may see.
+        # A token that is a UUID is often just a public id.
         is_secret = is_opaque(value) or (kind != "token" and is_uuid(value))
-        is_secret = is_secret or (by_hand and is_chosen_password(value))
-        if not is_secret and by_hand and trust == "named":
+        is_secret = is_secret or (can_be_chosen and is_chosen_password(value))
+        if not is_secret and can_be_chosen and trust == "named":
             is_secret = is_password(value) and (kind == "password" or not is_made_of_words(value))
     return SecretMatch(start, end, kind) if is_secret else None

@@ -1,4 +1,4 @@
-"""Secrets that programs get as arguments, and where a word and a space stand before them."""
+"""Find secrets in arguments of commands, and after a keyword and a space."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _VALUE = rb"[ \t]{1,4}[\"']?(?P<value>[^\s\"'`<>{}\\-][^\s\"'`<>\\]{5,400})(?=[\
 _OPTION = re.compile(rb"--(?<=[\s\"'`(]--)" + _NAME + _VALUE)
 _SETTING = re.compile(rb"(?:ENV|ARG|setx)[ \t]{1,4}" + _NAME + _VALUE)
 _WORD = rb"[\"']?(?P<value>[^\s\"'$`<>{}|;&()\\-][^\s\"'`<>{}|;&()\\]{3,200})(?=[\s\"'`)\\,;]|\Z)"
-# Between the name of a program and an option of it, on the same line.
+# From the name of a program to its option, on the same line.
 _MORE = rb"[^\n|;&]{0,300}?"
 _STRING = rb"[\"'](?P<value>[^\s\"'<>{}]{4,200})[\"']"
 
 
 class ArgumentPattern(NamedTuple):
-    """A place where an argument is a secret: a text without one of the ``marks`` has none."""
+    """A pattern of a secret argument; every match contains one of the ``marks``."""
 
     rule: str
     marks: tuple[bytes, ...]
@@ -43,18 +43,18 @@ def _place(
 
 
 def _is_password_of_option(value: bytes) -> bool:
-    """Return whether a value can be a password and is no word of the sentence that names it."""
+    """Return True if a value can be a password and is not a word of a sentence."""
     return is_password(value) and not (value.islower() and is_made_of_words(value))
 
 
 def _is_odd_password(value: bytes) -> bool:
-    """Return whether a value can be a password and is more than words."""
+    """Return True if a value can be a password and is more than words."""
     return is_password(value) and not is_made_of_words(value)
 
 
 _OPTION_LETTER = re.compile(rb" -([A-Za-z-])")
-# Commands by the letter that their option for a password begins with: a text is searched once for
-# all letters, and not for each command.
+# Commands by the first letter of their password option: a text is searched once for all letters,
+# not once per command.
 _COMMANDS: dict[bytes, tuple[ArgumentPattern, ...]] = {
     b"p": (
         _place(
@@ -132,7 +132,7 @@ _PLACES = (
         _STRING,
     ),
 )
-# In a header, and in an argument of curl.
+# Cookies in a header, and in an argument of curl.
 _COOKIES = rb"\s{0,2}[\"']?(?P<cookies>[^\r\n\"'<>]{8,4000})"
 _COOKIE_HEADER = re.compile(rb"ookie[\"']?\s{0,2}[:=,]" + _COOKIES)
 _COOKIE_OPTION = re.compile(rb" -b(?=[ \"'])" + _COOKIES)
@@ -140,8 +140,8 @@ _COOKIE = re.compile(rb"[\w.-]{1,80}=(?P<value>[A-Za-z0-9%._~+/=-]{16,4000})")
 
 
 def command_arguments(text: bytes) -> Iterator[SecretMatch]:
-    """Yield the values of options such as `--password`, of `ENV` in a Dockerfile, of statements of
-    SQL, cookies, and what commands take as a password without a name for it."""
+    """Yield the values of options such as `--password`, of `ENV` in a Dockerfile, of SQL
+    statements, of cookies, and of unnamed password arguments of known commands."""
     if b"--" in text:
         yield from _named(text, _OPTION)
     if b"ENV" in text or b"ARG" in text or b"setx" in text:
@@ -167,7 +167,7 @@ def _named(text: bytes, pattern: re.Pattern[bytes]) -> Iterator[SecretMatch]:
 
 
 def _cookies(text: bytes, pattern: re.Pattern[bytes]) -> Iterator[SecretMatch]:
-    """Yield the values of all cookies in a place that look drawn at random."""
+    """Yield the random values among the cookies of a match."""
     for cookies in pattern.finditer(text):
         for cookie in _COOKIE.finditer(text, *cookies.span("cookies")):
             if is_opaque(cookie["value"]):

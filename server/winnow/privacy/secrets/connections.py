@@ -1,4 +1,4 @@
-"""Secrets that stand where a protocol has them: in addresses, and in headers of requests."""
+"""Find secrets in URLs and request headers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADDRESS = re.compile(
     rb"://(?P<user>[^\s:/?#@\"'`<>\[\]{}|\\]{0,100}):"
     rb"(?P<value>[^\s/\"'`<>{}|\\]{1,200})@(?=[\w\[.$%{<-])"
 )
-# No alternative may be made of others: every value is to have one reading only.
+# No alternative may be a sequence of others, so that each value has one reading.
 _SIMPLE = re.compile(
     rb"(?i:pass(?:word|wd|phrase)?|pwd|pw|p|secret|user(?:name)?|admin|root|guest|test(?:ing)?"
     rb"|my|the|your|db|dev|some|token|key|api|foo|bar|baz|login|postgres|mysql|redis|mongo|rabbit"
@@ -32,7 +32,7 @@ _HEADER = re.compile(
 
 
 def connections(text: bytes) -> Iterator[SecretMatch]:
-    """Passwords in addresses (`scheme://user:password@host`) and in headers `Authorization`."""
+    """Yield passwords in URLs (`scheme://user:password@host`) and in `Authorization` headers."""
     if b"://" in text:
         for match in _ADDRESS.finditer(text):
             if _is_password(match["value"]):
@@ -48,7 +48,7 @@ def connections(text: bytes) -> Iterator[SecretMatch]:
 
 
 def _is_password(value: bytes) -> bool:
-    """Whether what stands in the place of a password is none of the words of documentation."""
+    """Return True unless the password is a placeholder or another word of documentation."""
     if is_placeholder(value) or _SIMPLE.fullmatch(value) or value[:1] in (b"$", b"%", b"*", b":"):
         return False
     return len(value) >= 8 or not is_made_of_words(value)

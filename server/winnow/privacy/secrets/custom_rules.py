@@ -1,7 +1,7 @@
-"""Rules that somebody has added in settings.
+"""Secret rules from settings.
 
-A rule is a bounded regular expression (:data:`winnow.config.SecretRule`): a workspace's file may
-have some, and is a stranger's.
+A rule is a bounded regular expression (:data:`winnow.config.SecretRule`): it may come from the file
+of an untrusted workspace.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import lru_cache
 from winnow.privacy.secrets.detector import Detector, SecretMatch
 
 RULE = "added-rule"
-# At the beginning of a word only: else every place of a long run would be tried.
+# Matches start at words only; otherwise every position of a long run would be tried.
 _WORD_START = "(?<![A-Za-z0-9])"
 
 
 def custom_rules(rules: Iterable[str]) -> Detector:
-    """What finds the secrets of these rules."""
+    """Return a detector for these rules."""
     return _detector(tuple(rules))
 
 

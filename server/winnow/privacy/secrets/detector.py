@@ -1,4 +1,4 @@
-"""What every detector of secrets answers."""
+"""The interface of secret detectors."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 
 class SecretMatch(NamedTuple):
-    """The place of a secret's value in a text, as offsets in bytes, and the rule that found it."""
+    """The byte offsets of a secret value in a text, and the rule that found it."""
 
     start: int
     end: int
     rule: str
 
 
-# Takes a text in UTF-8; offsets stand at the borders of characters.
+# Gets a UTF-8 text; offsets are at character boundaries.
 Detector = Callable[[bytes], Iterable[SecretMatch]]

@@ -1,7 +1,7 @@
-"""Secrets in texts that were encoded as a whole: base64, and percent-encoded.
+"""Find secrets in base64 and percent-encoded texts.
 
-What is decoded is searched with the other detectors. One that is in base64 is masked with all that
-was encoded with it; of a percent-encoded text, the part that the secret takes.
+The other detectors search the decoded text. A secret in base64 masks the entire base64 text; in a
+percent-encoded text, only the secret is masked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from winnow.privacy.secrets.detector import Detector, SecretMatch
 from winnow.privacy.secrets.formats import runs_of
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{24,65536}={0,2}")
-# Decoding the head of a run is quick; that of an encoded text seldom has other signs.
+# Only the head of a run is decoded at first, which is fast; that of an encoded text is seldom
+# anything else.
 _HEAD = 24
 _TEXT = re.compile(rb"[\t\n\r\x20-\x7e]*")
 _PERCENT = re.compile(rb"%(?:22|3[aAdD]|7[bB])")
@@ -25,7 +26,7 @@ _HEX_PAIR = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def encoded(detectors: Sequence[Detector]) -> Detector:
-    """Return the detector; ``detectors`` find secrets in what was decoded."""
+    """Return a detector that applies ``detectors`` to decoded texts."""
 
     def is_secret(text: bytes) -> bool:
         return any(True for detect in detectors for _ in detect(text))
@@ -52,7 +53,7 @@ def encoded(detectors: Sequence[Detector]) -> Detector:
 
 
 def _places(text: bytes) -> Iterator[int]:
-    """Yield the places where a text in base64 may begin."""
+    """Yield the offsets where base64 text may begin."""
     for start, run in runs_of(text):
         head = run[:_HEAD]
         if len(head) == _HEAD and head.isalnum() and _is_text(head):
@@ -81,13 +82,13 @@ def _percent_encoded(text: bytes, detectors: Sequence[Detector]) -> Iterator[Sec
         if _PERCENT.search(match[0]):
             decoded, places = _unquoted(match[0])
             for detect in detectors:
-                for one in detect(decoded):
-                    start, end = match.start() + places[one.start], match.start() + places[one.end]
-                    yield SecretMatch(start, end, one.rule)
+                for secret in detect(decoded):
+                    start, end = places[secret.start], places[secret.end]
+                    yield SecretMatch(match.start() + start, match.start() + end, secret.rule)
 
 
 def _unquoted(text: bytes) -> tuple[bytes, list[int]]:
-    """Return the decoded text, and where each byte of it, and its end, stand in the encoded."""
+    """Return the decoded text, and the offset in the encoded text of each byte and of the end."""
     decoded, places, end = bytearray(), list[int](), 0
     for pair in _HEX_PAIR.finditer(text):
         decoded += text[end : pair.start()]

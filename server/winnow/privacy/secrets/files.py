@@ -1,15 +1,15 @@
-"""Files that hold secrets by their name: they are never indexed and never sent."""
+"""Recognize files that hold secrets by their names: Winnow never indexes or sends them."""
 
 from __future__ import annotations
 
 import re
 
-# Folders of programs that keep keys; what is public in `.ssh` is told apart below.
+# Folders with keys; public files in `.ssh` are excepted below.
 _FOLDERS = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".git", ".password-store", ".gcloud", ".oci"}
 )
 _PUBLIC = re.compile(r".*\.pub|known_hosts.*|authorized_keys")
-# Files whose name is a common one elsewhere, by their folder.
+# Files with a common name, recognized by their folder.
 _IN_FOLDERS = re.compile(
     r"""
     (?:.*/)?(?:
@@ -54,7 +54,7 @@ _NAMES = re.compile(
     """,
     re.VERBOSE,
 )
-# What is there to be copied and filled in.
+# Templates to copy and fill in.
 _TEMPLATE = re.compile(
     r"\.env\.(?:[^/]*\.)?(?:example|sample|template|tmpl|dist|defaults?)"
     r"|(?:example|sample|template)\.env"
@@ -65,8 +65,7 @@ _TEMPLATE = re.compile(
 
 
 def is_secret_file(path: str) -> bool:
-    """Return whether a file holds secrets by its name, or by the folder it is in; upper and lower
-    case are alike."""
+    """Return True if a file holds secrets, judged by its name and folder without regard to case."""
     path = path.replace("\\", "/").lower()
     *folders, name = path.split("/")
     if _TEMPLATE.fullmatch(name) or _PUBLIC.fullmatch(name):

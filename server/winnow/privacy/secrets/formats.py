@@ -1,8 +1,8 @@
-"""Secrets that are known by their form: what providers of services issue, and private keys.
+"""Find tokens with a known format, as documented by the services that issue them.
 
-The formats are those that the providers document. Their tokens have a run of letters, digits, `_`
-and `-` that few other things have; the names of formats are looked for in such runs only, which are
-a tenth of a source text, and a format's pattern is run if its name occurs.
+Tokens contain a run of letters, digits, `_` and `-` that is rare elsewhere. Format names are
+searched only in such runs, a tenth of source text, and a format's pattern runs only if its name
+occurs.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import NamedTuple
 from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import has_variety
 
-# A token has a run of so many such characters.
+# Minimum length of the run in a token.
 _RUN = 20
 _RUN_CHARACTERS = bytes(
     0x61 if (chr(byte).isalnum() and byte < 0x80) or byte in b"_-" else 0x20 for byte in range(256)
 )
 _BEFORE_RUN = 12
-# An id may be capital letters only, which are the names of constants otherwise.
+# An id may consist of capital letters, like the name of a constant.
 _AWS_IDS = (b"AKIA", b"ASIA", b"ABIA", b"ACCA")
-# Where the other half of a pair of keys is looked for.
+# The other half of a key pair is searched within this distance.
 _BESIDE = 400
 
 
 class TokenFormat(NamedTuple):
-    """A provider's format: a text without the ``name`` has no match of the pattern. The secret is
-    the group "value", or the whole match."""
+    """A provider's token format: every match contains the ``name``. The secret is the group
+    "value", or the entire match."""
 
     rule: str
     name: bytes
@@ -37,12 +37,12 @@ class TokenFormat(NamedTuple):
 
 
 def _tokens(rule: str, names: str, rest: str, *, boundary: str = "A-Za-z0-9") -> list[TokenFormat]:
-    r"""Tokens that begin with their name, not in the midst of a word; `\n` and the like may stand
-    before them."""
+    r"""Return formats of tokens that begin with their name, at the start of a word or after an
+    escape such as `\n`."""
     return [
-        # The boundary stands behind the name: a pattern that begins with a literal is fast.
-        _format(rule, name, rf"{one}(?:(?<![{boundary}]{one})|(?<=\\[nrt]{one})){rest}")
-        for name, one in ((name, re.escape(name)) for name in names.split())
+        # The boundary follows the name: a pattern that begins with a literal is fast.
+        _format(rule, name, rf"{text}(?:(?<![{boundary}]{text})|(?<=\\[nrt]{text})){rest}")
+        for name, text in ((name, re.escape(name)) for name in names.split())
     ]
 
 
@@ -52,13 +52,13 @@ def _format(rule: str, name: str, pattern: str) -> TokenFormat:
 
 @cache
 def _compiled(pattern: bytes) -> re.Pattern[bytes]:
-    """A format's pattern; most are never needed, and all of them take a while to compile."""
+    """Compile a format's pattern on first use: most are never needed, and compiling all is slow."""
     return re.compile(pattern)
 
 
-# Of patterns that do not begin with a name, and would be tried at every letter.
+# For patterns that don't begin with a name, which would be tried at every letter.
 _WORD_START = r"(?:(?<![A-Za-z0-9\\])|(?<=\\[nrt]))"
-# They begin a word, in a run or right before it.
+# Their names begin a word, in a run or right before it.
 _TOKENS = (
     *_tokens("aws-access-key-id", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}"),
     *_tokens("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", "[A-Za-z0-9]{36,255}"),
@@ -152,7 +152,7 @@ _TOKENS = (
     *_tokens("facebook-token", "EAA", "[A-Z][A-Za-z0-9]{80,300}"),
     *_tokens("square-token", "EAAA", "[A-Za-z0-9_-]{60}"),
 )
-# Their names stand elsewhere in a run, or right before it.
+# Their names are elsewhere in a run, or right before it.
 _IN_RUNS = (
     _format("mailchimp-key", "-us", _WORD_START + "[0-9a-f]{32}-us[0-9]{1,2}"),
     _format("azure-key", "JQQJ9", _WORD_START + "[A-Za-z0-9]{40,60}JQQJ9[A-Za-z0-9]{20,40}"),
@@ -173,7 +173,7 @@ _IN_RUNS = (
         _WORD_START + "AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{120,140}",
     ),
 )
-# Theirs need not.
+# Their names may be outside a run.
 _IN_TEXT = (
     _format("azure-secret", "Q~", _WORD_START + r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
     _format("azure-secret", "sig=", "sig=(?P<value>[A-Za-z0-9%+/]{40,60}(?:%3[dD]|=))"),
@@ -189,7 +189,7 @@ _IN_TEXT = (
         r"discord(?:app)?\.com/api/webhooks/(?P<value>[0-9]{15,22}/[A-Za-z0-9_-]{50,90})",
     ),
 )
-# The first part is an account's number in base64, so that it begins with one of few letters.
+# The first part is an account number in base64, so it begins with one of few letters.
 _DISCORD_RUN = re.compile(rb"(?m)(?<![A-Za-z0-9_-])[MNO][DTjz][A-Za-z0-9_-]{21,24}$")
 _DISCORD = _format(
     "discord-token",
@@ -199,13 +199,14 @@ _DISCORD = _format(
 _AWS_SECRET = re.compile(rb"(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 _AWS_KEY_ID = "aws-access-key-id"
 _BY_NAME = {
-    one.name: [shorter for shorter in _TOKENS if one.name.startswith(shorter.name)]
-    for one in _TOKENS
+    token.name: [shorter for shorter in _TOKENS if token.name.startswith(shorter.name)]
+    for token in _TOKENS
 }
 
 
 def _names(names: Sequence[bytes]) -> re.Pattern[bytes]:
-    """Finds a name, the longest, where a word begins: one test for all of them."""
+    """Return a pattern that finds the longest name at the start of a word, in one test for all
+    names."""
     firsts = sorted({name[:1] for name in names})
     trie = [
         first
@@ -223,11 +224,11 @@ _NAMES = _names(list(_BY_NAME))
 
 
 def known_formats(text: bytes) -> Iterator[SecretMatch]:
-    """Secrets in the formats of providers; beside an access key of AWS, its secret, too."""
+    """Yield secrets in known formats, and the AWS secret beside an AWS key id."""
     runs = _runs(text)
-    formats = {one for name in set(_NAMES.findall(runs)) for one in _BY_NAME[name]}
-    formats.update(one for one in _IN_RUNS if one.name in runs)
-    formats.update(one for one in _IN_TEXT if one.name in text)
+    formats = {token for name in set(_NAMES.findall(runs)) for token in _BY_NAME[name]}
+    formats.update(token for token in _IN_RUNS if token.name in runs)
+    formats.update(token for token in _IN_TEXT if token.name in text)
     if _DISCORD_RUN.search(runs):
         formats.add(_DISCORD)
     key_ids: list[int] = []
@@ -243,7 +244,7 @@ def known_formats(text: bytes) -> Iterator[SecretMatch]:
 
 
 def _aws_secrets(text: bytes, key_ids: Sequence[int]) -> Iterator[SecretMatch]:
-    """The secrets of AWS, which have no form but their length, near the ids of their keys."""
+    """Yield AWS secrets, which have no format but a length, near their key ids."""
     seen = 0
     for place in key_ids:
         start, seen = max(seen, place - _BESIDE), place + _BESIDE
@@ -255,14 +256,14 @@ def _aws_secrets(text: bytes, key_ids: Sequence[int]) -> Iterator[SecretMatch]:
 
 
 def _runs(text: bytes) -> bytes:
-    """Return the runs with what stands before them, one a line."""
+    """Return the runs with the characters before them, one per line."""
     lines = [text[max(0, start - _BEFORE_RUN) : start] + run for start, run in runs_of(text)]
     return b"\n".join([b"", *lines])
 
 
 def runs_of(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the runs of characters that are as long as a token's, and where they start; without
-    those of letters of one case, which are names in programs."""
+    """Yield the runs that are as long as a token's, with their offsets; runs of letters of one case
+    are left out because they are names in programs."""
     shape, shortest = text.translate(_RUN_CHARACTERS), b"\x61" * _RUN
     start = shape.find(shortest)
     while start >= 0:

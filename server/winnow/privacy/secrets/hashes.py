@@ -1,6 +1,6 @@
-"""Hashes of passwords, as `.htpasswd`, `/etc/shadow` and tables of users hold them.
+"""Find password hashes, as in `.htpasswd`, `/etc/shadow` and tables of users.
 
-A hash is no password, but whoever has it can try passwords against it without being noticed.
+A hash is not a password, but anyone who has it can try passwords against it unnoticed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from winnow.privacy.secrets.values import has_variety
 
 RULE = "password-hash"
 _CRYPT = rb"[A-Za-z0-9./]"
-# A scheme of crypt(3), and what follows it.
+# The schemes of crypt(3), and the rest of each hash.
 _SCHEME = re.compile(rb"\$(apr1|argon2(?:id|i|d)|2[abxy]?|g?y|[1567])\$")
 _ROUNDS = rb"(?:rounds=[0-9]{1,9}\$)?"
 _REST: dict[bytes, re.Pattern[bytes]] = {
@@ -32,7 +32,7 @@ _REST: dict[bytes, re.Pattern[bytes]] = {
     )
     for scheme in schemes
 }
-# Those of LDAP and of frameworks; a text without the first has no match of the second.
+# Hashes of LDAP and frameworks, each with a literal that every match contains.
 _OTHERS: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
     (b"SHA}", re.compile(rb"\{S?SHA(?:256|384|512)?\}[A-Za-z0-9+/]{27,120}={0,2}")),
     (
@@ -52,7 +52,7 @@ _OTHERS: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
 
 
 def password_hashes(text: bytes) -> Iterator[SecretMatch]:
-    """Yield the hashes of passwords whose scheme is part of them."""
+    """Yield password hashes that name their scheme."""
     for scheme in _SCHEME.finditer(text):
         rest = _REST[scheme[1]].match(text, scheme.end())
         if rest and has_variety(rest[0]):

@@ -1,4 +1,4 @@
-"""Private keys as blocks of text: OpenSSL's, OpenSSH's, PGP's, SSH2's, PuTTY's."""
+"""Find private keys as blocks of text: OpenSSL, OpenSSH, PGP, SSH2 and PuTTY."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from winnow.privacy.secrets.detector import SecretMatch
 
 RULE = "private-key"
-# A block with this much text is no key: one of RSA with 16,384 bits has 13 KB.
+# A larger block is not a key: an RSA key of 16,384 bits has 13 KB.
 _BLOCK_BYTES = 32 * 1024
 _MARK = re.compile(rb"----(?:-? ?)(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?: ?-)?----")
 _PUTTY = re.compile(rb"Private-Lines: ([0-9]{1,3})\r?\n")
-# Keys have it, alone on a line, in a string of a program, or all of them on one line; a text that
-# only speaks of keys has not.
+# Every key contains this, alone on a line, in a string, or all on one line; texts about keys don't.
 _MATERIAL = re.compile(rb"[A-Za-z0-9+/=]{40}")
 _KEY_LINE = re.compile(
     rb"[ \t\"'`+,#*]{0,20}[A-Za-z0-9+/=\\]{0,32768}[\"'`+,; \t\\]{0,8}\r?"
@@ -28,7 +27,7 @@ _BASE64_SHAPE = bytes(
 )
 _BASE64_RUN = b"\x61" * 60
 _LONGEST_LINE = 200
-# What has no private part; an end that was cut off leaves the lines as they were.
+# Blocks without a private part. If the end mark is missing, the lines still count.
 _PUBLIC_BLOCK = re.compile(
     rb"-----BEGIN (?P<kind>(?:[A-Z0-9]{1,12} ){0,3}"
     rb"(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|CRL))"
@@ -37,7 +36,7 @@ _PUBLIC_BLOCK = re.compile(
 
 
 def private_keys(text: bytes) -> Iterator[SecretMatch]:
-    """What stands between the marks of private keys, or at the one that the text has."""
+    """Yield the text between the marks of private keys, or beside a mark that stands alone."""
     if b"PRIVATE KEY" in text:
         marks = list(_MARK.finditer(text))
         for place in range(len(marks)):
@@ -56,14 +55,16 @@ def private_keys(text: bytes) -> Iterator[SecretMatch]:
 
 
 def _key_at(text: bytes, marks: Sequence[re.Match[bytes]], place: int) -> tuple[int, int]:
-    """From the mark to the next one; of a mark that stands alone, the lines of a key beside it."""
+    """Return the span from a mark to the next; beside a single mark, the span of adjacent key
+    lines."""
     mark = marks[place]
     before = marks[place - 1] if place else None
     after = marks[place + 1] if place + 1 < len(marks) else None
     if mark[1] == b"BEGIN":
         limit = after.start() if after else len(text)
-        whole = after is not None and after[1] == b"END" and limit - mark.end() <= _BLOCK_BYTES
-        return mark.end(), limit if whole else _key_lines_after(text, mark.end(), limit)
+        is_complete = after is not None and after[1] == b"END"
+        is_complete = is_complete and limit - mark.end() <= _BLOCK_BYTES
+        return mark.end(), limit if is_complete else _key_lines_after(text, mark.end(), limit)
     if before is not None and before[1] == b"BEGIN":
         return mark.start(), mark.start()
     return _key_lines_before(text, mark.start(), before.end() if before else 0), mark.start()
@@ -98,9 +99,9 @@ def _line_end(text: bytes, start: int) -> int:
 
 
 def base64_lines(text: bytes) -> Iterator[SecretMatch]:
-    """Yield two lines or more that are base64 and nothing else: of a key whose marks are elsewhere.
+    """Yield two or more lines of nothing but base64, as of a key whose marks are elsewhere.
 
-    Lines between the marks of a certificate or of a public key are neither.
+    Lines between the marks of a certificate or public key are not secret.
     """
     public = [match.span() for match in _PUBLIC_BLOCK.finditer(text)] if b"-----B" in text else []
     for found in _base64_lines(text):
@@ -114,7 +115,7 @@ def _is_base64_line(text: bytes, start: int) -> bool:
 
 
 def _base64_lines(text: bytes) -> Iterator[SecretMatch]:
-    # Each such line has so many of these characters in a row, and few other lines have.
+    # Each such line has a run of this length, which few other lines have.
     shape = text.translate(_BASE64_SHAPE)
     place = shape.find(_BASE64_RUN)
     while place >= 0:

@@ -1,7 +1,7 @@
-"""Secrets whose name stands apart from their value.
+"""Find secrets whose name is separate from their value.
 
-A variable of Terraform has its value in a block, an entry of a list has a field for each (`name`,
-`value`), and an object of Kubernetes says by its kind that all of its data are secrets.
+A Terraform variable has its value in a block, a list entry has fields for name and value, and the
+data of a Kubernetes object of kind Secret are all secret.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from winnow.privacy.secrets.detector import SecretMatch
 from winnow.privacy.secrets.values import is_password, is_placeholder
 
-# Returns the finding of a value by the name of what has it, if that is a secret.
+# Returns a match if the name of a value is that of a secret.
 Judge = Callable[[bytes, int, int, bytes], SecretMatch | None]
 
 _VARIABLE = re.compile(
@@ -22,7 +22,7 @@ _VARIABLE = re.compile(
 _DEFAULT = re.compile(rb"(?m)^\s{0,40}default\s{0,40}=\s{0,4}\"(?P<value>[^\"\\\r\n]{4,4096})\"")
 _SENSITIVE = re.compile(rb"(?m)^\s{0,40}sensitive\s{0,40}=\s{0,4}true")
 
-# A value, and what stands before it, up to its name. Patterns that begin with a literal are fast.
+# A value, and the text before it that has its name. Patterns that begin with a literal are fast.
 _VALUE = re.compile(
     rb"alue(?:\\{0,3}[\"']?\s{0,2}[:=][ \t]{0,4}\\{0,3}[\"']?(?P<value>[^\s\"'\\,{}<>]{6,4096})"
     rb"|>(?P<element>[^\s<>]{6,4096})</)"
@@ -50,12 +50,12 @@ _JSON_DATA = re.compile(
 )
 _JSON_ENTRY = re.compile(rb":\s{0,4}\\{0,3}\"(?P<value>[^\"\\\r\n]{4,16000})\\{0,3}\"")
 _SHORTEST_DATA = 4
-# Around each of so many kinds in JSON, some KB are searched.
+# Up to 20 KB are searched around each of this many objects in JSON.
 _MAX_OBJECTS = 200
 
 
 def structures(judge: Judge) -> Callable[[bytes], Iterator[SecretMatch]]:
-    """Return the detector; ``judge`` knows the names of secrets."""
+    """Return a detector; ``judge`` knows the names of secrets."""
 
     def detect(text: bytes) -> Iterator[SecretMatch]:
         if b"variable" in text and b"default" in text:
@@ -64,7 +64,7 @@ def structures(judge: Judge) -> Callable[[bytes], Iterator[SecretMatch]]:
             start = value.start()
             before = _NAME_BEFORE.search(text, max(0, start - _BEFORE_BYTES), start)
             if before:
-                yield from _one(
+                yield from _optional(
                     judge(text, *value.span(value.lastindex or 0), before[before.lastindex or 0])
                 )
         if b"Secret" in text and b"kind" in text:
@@ -73,7 +73,7 @@ def structures(judge: Judge) -> Callable[[bytes], Iterator[SecretMatch]]:
     return detect
 
 
-def _one(found: SecretMatch | None) -> Iterator[SecretMatch]:
+def _optional(found: SecretMatch | None) -> Iterator[SecretMatch]:
     if found:
         yield found
 
@@ -87,14 +87,14 @@ def _variables(text: bytes, judge: Judge) -> Iterator[SecretMatch]:
         sensitive = _SENSITIVE.search(text, *variable.span("body"))
         if not found and sensitive and is_password(default["value"]):
             found = SecretMatch(*default.span("value"), "secret")
-        yield from _one(found)
+        yield from _optional(found)
 
 
 def _kubernetes(text: bytes) -> Iterator[SecretMatch]:
     end = 0
     for kind in _KIND.finditer(text):
         if kind.start() < end:
-            continue  # of the same object
+            continue  # the same object
         line = text.rfind(b"\n", max(0, kind.start() - 40), kind.start()) + 1
         if _INDENT.fullmatch(text, line, kind.start()):
             start, end = _object(text, line, kind)
@@ -104,14 +104,14 @@ def _kubernetes(text: bytes) -> Iterator[SecretMatch]:
         for data in _JSON_DATA.finditer(text, start, end):
             between = text[min(data.end(), match.end()) : max(data.start(), match.start())]
             if b'"kind' in between:
-                continue  # of another object
+                continue  # another object
             for entry in _JSON_ENTRY.finditer(text, *data.span("entries")):
                 if _is_data(entry["value"]):
                     yield SecretMatch(*entry.span("value"), "secret")
 
 
 def _object(text: bytes, start: int, kind: re.Match[bytes]) -> tuple[int, int]:
-    """Return the extent of the object: the lines around that are indented as its kind is."""
+    """Return the span of an object: the lines around its kind with the same indentation."""
     indent = kind.start() - start
     limit = max(0, start - _OBJECT_BYTES)
     is_first = text[kind.start() - 2 : kind.start()] == b"- "
@@ -144,7 +144,7 @@ def _is_inside(line: bytes, indent: int) -> bool:
 
 
 def _data(text: bytes, start: int, end: int, indent: int) -> Iterator[SecretMatch]:
-    """Yield the values below `data` and `stringData` of an object."""
+    """Yield the values in `data` and `stringData` of an object."""
     inside, block = False, -1
     place = start
     for line in text[start:end].split(b"\n"):
@@ -173,7 +173,7 @@ def _entry(place: int, text: bytes, block: int) -> Iterator[SecretMatch]:
 
 
 def _is_data(value: bytes) -> bool:
-    """Return whether a value is kept in the object itself, not filled in by a template."""
+    """Return True if a value is in the object itself, not inserted by a template."""
     return (
         len(value) >= _SHORTEST_DATA
         and not re.search(rb"\{\{|\$[({A-Za-z_]|<[a-zA-Z]|%[({]", value)

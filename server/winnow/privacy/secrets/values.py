@@ -1,8 +1,8 @@
-"""Whether a value can be a secret, told by how it looks.
+"""Judge by its form if a value can be a secret.
 
-A secret that somebody chose or drew is not made of words. A value is cut at its separators; a
-piece is made of words if most of it is runs of letters with the pairs that occur in names. What is
-left has to be long and varied enough.
+Secrets are not made of words, whether a person or a generator made them. A value is split at its
+separators. A part is made of words if most of it is runs of letters with the pairs that occur in
+names. The rest must be long and varied enough.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# The 200 pairs of letters that are most frequent in the words of Django's, redis' and rxjs' sources
-# (each word counted by the logarithm of its frequency): 88 % of the pairs in such words. Of the
-# words of four letters and more 93 % have at least 60 % of their pairs among them; of random runs
-# of eight letters 5 %, of sixteen 3 %.
+# The 200 most frequent pairs of letters in the words of the sources of Django, redis and rxjs (each
+# word counted by the logarithm of its frequency): 88 % of the pairs in such words. Of words of four
+# or more letters, 93 % have at least 60 % of their pairs among them; of random runs of eight
+# letters 5 %, of sixteen 3 %.
 _PAIRS = frozenset(
     b"ab ac ad ag ai al am an ap ar as at au av ay ba be bi bl bo bs bu ca ce ch ci ck cl co cr ct"
     b" cu da dd de di do ds du ea ec ed ee ef eg el em en ep er es et ev ew ex ey fa fe ff fi fl fo"
@@ -32,13 +32,13 @@ _SUFFIX_DIGITS = 4
 _WORD_SHARE_AROUND_DIGITS = 0.8
 # Names in camel case have longer parts than random letters, half of which are capitals.
 _CAMEL_LETTERS = 3
-# A value that is a secret has so many characters that are no words, and this part of all; less if
-# it is long and has digits and letters of both cases, as random ones have and names seldom.
+# A secret has this many characters outside words, and this share of all; less if it is long and has
+# digits and letters of both cases, as random values do and names seldom.
 _OPAQUE_CHARACTERS = 6
 _OPAQUE_SHARE = 0.6
 _OPAQUE_SHARE_VARIED = 0.3
 _VARIED = 16
-_OPAQUE_LETTERS = 12  # if it has nothing but letters of one case
+_OPAQUE_LETTERS = 12  # for letters of one case only
 _DISTINCT = 5
 
 _SEGMENT = re.compile(rb"[A-Za-z0-9]+")
@@ -46,7 +46,7 @@ _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _VARIED_CHARACTERS = re.compile(rb"(?=[^\n]*[a-z])(?=[^\n]*[A-Z])[^\n]*[0-9][A-Za-z]")
 _CHOSEN = re.compile(rb"(?=[^\n]*[A-Za-z])(?=[^\n]*[0-9])[^\n]*[A-Za-z0-9][!@#$%^&*?~+]")
 
-# What stands where a secret is to be put.
+# Placeholders for a secret.
 _PLACEHOLDER = re.compile(
     rb"""
     \*\*\* | \.\.\. | \xe2\x80\xa6 | xxxx | 000000
@@ -59,11 +59,11 @@ _PLACEHOLDER = re.compile(
 _PLACEHOLDER_WORDS = re.compile(
     rb"(?:^|[-_])(?:fake|todo|test|mock|invalid|none|null|undefined)(?:[-_]|$)"
 )
-# In a long random value a short word can stand by chance.
+# A long random value may contain a short word by chance.
 _PLACEHOLDER_IN_LONG = re.compile(rb"EXAMPLE|example|placeholder|(.)\1{7}|REDACTED|1234567890")
 _LONG = 40
 
-# What is filled in later, or names something: variables, templates, references to a vault.
+# Values inserted later, and names: variables, templates, references to a vault.
 _REFERENCE = re.compile(
     rb"""
     [<>]|\$[({A-Za-z_]|%[({]|\{\{|\}\}|\#\{|%[sdr@]|%[A-Z_]+%|\{[a-z_.0-9!:]*\}|<%
@@ -74,14 +74,14 @@ _REFERENCE = re.compile(
 )
 _ANYWHERE = re.compile(rb"[<>]|\$[({]|%\(|\{\{|\}\}|#\{|%[sdr](?![0-9A-Za-z])|\{[a-z_.]*\}|://")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
-# Words drawn from a list. Sentences begin with a capital letter, or have one of the small words.
+# Random words from a list. Sentences begin with a capital letter or contain one of the small words.
 _PHRASE = re.compile(rb"[a-z]{3,10}(?:[ ][a-z]{3,10}){3,11}")
 _SENTENCE = frozenset(
     b"the and for you your with this that not are was has have must can will from into use enter"
     b" please when than but all any one new old its der die das und ist les des una con para"
     b" password passphrase secret token key".split()
 )
-# Regular expressions, and escapes that stand for other characters.
+# Regular expressions, and escapes of other characters.
 _PATTERN = re.compile(rb"\\[dwsbDWS]|\(\?|[\])][+*{?]|\[[^\]]*-[^\]]*\]|\.[*+]|^\^|\$$")
 _OTHER = re.compile(
     rb"""
@@ -96,8 +96,8 @@ _OTHER = re.compile(
     re.VERBOSE,
 )
 
-# Words that stand where a password is meant: dummies, its name in other languages, types, states.
-# Each word may be followed by others, so that no alternative is made of others.
+# Words in place of a password: dummies, its name in other languages, types, states. Other words may
+# follow each word, so no alternative may be a sequence of others.
 _DUMMY = re.compile(
     rb"(?:pass(?:word|wd|wort|phrase|code)?|pwd|pw|secret|token|key|user(?:name)?|admin|root|guest"
     rb"|test(?:ing|er)?|my|the|your|new|old|bad|wrong|good|some|this|db|dev|local|foo|bar|baz|qux"
@@ -115,7 +115,7 @@ _LABEL = frozenset(
     b" lozinka slaptazodis parool sandi clave zaporka contrasenya contrasinal lykilord geheimnis"
     b" geheimcode secreto segredo segreto secretstr credential credentials".split()
 )
-# A name or a label that says itself what it is of: "userPassword", "PasswordInput", "Passworte".
+# A name or label that says what it is: "userPassword", "PasswordInput", "Passworte".
 _ABOUT = re.compile(
     rb"passw|passphrase|passcode|passwd|pwd|secret|token|credential|kennwort|contrase|motdepasse"
     rb"|wachtwoord|auth|login|key"
@@ -135,7 +135,7 @@ _DISTINCT_IN_PASSWORD = 4
 
 
 def is_placeholder(value: bytes) -> bool:
-    """Whether a value says that something else is to be put in its place."""
+    """Return True if a value is a placeholder for another."""
     if len(value) >= _LONG:
         return _PLACEHOLDER_IN_LONG.search(value) is not None
     folded = value.lower()
@@ -144,7 +144,7 @@ def is_placeholder(value: bytes) -> bool:
 
 @lru_cache(maxsize=512)
 def is_opaque(value: bytes) -> bool:
-    """Whether a value looks drawn at random: no words, no number, no name of something else."""
+    """Return True if a value looks random: no words, number, or name."""
     if is_placeholder(value) or (not value.isalpha() and _stands_for_other(value)):
         return False
     segments = _SEGMENT.findall(value)
@@ -166,7 +166,8 @@ def is_opaque(value: bytes) -> bool:
 
 @lru_cache(maxsize=512)
 def is_chosen_password(value: bytes) -> bool:
-    """Whether a value looks like a password that a person chose: letters, digits and a sign."""
+    """Return True if a value looks like a person's password: letters, digits and a special
+    character."""
     if is_placeholder(value) or _stands_for_other(value) or _PATTERN.search(value):
         return False
     return _CHOSEN.match(value) is not None and len(set(value)) >= _DISTINCT
@@ -174,10 +175,10 @@ def is_chosen_password(value: bytes) -> bool:
 
 @lru_cache(maxsize=512)
 def is_password(value: bytes) -> bool:
-    """Return whether a literal that a password is set to can be that password.
+    """Return True if a literal that is assigned to a password can be that password.
 
-    Its name says enough: only placeholders, references, labels and the names of other things are
-    excluded. A value that is not ASCII has to look like one, since translations are not.
+    The name is strong evidence: only placeholders, references, labels and names of other things are
+    excluded. A value outside ASCII must look like a password because translations don't.
     """
     if len(value) < _SHORTEST_PASSWORD or len(set(value)) < _DISTINCT_IN_PASSWORD:
         return False
@@ -198,22 +199,22 @@ def is_password(value: bytes) -> bool:
 
 
 def is_uuid(value: bytes) -> bool:
-    """Whether a value is a UUID that was drawn, not one of zeros or an example."""
+    """Return True if a value is a random UUID, not one of zeros or an example."""
     return _UUID.fullmatch(value) is not None and len(set(value.lower())) > 8
 
 
 def is_passphrase(value: bytes) -> bool:
-    """Whether a value is four words or more that are no sentence."""
+    """Return True if a value is four or more words that don't form a sentence."""
     return _PHRASE.fullmatch(value) is not None and _SENTENCE.isdisjoint(value.split())
 
 
 def is_made_of_words(value: bytes) -> bool:
-    """Whether all of a value is words, or numbers of few digits."""
+    """Return True if a value consists of words and short numbers."""
     return all(map(_is_wordy, _SEGMENT.findall(value)))
 
 
 def has_variety(value: bytes) -> bool:
-    """Whether a value in a provider's format is more than that format filled with one sign."""
+    """Return True unless a value in a provider's format is filled with one character."""
     return len(set(value)) >= 8 and not _PLACEHOLDER_IN_LONG.search(value)
 
 
@@ -233,7 +234,8 @@ def _has_one_case(letters: bytes) -> bool:
 
 
 def _is_wordy(segment: bytes) -> bool:
-    """Whether a run of letters and digits is words: "userPassword2", "sha256", "id"."""
+    """Return True if a run of letters and digits is made of words: "userPassword2", "sha256",
+    "id"."""
     if segment.isdigit():
         return len(segment) <= 2 * _SUFFIX_DIGITS
     letters = segment.rstrip(b"0123456789")
@@ -248,7 +250,7 @@ def _is_wordy(segment: bytes) -> bool:
 
 
 def _is_camel_case(letters: bytes) -> bool:
-    """Whether letters are a name such as "getIdOfUser", with parts too short to be words."""
+    """Return True for a name such as "getIdOfUser", whose parts are too short to be words."""
     pieces = _PIECE.findall(letters)
     return 1 < len(pieces) <= len(letters) / _CAMEL_LETTERS and all(
         len(piece) < _WORD_LETTERS or _is_word(piece) for piece in pieces
@@ -256,7 +258,7 @@ def _is_camel_case(letters: bytes) -> bool:
 
 
 def _words(segment: bytes) -> int:
-    """How many letters are in words."""
+    """Return the number of letters in words."""
     return sum(len(piece) for piece in _PIECE.findall(segment) if _is_word(piece))
 
 
