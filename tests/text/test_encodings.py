@@ -28,7 +28,7 @@ TEXT = "class Größe:\n    pass\n"
 
 
 def name_of(raw: bytes) -> str | None:
-    encoding = detect(raw, whole=True)
+    encoding = detect(raw, is_complete=True)
     return encoding.name if encoding else None
 
 
@@ -57,9 +57,9 @@ def test_the_encoding_of_a_text_is_found(raw: bytes, name: str) -> None:
 
 def test_a_character_that_the_sample_cuts_is_no_sign_of_latin_1() -> None:
     raw = "é".encode() * 10
-    assert detect(raw[:-1], whole=False) is UTF_8
-    assert detect(b"x" * 9 + raw[:1], whole=False) is UTF_8
-    assert detect(b"x" * 9 + raw[:1], whole=True) is LATIN_1
+    assert detect(raw[:-1], is_complete=False) is UTF_8
+    assert detect(b"x" * 9 + raw[:1], is_complete=False) is UTF_8
+    assert detect(b"x" * 9 + raw[:1], is_complete=True) is LATIN_1
 
 
 def test_one_broken_character_does_not_make_latin_1_of_a_text_in_utf_8() -> None:
@@ -85,8 +85,8 @@ def test_nuls_are_no_text_unless_everything_is_for_utf_16(raw: bytes) -> None:
 
 def test_utf_16_without_a_mark_needs_not_be_whole() -> None:
     raw = ("Größe 12\r\n" * 50).encode("utf-16-le")
-    assert detect(raw[:333], whole=False) is UTF_16_LE
-    assert detect(raw[1:333], whole=False) is UTF_16_BE  # as it then really looks
+    assert detect(raw[:333], is_complete=False) is UTF_16_LE
+    assert detect(raw[1:333], is_complete=False) is UTF_16_BE  # as it then really looks
 
 
 def test_random_bytes_without_a_nul_are_no_text() -> None:

@@ -1,8 +1,8 @@
-"""Globs as ripgrep reads them, for the places where ripgrep cannot be asked.
+"""Translate ripgrep's globs into regular expressions.
 
-`rg --glob=PATTERN` searches every file that matches, ignored and hidden ones too. So that ignore
-files hold, ripgrep is told to search a superset, by the names of files alone, and the paths that it
-finds are held against the whole pattern here.
+`rg --glob=PATTERN` also searches ignored and hidden files. To respect ignore files, ripgrep gets a
+pattern for file names only, which matches more, and Winnow checks the paths in its output with the
+complete pattern.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 
 class InvalidGlob(ValueError):
-    """A pattern that is no glob; the message says why."""
+    """The pattern is not a glob; the message says why."""
 
 
-# Alternatives of one pattern, all of its braces taken together.
+# Alternatives of one pattern, with all its braces.
 MOST_ALTERNATIVES = 1_000
 
-# A path with one of them may be a glob.
+# A path with one of these characters may be a glob.
 GLOB_CHARACTERS = frozenset("*?[{")
 
 _STAR = "*"
@@ -27,15 +27,15 @@ _ANY_FOLDERS = "**"
 
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
-    """The regular expression of paths, with `/`, that a glob matches; for ``fullmatch``.
+    """Return a regular expression for the paths, with `/`, that a glob matches; for ``fullmatch``.
 
-    As in .gitignore files: a pattern without a slash is for the name of a file at any depth, one
-    with a slash for the path from the root; `*` and `?` stay within a name, `**` between slashes
-    does not, and `{a,b}` are alternatives. A slash at the end means all that is below.
+    As in .gitignore files: a pattern without a slash matches names at any depth, one with a slash
+    matches paths from the root. `*` and `?` match within a name, `**` between slashes matches any
+    folders, `{a,b}` are alternatives, and a slash at the end means everything below.
 
-    No pattern makes matching slow: what stands between two stars is taken where it is found first,
-    and never again elsewhere (a lookahead that is captured, since Python has no atomic groups
-    before 3.11). Raises InvalidGlob.
+    Matching is never slow: text between two stars matches only at its first occurrence, without
+    backtracking (through a captured lookahead: before 3.11, Python has no atomic groups). Raises
+    InvalidGlob.
     """
     anchored = "/" in pattern.rstrip("/")
     if pattern.endswith("/"):
@@ -46,25 +46,25 @@ def glob_regex(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(f"{'' if anchored else '(?:.*/)?'}{body}", re.S)
     except re.error as error:
-        raise InvalidGlob(f"{pattern!r} is no glob: {error.msg}") from None
+        raise InvalidGlob(f"{pattern!r} is not a glob: {error.msg}") from None
 
 
 def escaped(path: str) -> str:
-    """The glob that matches just this path."""
+    """Return a glob that matches only this path."""
     return re.sub(r"[*?\[\]{}\\!]", lambda char: "\\" + char[0], path)
 
 
 def name_pattern(pattern: str) -> str:
-    """The part of a glob that is for the name of a file; `*` where there is none."""
+    """Return the part of a glob for file names; `*` if there is none."""
     name = pattern.rpartition("/")[2]
-    # Alternatives may hold slashes: then the part behind the last one says nothing. A colon means
-    # something else where ripgrep is told of a type.
+    # With a slash inside braces, the part behind the last slash is useless. A colon has another
+    # meaning in ripgrep's definition of a file type.
     balanced = name.count("{") == name.count("}")
     return name if name and balanced and ":" not in name else "*"
 
 
 def _alternatives(text: str, pattern: str) -> list[str]:
-    """What the braces of a glob stand for: globs without braces."""
+    """Return the alternatives of a glob: globs without braces."""
     found = [""]
     place = 0
     while place < len(text):
@@ -72,9 +72,9 @@ def _alternatives(text: str, pattern: str) -> list[str]:
         token = text[place:end]
         if token == "{":
             end, inside = _braces(text, place, pattern)
-            found = [before + one for before in found for one in inside]
+            found = [before + choice for before in found for choice in inside]
         else:
-            # A brace that closes nothing is one; escaped, so that it stays one.
+            # An unmatched closing brace is a character; escape it.
             found = [before + ("\\}" if token == "}" else token) for before in found]
         if len(found) > MOST_ALTERNATIVES:
             raise InvalidGlob(f"{pattern!r} has more than {MOST_ALTERNATIVES} alternatives")
@@ -83,7 +83,7 @@ def _alternatives(text: str, pattern: str) -> list[str]:
 
 
 def _braces(text: str, start: int, pattern: str) -> tuple[int, list[str]]:
-    """The place behind the braces that open at ``start``, and what they stand for."""
+    """Return the end of the braces that open at ``start``, and their alternatives."""
     found: list[str] = []
     depth, first, place = 0, start + 1, start
     while place < len(text):
@@ -98,19 +98,19 @@ def _braces(text: str, start: int, pattern: str) -> tuple[int, list[str]]:
         if len(found) > MOST_ALTERNATIVES:
             raise InvalidGlob(f"{pattern!r} has more than {MOST_ALTERNATIVES} alternatives")
         place = end
-    raise InvalidGlob(f"{pattern!r} is no glob: `{{` is not closed")
+    raise InvalidGlob(f"{pattern!r} is not a glob: `{{` is not closed")
 
 
 def _token_end(text: str, place: int) -> int:
-    """Where the character, class or escaped character that begins at ``place`` ends."""
+    """Return the end of the character, class or escaped character at ``place``."""
     if text[place] == "[":
         return _class_end(text, place + 1) + 1
     return min(place + 1 + (text[place] == "\\"), len(text))
 
 
 def _path(text: str, groups: Iterator[int]) -> str:
-    """The regular expression of a glob without braces."""
-    runs: list[list[str]] = [[]]  # of the names between one `**` and the next
+    """Return the regular expression of a glob without braces."""
+    runs: list[list[str]] = [[]]  # the names between two `**`
     for tokens in _names(text):
         if tokens == [_STAR, _STAR]:
             runs.append([])
@@ -126,7 +126,7 @@ def _path(text: str, groups: Iterator[int]) -> str:
 
 
 def _names(text: str) -> Iterator[list[str]]:
-    """The tokens of each name: a star, or the regular expression of one character."""
+    """Yield the tokens of each name: a star, or the regular expression of a character."""
     tokens: list[str] = []
     place = 0
     while place < len(text):
@@ -152,7 +152,7 @@ def _token(token: str) -> str:
 
 
 def _name(tokens: list[str], groups: Iterator[int]) -> str:
-    """The regular expression of the name of a file or folder."""
+    """Return the regular expression of a file or folder name."""
     chunks = [""]
     for token in tokens:
         if token == _STAR:
@@ -166,18 +166,18 @@ def _name(tokens: list[str], groups: Iterator[int]) -> str:
     return f"{first}{''.join(found)}[^/]*{last}"
 
 
-def _first_found(anything: str, wanted: str, groups: Iterator[int]) -> str:
-    """What is wanted, where it is found first behind anything; no other place is tried."""
+def _first_found(prefix: str, text: str, groups: Iterator[int]) -> str:
+    """Match a text at its first occurrence behind a prefix, without backtracking."""
     name = f"g{next(groups)}"
-    return f"(?=(?P<{name}>{anything}{wanted}))(?P={name})"
+    return f"(?=(?P<{name}>{prefix}{text}))(?P={name})"
 
 
 def _class_end(pattern: str, start: int) -> int:
-    """The place of the bracket that closes a class; the first place may be a bracket itself."""
+    """Return the place of the bracket that closes a class, which may start with a bracket."""
     first = start + (pattern[start : start + 1] in ("!", "^"))
     end = pattern.find("]", first + 1)
     if end < 0:
-        raise InvalidGlob(f"{pattern!r} is no glob: `[` is not closed")
+        raise InvalidGlob(f"{pattern!r} is not a glob: `[` is not closed")
     return end
 
 

@@ -80,7 +80,7 @@ def list_arguments(rg: str, terms: Iterable[str], *, count: bool = False) -> lis
 
 @dataclass(frozen=True)
 class Ripgrep:
-    """How to run ripgrep for one request.
+    """The settings and limits of ripgrep for one request.
 
     ``deadline`` is a time on the loop's clock, ``seconds`` after the start of the request.
     """
