@@ -50,7 +50,7 @@ async def documents_client(
 
 def document_workers(client: Client) -> set[int]:
     """The processes that read documents for a server."""
-    return {one for one in children(client.pid) if b"documents.worker" in command_line(one)}
+    return {one for one in children(client.pid) if b"documents.extract.worker" in command_line(one)}
 
 
 async def test_documents_have_the_shape_of_the_contract(
