@@ -111,9 +111,7 @@ class FindReferencesResult(SearchAnswer, frozen=True, kw_only=True):
     certain: Annotated[int, Meta(description="Number of certain references, on all pages.")]
     files: Annotated[
         list[ReferencesInFile] | None,
-        Meta(
-            description="References in each file, if `max_tokens` leaves no room for more."
-        ),
+        Meta(description="References in each file, if `max_tokens` leaves no room for more."),
     ] = None
 
 
