@@ -30,7 +30,7 @@ from winnow.config import Limits
 from winnow.processes.programs import InstalledPrograms
 from winnow.search.keyword import search
 from winnow.search.keyword.search import Request, find
-from winnow.search.keyword.terms import Search
+from winnow.search.keyword.terms import TermSearch
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.types.keyword_search import KeywordSearchParams
@@ -103,7 +103,7 @@ async def first_partial(tree: Path, terms: list[str]) -> float:
     """Seconds from the first evidence to the first partial result."""
     times: dict[str, float] = {}
 
-    class Watched(Search):
+    class Watched(TermSearch):
         def _take(self, *arguments: Any) -> None:
             times.setdefault("evidence", time.perf_counter())
             super()._take(*arguments)

@@ -93,7 +93,7 @@ class Match(Result, frozen=True, kw_only=True):
     member: Annotated[str | None, Meta(description="The file in an archive.")] = None
 
 
-class FoundPassage(Result, frozen=True, kw_only=True):
+class IndexPassage(Result, frozen=True, kw_only=True):
     """Some lines of a file that the index has found for the query; lines are 1-based."""
 
     start_line: Annotated[int, Meta(description="The first line of the passage.")]
@@ -136,7 +136,7 @@ class RankedFile(Result, frozen=True, kw_only=True):
         ),
     ] = None
     passage: Annotated[
-        FoundPassage | None, Meta(description="What the index has found in it, with `by`.")
+        IndexPassage | None, Meta(description="What the index has found in it, with `by`.")
     ] = None
     format: Annotated[
         str | None,

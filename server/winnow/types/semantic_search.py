@@ -26,7 +26,7 @@ class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
     top_k: Annotated[int, Meta(description="The most passages to answer.", ge=1, le=200)] = 10
 
 
-class Fallback(Result, frozen=True, kw_only=True):
+class SearchFallback(Result, frozen=True, kw_only=True):
     """Another search than the one that was wanted, and why."""
 
     wanted: Annotated[str, Meta(description="The search that was wanted.")] = field(name="from")
@@ -45,7 +45,7 @@ class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
         bool, Meta(description="There may be more: the best are looked for.")
     ] = False
     fallback: Annotated[
-        Fallback | None,
+        SearchFallback | None,
         Meta(description="Where another search was wanted or tried first: which, and why not."),
     ] = None
     index_offer: Annotated[

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.search.answer.snippets import FEW_LINES, LINES, Passage, Snippet, Wanted
+from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Snippet, Wanted
 
 
 def shown(text: str, words: dict[str, float], most: int = 4, **more: object) -> Snippet | None:
     lines = text.split("\n")
-    return Passage(lines, 1, len(lines), Wanted(words), **more).snippet(most)  # type: ignore[arg-type]
+    return Excerpt(lines, 1, len(lines), Wanted(words), **more).snippet(most)  # type: ignore[arg-type]
 
 
 TEXT = (
@@ -73,7 +73,7 @@ def test_control_characters_are_shown_as_signs() -> None:
 def test_a_snippet_is_lines_of_the_passage(
     lines: list[str], first: int, last: int, most: int, head: bool
 ) -> None:
-    passage = Passage(lines, first, last, Wanted({"a": 1.0, "b": 2.0}), head=head)
+    passage = Excerpt(lines, first, last, Wanted({"a": 1.0, "b": 2.0}), head=head)
     snippet = passage.snippet(most)
     if first > min(last, len(lines)):
         assert snippet is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.search.code.query_kind import Reading, as_pattern, readings
+from winnow.search.code.query_kind import QueryReading, as_pattern, readings
 
 # What is looked for stands in the query itself, unless it stands here in parentheses; `~` is a
 # regular expression, and `:N` a line.
@@ -124,7 +124,7 @@ TABLE = [
 ]
 
 
-def written(reading: Reading, query: str) -> str:
+def written(reading: QueryReading, query: str) -> str:
     wanted = "" if reading.wanted == query else f"({reading.wanted})"
     line = f":{reading.line}" if reading.line is not None else ""
     return f"{'' if reading.literal else '~'}{reading.search}{wanted}{line}"
@@ -164,7 +164,7 @@ def test_no_query_takes_long_to_read(query: str) -> None:
 
 
 def test_a_text_is_a_regular_expression_only_if_it_has_the_signs_of_one() -> None:
-    assert as_pattern("foo()", "x") == Reading("text", "foo()", "x")
-    assert as_pattern("a.b", "x") == Reading("text", "a.b", "x")
-    assert as_pattern(r"a\.b", "x") == Reading("text", r"a\.b", "x", literal=False)
-    assert as_pattern("[a-z", "x") == Reading("text", "[a-z", "x")
+    assert as_pattern("foo()", "x") == QueryReading("text", "foo()", "x")
+    assert as_pattern("a.b", "x") == QueryReading("text", "a.b", "x")
+    assert as_pattern(r"a\.b", "x") == QueryReading("text", r"a\.b", "x", literal=False)
+    assert as_pattern("[a-z", "x") == QueryReading("text", "[a-z", "x")

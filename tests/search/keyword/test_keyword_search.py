@@ -132,7 +132,7 @@ async def test_where_even_shrunk_terms_leave_nothing_a_warning_says_so(
         config, _ = merged(config, {"limits": {"term_bytes": 4}}, "test")
     else:
         counts = dict[str, int]()
-        monkeypatch.setattr(terms.Search, "_count", AsyncMock(return_value=counts))
+        monkeypatch.setattr(terms.TermSearch, "_count", AsyncMock(return_value=counts))
     (project / "broad.txt").write_text("broad word\n" * 8000)
     workspace = make_workspace(project, config=config)
     result = await search(workspace, "broad", "word", broad_terms="shrink")

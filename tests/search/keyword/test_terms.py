@@ -15,7 +15,7 @@ from text.test_grep import write_candidates
 from unending_ripgrep import UNENDING, unending_ripgrep
 from winnow.config import Limits
 from winnow.processes.children import Processes
-from winnow.search.keyword.terms import Search, TermMatches
+from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.scope import search_scope
 from winnow.types.keyword_search import KeywordSearchParams
 
@@ -53,9 +53,9 @@ async def searched(
     *,
     shrink: bool = False,
     rg: str = RIPGREP,
-) -> Search:
+) -> TermSearch:
     params = KeywordSearchParams(query="q", search_terms=terms)
-    search = Search(
+    search = TermSearch(
         processes=Processes(),
         rg=rg,
         environment={},

@@ -17,7 +17,7 @@ from msgspec import Struct
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
-from winnow.search.answer.snippets import FEW_LINES, LINES, Passage, Wanted
+from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import Resolved
 from winnow.text.scope import Scope
@@ -53,7 +53,7 @@ class Hit(Struct, frozen=True):
     marks: Mapping[int, float] = {}
 
 
-class Found(Struct, frozen=True):
+class HitList(Struct, frozen=True):
     """Hits in a scope, the best first; ``total`` is how many there are in all, or at least, if not
     all were ``seen``; ``words`` are those that tell which lines to show, with their weights."""
 
@@ -66,7 +66,7 @@ class Found(Struct, frozen=True):
     all_seen: bool = True
 
 
-class Place(Struct, frozen=True):
+class CurrentHit(Struct, frozen=True):
     """A hit as it is answered: its lines now, and the most telling of them. ``at`` is its place
     among the hits."""
 
@@ -74,7 +74,7 @@ class Place(Struct, frozen=True):
     hit: Hit
     first: int | None
     last: int | None
-    passage: Passage | None = None
+    passage: Excerpt | None = None
 
     def snippet(self, most: int) -> tuple[str | None, int | None]:
         """The most telling lines, so many at most, and the number of the first of them if that is
@@ -85,7 +85,7 @@ class Place(Struct, frozen=True):
         return snippet.text, snippet.first if snippet.first != self.first else None
 
 
-class Texts:
+class CurrentTexts:
     """The lines of files, as the editor or the disk has them, for one request."""
 
     def __init__(self, scope: Scope, buffers: Mapping[Path, str]) -> None:
@@ -118,11 +118,11 @@ class Texts:
         return self._resolved.named(self._scope.absolute(path))
 
 
-def places_of(texts: Texts, found: Found, first: int, size: int) -> list[Place]:
+def places_of(texts: CurrentTexts, found: HitList, first: int, size: int) -> list[CurrentHit]:
     """So many hits from the place ``first`` on, as they are now, without those that are gone. Reads
     files."""
     wanted = Wanted(found.words)
-    places: list[Place] = []
+    places: list[CurrentHit] = []
     for at, hit in enumerate(found.hits[first:], first):
         if len(places) == size:
             break
@@ -131,27 +131,27 @@ def places_of(texts: Texts, found: Found, first: int, size: int) -> list[Place]:
     return places
 
 
-def _place(texts: Texts, at: int, hit: Hit, wanted: Wanted) -> Place | None:
+def _place(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> CurrentHit | None:
     if hit.kind == "file":
-        return Place(at, hit, hit.first, hit.last) if texts.is_there(hit.path) else None
+        return CurrentHit(at, hit, hit.first, hit.last) if texts.is_there(hit.path) else None
     lines = texts.lines(hit.path, hit.last)
     if lines is None:
         if not texts.is_there(hit.path):
             return None
         line = min(hit.marks, default=None)
-        return Place(at, hit, hit.first or line, hit.last or line)
+        return CurrentHit(at, hit, hit.first or line, hit.last or line)
     if hit.first is not None and hit.first > len(lines):
         return None
     first, last = hit.first or 1, hit.last or len(lines)
-    passage = Passage(lines, first, last, wanted, hit.marks, head=hit.first is not None)
+    passage = Excerpt(lines, first, last, wanted, hit.marks, head=hit.first is not None)
     if hit.kind == "match" and wanted.words and not passage.says_something:
         return None  # the text was there a moment ago
     if hit.first is not None:
-        return Place(at, hit, hit.first, passage.last, passage)
+        return CurrentHit(at, hit, hit.first, passage.last, passage)
     whole = passage.snippet(LINES) if passage.says_something else None
     if whole is None:
-        return Place(at, hit, None, None)
-    return Place(at, hit, whole.first, whole.first + whole.text.count("\n"), passage)
+        return CurrentHit(at, hit, None, None)
+    return CurrentHit(at, hit, whole.first, whole.first + whole.text.count("\n"), passage)
 
 
 # --- pages ---------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def wanted_hits(params: PageParams, size: int) -> int:
     return before + size + SPARE_HITS
 
 
-def page_start(params: PageParams, found: Found) -> tuple[int, bool]:
+def page_start(params: PageParams, found: HitList) -> tuple[int, bool]:
     """The place of the first hit of the page, and whether those before have changed since."""
     return cursor.resume(
         params, int, lambda at: max(0, min(at, len(found.hits))), lambda count: _stamp(found, count)
@@ -174,8 +174,8 @@ def page_start(params: PageParams, found: Found) -> tuple[int, bool]:
 
 def paged(
     params: PageParams,
-    found: Found,
-    places: Sequence[Place],
+    found: HitList,
+    places: Sequence[CurrentHit],
     make: Callable[[int, int, bool, str | None], R],
 ) -> R:
     """The answer with these places, in at most ``max_tokens``.
@@ -195,5 +195,5 @@ def paged(
     return shorten(answer(len(places), LINES), params.max_tokens, steps if places else [])
 
 
-def _stamp(found: Found, count: int) -> bytes:
+def _stamp(found: HitList, count: int) -> bytes:
     return cursor.stamp_of([(hit.path, hit.first) for hit in found.hits[:count]])

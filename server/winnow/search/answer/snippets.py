@@ -77,7 +77,7 @@ class Wanted:
         return found.start() if found else 0
 
 
-class Passage:
+class Excerpt:
     """Some lines of a text, from ``first`` to ``last``, and which of them say what is wanted.
 
     ``marks`` are lines that are known to match, with what they weigh; ``head`` says that the first

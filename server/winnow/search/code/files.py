@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.completeness import completeness_of, links_of, unsaved_failed
-from winnow.search.answer.hits import Found, Hit
+from winnow.search.answer.hits import Hit, HitList
 from winnow.symbols.search.match import EXACT, PART, PREFIX, WORDS, Pattern, fold, is_subsequence
 from winnow.text.buffers import unsaved
 from winnow.text.listing import list_files
@@ -39,7 +39,7 @@ async def files_named(
     name: str,
     progress: Progress,
     line: int | None = None,
-) -> Found:
+) -> HitList:
     """The files that a name, a path, a part of one or a glob stands for, the best first.
 
     Raises SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
@@ -61,10 +61,10 @@ async def files_named(
             links=await links_of(ripgrep, scope, listing.skipped_files),
         )
     warnings = [*scope.warnings, *unsaved_failed(overlay)]
-    return Found(scope, hits, len(hits), completeness, warnings=warnings)
+    return HitList(scope, hits, len(hits), completeness, warnings=warnings)
 
 
-def is_meant(found: Found) -> bool:
+def is_meant(found: HitList) -> bool:
     """Whether the best of what was found is probably what was meant."""
     return bool(found.hits) and found.hits[0].score >= LIKELY
 

@@ -41,7 +41,7 @@ STALE_SECONDS = 0.5
 NEAR = 0.02
 
 
-class Indexed(Struct, frozen=True):
+class IndexHits(Struct, frozen=True):
     """What the index has found: the best passage of each file, the best first; and, where that are
     not all files, those that it ``knows``, as paths of the scope. ``settled`` says that those in
     which something was found are known as they are now, ``left_out`` what can never be found.
@@ -89,7 +89,7 @@ async def search_index(
     shown: int = 0,
     boosts: Mapping[str, float] = MappingProxyType({}),
     patient: bool = True,
-) -> Indexed:
+) -> IndexHits:
     """The passages that the index has for a query, at least so many if there are.
 
     The first ones, as many as are to be ``shown``, name the symbol that they are in; ``boosts``
@@ -111,7 +111,7 @@ async def search_index(
     only = covers if narrowed else None
     embeddings = workspace.config.index.embeddings
     asked = _Asked(query, wanted, shown, scope, only, boosts, embeddings)
-    found: list[Indexed] = []
+    found: list[IndexHits] = []
     patience = CATCH_UP_SECONDS
 
     async def look() -> tuple[list[str], IndexState]:
@@ -119,7 +119,7 @@ async def search_index(
         async with snapshot as (make, state, view):
             looked = await view.read(_look, view, make, asked, state)
             left_out = await left_out_of(workspace, scope, only, view)
-        found[:] = [Indexed(looked.hits, looked.knows, state, True, left_out, looked.model)]
+        found[:] = [IndexHits(looked.hits, looked.knows, state, True, left_out, looked.model)]
         return looked.changed, state
 
     is_settled = await retry_until_current(workspace, look, None, SEARCH_SECONDS)

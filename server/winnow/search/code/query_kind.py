@@ -21,17 +21,17 @@ from winnow.symbols.language import language_of
 # takes time that grows with the cube of it.
 MOST_CHARACTERS = 300
 
-Search = Literal["file", "symbol", "text", "semantic"]
+SearchType = Literal["file", "symbol", "text", "semantic"]
 
 
-class Reading(Struct, frozen=True):
+class QueryReading(Struct, frozen=True):
     """One way to read a query: which search it is for, what that is to look for, and why.
 
     A text that is not ``literal`` is a regular expression. ``line`` is the one that a path names,
     from 1.
     """
 
-    search: Search
+    search: SearchType
     wanted: str
     why: str
     literal: bool = True
@@ -109,31 +109,31 @@ _CODE = re.compile(
 )
 
 
-def readings(query: str) -> list[Reading]:
+def readings(query: str) -> list[QueryReading]:
     """The ways to read a query that is not empty, the likeliest first. The last one is always a
     search for a text or for a meaning, which take any query."""
     text = query.strip()
     if len(text) > MOST_CHARACTERS:
-        return [Reading("semantic" if " " in text else "text", text, "it is long")]
+        return [QueryReading("semantic" if " " in text else "text", text, "it is long")]
     inner = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] == "`" else ""
     if inner and "`" not in inner:
         return readings(inner)
     quoted = _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]
     if quoted and text[1:-1].strip():
-        return [Reading("text", text[1:-1], "it is in quotes")]
+        return [QueryReading("text", text[1:-1], "it is in quotes")]
     if len(text.split()) > 1:
         return _several_words(text)
     return _one_word(text)
 
 
-def as_pattern(text: str, why: str) -> Reading:
+def as_pattern(text: str, why: str) -> QueryReading:
     """A text to look for: as it stands, unless it has the signs of a regular expression."""
-    return Reading("text", text, why, literal=not _is_regex(text))
+    return QueryReading("text", text, why, literal=not _is_regex(text))
 
 
-def _several_words(text: str) -> list[Reading]:
+def _several_words(text: str) -> list[QueryReading]:
     asked = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
-    meaning = Reading("semantic", text, "it is a question" if asked else "it is several words")
+    meaning = QueryReading("semantic", text, "it is a question" if asked else "it is several words")
     if asked:
         return [meaning]
     if _is_regex(text):
@@ -141,44 +141,44 @@ def _several_words(text: str) -> list[Reading]:
     defined = _DEFINERS.fullmatch(text)
     if defined and (defined[1] in _ONLY_CODE or not _is_plain(defined[2])):
         symbol = _symbol(defined[2], f"`{defined[1]}` begins a definition")
-        return [symbol, Reading("text", text, "it reads like code"), meaning]
+        return [symbol, QueryReading("text", text, "it reads like code"), meaning]
     if _is_spaced_path(text):
-        return [Reading("file", text, "it is a path"), meaning]
+        return [QueryReading("file", text, "it is a path"), meaning]
     if _CODE.search(text):
-        return [Reading("text", text, "it reads like code"), meaning]
+        return [QueryReading("text", text, "it reads like code"), meaning]
     return [meaning]
 
 
-def _one_word(text: str) -> list[Reading]:
-    as_text = Reading("text", text, "it is one word")
+def _one_word(text: str) -> list[QueryReading]:
+    as_text = QueryReading("text", text, "it is one word")
     if text.lower().startswith("file:"):
-        return [Reading("file", text, "it is the URI of a file"), as_text]
+        return [QueryReading("file", text, "it is the URI of a file"), as_text]
     if _URL.fullmatch(text):
-        return [Reading("text", text, "it is an address")]
+        return [QueryReading("text", text, "it is an address")]
     slashed = _SLASHED.fullmatch(text)
     if slashed and _is_regex(slashed[1]):
-        return [Reading("text", slashed[1], "it is a regular expression", literal=False)]
+        return [QueryReading("text", slashed[1], "it is a regular expression", literal=False)]
     if _ANY_ENDING.fullmatch(text):
-        return [Reading("file", text, "it is a glob pattern"), _regex(text)]
+        return [QueryReading("file", text, "it is a glob pattern"), _regex(text)]
     if _is_glob(text):
-        return [Reading("file", text, "it is a glob pattern"), as_text]
+        return [QueryReading("file", text, "it is a glob pattern"), as_text]
     if _is_regex(text) and not _DRIVE.match(text):
         return [_regex(text)]
     if path := _path(text):
         member = [_symbol(text, "it has the form of a member")] if _MEMBER.fullmatch(text) else []
         return [path, *member, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():
-        return [Reading("text", text, "it is a marker in comments")]
+        return [QueryReading("text", text, "it is a marker in comments")]
     if call := _CALL.fullmatch(text):
         return [_symbol(call[1], "it is the call of a function"), as_text]
     if generic := _GENERIC.fullmatch(text):
         return [_symbol(generic[1], "it is a type with its arguments"), as_text]
     if len(text) > 3 and _UNSPACED.search(text):
-        return [Reading("semantic", text, "its script puts no spaces between words")]
+        return [QueryReading("semantic", text, "its script puts no spaces between words")]
     if _SYMBOL.fullmatch(text):
         why = "it is a word" if _is_plain(text) else "it has the form of a name"
         return [_symbol(text, why), as_text]
-    return [Reading("text", text, "it has signs that no name and no path has")]
+    return [QueryReading("text", text, "it has signs that no name and no path has")]
 
 
 def _is_plain(word: str) -> bool:
@@ -186,12 +186,12 @@ def _is_plain(word: str) -> bool:
     return bool(_PLAIN_WORD.fullmatch(word)) and word.islower()
 
 
-def _symbol(name: str, why: str) -> Reading:
-    return Reading("symbol", name, why)
+def _symbol(name: str, why: str) -> QueryReading:
+    return QueryReading("symbol", name, why)
 
 
-def _regex(text: str) -> Reading:
-    return Reading("text", text, "it has the signs of a regular expression", literal=False)
+def _regex(text: str) -> QueryReading:
+    return QueryReading("text", text, "it has the signs of a regular expression", literal=False)
 
 
 def _is_regex(text: str) -> bool:
@@ -219,7 +219,7 @@ def _may_be_glob(text: str) -> bool:
     return True
 
 
-def _path(text: str) -> Reading | None:
+def _path(text: str) -> QueryReading | None:
     """The reading as a path, or as the name of a file; None if it is neither."""
     line = _LINE.search(text)
     bare = text[: line.start()] if line else text
@@ -227,17 +227,17 @@ def _path(text: str) -> Reading | None:
     if not bare or "::" in bare or "->" in bare:
         return None
     if _DRIVE.match(bare) or bare.startswith(("./", "../", "~/", ".\\", "..\\")):
-        return Reading("file", bare, "it is a path", line=number)
+        return QueryReading("file", bare, "it is a path", line=number)
     if not _PATH.fullmatch(bare) or not _may_be_glob(bare):
         return None
     name = re.split(r"[\\/]", bare)[-1]
     if "/" in bare:
         has_letters = re.search(r"[^\W\d]", bare)  # else it is a division, or a date
-        return Reading("file", bare, "it is a path", line=number) if has_letters else None
+        return QueryReading("file", bare, "it is a path", line=number) if has_letters else None
     if "\\" in bare and (_has_ending(name) or bare.count("\\") > 1):
-        return Reading("file", bare, "it is a path", line=number)
+        return QueryReading("file", bare, "it is a path", line=number)
     if _is_file_name(name):
-        return Reading("file", bare, "it is the name of a file", line=number)
+        return QueryReading("file", bare, "it is the name of a file", line=number)
     return None
 
 

@@ -16,10 +16,10 @@ from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.index.postings.terms import STOP_WORDS, UNSPACED
 from winnow.ranking import local
 from winnow.search.answer.completeness import incomplete
-from winnow.search.answer.hits import Found, Hit
+from winnow.search.answer.hits import Hit, HitList
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import Request, find, ranked_locally
-from winnow.search.keyword.terms import Search, TermMatches
+from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.types import (
     Candidate,
     Completeness,
@@ -85,7 +85,7 @@ def escaped(text: str) -> str:
 
 async def files_about(
     workspace: Workspace, params: ScopeParams, query: str, progress: Progress
-) -> Found:
+) -> HitList:
     """The files that say most of a question's words.
 
     Raises SearchTimedOut, and what a scope may raise.
@@ -94,7 +94,7 @@ async def files_about(
     words = asked[:MOST_TERMS]
     if not words:
         reason = "the query has no words that can be looked for"
-        return Found(workspace.scope(_asked(params, query, ["."])), [], 0, incomplete(reason))
+        return HitList(workspace.scope(_asked(params, query, ["."])), [], 0, incomplete(reason))
     ranking = await _rank(workspace, params, query, [escaped(word) for word in words], progress)
     hits = [_hit(one, one.reason.replace("\\", ""), ranking.weights) for one in ranking.ranked]
     weights = zip(words, ranking.weights.values(), strict=True)
@@ -104,7 +104,7 @@ async def files_about(
 
 async def files_with(
     workspace: Workspace, params: ScopeParams, text: str, progress: Progress, *, literal: bool
-) -> Found:
+) -> HitList:
     """The files that have a text, those first whose name, definitions or whole words it is; of a
     text of several lines, those that have most of them.
 
@@ -134,7 +134,7 @@ class _Ranking(msgspec.Struct, frozen=True):
     """What was found for some terms, in the local ranker's order; ``weights`` are those of the
     terms by rarity, 0 for one that was not found."""
 
-    search: Search
+    search: TermSearch
     kept: Sequence[TermMatches]
     ranked: Sequence[Ranked]
     weights: Mapping[str, float]
@@ -227,7 +227,7 @@ def _passed_over(what: str, asked: Sequence[str]) -> list[str]:
 
 def _found(
     ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float], passed_over: Sequence[str]
-) -> Found:
+) -> HitList:
     search, kept = ranking.search, ranking.kept
     unreadable = set[str]().union(*(one.unreadable for one in search.terms))
     binary = set[str]().union(*(one.binary for one in kept))
@@ -252,4 +252,4 @@ def _found(
         timed_out=search.timed_out,
     )
     total, warnings = len(ranking.ranked), warnings_of(search)
-    return Found(search.scope, hits, total, completeness, words, warnings)
+    return HitList(search.scope, hits, total, completeness, words, warnings)

@@ -20,17 +20,17 @@ from winnow.errors import EmptyQuery, IndexUnavailable, InvalidPattern
 from winnow.search.answer.completeness import CHANGED, incomplete, with_reasons
 from winnow.search.answer.hits import (
     MOST_HITS,
-    Found,
+    CurrentHit,
+    CurrentTexts,
     Hit,
-    Place,
-    Texts,
+    HitList,
     page_start,
     paged,
     places_of,
     wanted_hits,
 )
 from winnow.search.code.files import files_named, is_meant
-from winnow.search.code.query_kind import Reading, Search, as_pattern, readings
+from winnow.search.code.query_kind import QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Meant, find_meant, suggestions
 from winnow.search.index.build import begin_index, index_offer
@@ -50,7 +50,7 @@ from winnow.types.code_search import (
     CodeSearchPartial,
     CodeSearchResult,
 )
-from winnow.types.semantic_search import Fallback
+from winnow.types.semantic_search import SearchFallback
 from winnow.workspace import Workspace
 
 NOT_SEARCHED = (
@@ -62,7 +62,7 @@ NOT_SEARCHED = (
 class Tried(Struct, frozen=True):
     """A reading of the query, and what it finds; ``why_not`` says why that is not the answer."""
 
-    reading: Reading
+    reading: QueryReading
     meant: Meant
     why_not: str = ""
 
@@ -83,7 +83,7 @@ async def search_code(
     meant = tried[-1].meant
     found = meant.found
     first, changed = page_start(params, found)
-    texts = Texts(found.scope, workspace.buffers)
+    texts = CurrentTexts(found.scope, workspace.buffers)
     places = await asyncio.to_thread(places_of, texts, found, first, params.limit)
     if not found.hits:
         warnings.append(NOT_SEARCHED)
@@ -120,7 +120,7 @@ async def search_code(
 # --- which search --------------------------------------------------------------------------
 
 
-def ways(params: CodeSearchParams) -> list[Reading]:
+def ways(params: CodeSearchParams) -> list[QueryReading]:
     """How the query is to be read, the likeliest way first."""
     query = params.query.strip()
     if params.search_type == "auto":
@@ -131,9 +131,9 @@ def ways(params: CodeSearchParams) -> list[Reading]:
     if params.search_type == "file":
         paths = [one for one in readings(query) if one.search == "file"]
         return [msgspec.structs.replace(one, why=why) for one in paths[:1]] or [
-            Reading("file", query, why)
+            QueryReading("file", query, why)
         ]
-    return [Reading(params.search_type, query, why)]
+    return [QueryReading(params.search_type, query, why)]
 
 
 async def _try(
@@ -155,7 +155,7 @@ async def _try(
     return tried
 
 
-def _why_not(reading: Reading, found: Found) -> str:
+def _why_not(reading: QueryReading, found: HitList) -> str:
     """Why another reading is to be tried; empty for an answer."""
     if reading.search == "file" and not is_meant(found):
         return "no file has such a name"
@@ -170,7 +170,7 @@ def _why_not(reading: Reading, found: Found) -> str:
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 
-def _used(tried: Tried) -> Search:
+def _used(tried: Tried) -> SearchType:
     """The search that the answer is of: by meaning only if the index had a part in it."""
     fallback = tried.meant.fallback
     if fallback is not None and not fallback.partly:
@@ -187,7 +187,7 @@ def _reason(params: CodeSearchParams, tried: Sequence[Tried]) -> str:
     return "; ".join([reason, *(one.why_not for one in tried[:-1])])
 
 
-def _fallback(tried: Sequence[Tried]) -> Fallback | None:
+def _fallback(tried: Sequence[Tried]) -> SearchFallback | None:
     """What was wanted first, where the answer is of another search."""
     last = tried[-1]
     used = _used(last)
@@ -196,7 +196,7 @@ def _fallback(tried: Sequence[Tried]) -> Fallback | None:
     reasons = [one.why_not for one in tried[:-1]]
     if last.meant.fallback is not None:
         reasons.append(last.meant.fallback.reason)
-    return Fallback(wanted=tried[0].reading.search, used=used, reason="; ".join(reasons))
+    return SearchFallback(wanted=tried[0].reading.search, used=used, reason="; ".join(reasons))
 
 
 # --- the searches --------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _fallback(tried: Sequence[Tried]) -> Fallback | None:
 async def _search(
     workspace: Workspace,
     params: CodeSearchParams,
-    reading: Reading,
+    reading: QueryReading,
     wanted: int,
     progress: Progress,
 ) -> Meant:
@@ -222,8 +222,8 @@ async def _search(
 
 
 async def _texts(
-    workspace: Workspace, params: ScopeParams, reading: Reading, progress: Progress
-) -> Found:
+    workspace: Workspace, params: ScopeParams, reading: QueryReading, progress: Progress
+) -> HitList:
     if reading.literal:
         return await files_with(workspace, params, reading.wanted, progress, literal=True)
     try:
@@ -242,13 +242,13 @@ async def _symbols(
     progress: Progress,
     *,
     exact: bool,
-) -> Found:
+) -> HitList:
     """Definitions by name; if ``exact``, only those that have it, its case included."""
     scope = workspace.scope(params)
     if exact and not await _may_be_defined(workspace, scope, name):
         known = state_in_words(workspace.index, workspace.index.state())
         reason = f"{known}: lines that look like a definition of it were looked for"
-        return Found(scope, [], 0, incomplete(reason))
+        return HitList(scope, [], 0, incomplete(reason))
     progress(f"Searching symbols: {name[:60]}")
     try:
         found = await find_symbols(
@@ -259,9 +259,9 @@ async def _symbols(
     except IndexUnavailable as error:
         if not exact:
             raise
-        return Found(scope, [], 0, incomplete(error.message))
+        return HitList(scope, [], 0, incomplete(error.message))
     hits = [_symbol_hit(scope, symbol) for symbol in found.symbols()]
-    return Found(
+    return HitList(
         scope,
         hits,
         found.found.total,
@@ -309,7 +309,7 @@ def _symbol_hit(scope: Scope, symbol: FoundSymbol) -> Hit:
 # --- the answer ----------------------------------------------------------------------------
 
 
-def _result(scope: Scope, place: Place, most: int) -> CodeHit:
+def _result(scope: Scope, place: CurrentHit, most: int) -> CodeHit:
     hit = place.hit
     shown = scope.shown(hit.path)
     snippet, snippet_line = place.snippet(most)

@@ -18,15 +18,15 @@ from winnow.ranking.suggestions import found_little, terms_of_index
 from winnow.search.answer.completeness import CHANGED, with_reasons
 from winnow.search.answer.hits import (
     SPARE_HITS,
-    Found,
-    Place,
-    Texts,
+    CurrentHit,
+    CurrentTexts,
+    HitList,
     page_start,
     paged,
     places_of,
     wanted_hits,
 )
-from winnow.search.code.indexed import Indexed, lacking, merged, search_index
+from winnow.search.code.indexed import IndexHits, lacking, merged, search_index
 from winnow.search.code.ranked_text import files_about, telling_words
 from winnow.search.index.build import begin_index, index_offer
 from winnow.search.index.retry import again_if_damaged
@@ -36,8 +36,8 @@ from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, ScopeParams, Skipped
 from winnow.types.semantic_search import (
     Engine,
-    Fallback,
     Passage,
+    SearchFallback,
     SemanticSearchParams,
     SemanticSearchPartial,
     SemanticSearchResult,
@@ -48,10 +48,10 @@ from winnow.workspace import Workspace
 class Meant(Struct, frozen=True):
     """What was found about a question, and by what."""
 
-    found: Found
+    found: HitList
     engine: Engine
     model: str | None = None
-    fallback: Fallback | None = None
+    fallback: SearchFallback | None = None
     suggestions: Sequence[str] = ()
 
 
@@ -73,7 +73,7 @@ async def search_meaning(
         others = await suggestions(workspace, params.query)
         meant = msgspec.structs.replace(meant, suggestions=others)
     first, changed = page_start(params, found)
-    texts = Texts(found.scope, workspace.buffers)
+    texts = CurrentTexts(found.scope, workspace.buffers)
     places = await asyncio.to_thread(places_of, texts, found, first, params.top_k)
     offer = await index_offer(workspace)
 
@@ -125,18 +125,18 @@ async def find_meant(
     # What was read for other requests, where there is none, is no index.
     none = state.state == "none" and not workspace.index.has_complete_folder
     if indexed is None or none or not indexed.knows:
-        fallback = Fallback(wanted="semantic", used="text", reason=reason)
+        fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
         return Meant(_with_state(texts, state, reason), "text", None, fallback)
     lacks = await lacking(workspace, texts.scope, texts.hits, indexed.knows)
     hits = merged(indexed.hits, texts.hits, lacks)
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
-    fallback = Fallback(wanted="semantic", used="text", reason=reason, partly=True)
+    fallback = SearchFallback(wanted="semantic", used="text", reason=reason, partly=True)
     found = _with_state(found, state, reason)
     return Meant(found, _engine(indexed), indexed.model, fallback)
 
 
-def _engine(indexed: Indexed) -> Engine:
+def _engine(indexed: IndexHits) -> Engine:
     return "lexical+embeddings" if indexed.model is not None else "lexical"
 
 
@@ -147,7 +147,7 @@ async def _from_index(
     query: str,
     wanted: int,
     progress: Progress,
-) -> Indexed | None:
+) -> IndexHits | None:
     """What the index has; None where there is to be none."""
     if not (workspace.config.index.enabled or workspace.index.state().knows_all):
         return None
@@ -159,7 +159,7 @@ async def _from_index(
         )
 
 
-def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Found:
+def _only_indexed(scope: Scope, query: str, indexed: IndexHits, wanted: int) -> HitList:
     """The index's own answer, with what it leaves out."""
     left_out = indexed.left_out
     reasons, warnings = left_out_in_words(left_out)
@@ -179,7 +179,7 @@ def _only_indexed(scope: Scope, query: str, indexed: Indexed, wanted: int) -> Fo
     hits, all_seen = indexed.hits, len(indexed.hits) < wanted
     words = telling_words(query)
     warnings = [*scope.warnings, *warnings]
-    return Found(scope, hits, len(hits), completeness, words, warnings, all_seen)
+    return HitList(scope, hits, len(hits), completeness, words, warnings, all_seen)
 
 
 async def suggestions(workspace: Workspace, query: str) -> list[str]:
@@ -199,7 +199,7 @@ async def names_near(workspace: Workspace, query: str) -> Sequence[str]:
         return await view.read(terms_of_index(view, tables), content_words(query))
 
 
-def _with_state(found: Found, state: IndexState, reason: str) -> Found:
+def _with_state(found: HitList, state: IndexState, reason: str) -> HitList:
     completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
     return msgspec.structs.replace(found, completeness=completeness)
 
@@ -219,7 +219,7 @@ def _why_not_indexed(workspace: Workspace, state: IndexState, trouble: str) -> s
     return f"{lacks}{because}: {searched}"
 
 
-def _passage(scope: Scope, place: Place, most: int) -> Passage:
+def _passage(scope: Scope, place: CurrentHit, most: int) -> Passage:
     shown = scope.shown(place.hit.path)
     snippet, snippet_line = place.snippet(most)
     return Passage(

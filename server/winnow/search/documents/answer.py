@@ -112,7 +112,7 @@ class DocumentSearch:
         self.progress(message, partial=SearchDocsPartial(documents=[document]))
 
 
-class Position(msgspec.Struct, frozen=True, array_like=True):
+class DocumentPosition(msgspec.Struct, frozen=True, array_like=True):
     """The last line that was answered: its document, and its place among the lines of that."""
 
     path: bytes
@@ -348,7 +348,7 @@ def _engine(search: DocumentSearch) -> Literal["rga", "builtin", "both", "none"]
 
 def _cursor(params: SearchDocsParams, answered: Sequence[Row]) -> str:
     found, place = answered[-1]
-    position = Position(os.fsencode(found.document.path), place)
+    position = DocumentPosition(os.fsencode(found.document.path), place)
     return cursor.encode(params, position, _stamp(answered))
 
 
@@ -370,8 +370,8 @@ def _first_behind(params: SearchDocsParams, scope: Scope, rows: Sequence[Row]) -
     """The place of the first line behind the cursor, and whether those before have changed."""
     key = order(scope)
 
-    def passed(position: Position) -> int:
+    def passed(position: DocumentPosition) -> int:
         last = (key(os.fsdecode(position.path)), position.place)
         return sum((key(found.document.path), place) <= last for found, place in rows)
 
-    return cursor.resume(params, Position, passed, lambda first: _stamp(rows[:first]))
+    return cursor.resume(params, DocumentPosition, passed, lambda first: _stamp(rows[:first]))

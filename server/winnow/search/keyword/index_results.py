@@ -20,8 +20,8 @@ from winnow.errors import SearchError
 from winnow.index.postings.terms import words
 from winnow.processes.waiting import within
 from winnow.ranking import local
-from winnow.search.answer.hits import Hit, Texts
-from winnow.search.answer.snippets import LINES, Passage, Wanted
+from winnow.search.answer.hits import CurrentTexts, Hit
+from winnow.search.answer.snippets import LINES, Excerpt, Wanted
 from winnow.search.index.background import open_index
 from winnow.text.ripgrep import cut_line
 from winnow.text.scope import Scope
@@ -45,7 +45,7 @@ COMMAND_SECONDS = 1.0
 ALONE_SECONDS = 3.0
 
 
-class Said(Struct, frozen=True):
+class IndexResults(Struct, frozen=True):
     """What the index says of ``files``, by path, and the lines of those that may be ``joining``;
     where it does not know all files, the paths of those that it ``knows``."""
 
@@ -89,11 +89,11 @@ class Timing:
             self.open.set()
 
 
-class Asking:
+class IndexQuery:
     """A question to the index, under way while ripgrep searches, and then for ``seconds``."""
 
     def __init__(
-        self, task: asyncio.Task[Said | None], begun: asyncio.Event, timing: Timing
+        self, task: asyncio.Task[IndexResults | None], begun: asyncio.Event, timing: Timing
     ) -> None:
         self._task = task
         self._begun = begun
@@ -109,13 +109,13 @@ class Asking:
         return not self._task.done()
 
     @property
-    def said(self) -> Said | None:
+    def said(self) -> IndexResults | None:
         """What the index has said, if it has."""
         if not self._task.done() or self._task.cancelled() or self._task.exception():
             return None
         return self._task.result()
 
-    async def answer(self, *, alone: bool) -> tuple[Said | None, str]:
+    async def answer(self, *, alone: bool) -> tuple[IndexResults | None, str]:
         """What the index says in time, or else why it says nothing; neither where there is no
         index. It has more time if it is ``alone`` with an answer."""
         self.begin()
@@ -131,18 +131,18 @@ class Asking:
 
 
 @contextlib.asynccontextmanager
-async def asking(
+async def index_query(
     workspace: Workspace,
     params: KeywordSearchParams,
     scope: Scope,
     told: Callable[[], None],
     progress: Progress = no_progress,
-) -> AsyncIterator[Asking]:
+) -> AsyncIterator[IndexQuery]:
     """Ask the index while the block runs; ``told`` is called when it has said something."""
     begun = asyncio.Event()
     timing = Timing(SECONDS if workspace.lifetime is Lifetime.SERVER else COMMAND_SECONDS)
     task = asyncio.create_task(_ask(workspace, params, scope, begun, timing, progress))
-    asked = Asking(task, begun, timing)
+    asked = IndexQuery(task, begun, timing)
     task.add_done_callback(lambda _: told() if asked.said else None)
     try:
         yield asked
@@ -158,7 +158,7 @@ async def _ask(
     begun: asyncio.Event,
     timing: Timing,
     progress: Progress,
-) -> Said | None:
+) -> IndexResults | None:
     """What the index says; None where there is none, or one that knows little."""
     await timing.wait_until_open(workspace, progress)
     if not (workspace.has_index and _knows_much(workspace.index.state())):
@@ -174,7 +174,7 @@ async def _ask(
         return None
     return await asyncio.to_thread(
         _said,
-        Texts(scope, workspace.buffers),
+        CurrentTexts(scope, workspace.buffers),
         found.hits,
         found.state,
         None if found.state.knows_all else found.knows,
@@ -196,13 +196,13 @@ def asked_for(query: str, terms: Sequence[str]) -> str:
 
 
 def _said(
-    texts: Texts,
+    texts: CurrentTexts,
     hits: Sequence[Hit],
     state: IndexState,
     knows: Collection[str] | None,
     query: str,
     width: int,
-) -> Said:
+) -> IndexResults:
     files = {hit.path: Indexed(hit.first or 1, hit.last or 1, hit.score, hit.why) for hit in hits}
     wanted = Wanted(dict.fromkeys(local.words(query), 1.0))
     joining = {
@@ -212,15 +212,15 @@ def _said(
         and hit.why
         and (lines := _lines(texts, hit, wanted, width))
     }
-    return Said(state, files, joining, knows)
+    return IndexResults(state, files, joining, knows)
 
 
-def _lines(texts: Texts, hit: Hit, wanted: Wanted, width: int) -> dict[int, Line]:
+def _lines(texts: CurrentTexts, hit: Hit, wanted: Wanted, width: int) -> dict[int, Line]:
     """The most telling lines of a passage as they are now; none of a file that is gone."""
     lines = texts.lines(hit.path, hit.last) if texts.is_there(hit.path) else None
     if lines is None or hit.first is None or hit.last is None:
         return {}
-    snippet = Passage(lines, hit.first, hit.last, wanted).snippet(LINES)
+    snippet = Excerpt(lines, hit.first, hit.last, wanted).snippet(LINES)
     if snippet is None:
         return {}
     last = snippet.first + snippet.text.count("\n")

@@ -16,13 +16,13 @@ from winnow.ranking.prompt import Prompt
 from winnow.search.answer.completeness import unsearched
 from winnow.search.answer.shorten import shorten
 from winnow.search.keyword import budget
-from winnow.search.keyword.terms import Search, TermMatches
+from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Completeness, Line, Ranked, Skipped
 from winnow.types.keyword_search import (
-    FoundPassage,
+    IndexPassage,
     KeywordSearchParams,
     KeywordSearchResult,
     Match,
@@ -36,7 +36,7 @@ from winnow.types.keyword_search import (
 )
 
 if TYPE_CHECKING:
-    from winnow.search.keyword.index_results import Said
+    from winnow.search.keyword.index_results import IndexResults
 
 # A file is shown with this many of its matching lines; `total_matches` says how many there are.
 SHOWN_MATCHES = 8
@@ -46,19 +46,19 @@ LEAST_OTHERS = 5
 SHORTER = ((3, None), (1, None), (1, 20), (0, 20), (0, LEAST_OTHERS))
 
 
-class Found(msgspec.Struct, frozen=True):
+class KeywordMatches(msgspec.Struct, frozen=True):
     """What stage 1 hands on: the terms whose matches go on, the files that they match, which of
     these are documents, and what the index said, whose files are among them then."""
 
-    search: Search
+    search: TermSearch
     kept: Sequence[TermMatches]
     candidates: Sequence[Candidate]
     laid: DocumentOverlay
-    said: Said | None = None
+    said: IndexResults | None = None
     warnings: Sequence[str] = ()
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class RankedMatches(msgspec.Struct, frozen=True):
     """What stage 2 made of it, best first. ``reasons`` say why the answer may not be whole,
     ``warnings`` what else a reader should know; ``sent`` is what a model saw, or would see, and
     ``others`` what it saw and did not choose, in the local ranker's order."""
@@ -74,7 +74,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def result_of(
-    params: KeywordSearchParams, scope: Scope, found: Found, chosen: Chosen
+    params: KeywordSearchParams, scope: Scope, found: KeywordMatches, chosen: RankedMatches
 ) -> KeywordSearchResult:
     """The page that was asked for, in at most ``max_tokens``."""
     offset = int(params.cursor or 0)
@@ -107,7 +107,7 @@ def result_of(
     return shorten(result, params.max_tokens, steps)
 
 
-def _completeness(found: Found, chosen: Chosen) -> Completeness:
+def _completeness(found: KeywordMatches, chosen: RankedMatches) -> Completeness:
     search, kept = found.search, found.kept
     binary = set[str]().union(*(one.binary for one in kept))
     unreadable = set[str]().union(*(one.unreadable for one in search.terms))
@@ -141,7 +141,7 @@ def _completeness(found: Found, chosen: Chosen) -> Completeness:
     )
 
 
-def warnings_of(search: Search) -> list[str]:
+def warnings_of(search: TermSearch) -> list[str]:
     """What a search of texts did not read, in words."""
     long_lines = [
         f"{one.long_lines} lines of more than 4 MiB match {one.term!r}: left out"
@@ -151,7 +151,7 @@ def warnings_of(search: Search) -> list[str]:
     return [*search.scope.warnings, *long_lines, *unsearched(search.overlay)]
 
 
-def _warnings(found: Found) -> list[str]:
+def _warnings(found: KeywordMatches) -> list[str]:
     warnings = [*warnings_of(found.search), *found.warnings]
     lines = (line for one in found.candidates for line in one.lines.values())
     if any(line.cut for line in lines):
@@ -160,7 +160,7 @@ def _warnings(found: Found) -> list[str]:
     return warnings
 
 
-def _report(one: TermMatches, found: Found) -> TermReport:
+def _report(one: TermMatches, found: KeywordMatches) -> TermReport:
     """The fate of a term; counts are absent where the search for it was stopped."""
     if one.invalid:
         return TermReport(term=one.term, status="invalid", detail=one.invalid)
@@ -227,12 +227,12 @@ def _not_chosen(scope: Scope, one: Ranked, laid: DocumentOverlay) -> NotChosen:
     )
 
 
-def _passage(candidate: Candidate) -> FoundPassage | None:
+def _passage(candidate: Candidate) -> IndexPassage | None:
     """Where the index points to in a file that no term matches."""
     if candidate.indexed is None:
         return None
     numbers = sorted(candidate.lines)
-    return FoundPassage(
+    return IndexPassage(
         start_line=candidate.indexed.first,
         end_line=candidate.indexed.last,
         snippet="\n".join(printable(candidate.lines[number].text) for number in numbers) or None,

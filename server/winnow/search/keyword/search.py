@@ -34,8 +34,8 @@ from winnow.ranking.tokens import estimated_tokens
 from winnow.search.answer.completeness import count_excluded_matches
 from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
-from winnow.search.keyword.result import Chosen, Found, ranked_file, result_of
-from winnow.search.keyword.terms import Search, TermMatches
+from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_file, result_of
+from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.buffers import unsaved
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
@@ -50,7 +50,7 @@ from winnow.types.keyword_search import (
 from winnow.workspace import Workspace
 
 if TYPE_CHECKING:
-    from winnow.search.keyword.index_results import Asking, Said
+    from winnow.search.keyword.index_results import IndexQuery, IndexResults
 
 # The first local ranking goes out this soon after the first match, later ones less often.
 FIRST_PARTIAL_SECONDS = 0.05
@@ -74,7 +74,7 @@ class Request:
     scope: Scope
     laid: DocumentOverlay = field(default_factory=DocumentOverlay)
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    index: Asking | None = None
+    index: IndexQuery | None = None
     boosts: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -102,7 +102,7 @@ async def search_keywords(
         if all(one.is_only_indexed for one in found.candidates):
             warnings = [*found.warnings, *await _without_matches(request, found)]
             found = msgspec.structs.replace(found, warnings=warnings)
-    by_local = Chosen(ranked, fallback)
+    by_local = RankedMatches(ranked, fallback)
     chosen = await _choose(request, found, by_local, models)
     return result_of(params, request.scope, found, chosen)
 
@@ -114,15 +114,15 @@ async def search_keywords(
 async def _asking_index(request: Request) -> AsyncIterator[None]:
     """Have the index asked while the block runs."""
     # Not needed for other searches.
-    from winnow.search.keyword.index_results import asking
+    from winnow.search.keyword.index_results import index_query
 
     told = request.news.set
     question = request.workspace, request.params, request.scope, told, request.progress
-    async with asking(*question) as request.index:
+    async with index_query(*question) as request.index:
         yield
 
 
-async def _find_with_index(request: Request) -> Found:
+async def _find_with_index(request: Request) -> KeywordMatches:
     """Run stage 1, and take what the index says to what it found.
 
     Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either, and the first
@@ -137,7 +137,7 @@ async def _find_with_index(request: Request) -> Found:
         shrink = request.params.broad_terms == "shrink" and isinstance(error, TermsTooBroad)
         if not shrink and (said is None or not said.joining):
             raise
-        found = Found(search, [], [], request.laid)
+        found = KeywordMatches(search, [], [], request.laid)
     request.index.begin()
     if request.index.is_pending and found.candidates:
         # Who watches need not wait for the index.
@@ -151,7 +151,7 @@ async def _find_with_index(request: Request) -> Found:
     return msgspec.structs.replace(found, warnings=warnings)
 
 
-async def find(request: Request) -> Found:
+async def find(request: Request) -> KeywordMatches:
     """Run stage 1 without an index, with local rankings as partial results while it runs.
 
     Raises TermsTooBroad, InvalidPattern and SearchTimedOut.
@@ -159,11 +159,11 @@ async def find(request: Request) -> Found:
     return _usable(request, await _searched(request))
 
 
-async def _searched(request: Request) -> Search:
+async def _searched(request: Request) -> TermSearch:
     """All that ripgrep finds."""
     workspace, params = request.workspace, request.params
     limits = workspace.config.limits
-    search = Search(
+    search = TermSearch(
         processes=workspace.processes,
         ignore_files=workspace.ignore_files,
         rg=workspace.ripgrep,
@@ -188,15 +188,15 @@ async def _searched(request: Request) -> Search:
     return search
 
 
-def _usable(request: Request, search: Search) -> Found:
+def _usable(request: Request, search: TermSearch) -> KeywordMatches:
     """What goes on of all that was found. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
     _refuse_hopeless(search)
     kept = _terms_that_fit(search)
     candidates = list(map(request.laid.numbered, candidates_of(kept)))
-    return Found(search, kept, candidates, request.laid)
+    return KeywordMatches(search, kept, candidates, request.laid)
 
 
-async def _prefilter(request: Request, search: Search) -> None:
+async def _prefilter(request: Request, search: TermSearch) -> None:
     """Let the search know which files can match, as far as the index tells."""
     workspace = request.workspace
     queries = [TextPattern(found.term, case_sensitive=False) for found in search.terms]
@@ -211,7 +211,7 @@ async def _prefilter(request: Request, search: Search) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _overlaid(request: Request, search: Search) -> AsyncIterator[None]:
+async def _overlaid(request: Request, search: TermSearch) -> AsyncIterator[None]:
     """Have the search see unsaved documents, and the texts of PDFs and the like if wanted."""
     workspace, params = request.workspace, request.params
     with unsaved(workspace.buffers, request.scope) as overlay:
@@ -231,7 +231,7 @@ async def _overlaid(request: Request, search: Search) -> AsyncIterator[None]:
             yield
 
 
-async def _tell_while_searching(request: Request, search: Search) -> None:
+async def _tell_while_searching(request: Request, search: TermSearch) -> None:
     pause = FIRST_PARTIAL_SECONDS
     while True:
         await request.news.wait()
@@ -253,9 +253,9 @@ async def _tell_while_searching(request: Request, search: Search) -> None:
 
 async def ranked_locally(
     request: Request,
-    search: Search,
+    search: TermSearch,
     candidates: Sequence[Candidate],
-    said: Said | None = None,
+    said: IndexResults | None = None,
 ) -> list[Ranked]:
     """The local ranker's order, made in a thread: the loop has others to serve."""
     boosts = {}
@@ -286,7 +286,7 @@ def _tell_local(request: Request, ranked: Sequence[Ranked]) -> None:
     request.progress(f"{len(ranked) - joined} files match{more}", partial=partial)
 
 
-def _refuse_hopeless(search: Search) -> None:
+def _refuse_hopeless(search: TermSearch) -> None:
     """Raise if no term at all can be used."""
     terms = search.terms
     if all(found.invalid for found in terms):
@@ -298,7 +298,7 @@ def _refuse_hopeless(search: Search) -> None:
         raise SearchTimedOut(search.limits.search_seconds)
 
 
-def _terms_that_fit(search: Search) -> list[TermMatches]:
+def _terms_that_fit(search: TermSearch) -> list[TermMatches]:
     """The terms whose matches go on: the longest beginning that fits the total."""
     usable = [found for found in search.terms if not found.over and not found.invalid]
     count = budget.terms_that_fit([_sized(found) for found in usable], search.limits.total_bytes)
@@ -330,13 +330,13 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
     ]
 
 
-async def _without_matches(request: Request, found: Found) -> list[str]:
+async def _without_matches(request: Request, found: KeywordMatches) -> list[str]:
     """Nothing matches: say whose files there are, and whether some that were left out match."""
     warnings = [ONLY_INDEX] if found.candidates else []
     return warnings + (await _excluded_matches(request, found) if found.kept else [])
 
 
-async def _excluded_matches(request: Request, found: Found) -> list[str]:
+async def _excluded_matches(request: Request, found: KeywordMatches) -> list[str]:
     """Whether files that were left out would have matched."""
 
     async def count(filters: SearchParams) -> int:
@@ -396,8 +396,8 @@ async def _warming(workspace: Workspace, models: Sequence[NamedModel]) -> AsyncI
 
 
 async def _choose(
-    request: Request, found: Found, by_local: Chosen, models: Sequence[NamedModel]
-) -> Chosen:
+    request: Request, found: KeywordMatches, by_local: RankedMatches, models: Sequence[NamedModel]
+) -> RankedMatches:
     """Run stage 2: what a model chooses among the candidates, or the local ranker's order.
 
     Raises LlmFailed if a model is required.
@@ -429,11 +429,11 @@ async def _choose(
         if request.params.ranker == "llm":
             raise LlmFailed(error.attempts) from error
         why = "; ".join(f"{one['model']}: {one['error']}" for one in error.attempts)
-        return Chosen(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
+        return RankedMatches(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
     return _chosen_by_model(ranking, by_local)
 
 
-def _chosen_by_model(ranking: llm.LlmRanking, by_local: Chosen) -> Chosen:
+def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> RankedMatches:
     """What the model chose, and the other files that it saw: what it obeys can hide none."""
     name, sent = ranking.model.name, ranking.prompt
     reasons, warnings = [], []
@@ -452,13 +452,13 @@ def _chosen_by_model(ranking: llm.LlmRanking, by_local: Chosen) -> Chosen:
     ranked_by = _ranked_by(ranking.model)
     left = {one.path for one in sent.sent.values()} - {one.candidate.path for one in ranking.files}
     others = [one for one in by_local.ranked if one.candidate.path in left]
-    return Chosen(
+    return RankedMatches(
         ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent, others=others
     )
 
 
 async def _payload(
-    request: Request, by_local: Chosen, models: Sequence[NamedModel]
+    request: Request, by_local: RankedMatches, models: Sequence[NamedModel]
 ) -> tuple[Payload, Prompt]:
     """What the first usable model would be sent; the most preferred one if none can be used."""
     registry = request.workspace.models

@@ -72,7 +72,7 @@ class TermMatches:
 
 
 @dataclass
-class Search:
+class TermSearch:
     """One search for many terms: what it runs with, and what it has found.
 
     ``searched`` is the number of files in scope, where a run over all of them came to its end.
