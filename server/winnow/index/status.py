@@ -23,7 +23,7 @@ REASONS = (
     (UNREADABLE_FILE, "unreadable"),
     ("it took longer", "failed"),
     ("its parser has crashed", "failed"),
-    ("its facts cannot be taken", "failed"),
+    ("its symbols cannot be extracted", "failed"),
 )
 
 

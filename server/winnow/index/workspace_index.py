@@ -320,7 +320,7 @@ class WorkspaceIndex:
                     return None
                 return await view.read(_candidates, folders, readers, conditions)
         except (StoreDamaged, SearchError) as error:
-            logger.warning("The index cannot say which files may match: %s", error)
+            logger.warning("The index cannot find the candidate files: %s", error)
             return None
 
     def has_folder(self, root: Path, path: str) -> bool:
@@ -494,7 +494,7 @@ class WorkspaceIndex:
             found.append(f"{left_out} files are left out: {FULL}")
         waits_for = self.throttle.reason
         if waits_for and self._builds and not all(one.complete for one in folders):
-            found.append(f"the background waits: {waits_for}")
+            found.append(f"background work waits: {waits_for}")
         return found
 
     async def problems(self) -> dict[str, str]:
@@ -833,7 +833,7 @@ def _is_busy(task: asyncio.Task[None] | None) -> bool:
 
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("The index is not opened", exc_info=error)
+        logger.error("The index could not be opened", exc_info=error)
 
 
 async def _finished(task: asyncio.Task[None] | None, seconds: float) -> bool:

@@ -171,7 +171,7 @@ def make_tables(connection: Connection, schema: str, mark: str = "") -> None:
         if found != _tables_of(whole):
             raise StoreDamaged("it has other tables")
         if rows_of(connection, "SELECT mark FROM owner LIMIT 2") != [(mark,)]:
-            raise StoreDamaged("it was not created by Winnow here")
+            raise StoreDamaged("Winnow did not create it here")
 
 
 def _write_ahead(connection: Connection) -> str:

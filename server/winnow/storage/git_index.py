@@ -138,9 +138,9 @@ def _entry(file: IO[bytes], version: int, hash_bytes: int, before: bytes) -> byt
         name = _until_nul(file)
         read = fixed + len(name) + 1
     if min(len(name), LENGTH_MASK) != length:
-        raise UnreadableIndex("a name has another length")
+        raise UnreadableIndex("a name has a wrong length")
     if version != 4 and _exactly(file, _padded(fixed + len(name)) - read).strip(b"\0"):
-        raise UnreadableIndex("an entry does not end where it should")
+        raise UnreadableIndex("an entry has a wrong end")
     return name
 
 

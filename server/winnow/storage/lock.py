@@ -33,7 +33,7 @@ def locked_briefly(file: Path, seconds: float) -> Iterator[None]:
     with _opened(file) as descriptor:
         while not _is_ours(descriptor):
             if time.monotonic() > end:
-                raise TimeoutError(f"somebody has locked {file}")
+                raise TimeoutError(f"another process has locked {file}")
             time.sleep(MOMENT_SECONDS)
         yield
 

@@ -165,7 +165,7 @@ def file_mark(folder: Path, file: Path, user: User | None = None) -> str:
     user = user or User.of(os.environ)
     secret = read_secret(user.state)
     if secret is None:
-        raise FileNotFoundError("the user has no secret that is private")
+        raise FileNotFoundError("the user has no private secret")
     parts = (identities(folder)[0], os.fsencode(file.name), identities(file)[0])
     return _code(secret, b"file", *parts)
 
@@ -222,7 +222,7 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
         if not is_private(status):
             return "other users may write there"
         if secret is None:
-            return "there is no secret of the user to check it with"
+            return "the user has no secret to check it with"
         mark = read_untrusted(folder / MARK, MARK_BYTES)
         known = _marks(folder, secret, *binding)
     except FileNotFoundError:
@@ -230,7 +230,7 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
     except OSError as error:
         return f"its mark cannot be read: {error}"
     if not any(hmac.compare_digest(mark, one) for one in known):
-        return "its mark is not one for this folder and user"
+        return "its mark is not for this folder and user"
     return None
 
 

@@ -19,7 +19,7 @@ from winnow.workspace import Workspace
 pytestmark = pytest.mark.wire
 
 BUILD = {"action": "build"}
-PAUSED = "somebody has paused it"
+PAUSED = "paused by the user"
 NO_INDEX = "there is no index: build it with `index` and action 'build'"
 
 

@@ -160,7 +160,7 @@ async def test_an_old_load_measurement_is_ignored(
 
 async def test_a_pause_lasts_until_it_is_resumed(throttle: Throttle, machine: OtherMachine) -> None:
     throttle.pause()
-    assert (throttle.state, throttle.reason) == ("paused", "somebody has paused it")
+    assert (throttle.state, throttle.reason) == ("paused", "paused by the user")
     assert await held_for(throttle, machine, most=100) == 100
     throttle.resume()
     assert await held_for(throttle, machine) == 0

@@ -53,7 +53,7 @@ async def test_symbols_are_extracted_from_any_encoding(
         "latin.py": "grüße",
         "script": "grüße",
         "picture.py": "it is a PNG image",
-        "LICENSE": "its language is not known",
+        "LICENSE": "its language is unknown",
         "gone.py": "gone",
     }
     plain, marked = found["plain.py"], found["marked.py"]
@@ -171,8 +171,8 @@ async def test_a_parser_that_crashes_costs_one_file(
     assert await outcomes(make_workers(), jobs(tmp_path, *names)) == {
         "a.py": "f",
         "b.segfault": "its parser has crashed",
-        "c.greedy": "its facts cannot be taken: MemoryError",
-        "d.deep": "its facts cannot be taken: RecursionError",
+        "c.greedy": "its symbols cannot be extracted: MemoryError",
+        "d.deep": "its symbols cannot be extracted: RecursionError",
         "e.py": "f",
     }
 
@@ -273,7 +273,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
     code = (
         "import asyncio, os, sys\n"
         "from winnow.index.build.workers import IndexWorkers\n"
-        "from winnow.index.store.file_record import Job\n"
+        "from winnow.index.store.file_record import IndexJob\n"
         "from winnow.processes.children import Processes\n"
         "async def main():\n"
         "    processes = Processes()\n"
@@ -284,7 +284,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
         # The worker has its own time limit: the server, which would end it, is more patient with
         # the files before the one that hangs.
         "    workers._seconds = 20.0\n"
-        "    job = lambda name: Job(sys.argv[1].encode(), name, 1000)\n"
+        "    job = lambda name: IndexJob(sys.argv[1].encode(), name, 1000)\n"
         "    async for _ in workers.extract([job(b'a.py'), job(b'hang.cob')]):\n"
         "        print(*[child.pid for child in processes._alive], flush=True)\n"
         "asyncio.run(main())\n"

@@ -116,7 +116,7 @@ def test_a_truncated_file_is_not_opened(whole: bytes, tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_segment_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"SQLite format 3\0" * 1000)
-    with pytest.raises(SegmentDamaged, match="no segment of this version"):
+    with pytest.raises(SegmentDamaged, match="not a segment of this version"):
         Segment(tmp_path / "other")
 
 

@@ -271,11 +271,11 @@ FIT = next(iter(random_texts(1).values()))
 @pytest.mark.parametrize(
     ("texts", "reason"),
     [
-        ({b"short": FIT}, "has not 16 bytes"),
+        ({b"short": FIT}, "does not have 16 bytes"),
         (dict.fromkeys((at.to_bytes(16, "big") for at in range(4097)), FIT), "too many"),
         ({b"a" * 16: replace(FIT, vectors=b"123")}, "dimensions"),
         ({b"a" * 16: FIT, b"b" * 16: replace(FIT, vectors=bytes(40))}, "dimensions"),
-        ({b"a" * 16: replace(FIT, chunks=b"")}, "more units"),
+        ({b"a" * 16: replace(FIT, chunks=b"")}, "missing units"),
         (
             {b"a" * 16: replace(FIT, fields=[replace(FIT.fields[0], units=b""), *FIT.fields[1:]])},
             "different lengths",
@@ -286,7 +286,7 @@ FIT = next(iter(random_texts(1).values()))
                     FIT, fields=[replace(FIT.fields[0], lengths=bytes(4))] * len(FIELDS)
                 )
             },
-            "lengths of more or fewer",
+            "lengths do not match",
         ),
     ],
 )

@@ -325,7 +325,7 @@ def test_a_missing_tokenizers_library_is_reported(
 
 
 def test_a_setting_that_is_not_a_folder_is_reported() -> None:
-    told = "index.embeddings is no absolute path, 'auto' or 'off': models/mine"
+    told = "index.embeddings is not an absolute path, 'auto' or 'off': models/mine"
     assert load_model("models/mine") == LoadedModel(None, told)
     assert embeddings.model_or_reason("models/mine") == told
 
@@ -344,25 +344,25 @@ WHOLE = packed({"embeddings": TABLE})
 @pytest.mark.parametrize(
     ("file", "data", "reason"),
     [
-        ("model.safetensors", b"", "model.safetensors is no safetensors file, or a part of one"),
+        ("model.safetensors", b"", "model.safetensors is not a complete safetensors file"),
         (
             "model.safetensors",
             b"\xff" * 40,
-            "model.safetensors is no safetensors file, or a part of one",
+            "model.safetensors is not a complete safetensors file",
         ),
         ("model.safetensors", WHOLE[:-1], "model.safetensors is shorter than its header says"),
         (
             "model.safetensors",
             WHOLE.replace(b"[7, 3]", b"[7, 4]"),
-            "model.safetensors has a table whose shape is not that of its numbers",
+            "model.safetensors has a table whose shape does not fit its data",
         ),
         (
             "model.safetensors",
             WHOLE.replace(b'"shape"', b'"shapes'),
             "model.safetensors has no valid header: ",
         ),
-        ("model.safetensors", packed({"other": TABLE}), "there is no table of vectors in it"),
-        ("model.safetensors", packed({"embeddings": TABLE[0]}), "there is no table of vectors in"),
+        ("model.safetensors", packed({"other": TABLE}), "it has no table of vectors"),
+        ("model.safetensors", packed({"embeddings": TABLE[0]}), "it has no table of vectors"),
         (
             "model.safetensors",
             packed({"embeddings": TABLE[:5]}),
@@ -371,19 +371,19 @@ WHOLE = packed({"embeddings": TABLE})
         (
             "model.safetensors",
             packed({"embeddings": TABLE, "mapping": np.arange(7) + 1}),
-            "its mapping names vectors that are not there",
+            "its mapping names missing vectors",
         ),
         (
             "model.safetensors",
             packed({"embeddings": TABLE, "mapping": np.arange(5)}),
-            "its mapping does not name a vector for each piece of the tokenizer",
+            "its mapping does not name a vector for each token",
         ),
         (
             "model.safetensors",
             packed({"embeddings": TABLE, "weights": TABLE[0]}),
-            "it does not have a weight for each piece of its tokenizer",
+            "it does not have a weight for each token",
         ),
-        ("tokenizer.json", b"{", "tokenizer.json is no tokenizer: "),
+        ("tokenizer.json", b"{", "tokenizer.json is not a tokenizer: "),
         ("tokenizer.json", b'{"model": {"type": "BPE", "vocab": 1}}', "tokenizer.json is no"),
     ],
 )

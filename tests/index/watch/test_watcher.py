@@ -623,7 +623,7 @@ def test_an_exhausted_system_limit_is_named(
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("no user namespaces here")
     assert done.stdout.startswith("False the system's limit of ")
-    assert f" {named} is reached; it is raised with `sudo sysctl fs." in done.stdout
+    assert f" {named} is reached; raise it with `sudo sysctl fs." in done.stdout
     assert done.stdout.endswith(" False\n")
 
 

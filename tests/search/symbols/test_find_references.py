@@ -337,7 +337,7 @@ async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Works
     )
     await workspace.index.build()
     assert await workspace.index.problems() == {
-        f"{root}/AUTHORS": "its language is not known",
+        f"{root}/AUTHORS": "its language is unknown",
         f"{root}/dist/bundle.js": "it is minified or generated: 70,000 bytes a line",
     }
     assert (await find(workspace, name="Client.send")).completeness.complete

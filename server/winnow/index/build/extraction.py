@@ -165,7 +165,7 @@ def _facts(
 ) -> tuple[FileSymbols | None, str]:
     """Return the symbols of a text, or the reason why it has none."""
     if language is None:
-        return None, _problem_for(path, "its language is not known")
+        return None, _problem_for(path, "its language is unknown")
     if problem := _why_generated(source):
         return None, problem
     if len(source) > job.max_parsed:

@@ -169,7 +169,7 @@ class Throttle:
     @property
     def reason(self) -> str:
         """The reason why it is held back; empty if it is not."""
-        return "somebody has paused it" if self._paused else next(iter(self._held.values()), "")
+        return "paused by the user" if self._paused else next(iter(self._held.values()), "")
 
     def memory(self) -> int:
         """Return the anonymous memory of the server and its workers, in bytes, measured at most a

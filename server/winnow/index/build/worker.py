@@ -26,7 +26,7 @@ def _answer(job: IndexJob) -> FileRecord | None:
     try:
         return extract_file(job)
     except (RecursionError, MemoryError) as error:
-        return failed_record(job, f"its facts cannot be taken: {type(error).__name__}")
+        return failed_record(job, f"its symbols cannot be extracted: {type(error).__name__}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
     if len(texts) > MOST_DOCUMENTS:
         raise ValueError(f"{len(texts)} texts are too many for a segment")
     if any(len(key) != KEY_BYTES for key in texts):
-        raise ValueError(f"a key has not {KEY_BYTES} bytes")
+        raise ValueError(f"a key does not have {KEY_BYTES} bytes")
     contents = list(texts.values())
     described = [_numbers(one.chunks, "<u4").reshape(-1, CHUNK_COLUMNS) for one in contents]
     chunks = np.array([len(one) for one in described], np.int64)
@@ -75,7 +75,7 @@ def _trigram_blocks(trigrams: Trigrams) -> list[Keys]:
     numbers = _numbers(trigrams.numbers, TRIGRAM_TYPE)
     ends = np.cumsum(_numbers(trigrams.sizes, "<u4"), dtype=np.int64)
     if not len(ends) or ends[-1] != len(numbers):
-        raise ValueError("there are trigrams of more or fewer blocks than there are")
+        raise ValueError("the trigrams do not match the blocks")
     return np.split(numbers, ends[:-1])
 
 
@@ -120,7 +120,7 @@ def _terms(postings: Postings, first: int, units: int) -> _Source:
     if not len(terms) == len(of_units) == len(counts):
         raise ValueError("postings have different lengths")
     if len(of_units) and int(of_units.max()) >= units:
-        raise ValueError("postings are of more units than there are")
+        raise ValueError("postings refer to missing units")
     return _Source(terms, first, of_units, counts)
 
 
@@ -129,7 +129,7 @@ def _lengths(postings: Postings, units: int) -> npt.NDArray[np.uint32]:
         return np.zeros(units, "<u4")
     lengths = _numbers(postings.lengths, "<u4")
     if len(lengths) != units:
-        raise ValueError("there are lengths of more or fewer units than there are")
+        raise ValueError("the lengths do not match the units")
     return lengths
 
 

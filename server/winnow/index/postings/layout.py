@@ -136,7 +136,7 @@ class Arrays:
             with memoryview(self._data) as view:
                 found = zlib.crc32(view[start : min(start + _BLOCK_BYTES, self._end)])
             if found != self._checksums[block]:
-                raise SegmentDamaged(f"the checksum of block {block} is another")
+                raise SegmentDamaged(f"the checksum of block {block} differs")
             self._verified[block] = True
 
 
@@ -170,7 +170,7 @@ def _read_table(
     """Return where the arrays end, the checksums of their blocks, and what the table says."""
     tail_at = len(data) - _PLACES.size - _TAIL.size
     if tail_at < len(_FRONT) or data[: len(_FRONT)] != _FRONT:
-        raise SegmentDamaged("it is no segment of this version")
+        raise SegmentDamaged("it is not a segment of this version")
     end, table_at, size, version = _PLACES.unpack_from(data, tail_at)
     own, magic = _TAIL.unpack_from(data, tail_at + _PLACES.size)
     if magic != _MAGIC or version != VERSION:
@@ -181,9 +181,9 @@ def _read_table(
         or table_at + size != tail_at
         or end + blocks * _CHECKSUM_BYTES != table_at
     ):
-        raise SegmentDamaged("its table is not where it should be")
+        raise SegmentDamaged("its table is misplaced")
     if zlib.crc32(data[end : tail_at + _PLACES.size]) != own:
-        raise SegmentDamaged("the checksum of its table is another")
+        raise SegmentDamaged("the checksum of its table differs")
     try:
         arrays = msgspec.msgpack.decode(data[table_at:tail_at], type=_Table).arrays
     except msgspec.DecodeError as error:

@@ -266,7 +266,7 @@ class PostingLists:
         start = int(self._ends[place - 1]) if place else 0
         end = int(self._ends[place])
         if not start < end <= len(self._data):
-            raise SegmentDamaged("a list is not where it should be")
+            raise SegmentDamaged("a list is misplaced")
         return start, end
 
     def _read(self, place: int) -> tuple[Numbers, Counts | None]:
@@ -384,4 +384,4 @@ def _from_gaps(
 
 def _check(holds: bool) -> None:
     if not holds:
-        raise SegmentDamaged("a list is not what was written")
+        raise SegmentDamaged("a list is damaged")

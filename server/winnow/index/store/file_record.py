@@ -22,12 +22,12 @@ KEY_BYTES = 16
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
 # Reasons that are not problems: the name shows that it is not source code, or settings exclude it.
-NOT_SOURCE = "it is no source file"
-EXCLUDED = "index.exclude_patterns names it"
+NOT_SOURCE = "it is not a source file"
+EXCLUDED = "it matches index.exclude_patterns"
 TOO_LARGE = "it is larger than"
-HOLDS_SECRETS = "files with its name hold secrets"
+HOLDS_SECRETS = "its name is one of files with secrets"
 UNREADABLE_FILE = "it cannot be read"
-FULL = "the index has as many bytes as index.max_index_size_mb allows"
+FULL = "the index has reached index.max_index_size_mb"
 
 
 class FileState(Struct, frozen=True, array_like=True, gc=False):

@@ -327,7 +327,7 @@ class Reader:
         for name in unpacked_names(row[1]):
             found = self._row(standing, name, number)
             if found is None:
-                raise StoreDamaged("a name stands nowhere")
+                raise StoreDamaged("a name has no occurrence")
             occurrences[name] = found[0]
         bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
         return PackedSymbols(language, definitions, row[0], occurrences, bases)

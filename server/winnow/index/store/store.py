@@ -275,7 +275,7 @@ class Store:
                 keys = self.segments.get(name).keys
                 for document, key in reader.keys_in(number):
                     if not 0 <= document < len(keys) or keys[document] != key:
-                        raise StoreDamaged("a text is not the one that its row names")
+                        raise StoreDamaged("a text does not match its row")
 
     def find_damage(self) -> str | None:
         """Return what is wrong with the files on disk; None if nothing is, or the check fails.
@@ -590,7 +590,7 @@ class Store:
                     "SELECT 1 FROM file LIMIT 1"
                 ).fetchall()  # the snapshot is fixed from here on
             if not self.is_current():  # the connection may be to the new file
-                raise FileNotFoundError(f"{self.file} is another file now")
+                raise FileNotFoundError(f"{self.file} was replaced")
         except BaseException:
             connection.close()
             raise

@@ -34,7 +34,7 @@ Rows = npt.NDArray[np.float32]
 # Values of `index.embeddings`, besides a folder.
 OFF = "off"
 AUTO = "auto"
-NOT_INSTALLED = "there are no embeddings: pip install 'winnow-ls[embeddings]'"
+NOT_INSTALLED = "embeddings are not installed: pip install 'winnow-ls[embeddings]'"
 _PACKAGE = "wordllama"
 _PACKAGE_FILES = (
     "weights/l2_supercat_256.safetensors",
@@ -71,7 +71,7 @@ class EmbeddingModel:
         """Raise DamagedModel if the tables do not fit such a model and its tokenizer."""
         table = next((tables[one] for one in _TABLES if one in tables), None)
         if table is None or table.ndim != 2 or not table.size:
-            raise DamagedModel("there is no table of vectors in it")
+            raise DamagedModel("it has no table of vectors")
         self._weights, self._mapping = tables.get("weights"), tables.get("mapping")
         _check(table, self._weights, self._mapping, tokenizer.size)
         self.name = name
@@ -152,13 +152,13 @@ def _check(
     """Raise DamagedModel if a token has no vector or no weight."""
     if mapping is not None:
         if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or len(mapping) < size:
-            raise DamagedModel("its mapping does not name a vector for each piece of the tokenizer")
+            raise DamagedModel("its mapping does not name a vector for each token")
         if mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(table):
-            raise DamagedModel("its mapping names vectors that are not there")
+            raise DamagedModel("its mapping names missing vectors")
     elif len(table) < size:
         raise DamagedModel(f"it has {len(table)} vectors, and its tokenizer {size} pieces")
     if weights is not None and (weights.ndim != 1 or len(weights) < size):
-        raise DamagedModel("it does not have a weight for each piece of its tokenizer")
+        raise DamagedModel("it does not have a weight for each token")
 
 
 class LoadedModel(NamedTuple):
@@ -175,7 +175,7 @@ def load_model(setting: str) -> LoadedModel:
         return LoadedModel(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
         return LoadedModel(
-            None, f"index.embeddings is no absolute path, 'auto' or 'off': {setting}"
+            None, f"index.embeddings is not an absolute path, 'auto' or 'off': {setting}"
         )
     files = _files(setting)
     if files is None:

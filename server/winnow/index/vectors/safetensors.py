@@ -49,7 +49,7 @@ def tables_of(file: Path) -> dict[str, npt.NDArray[Any]]:
     with open(file, "rb") as stream:
         length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
         if not 0 < length <= min(_MOST_HEADER, size - _LENGTH_BYTES):
-            raise DamagedModel(f"{file.name} is no safetensors file, or a part of one")
+            raise DamagedModel(f"{file.name} is not a complete safetensors file")
         try:
             header = msgspec.json.decode(stream.read(length), type=dict[str, msgspec.Raw])
             header.pop("__metadata__", None)
@@ -69,7 +69,7 @@ def _mapped(file: Path, start: int, size: int, table: _Table) -> npt.NDArray[Any
     first, last = table.data_offsets
     count = math.prod(table.shape)
     if min(first, *table.shape, 0) < 0 or last - first != count * kind.itemsize:
-        raise DamagedModel(f"{file.name} has a table whose shape is not that of its numbers")
+        raise DamagedModel(f"{file.name} has a table whose shape does not fit its data")
     if start + last > size:
         raise DamagedModel(f"{file.name} is shorter than its header says")
     if not count:

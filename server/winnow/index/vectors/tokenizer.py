@@ -88,7 +88,7 @@ def tokenizer_at(file: Path) -> Tokenizer:
     except _OtherKind:
         return _of_library(file)
     except (msgspec.DecodeError, ValueError, KeyError) as error:
-        raise DamagedModel(f"{file.name} is no tokenizer: {error}") from error
+        raise DamagedModel(f"{file.name} is not a tokenizer: {error}") from error
 
 
 def _is_llama(told: _File) -> bool:
@@ -209,7 +209,7 @@ def _of_library(file: Path) -> Tokenizer:
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # it raises plain Exception
-        raise DamagedModel(f"{file.name} is no tokenizer: {error}") from error
+        raise DamagedModel(f"{file.name} is not a tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     unknown = _unknown(tokenizer)

@@ -40,7 +40,7 @@ class LinuxWatch:
 
     def run(self) -> None:
         """Report changes until the folder cannot be watched or the channel closes."""
-        reason = "nobody watches any more"
+        reason = "the watcher was closed"
         try:
             with contextlib.ExitStack() as stack:
                 self._open(stack)
@@ -123,4 +123,4 @@ def opened() -> Inotify:
     except OSError as error:
         if error.errno == errno.EMFILE:
             raise WatchEnded(limit_reached("max_user_instances", "watchers")) from None
-        raise WatchEnded(f"the system does not tell of changes: {error.strerror}") from None
+        raise WatchEnded(f"the system does not report changes: {error.strerror}") from None

@@ -72,8 +72,7 @@ class Mounts:
             self._descriptor = os.open(MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise WatchEnded(
-                f"the file system of {root} is not known ({error}): files are looked at when"
-                " somebody asks"
+                f"the file system of {root} is unknown ({error}): files are checked on request"
             ) from None
         self._poll = select.poll()
         # poll reports a change of mounts as an error, even without any subscribed event.

@@ -22,7 +22,7 @@ REPORTED_GIT_FILES = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
 
 def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel) -> None:
     """Run the thread; the arguments are those of :class:`winnow.index.watch.watcher.Watcher`."""
-    reason = "nobody watches any more"
+    reason = "the watcher was closed"
     is_told = partial(_is_reported, root, own, wanted)
     try:
         from watchfiles._rust_notify import RustNotify

@@ -144,8 +144,8 @@ class WatchedFolders:
             folder, is_told = pending.pop()
             if folder.path in self._silent:
                 raise WatchEnded(
-                    f"{folder.path} is on {self._silent[folder.path]}, which does not tell of all"
-                    " changes: files are looked at when somebody asks"
+                    f"{folder.path} is on {self._silent[folder.path]}, which does not report all"
+                    " changes: files are checked on request"
                 )
             before = folder.watch
             if self._watch(folder):
@@ -236,7 +236,7 @@ def limit_reached(setting: str, of_what: str) -> str:
     except (OSError, ValueError):
         return f"the system's limit of {of_what} ({name}) is reached"
     return (
-        f"the system's limit of {limit} {of_what} ({name}) is reached; it is raised with"
+        f"the system's limit of {limit} {of_what} ({name}) is reached; raise it with"
         f" `sudo sysctl {name}={limit * 4}`"
     )
 
