@@ -108,5 +108,5 @@ async def test_letters_in_their_order_alone_do_not_mean_a_file(files: Workspace)
 
 
 async def test_a_bad_glob_is_told(files: Workspace) -> None:
-    with pytest.raises(InvalidParams, match=r"^`query`: '\{a' is no glob"):
+    with pytest.raises(InvalidParams, match=r"^`query`: '\{a' is not a glob"):
         await found(files, "{a")

@@ -203,7 +203,7 @@ async def test_an_absolute_pattern_is_for_its_own_root(
 async def test_what_is_no_pattern_is_refused(
     project: Path, make_workspace: MakeWorkspace, pattern: str
 ) -> None:
-    with pytest.raises(InvalidParams, match=r"`pattern`: .* is no glob"):
+    with pytest.raises(InvalidParams, match=r"`pattern`: .* is not a glob"):
         await glob(make_workspace(project), pattern)
 
 
