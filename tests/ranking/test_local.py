@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from winnow.ranking.local import FEEDBACK, OWN_SCORE, REASON_CHARACTERS, defines, rank, words
-from winnow.types import Candidate, Indexed, Line
+from winnow.types import Candidate, Hit, Line
 
 
 def line(text: str, term: str = "", start: int = 0) -> Line:
@@ -45,7 +45,7 @@ def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]
 
 def pointed(one: Candidate, score: float, why: str = "path matches session") -> Candidate:
     """A candidate of which an index says something."""
-    return msgspec.structs.replace(one, indexed=Indexed(1, 2, score, why))
+    return msgspec.structs.replace(one, indexed=Hit(one.path, "passage", score, why, 1, 2))
 
 
 # --- order ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from planted import Draw, all_planted, private_key
 from winnow.ranking import prompt
 from winnow.ranking.tokens import estimated_tokens
-from winnow.types import Candidate, Indexed, Line
+from winnow.types import Candidate, Hit, Line
 
 
 def candidate(path: str, matching: list[int], lines: int = 30, text: str = "text") -> Candidate:
@@ -40,7 +40,10 @@ def test_each_path_stands_once_with_its_lines_under_it_and_the_query_last() -> N
 
 def test_of_a_file_that_only_an_index_has_found_its_passage_stands_there() -> None:
     lines = {number: Line(f"text {number}", 7) for number in range(5, 17)}
-    alone = Candidate("a.py", lines, {}, {}, Indexed(5, 40, 0.9, "path matches text"))
+    passage = Hit("a.py", "passage", 0.9, "path matches text", 5, 40)
+    alone = Candidate("a.py", lines, {}, {}, passage)
+        "a.py", lines, {}, {}, Hit("a.py", "passage", 0.9, "path matches text", 5, 40)
+    )
     note = "(an index points to these lines)"
     built = prompt.build("q", [alone], 10_000)
     assert built.body.split("\n") == ["[f01] a.py", *(f"{n}-text {n}" for n in range(5, 17)), note]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from winnow.index.postings.terms import STOP_WORDS
-from winnow.types import Candidate, Indexed, Line, Ranked
+from winnow.types import Candidate, Hit, Line, Ranked
 
 # An earlier term counts more: the first twice as much as the fifth. The caller orders the terms by
 # importance.
@@ -232,7 +232,7 @@ def _with_index(
     return moved
 
 
-def _strength(indexed: Indexed | None) -> float:
+def _strength(indexed: Hit | None) -> float:
     """Return the strength of an index score, from 0 to 1."""
     if indexed is None or indexed.score <= MIN_INDEX_SCORE:
         return 0.0

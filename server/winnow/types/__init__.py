@@ -144,6 +144,7 @@ class IndexOffer(Result, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(description="Estimated time, in seconds.")]
 
 
+HitKind = Literal["file", "definition", "match", "passage"]
 # Patterns and paths go on a command line.
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Scoped = Literal["workspace", "changed", "open"]
@@ -252,14 +253,23 @@ class Line(Struct, frozen=True):
     cut: bool = False
 
 
-class Indexed(Struct, frozen=True):
-    """What the index says of a file: the passage that answers a query best, from line ``first`` to
-    ``last``; ``score`` is from 0 to 1, ``why`` says what spoke for it."""
+class Hit(Struct, frozen=True):
+    """A search result: a file, or lines of it. ``path`` is as ripgrep prints it.
 
-    first: int
-    last: int
+    ``first`` and ``last`` are its lines, from 1. A match has ``marks`` instead: the matching lines,
+    with a weight each; ``matches`` is their total number. ``score`` is at most 1 for hits from the
+    index. ``why`` says in a few words why it was found.
+    """
+
+    path: str
+    kind: HitKind
     score: float
-    why: str
+    why: str = ""
+    first: int | None = None
+    last: int | None = None
+    symbol: str | None = None
+    matches: int | None = None
+    marks: Mapping[int, float] = {}
 
 
 class Candidate(Struct, frozen=True):
@@ -275,7 +285,7 @@ class Candidate(Struct, frozen=True):
     lines: Mapping[int, Line]
     hits: Mapping[str, tuple[int, ...]]
     counts: Mapping[str, int]
-    indexed: Indexed | None = None
+    indexed: Hit | None = None
 
     @property
     def is_only_indexed(self) -> bool:

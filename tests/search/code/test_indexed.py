@@ -16,10 +16,9 @@ from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
 from winnow.config import Config, IndexSettings
 from winnow.config import merged as with_layer
 from winnow.errors import InvalidParams
-from winnow.search.answer.hits import Hit
 from winnow.search.code.indexed import merged
 from winnow.tools import TOOLS
-from winnow.types import no_progress
+from winnow.types import Hit, no_progress
 from winnow.types.code_search import CodeSearchResult
 from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Lifetime, Workspace

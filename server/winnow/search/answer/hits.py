@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -21,9 +21,7 @@ from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import Resolved
 from winnow.text.scope import Scope
-from winnow.types import Answer, Completeness, PageParams
-
-Kind = Literal["file", "definition", "match", "passage"]
+from winnow.types import Answer, Completeness, Hit, PageParams
 
 # Of a larger file, no lines are shown.
 MOST_BYTES = 8 * 1024 * 1024
@@ -33,24 +31,6 @@ MOST_HITS = 1_000
 SPARE_HITS = 10
 
 R = TypeVar("R", bound=Answer)
-
-
-class Hit(Struct, frozen=True):
-    """Something that was found in the file ``path``, as ripgrep prints it.
-
-    ``first`` and ``last`` are its lines, from 1; a match has none, but ``marks``: lines that match,
-    with what they weigh. ``matches`` is how many there are.
-    """
-
-    path: str
-    kind: Kind
-    score: float
-    why: str = ""
-    first: int | None = None
-    last: int | None = None
-    symbol: str | None = None
-    matches: int | None = None
-    marks: Mapping[int, float] = {}
 
 
 class HitList(Struct, frozen=True):

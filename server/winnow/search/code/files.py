@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.completeness import completeness_of, links_of, unsaved_failed
-from winnow.search.answer.hits import Hit, HitList
+from winnow.search.answer.hits import HitList
 from winnow.symbols.search.match import EXACT, PART, PREFIX, WORDS, Pattern, fold, is_subsequence
 from winnow.text.buffers import unsaved
 from winnow.text.listing import list_files
 from winnow.text.paths import held_by, path_of_uri
 from winnow.text.scope import Scope, path_matcher
-from winnow.types import Progress, ScopeParams
+from winnow.types import Hit, Progress, ScopeParams
 from winnow.workspace import Workspace
 
 # A whole path that is the end of a file's path is as good as the name. It is worth less if further

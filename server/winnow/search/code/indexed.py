@@ -18,13 +18,12 @@ from winnow.index.build.disk_scan import ContentExclusions
 from winnow.index.report import NotCovered
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import FEEDBACK
-from winnow.search.answer.hits import Hit
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
-from winnow.types import IndexState, ScopeParams
+from winnow.types import Hit, IndexState, ScopeParams
 from winnow.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -16,13 +16,14 @@ from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.index.postings.terms import STOP_WORDS, UNSPACED
 from winnow.ranking import local
 from winnow.search.answer.completeness import incomplete
-from winnow.search.answer.hits import Hit, HitList
+from winnow.search.answer.hits import HitList
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import Request, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.types import (
     Candidate,
     Completeness,
+    Hit,
     Progress,
     Ranked,
     Result,

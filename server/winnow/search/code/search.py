@@ -22,7 +22,6 @@ from winnow.search.answer.hits import (
     MOST_HITS,
     CurrentHit,
     CurrentTexts,
-    Hit,
     HitList,
     page_start,
     paged,
@@ -43,7 +42,7 @@ from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
 from winnow.text.paths import path_of_uri
 from winnow.text.scope import Scope
-from winnow.types import Progress, ScopeParams
+from winnow.types import Hit, Progress, ScopeParams
 from winnow.types.code_search import (
     CodeHit,
     CodeSearchParams,

@@ -20,12 +20,12 @@ from winnow.errors import SearchError
 from winnow.index.postings.terms import words
 from winnow.processes.waiting import within
 from winnow.ranking import local
-from winnow.search.answer.hits import CurrentTexts, Hit
+from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.snippets import LINES, Excerpt, Wanted
 from winnow.search.index.background import open_index
 from winnow.text.ripgrep import cut_line
 from winnow.text.scope import Scope
-from winnow.types import Candidate, Indexed, IndexState, Line, Progress, no_progress
+from winnow.types import Candidate, Hit, IndexState, Line, Progress, no_progress
 from winnow.types.keyword_search import KeywordSearchParams
 from winnow.workspace import Lifetime, Workspace
 
@@ -50,7 +50,7 @@ class IndexResults(Struct, frozen=True):
     where it does not know all files, the paths of those that it ``knows``."""
 
     state: IndexState
-    files: Mapping[str, Indexed]
+    files: Mapping[str, Hit]
     joining: Mapping[str, Mapping[int, Line]]
     knows: Collection[str] | None
 
@@ -203,7 +203,7 @@ def _said(
     query: str,
     width: int,
 ) -> IndexResults:
-    files = {hit.path: Indexed(hit.first or 1, hit.last or 1, hit.score, hit.why) for hit in hits}
+    files = {hit.path: hit for hit in hits}
     wanted = Wanted(dict.fromkeys(local.words(query), 1.0))
     joining = {
         hit.path: lines

@@ -233,8 +233,8 @@ def _passage(candidate: Candidate) -> IndexPassage | None:
         return None
     numbers = sorted(candidate.lines)
     return IndexPassage(
-        start_line=candidate.indexed.first,
-        end_line=candidate.indexed.last,
+        start_line=candidate.indexed.first or 1,
+        end_line=candidate.indexed.last or 1,
         snippet="\n".join(printable(candidate.lines[number].text) for number in numbers) or None,
         snippet_line=numbers[0] if numbers else None,
         score=candidate.indexed.score,
