@@ -42,8 +42,6 @@ def test_of_a_file_that_only_an_index_has_found_its_passage_stands_there() -> No
     lines = {number: Line(f"text {number}", 7) for number in range(5, 17)}
     passage = Hit("a.py", "passage", 0.9, "path matches text", 5, 40)
     alone = Candidate("a.py", lines, {}, {}, passage)
-        "a.py", lines, {}, {}, Hit("a.py", "passage", 0.9, "path matches text", 5, 40)
-    )
     note = "(an index points to these lines)"
     built = prompt.build("q", [alone], 10_000)
     assert built.body.split("\n") == ["[f01] a.py", *(f"{n}-text {n}" for n in range(5, 17)), note]
