@@ -21,7 +21,7 @@ from winnow import SearchError, Workspace
 from winnow.errors import InvalidParams
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult
-from winnow.types.read_file import Span
+from winnow.tools.read_file import Span
 
 pytestmark = pytest.mark.process
 

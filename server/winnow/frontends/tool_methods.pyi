@@ -7,6 +7,7 @@ from typing import Literal
 from winnow.tools.audit import AuditResult
 from winnow.tools.bash import BashResult
 from winnow.tools.consent import ConsentResult
+from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.feedback import FeedbackResult
 from winnow.tools.find_references import FindReferencesResult
 from winnow.tools.find_symbol import FindSymbolResult
@@ -14,15 +15,14 @@ from winnow.tools.glob import GlobResult
 from winnow.tools.grep import GrepResult
 from winnow.tools.index import IndexResult
 from winnow.tools.index_status import IndexStatusResult
+from winnow.tools.read_file import ReadFileResult
+from winnow.tools.read_file import Span
 from winnow.tools.refresh import RefreshResult
 from winnow.tools.search_metrics import SearchMetricsResult
 from winnow.tools.tools import ToolsResult
 from winnow.tools.tree import TreeResult
 from winnow.types.code_search import CodeSearchResult
-from winnow.types.document_text import DocumentTextResult
 from winnow.types.keyword_search import KeywordSearchResult
-from winnow.types.read_file import ReadFileResult
-from winnow.types.read_file import Span
 from winnow.types.search_docs import SearchDocsResult
 from winnow.types.semantic_search import SemanticSearchResult
 
@@ -73,7 +73,7 @@ class ToolMethods:
         end: int | None = None,
         engine: Literal['builtin', 'rga'] = 'builtin',
     ) -> DocumentTextResult:
-        """Read a document (PDF, office formats, e-books, mail, archives) as text, with a ruler where each page, sheet or file begins."""
+        """Read a document (PDF, office formats, e-books, mail, archives) as text, with a ruler at the start of each page, sheet or file."""
     async def feedback(
         self,
         search_id: str,

@@ -1,8 +1,24 @@
-"""document_text: what a preview of a document shows."""
+"""document_text: read a document as text."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Meta
+
+from winnow.documents.library.locations import (
+    PREVIEW_SCHEME,
+    Anchor,
+    file_uri,
+    location_fields,
+    preview_uri,
+)
 from winnow.errors import (
+    InvalidParams,
     NotAFile,
     NotFound,
     NoWorkspace,
@@ -12,30 +28,113 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
+from winnow.search.answer import cursor
+from winnow.search.answer.completeness import CHANGED, fractions
+from winnow.search.answer.shorten import shorten
+from winnow.storage.paths import shown_path
+from winnow.text.paths import path_of_uri
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
-from winnow.types import Progress
-from winnow.types.document_text import DocumentTextParams, DocumentTextResult
+from winnow.types import Answer, Completeness, PageParams, Progress, Result, Skipped
 from winnow.workspace import Workspace
+
+if TYPE_CHECKING:
+    from winnow.search.documents.text import DocumentText, LocatedDocument
+
+Engine = Literal["builtin", "rga"]
+
+
+class DocumentTextParams(PageParams, frozen=True, kw_only=True):
+    """The document, and the lines of its text."""
+
+    path: Annotated[
+        str,
+        Meta(
+            description="The document, absolute or relative to the root, or the `preview_uri` of a"
+            " match.",
+            min_length=1,
+            max_length=8_000,
+        ),
+    ]
+    start: Annotated[int, Meta(description="The first line, from 1.", ge=1)] = 1
+    end: Annotated[
+        int | None, Meta(description="The last line, inclusive. Default: the end of the text.")
+    ] = None
+    engine: Annotated[
+        Engine,
+        Meta(
+            description="The extractor: Winnow's own, or ripgrep-all. A `preview_uri` overrides it."
+        ),
+    ] = "builtin"
+
+
+class TextPart(Result, frozen=True, kw_only=True):
+    """The source of the text from a line on."""
+
+    line: Annotated[int, Meta(description="The line in the text.")]
+    title: Annotated[str | None, Meta(description="The title in the ruler at this line.")] = None
+    page: Annotated[int | None, Meta(description="The page, from 1.")] = None
+    slide: Annotated[int | None, Meta(description="The slide, from 1.")] = None
+    sheet: Annotated[str | None, Meta(description="The sheet, or the table of a database.")] = None
+    row: Annotated[
+        int | None, Meta(description="The row at this line; further lines are the next rows.")
+    ] = None
+    section: Annotated[
+        str | None, Meta(description="The chapter, the heading, the message or the cell.")
+    ] = None
+    paragraph: Annotated[
+        int | None,
+        Meta(description="The paragraph at this line; further lines are the next paragraphs."),
+    ] = None
+    member: Annotated[
+        str | None,
+        Meta(description="The file in an archive; '!/' separates nested archives."),
+    ] = None
+
+
+class DocumentTextResult(Answer, frozen=True, kw_only=True):
+    """The text of a document, with a ruler at the start of each page, sheet or other part.
+    `total_found` and `returned` count lines."""
+
+    path: Annotated[str, Meta(description="The document, relative to `root`.")]
+    uri: Annotated[str, Meta(description="The URI of this text, for editors.")]
+    format: Annotated[str, Meta(description="The format, such as 'pdf'.")]
+    engine: Annotated[Engine, Meta(description="The extractor that was used.")]
+    start: Annotated[int, Meta(description="The first line of `text`.")]
+    text: Annotated[str, Meta(description="The lines, each with a line end.")]
+    total_lines: Annotated[int, Meta(description="Number of lines of the complete text.")]
+    line_map: Annotated[
+        list[TextPart],
+        Meta(description="The sources of the lines: of the first line, and wherever one begins."),
+    ]
+    failed: Annotated[
+        list[str], Meta(description="Parts of the document that could not be read, and why.")
+    ] = []
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def plain(result: DocumentTextResult) -> str:
-    """The lines, then what could not be read."""
+    """Render the lines, then notes."""
     return text(result, FOR_AGENTS, "")
 
 
 def text(result: DocumentTextResult, style: Style, folder: str) -> str:
-    """The same, with quiet rulers and notes."""
+    """Render the same with dimmed rulers and notes."""
     rulers = {part.line for part in result.line_map if part.title is not None}
     lines = [
         style.dim(printable(line)) if number in rulers else printable(line)
         for number, line in enumerate(result.text.split("\n")[:-1], result.start)
     ]
-    lines += [style.dim(f"[not read: {printable(one)}]") for one in result.failed]
+    lines += [style.dim(f"[not read: {printable(part)}]") for part in result.failed]
     summary = f"{result.returned} of {result.total_found} lines, {result.format}"
     return "\n".join([*lines, *notes_of(result, summary, style)])
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -57,13 +156,108 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
 async def document_text(
     workspace: Workspace, params: DocumentTextParams, progress: Progress
 ) -> DocumentTextResult:
-    """Read a document (PDF, office formats, e-books, mail, archives) as text, with a ruler where each page, sheet or file begins.
+    """Read a document (PDF, office formats, e-books, mail, archives) as text, with a ruler at the start of each page, sheet or file.
     Use after `search_docs`: pass the path, and as `start` and `end` lines around a match.
 
-    - Lines are numbered as `search_docs` numbers them
-    - `line_map` tells which page, slide, sheet or section lines come from
+    - Lines are numbered as in `search_docs`
+    - `line_map` shows the page, slide, sheet or section of the lines
     """  # noqa: E501 - one sentence a line, as agents read it
-    # Not needed to start a server or to print help.
-    from winnow.search.documents.text import read_document
+    # Importing the document library takes 40 ms.
+    from winnow.search.documents.text import read_document_at
 
-    return await read_document(workspace, params, progress)
+    path, engine = _resolved(params)
+    if params.end is not None and params.end < params.start:
+        raise InvalidParams("end", f"it is before the start {params.start}")
+    found = await read_document_at(workspace, path, engine, progress)
+    limit = workspace.config.limits.answer_bytes
+    return await asyncio.to_thread(_page, params, found, limit)
+
+
+def _resolved(params: DocumentTextParams) -> tuple[str, Engine]:
+    """Return path and engine. The path may be a preview URI, which names the engine."""
+    if not params.path.startswith(f"{PREVIEW_SCHEME}:"):
+        return params.path, params.engine
+    parts = urlsplit(params.path)
+    path = path_of_uri(parts._replace(scheme="file", query="", fragment="").geturl())
+    if not path:
+        raise InvalidParams("path", "it is not the URI of a document's text")
+    is_rga = parse_qs(parts.query).get("engine") == ["rga"]
+    return path, "rga" if is_rga else params.engine
+
+
+def _page(params: DocumentTextParams, found: LocatedDocument, limit: int) -> DocumentTextResult:
+    """Return the requested lines, at most `limit` bytes and `max_tokens`."""
+    document = found.text
+    total = len(document.lines)
+    first, stamp = cursor.decode(params, int) or (params.start, document.stamp)
+    last = min(params.end or total, total)
+    reasons = [CHANGED] if stamp != document.stamp else []
+    failed = [
+        f"{part.member}: {part.reason}" if part.member else part.reason
+        for part in document.text_map.failed
+    ]
+    if failed:
+        reasons.append(f"{len(failed)} parts could not be read: see `failed`")
+    completeness = Completeness(
+        complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False
+    )
+    warnings = []
+    if first > max(1, total):
+        count = "1 line" if total == 1 else f"{total} lines"
+        warnings.append(f"line {first} is beyond the end: the text has {count}")
+
+    def lines_to(end: int) -> DocumentTextResult:
+        more = end < last
+        return DocumentTextResult(
+            root=shown_path(str(found.root))[0],
+            path=shown_path(found.located.below)[0],
+            uri=preview_uri(file_uri(str(found.root / found.located.below)), found.engine),
+            format=document.document.format,
+            engine=found.engine,
+            start=first,
+            text="".join(f"{line}\n" for line in document.lines[first - 1 : end]),
+            total_lines=total,
+            line_map=_parts(document, first, end),
+            failed=failed,
+            total_found=max(0, last - params.start + 1),
+            returned=max(0, end - first + 1),
+            truncated=more,
+            completeness=completeness,
+            warnings=warnings,
+            cursor=cursor.encode(params, end + 1, document.stamp) if more else None,
+        )
+
+    end = _fitting(document.lines, first, last, limit)
+    fewer = fractions(end - first + 1)[1:]
+    steps = [functools.partial(lines_to, first + count - 1) for count in fewer]
+    return shorten(lines_to(end), params.max_tokens, steps)
+
+
+def _fitting(lines: Sequence[str], first: int, last: int, limit: int) -> int:
+    """Return the last line that fits into `limit` bytes."""
+    for number in range(first, last + 1):
+        limit -= 4 * len(lines[number - 1]) + 1
+        if limit < 0 and number > first:
+            return number - 1
+    return last
+
+
+def _parts(document: DocumentText, first: int, end: int) -> list[TextPart]:
+    """Return the sources of a range of lines."""
+    if first > end:
+        return []
+    before = [entry for entry in document.anchors if entry[0] < first][-1:]
+    within = [entry for entry in document.anchors if first <= entry[0] <= end]
+    begins = within and within[0][0] == first
+    return [_part(line, anchor) for line, anchor in [*([] if begins else before), *within]]
+
+
+def _part(line: int, anchor: Anchor) -> TextPart:
+    place = anchor.place
+    return TextPart(
+        line=line,
+        title=anchor.ruler or None,
+        **location_fields(place),
+        row=place.row,
+        paragraph=place.paragraph,
+    )

@@ -1,11 +1,17 @@
-"""read_file: lines of a file, by their numbers."""
+"""read_file: read lines of a file by their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
 
 from winnow.errors import (
     BinaryFile,
+    InvalidParams,
     NotAFile,
     NotFound,
     NoWorkspace,
@@ -13,55 +19,157 @@ from winnow.errors import (
     SearchTimedOut,
     UnreadableDocument,
 )
+from winnow.search.answer import cursor
+from winnow.search.answer.shorten import estimated_tokens, shorten
+from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
+from winnow.storage.paths import shown_path
+from winnow.text.reading import LineRange, ReadLine, count_within, first_from, merged
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style
-from winnow.types import Progress
-from winnow.types.read_file import Chunk, ReadFileParams, ReadFileResult
+from winnow.types import Answer, Completeness, PageParams, Params, Progress, Result, Skipped
 from winnow.workspace import Workspace
+
+LineEndings = Literal["lf", "crlf", "cr", "mixed"]
+
+# To fit `max_tokens`, lines are cut to this length before lines are dropped.
+SHORT_LINE_CHARACTERS = 200
+# Line numbers that a warning names; more tell a reader nothing.
+NAMED_LINES = 5
+
+
+class Span(Params, frozen=True, kw_only=True):
+    """A range of lines. Lines outside the file are ignored."""
+
+    start: Annotated[int, Meta(description="The first line, counted from 1.")] = 1
+    end: Annotated[
+        int | None, Meta(description="The last line, inclusive. Default: the end of the file.")
+    ] = None
+
+
+class ReadFileParams(PageParams, frozen=True, kw_only=True):
+    """The lines to read."""
+
+    path: Annotated[
+        str,
+        Meta(
+            description="File to read, absolute or relative to the root, as results show it.",
+            min_length=1,
+            max_length=4_000,
+        ),
+    ]
+    spans: Annotated[
+        list[Span],
+        Meta(
+            description="Line ranges to read, such as {'start': 10, 'end': 20}, or '10-20', '10-'"
+            " (to the end), '10' (one line). Overlapping and adjacent ranges are merged."
+            " Default: the whole file.",
+            max_length=1_000,
+        ),
+    ] = field(default_factory=list)
+    max_lines: Annotated[
+        int, Meta(description="Maximum number of lines, of all spans together.", ge=1, le=10_000)
+    ] = 500
+    line_endings: Annotated[
+        Literal["normalize", "keep"],
+        Meta(
+            description="'normalize': every line ends in a line feed. 'keep': `content` includes"
+            " the carriage returns of the file."
+        ),
+    ] = "normalize"
+
+
+class Chunk(Result, frozen=True, kw_only=True):
+    """Consecutive lines."""
+
+    start: Annotated[int, Meta(description="The number of the first line, from 1.")]
+    end: Annotated[int, Meta(description="The number of the last line.")]
+    content: Annotated[
+        str,
+        Meta(description="The lines with their line ends; the last line of a file may have none."),
+    ]
+
+
+class ReadFileResult(Answer, frozen=True, kw_only=True):
+    """``total_found`` and ``returned`` count lines."""
+
+    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    chunks: Annotated[list[Chunk], Meta(description="The requested lines, in order.")]
+    encoding: Annotated[
+        str,
+        Meta(
+            description="'utf-8', 'utf-8-sig', 'utf-16-le', 'utf-16-be', 'utf-32-le', 'utf-32-be'"
+            " or 'latin-1'."
+        ),
+    ]
+    total_lines: Annotated[
+        int | None,
+        Meta(description="Number of lines in the file; absent if they were not all counted."),
+    ] = None
+    line_endings: Annotated[
+        LineEndings | None,
+        Meta(
+            description="The line endings of the lines that were read; absent if there are none."
+            " 'cr': lone carriage returns, which do not end a line here."
+        ),
+    ] = None
+    byte_order_mark: Annotated[
+        bool,
+        Meta(description="True if the file begins with a byte order mark. `content` omits it."),
+    ] = False
+    unsaved: Annotated[bool, Meta(description="True if this is unsaved text from the editor.")] = (
+        False
+    )
+    document: Annotated[
+        str | None,
+        Meta(
+            description="The format of a document whose text this is, such as 'pdf'. `search_docs`"
+            " numbers its lines in the same way, and `document_text` knows their pages."
+        ),
+    ] = None
+    uri: Annotated[
+        str | None,
+        Meta(description="The exact name as a URI, if the path is not valid Unicode."),
+    ] = None
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def plain(result: ReadFileResult) -> str:
-    """The lines with their numbers, then notes in square brackets."""
-    more = [f"more with the cursor {result.cursor}"] if result.cursor else []
-    notes = (f"[{note}]" for note in [*_notes(result), *more])
-    return "\n".join([*_rows(result, FOR_AGENTS), *notes])
+    """Render the lines with their numbers, then notes in square brackets."""
+    return _rendered(result, FOR_AGENTS, "more with the cursor")
 
 
 def text(result: ReadFileResult, style: Style, folder: str) -> str:
-    """The same, with quiet numbers in a column, as `cat -n` shows them, and quiet notes."""
-    more = [f"more: --cursor {result.cursor}"] if result.cursor else []
-    notes = (style.dim(f"[{note}]") for note in [*_notes(result), *more])
-    return "\n".join([*_rows(result, style), *notes])
+    """Render the same with dimmed numbers in a column, as `cat -n` does, and dimmed notes."""
+    return _rendered(result, style, "more: --cursor")
+
+
+def _rendered(result: ReadFileResult, style: Style, more: str) -> str:
+    notes = [*_notes(result), *[f"{more} {result.cursor}"] * bool(result.cursor)]
+    return "\n".join([*_rows(result, style), *(style.dim(f"[{note}]") for note in notes)])
 
 
 def _rows(result: ReadFileResult, style: Style) -> Iterator[str]:
     for place, chunk in enumerate(result.chunks):
         if place:
             yield style.dim("...")
-        for line, content in enumerate(_lines(chunk), chunk.start):
-            yield style.number(line) + content
-
-
-def _lines(chunk: Chunk) -> list[str]:
-    """The chunk's lines as a terminal can take them; a carriage return at the end shows as one."""
-    lines = chunk.content.removesuffix("\n").split("\n")
-    return [
-        printable(line[:-1]) + "\N{SYMBOL FOR CARRIAGE RETURN}"
-        if line.endswith("\r")
-        else printable(line)
-        for line in lines
-    ]
+        for number, line in enumerate(chunk.content.removesuffix("\n").split("\n"), chunk.start):
+            # A carriage return at the end is shown as a symbol.
+            is_crlf = line.endswith("\r")
+            content = printable(line[:-1] if is_crlf else line)
+            yield style.number(number) + content + "\N{SYMBOL FOR CARRIAGE RETURN}" * is_crlf
 
 
 def _notes(result: ReadFileResult) -> Iterator[str]:
     if result.total_lines == 0:
         yield "the file is empty"
     if result.document:
-        yield f"the text of a document: {result.document}"
+        yield f"text of a document: {result.document}"
     if result.unsaved:
-        yield "the editor's text, which is not saved"
+        yield "unsaved text from the editor"
     if result.encoding != "utf-8":
         yield f"encoding: {result.encoding}"
     if result.line_endings not in (None, "lf"):
@@ -69,8 +177,11 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     yield from (f"incomplete: {reason}" for reason in result.completeness.reasons)
     yield from (f"note: {warning}" for warning in result.warnings)
     if result.cursor:
-        whole = f" of {result.total_lines:,} in the file" if result.total_lines else ""
-        yield f"{result.returned:,} of {result.total_found:,} lines asked for{whole}"
+        total = f" of {result.total_lines:,} in the file" if result.total_lines else ""
+        yield f"{result.returned:,} of {result.total_found:,} requested lines{total}"
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -94,15 +205,167 @@ async def read_file(
     workspace: Workspace, params: ReadFileParams, progress: Progress
 ) -> ReadFileResult:
     """Read line ranges of a file, several in one call.
-    Use after a search: pass the path as it was answered, and as `spans` the lines around each hit.
+    Use after a search: pass the path from its answer, and as `spans` the lines around each hit.
 
-    - Without `spans` it reads from the first line on, up to `max_lines`; `cursor` continues
-    - Lines are numbered from 1, as the search tools number them; ranges outside of the file are fine
-    - What is open and unsaved in the editor is read as it is there, not from disk
-    - Files of any size; binary files are refused, lines of more than 2,000 characters are cut
-    - Documents (PDF, Word, Excel, archives, …) are read as their text, with a ruler before each page or part
+    - Without `spans` it reads from the first line, up to `max_lines`; `cursor` continues
+    - Lines are numbered from 1, as in the search tools; ranges may extend beyond the file
+    - Unsaved text in the editor takes precedence over the file on disk
+    - Files of any size; binary files are refused, lines longer than 2,000 characters are cut
+    - Documents (PDF, Word, Excel, archives, …) are read as text, with a ruler before each page or part
     """  # noqa: E501 - one sentence a line, as agents read it
-    # Not needed to start a server or to print help.
-    from winnow.search.files.read import read
+    progress(f"Reading {params.path}")
+    found = await read_file_text(workspace, request_of(params))
+    return await asyncio.to_thread(page_of, params, found)
 
-    return await read(workspace, params, progress)
+
+def request_of(params: ReadFileParams) -> ReadRequest:
+    """Return the lines that the params request. Raise InvalidParams."""
+    ranges = []
+    for place, span in enumerate(params.spans):
+        start = max(1, span.start)
+        if span.end is not None and span.end < start:
+            problem = f"its end {span.end} is before its start {start}"
+            raise InvalidParams(f"spans[{place}]", problem)
+        ranges.append(LineRange(start, span.end))
+    first, _ = cursor.decode(params, int) or (1, None)
+    return ReadRequest(params.path, merged(ranges), first, params.max_lines)
+
+
+def page_of(params: ReadFileParams, found: FileText) -> ReadFileResult:
+    """Return the answer, shortened to `max_tokens`."""
+    lines = found.reading.lines
+    short = [_shortened(line) for line in lines]
+    steps = [
+        lambda: _result(params, found, short, shortened=True),
+        lambda: _result(params, found, short[: _fitting(params, found, short)], shortened=True),
+    ]
+    return shorten(_result(params, found, lines), params.max_tokens, steps)
+
+
+def _fitting(params: ReadFileParams, found: FileText, lines: Sequence[ReadLine]) -> int:
+    """Return the number of lines that fit, at least 1, so that the cursor makes progress."""
+    fits, too_many = 1, len(lines)
+    while too_many - fits > 1:
+        count = (fits + too_many) // 2
+        shorter = _result(params, found, lines[:count], shortened=True)
+        if estimated_tokens(shorter) <= params.max_tokens:
+            fits = count
+        else:
+            too_many = count
+    return fits
+
+
+def _shortened(line: ReadLine) -> ReadLine:
+    if len(line.text) <= SHORT_LINE_CHARACTERS:
+        return line
+    text = line.text[:SHORT_LINE_CHARACTERS] + "…"
+    return msgspec.structs.replace(line, text=text, cut=True)
+
+
+def _result(
+    params: ReadFileParams, found: FileText, lines: Sequence[ReadLine], shortened: bool = False
+) -> ReadFileResult:
+    """Return the answer with these lines, the first of those that were read."""
+    reading = found.reading
+    # Without a line, the next page would be the same.
+    next_line = first_from(lines[-1].number + 1, found.ranges) if lines else None
+    if next_line is not None and reading.ended and next_line > reading.seen:
+        next_line = None
+    path, encoded = shown_path(found.located.below)
+    cut = [line for line in lines if line.cut]
+    reasons = list(_reasons(params, found, len(cut), shortened))
+    return ReadFileResult(
+        root=shown_path(str(found.root))[0],
+        path=path,
+        uri=f"{found.root.as_uri()}/{encoded}" if encoded else None,
+        total_lines=reading.seen if reading.ended else None,
+        chunks=_chunks(lines, params.line_endings == "keep"),
+        encoding=reading.encoding.name,
+        byte_order_mark=bool(reading.encoding.mark),
+        line_endings=_line_endings(lines),
+        unsaved=found.unsaved,
+        document=found.document,
+        total_found=count_within(found.ranges, reading.seen),
+        returned=len(lines),
+        truncated=next_line is not None or bool(cut) or reading.missed,
+        completeness=Completeness(
+            complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=reading.missed
+        ),
+        warnings=list(_warnings(found, lines)),
+        cursor=cursor.encode(params, next_line, found.stamp) if next_line else None,
+    )
+
+
+def _chunks(lines: Sequence[ReadLine], keep: bool) -> list[Chunk]:
+    runs: list[list[ReadLine]] = []
+    for line in lines:
+        if runs and runs[-1][-1].number + 1 == line.number:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    return [
+        Chunk(
+            start=run[0].number,
+            end=run[-1].number,
+            content="".join(line.text + (line.end if keep else line.end[-1:]) for line in run),
+        )
+        for run in runs
+    ]
+
+
+def _line_endings(lines: Sequence[ReadLine]) -> LineEndings | None:
+    ends = {line.end for line in lines if line.end}
+    if not ends:
+        return "cr" if any("\r" in line.text for line in lines) else None
+    if len(ends) > 1:
+        return "mixed"
+    return "crlf" if "\r\n" in ends else "lf"
+
+
+def _reasons(params: ReadFileParams, found: FileText, cut: int, shortened: bool) -> Iterator[str]:
+    """Yield the reasons why the answer is incomplete, or mixes two versions of the file."""
+    if cut:
+        limit = SHORT_LINE_CHARACTERS if shortened else LINE_CHARACTERS
+        yield f"{_count(cut)} of more than {limit:,} characters: cut"
+    if found.reading.missed:
+        yield (
+            f"stopped after {found.seconds:g} seconds at line {found.reading.seen:,}: not every"
+            " requested line was reached"
+        )
+    _, stamp = cursor.decode(params, int) or (1, found.stamp)
+    if stamp != found.stamp:
+        yield "the file changed since the previous page: line numbers may have shifted"
+
+
+def _warnings(found: FileText, lines: Sequence[ReadLine]) -> Iterator[str]:
+    yield from found.warnings
+    reading = found.reading
+    if reading.ended:
+        for lines_range in found.ranges:
+            if lines_range.start > max(reading.seen, 1):
+                total = _count(reading.seen)
+                yield f"{_named(lines_range)} beyond the end: the file has {total}"
+    elif not reading.missed:
+        yield f"the lines of the file could not all be counted in {found.seconds:g} seconds"
+    if invalid := [line.number for line in lines if line.invalid]:
+        name = reading.encoding.name.upper()
+        yield f"not valid {name}, shown with \N{REPLACEMENT CHARACTER}: {_numbers(invalid)}"
+    if null := [line.number for line in lines if "\0" in line.text]:
+        yield f"NUL characters, as binary files have them: {_numbers(null)}"
+
+
+def _named(lines: LineRange) -> str:
+    if lines.end == lines.start:
+        return f"line {lines.start} is"
+    return f"lines {lines.start}-{lines.end or ''} are"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """List the first line numbers, and count the others."""
+    more = len(numbers) - NAMED_LINES
+    shown = ", ".join(map(str, numbers[:NAMED_LINES])) + (f" and {more} more" if more > 0 else "")
+    return f"line{'s' * (len(numbers) > 1)} {shown}"
+
+
+def _count(lines: int) -> str:
+    return f"{lines:,} line{'s' * (lines != 1)}"

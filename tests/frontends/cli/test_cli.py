@@ -265,7 +265,7 @@ def test_a_cursor_of_the_command_line_continues_it(project: Path) -> None:
     arguments = ("read", "src/loader.py", "--spans", "2-5", "--max-lines", "3")
     first = winnow(project, *arguments)
     note, more = first.stdout.splitlines()[3:]
-    assert note == "[3 of 4 lines asked for of 6 in the file]"
+    assert note == "[3 of 4 requested lines of 6 in the file]"
     second = winnow(project, *arguments, *more.strip("[]").split()[1:])
     assert second.stdout == "     5\t    def load_plugin(self, name):\n"
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from winnow.errors import InvalidParams
 from winnow.search.answer.cursor import decode, encode, resume, stamp_of
+from winnow.tools.read_file import ReadFileParams, Span
 from winnow.types import PageParams
-from winnow.types.read_file import ReadFileParams, Span
 
 
 class OtherParams(PageParams, frozen=True, kw_only=True):

@@ -38,10 +38,10 @@ from winnow.search.documents import search as documents_search
 from winnow.search.documents.engines import run_engines
 from winnow.text.scope import Scope, order
 from winnow.tools import TOOLS
+from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.document_text import plain as text_plain
 from winnow.tools.search_docs import plain
 from winnow.types import Progress, no_progress
-from winnow.types.document_text import DocumentTextResult
 from winnow.types.search_docs import SearchDocsPartial, SearchDocsResult
 from winnow.workspace import Workspace
 
@@ -768,7 +768,7 @@ async def test_a_document_that_nothing_reads_is_named_so(workspace_of: Made, roo
             await document_text(workspace, name)
         reasons[name] = raised.value.message
     assert ".doc files are not supported" in reasons["old.DOC"]
-    assert "it is no document whose format is known: see `read_file`" in reasons["old.txt"]
+    assert "its format is not a document format: use `read_file`" in reasons["old.txt"]
 
 
 async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> None:

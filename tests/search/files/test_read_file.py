@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes
@@ -31,16 +31,28 @@ from winnow.errors import (
     PathOutsideWorkspace,
 )
 from winnow.search.answer.shorten import estimated_tokens
-from winnow.search.files.read import LINE_CHARACTERS, SHORT_LINE_CHARACTERS, answer
+from winnow.search.files.read import LINE_CHARACTERS, read_text
 from winnow.text.paths import locate, open_regular
 from winnow.text.scope import search_roots
 from winnow.tools import TOOLS
-from winnow.tools.read_file import plain
+from winnow.tools.read_file import (
+    SHORT_LINE_CHARACTERS,
+    ReadFileParams,
+    ReadFileResult,
+    page_of,
+    plain,
+    request_of,
+)
 from winnow.types import no_progress
-from winnow.types.read_file import ReadFileParams, ReadFileResult
 
 TOOL = TOOLS["read_file"]
 Buffers = dict[Path, str]
+
+
+def answer(
+    roots: Sequence[Path], buffers: Buffers, params: ReadFileParams, limits: Limits
+) -> ReadFileResult:
+    return page_of(params, read_text(roots, buffers, request_of(params), limits))
 
 
 def read(
@@ -286,7 +298,7 @@ def test_a_change_between_two_pages_is_told(numbered: Path) -> None:
     assert spans(second) == [(11, 20)]
     assert not second.completeness.complete
     [reason] = second.completeness.reasons
-    assert reason.startswith("the file changed since the answer that the cursor continues")
+    assert reason.startswith("the file changed since the previous page")
     third = read(numbered, "a.txt", max_lines=10, cursor=second.cursor)
     assert third.completeness.complete
 
@@ -381,7 +393,7 @@ def test_the_editors_text_is_read_not_the_disks(numbered: Path) -> None:
     file = numbered / "a.txt"
     result = read(numbered, "a.txt", buffers={file: "edited\r\ntwo"}, line_endings="keep")
     assert (content(result), result.unsaved, result.total_lines) == ("edited\r\ntwo", True, 2)
-    assert plain(result).endswith("[the editor's text, which is not saved]\n[line endings: crlf]")
+    assert plain(result).endswith("[unsaved text from the editor]\n[line endings: crlf]")
     new = numbered / "not yet" / "new.txt"
     result = read(numbered, "not yet/new.txt", buffers={new: "new"})
     assert (result.path, content(result), result.unsaved) == ("not yet/new.txt", "new", True)
@@ -630,20 +642,23 @@ PROGRAM = """
 import re, sys, time
 from pathlib import Path
 from winnow.config import Limits
-from winnow.search.files.read import answer
-from winnow.types.read_file import ReadFileParams, Span
+from winnow.search.files.read import read_text
+from winnow.tools.read_file import ReadFileParams, Span, page_of, request_of
+
+def answer(params, limits):
+    return page_of(params, read_text([folder], {}, request_of(params), limits))
 
 def peak():
     # Not ru_maxrss, which begins with that of the process that started this one.
     return int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 
 folder, line = Path(sys.argv[1]), int(sys.argv[2])
-answer([folder], {}, ReadFileParams(path="small.txt"), Limits())
+answer(ReadFileParams(path="small.txt"), Limits())
 before = peak()
 started = time.perf_counter()
 span = Span(start=line, end=line + 2)
 params = ReadFileParams(path="big.txt", spans=[span])
-result = answer([folder], {}, params, Limits(search_seconds=300))
+result = answer(params, Limits(search_seconds=300))
 seconds = time.perf_counter() - started
 grown = peak() - before
 print(result.chunks[0].content.split()[0], result.total_lines, grown, seconds)
@@ -697,7 +712,7 @@ def test_plain_text_has_numbers_separators_and_notes(numbered: Path) -> None:
         "10\tline 10\n"
         "...\n"
         "100\tline 100\n"
-        "[3 of 383 lines asked for of 480 in the file]\n"
+        "[3 of 383 requested lines of 480 in the file]\n"
         f"[more with the cursor {result.cursor}]"
     )
 
