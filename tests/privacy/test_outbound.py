@@ -1,4 +1,4 @@
-"""What may leave this machine, and what has: consents, caps, and the log."""
+"""Outbound requests: consent, spending caps, and the log."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def decide(workspace: Workspace, action: str = "show", **params: Any) -> C
 
 
 def remote_config(server: ModelServer, *names: str, **llm: Any) -> Config:
-    """Models that seem to be elsewhere, by plain HTTP."""
+    """Return a configuration with models that appear to be remote, over plain HTTP."""
     config = models_config(server, *(names or ("openai-test",)), **llm)
     models = {
         name: msgspec.structs.replace(model, plain_http=True)
@@ -79,7 +79,7 @@ def remote_config(server: ModelServer, *names: str, **llm: Any) -> Config:
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model's server does not count as being on this machine."""
+    """Make the model server count as another machine."""
     import winnow.ranking.providers.http  # noqa: F401 (it is to keep what is not patched)
 
     for module in ("winnow.privacy.outbound", "winnow.ranking.models"):
@@ -89,7 +89,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the log -------------------------------------------------------------------------------
 
 
-async def test_a_token_in_the_name_of_a_file_is_neither_sent_nor_in_the_log(
+async def test_a_token_in_a_file_name_is_neither_sent_nor_logged(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, user_state: Path
 ) -> None:
     """#21: H7."""
@@ -100,18 +100,18 @@ async def test_a_token_in_the_name_of_a_file_is_neither_sent_nor_in_the_log(
     config = models_config(model_server, PROVIDERS[0])
     workspace = make_workspace(project, config=config, environment=KEYS)
     result = await search(workspace, "load_plugin")
-    assert names <= {one.path for one in [*result.files, *(result.not_chosen or ())]}
+    assert names <= {file.path for file in [*result.files, *(result.not_chosen or ())]}
     for text in ((user_state / "audit.jsonl").read_text(), json.dumps(model_server.requests)):
         assert token not in text
         assert password not in text
-    [one] = (await read(workspace)).requests
+    [request] = (await read(workspace)).requests
     assert {"src/[REDACTED:github-token].py", "src/password=[REDACTED:password]/a.py"} <= set(
-        one.files
+        request.files
     )
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
-async def test_a_request_is_in_the_log_before_it_is_sent_and_without_contents_or_keys(
+async def test_a_request_is_logged_before_it_is_sent_without_contents_or_keys(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -133,22 +133,22 @@ async def test_a_request_is_in_the_log_before_it_is_sent_and_without_contents_or
     [before] = seen
     assert json.loads(before)["event"] == "sent"
     result = await read(workspace)
-    [one] = result.requests
-    assert (one.model, one.provider) == (model, model.partition("-")[0])
-    assert (one.destination, one.remote) == (model_server.address, False)
-    assert (one.purpose, one.workspace) == ("keyword_search", [str(project)])
-    assert set(one.files) == {
+    [request] = result.requests
+    assert (request.model, request.provider) == (model, model.partition("-")[0])
+    assert (request.destination, request.remote) == (model_server.address, False)
+    assert (request.purpose, request.workspace) == ("keyword_search", [str(project)])
+    assert set(request.files) == {
         "src/loader.py",
         "src/main.py",
         "src/settings.py",
         "tests/test_loader.py",
     }
-    assert one.redactions == {"password": 1}
-    assert (one.input_tokens, one.output_tokens, one.tokens) == (1000, 50, 1050)
-    assert one.outcome == "answered"
+    assert request.redactions == {"password": 1}
+    assert (request.input_tokens, request.output_tokens, request.tokens) == (1000, 50, 1050)
+    assert request.outcome == "answered"
     [body] = model_server.requests
     system = body.get("system") or body["messages"][0]["content"]
-    assert one.bytes == len((system + body["messages"][-1]["content"]).encode())
+    assert request.bytes == len((system + body["messages"][-1]["content"]).encode())
     text = (user_state / "audit.jsonl").read_text()
     for secret in (FAKE_KEY, password, "how are plugins loaded", "self.load_plugin", "the one"):
         assert secret not in text
@@ -166,7 +166,7 @@ async def test_a_request_is_in_the_log_before_it_is_sent_and_without_contents_or
         (["no_schema", "no_schema"], ["answered", "failed"]),
     ],
 )
-async def test_what_became_of_it_is_in_the_log(
+async def test_the_outcome_of_a_request_is_logged(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -178,12 +178,12 @@ async def test_what_became_of_it_is_in_the_log(
     workspace = make_workspace(project, config=config, environment=KEYS)
     await search(workspace, "load_plugin")
     result = await read(workspace)
-    assert [one.outcome for one in result.requests] == outcomes
-    for one in result.requests:
-        assert (one.tokens == 0) == (one.outcome == "failed")
+    assert [request.outcome for request in result.requests] == outcomes
+    for request in result.requests:
+        assert (request.tokens == 0) == (request.outcome == "failed")
 
 
-async def test_nothing_is_in_the_log_of_what_was_not_sent(
+async def test_searches_that_send_nothing_are_not_logged(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, user_state: Path
 ) -> None:
     config = models_config(model_server, "openai-test")
@@ -227,7 +227,7 @@ for number in range(first, first + 40):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("cap", "requests"), [(1_000_000, 160), (2_500, 25)])
-def test_many_processes_write_one_log_and_share_a_cap(
+def test_many_processes_can_write_one_log_and_share_a_cap(
     tmp_path: Path, cap: int, requests: int
 ) -> None:
     here = str(Path(__file__).parent.parent)
@@ -238,16 +238,16 @@ def test_many_processes_write_one_log_and_share_a_cap(
         )
         for first in range(0, 160, 40)
     ]
-    assert [one.wait(60) for one in writers] == [0, 0, 0, 0]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
     log = AuditLog(tmp_path).read()
     assert (len(log.requests), log.unreadable) == (requests, 0)
-    assert all(one.ended for one in log.requests)
+    assert all(request.ended for request in log.requests)
     assert AuditLog(tmp_path).used_on("2026-01-02") == DayUse(
         "2026-01-02", requests, 100 * requests, 0.0
     )
 
 
-def test_full_files_are_put_aside_and_the_oldest_goes(
+def test_full_log_files_are_rotated_and_the_oldest_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "FILE_BYTES", 2_000)
@@ -260,26 +260,29 @@ def test_full_files_are_put_aside_and_the_oldest_goes(
         "audit.jsonl",
     ]
     assert all(file.stat().st_size <= 2_000 for file in files)
-    numbers = [int(one.sent.id) for one in log.read().requests]
+    numbers = [int(request.sent.id) for request in log.read().requests]
     assert numbers == list(range(numbers[0], 100))
     assert 20 < len(numbers) < 50
-    # A day is counted over all files that have a part of it.
+    # A day is counted over all files with its requests.
     assert log.used_on("2026-01-02").requests == len(numbers)
 
 
-def test_a_line_that_was_cut_short_spoils_no_other_and_is_told(tmp_path: Path) -> None:
+def test_a_truncated_line_is_counted_and_spoils_no_other(tmp_path: Path) -> None:
     log = AuditLog(tmp_path)
     log.begin(sent(1), no_check, needs_use=False)
     file = tmp_path / "audit.jsonl"
     file.write_bytes(file.read_bytes() + b'{"event":"sent","id":"00\xff')
     log.begin(sent(2), no_check, needs_use=False)
     found = log.read()
-    assert ([one.sent.id for one in found.requests], found.unreadable) == (["0001", "0002"], 1)
+    assert ([request.sent.id for request in found.requests], found.unreadable) == (
+        ["0001", "0002"],
+        1,
+    )
 
 
-def test_a_day_counts_what_was_told_else_the_most_that_it_can_have_been(tmp_path: Path) -> None:
+def test_a_day_counts_reported_usage_or_else_the_maximum(tmp_path: Path) -> None:
     log = AuditLog(tmp_path)
-    for number, one in enumerate(
+    for number, end in enumerate(
         [
             None,  # killed
             ended(1, "broken_off"),
@@ -289,15 +292,15 @@ def test_a_day_counts_what_was_told_else_the_most_that_it_can_have_been(tmp_path
         ]
     ):
         log.begin(sent(number, usd=1.0), no_check, needs_use=False)
-        if one:
-            log.end(one)
+        if end:
+            log.end(end)
     log.begin(sent(5, day="2026-01-03"), no_check, needs_use=False)
     log.begin(sent(6, remote=False), no_check, needs_use=False)
     assert log.used_on("2026-01-02") == DayUse("2026-01-02", 5, 309, 3.25)
 
 
 @requires_posix
-async def test_where_nothing_can_be_taken_down_nothing_leaves(
+async def test_nothing_is_sent_if_the_log_cannot_be_written(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -325,7 +328,7 @@ async def test_where_nothing_can_be_taken_down_nothing_leaves(
 # --- consent -------------------------------------------------------------------------------
 
 
-async def test_code_goes_elsewhere_with_consent_only(
+async def test_code_is_sent_only_with_consent(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
 ) -> None:
     config = remote_config(model_server)
@@ -339,13 +342,13 @@ async def test_code_goes_elsewhere_with_consent_only(
         await search(workspace, "load_plugin", ranker="llm")
     assert needed.value.data["needs_consent"] == [model_server.address]
     shown = await decide(workspace)
-    assert [(one.destination, one.models, one.state) for one in shown.destinations] == [
+    assert [(row.destination, row.models, row.state) for row in shown.destinations] == [
         (model_server.address, ["openai-test"], "needed")
     ]
     await decide(workspace, "give", destinations=result.ranked_by.needs_consent)
-    # Another process knows at once, and so does one that has been there before.
-    for one in (workspace, make_workspace(project, config=config, environment=KEYS)):
-        assert (await search(one, "load_plugin")).ranked_by.kind == "llm"
+    # Other processes see the consent at once, and so do existing workspaces.
+    for user in (workspace, make_workspace(project, config=config, environment=KEYS)):
+        assert (await search(user, "load_plugin")).ranked_by.kind == "llm"
     [first, _] = (await read(workspace)).requests
     assert first.remote
     await decide(workspace, "withdraw")
@@ -353,12 +356,12 @@ async def test_code_goes_elsewhere_with_consent_only(
     assert other.ranked_by.needs_consent == [model_server.address]
 
 
-async def test_whoever_refuses_is_not_asked_again(
+async def test_a_user_who_refused_is_not_asked_again(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
 ) -> None:
     workspace = make_workspace(project, config=remote_config(model_server), environment=KEYS)
     shown = await decide(workspace, "refuse")
-    assert [one.state for one in shown.destinations] == ["refused"]
+    assert [row.state for row in shown.destinations] == ["refused"]
     by = (await search(workspace, "load_plugin")).ranked_by
     assert (by.kind, by.needs_consent) == ("local", None)
     assert "you refused to send code" in (by.fallback_reason or "")
@@ -369,7 +372,7 @@ async def test_whoever_refuses_is_not_asked_again(
     assert (await search(workspace, "load_plugin")).ranked_by.kind == "llm"
 
 
-async def test_consent_is_for_one_workspace_and_one_destination(
+async def test_consent_covers_one_workspace_and_one_destination(
     make_workspace: MakeWorkspace,
     project: Path,
     tmp_path: Path,
@@ -381,29 +384,29 @@ async def test_consent_is_for_one_workspace_and_one_destination(
     await decide(workspace, "give")
     other = write_files(tmp_path / "other", {"a.py": "load_plugin = 1\n"})
     both = make_workspace(project, other, config=config, environment=KEYS)
-    for one in (make_workspace(other, config=config, environment=KEYS), both):
-        assert (await search(one, "load_plugin")).ranked_by.needs_consent
+    for user in (make_workspace(other, config=config, environment=KEYS), both):
+        assert (await search(user, "load_plugin")).ranked_by.needs_consent
     second = ModelServer()
     try:
         moved = make_workspace(project, config=remote_config(second), environment=KEYS)
         assert (await search(moved, "load_plugin")).ranked_by.needs_consent == [second.address]
-        states = {one.destination: one.state for one in (await decide(moved)).destinations}
+        states = {row.destination: row.state for row in (await decide(moved)).destinations}
         assert states == {second.address: "needed", model_server.address: "given"}
         assert (second.requests, model_server.requests) == ([], [])
     finally:
         second.stop()
 
 
-async def test_only_destinations_that_models_have_can_be_consented_to(
+async def test_consent_requires_the_destination_of_a_configured_model(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
 ) -> None:
     workspace = make_workspace(project, config=remote_config(model_server), environment=KEYS)
     with pytest.raises(InvalidParams, match="no usable model is at"):
         await decide(workspace, "give", destinations=["https://evil.example"])
-    assert [one.state for one in (await decide(workspace)).destinations] == ["needed"]
+    assert [row.state for row in (await decide(workspace)).destinations] == ["needed"]
 
 
-async def test_where_models_are_turned_off_that_is_the_reason(
+async def test_disabled_models_are_the_reason_for_sending_nothing(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, elsewhere: None
 ) -> None:
     config = remote_config(model_server, enabled=False)
@@ -414,7 +417,7 @@ async def test_where_models_are_turned_off_that_is_the_reason(
         await decide(workspace, "give", destinations=["https://evil.example"])
 
 
-async def test_a_model_on_this_machine_needs_no_consent_and_stops_the_asking(
+async def test_a_local_model_needs_no_consent_and_ends_the_questions(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     config = models_config(model_server, "openai-test")
@@ -430,7 +433,7 @@ async def test_a_model_on_this_machine_needs_no_consent_and_stops_the_asking(
     assert (by.kind, by.model, by.needs_consent) == ("llm", "openai-test", None)
 
 
-async def test_no_file_of_a_workspace_gives_consent(
+async def test_files_of_a_workspace_cannot_give_consent(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     said = {str(project): {"given": {"https://api.openai.com": "2026-01-01T00:00:00.000Z"}}}
@@ -448,7 +451,7 @@ async def test_no_file_of_a_workspace_gives_consent(
     assert by.fallback_reason == no_consent(["https://api.openai.com"])
 
 
-def test_a_damaged_file_is_no_consent_and_can_be_written_again(tmp_path: Path) -> None:
+def test_a_damaged_consent_file_gives_no_consent_and_can_be_replaced(tmp_path: Path) -> None:
     consents = Consents(tmp_path / "winnow")
     consents.give(["/a"], ["https://x"])
     assert consents.given(["/a"], "https://x")
@@ -458,7 +461,7 @@ def test_a_damaged_file_is_no_consent_and_can_be_written_again(tmp_path: Path) -
         assert not consents.given(["/a"], "https://x")
     consents.give(["/b"], ["https://x"])
     assert consents.given(["/b"], "https://x")
-    assert [one.name for one in (tmp_path / "winnow").iterdir() if "new" in one.name] == []
+    assert [file.name for file in (tmp_path / "winnow").iterdir() if "new" in file.name] == []
 
 
 def command_line(folder: Path, *arguments: str, home: Path, **variables: str) -> str:
@@ -483,7 +486,7 @@ def test_consent_at_the_command_line(project: Path) -> None:
 
 
 @pytest.mark.process
-async def test_yes_is_consent_for_one_call(
+async def test_the_option_yes_is_consent_for_one_call(
     project: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, elsewhere: None
 ) -> None:
     from winnow.frontends.cli import main
@@ -497,7 +500,7 @@ async def test_yes_is_consent_for_one_call(
     monkeypatch.chdir(project)
     asked = ["keyword-search", "how are plugins loaded", "load_plugin"]
     for arguments, requests in ((asked, 0), ([*asked, "--yes"], 1), (asked, 1)):
-        thread = threading.Thread(target=main.main, args=(arguments,))  # it has a loop of its own
+        thread = threading.Thread(target=main.main, args=(arguments,))  # main starts an event loop
         thread.start()
         thread.join()
         assert len(model_server.requests) == requests
@@ -526,7 +529,7 @@ def priced(config: Config, prices: Prices | None = PRICES) -> Config:
         ({"request_usd": 0.001}, None, "the model has no prices in the settings"),
     ],
 )
-async def test_at_a_cap_the_local_ranker_answers_and_says_why(
+async def test_at_a_cap_the_local_ranker_answers_with_the_reason(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -538,7 +541,7 @@ async def test_at_a_cap_the_local_ranker_answers_and_says_why(
     config = priced(remote_config(model_server, consent="always", **cap), prices)
     made = 1 if next(iter(cap)).startswith("daily") and "prices" not in reason else 0
     for number, term in enumerate(["load_plugin", "registry", "names"]):
-        # Each time as another process would: the day's use is everyone's.
+        # A new workspace each time: the day's use includes all processes.
         workspace = make_workspace(project, config=config, environment=KEYS)
         result = await search(workspace, term)
         assert result.files
@@ -548,13 +551,13 @@ async def test_at_a_cap_the_local_ranker_answers_and_says_why(
             assert reason in (result.ranked_by.fallback_reason or "")
     with pytest.raises(LlmFailed, match=re.escape(reason)):
         await search(workspace, "load_plugin", ranker="llm")
-    # It is no failure of the model, which would have it left alone when the cap is raised.
+    # This is not a failure of the model, which would pause it after the cap is raised.
     assert workspace.models.problem("openai-test") is None
     today = (await read(workspace)).today
     assert today.requests == made
 
 
-async def test_with_a_cap_on_a_request_less_is_sent(
+async def test_a_cap_on_a_request_shortens_the_prompt(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -568,15 +571,15 @@ async def test_with_a_cap_on_a_request_less_is_sent(
     result = await search(workspace, "load_plugin")
     assert result.ranked_by.kind == "llm"
     assert "more did not fit its input" in result.warnings[0]
-    [one] = (
+    [request] = (
         audit.AuditLog(state_folder({"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}))
         .read()
         .requests
     )
-    assert 2_500 < one.sent.tokens <= 4_000
+    assert 2_500 < request.sent.tokens <= 4_000
 
 
-async def test_a_model_on_this_machine_is_below_no_cap_of_a_day(
+async def test_daily_caps_do_not_apply_to_local_models(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     config = models_config(model_server, "openai-test", daily_tokens=1, daily_usd=0.01)
@@ -585,7 +588,7 @@ async def test_a_model_on_this_machine_is_below_no_cap_of_a_day(
     assert (await read(workspace)).today.requests == 0
 
 
-def test_what_tokens_cost() -> None:
+def test_cost_of_tokens() -> None:
     assert cost(PRICES, 1_000_000, 100_000) == 2.0
     cached = msgspec.structs.replace(PRICES, cached_input=0.1)
     assert cost(cached, 1_000_000, 0, 500_000) == 0.55
@@ -594,7 +597,7 @@ def test_what_tokens_cost() -> None:
 # --- what is in it ---------------------------------------------------------------------------
 
 
-async def test_forms_of_secrets_of_user_and_workspace_are_not_sent(
+async def test_secrets_by_rules_of_user_and_workspace_are_not_sent(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     draw = Draw(3)
@@ -618,7 +621,7 @@ async def test_forms_of_secrets_of_user_and_workspace_are_not_sent(
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
-async def test_a_dry_run_shows_every_byte_that_is_then_sent(
+async def test_a_dry_run_shows_the_exact_bytes_of_the_request(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, model: str
 ) -> None:
     write_files(project, {"src/odd.py": 'load_plugin = "ä\\u2028\\" \U0001f600"\n'})
@@ -633,7 +636,7 @@ async def test_a_dry_run_shows_every_byte_that_is_then_sent(
     assert FAKE_KEY not in (dry.payload.body or "")
 
 
-async def test_a_dry_run_shows_what_the_editor_would_be_asked() -> None:
+async def test_a_dry_run_shows_the_request_to_the_editor() -> None:
     asked: list[Any] = []
 
     async def ask(params: Any) -> object:
@@ -650,7 +653,7 @@ async def test_a_dry_run_shows_what_the_editor_would_be_asked() -> None:
 
 @pytest.fixture
 def trap() -> Iterator[tuple[str, list[str]]]:
-    """A server that nothing may reach, and what has."""
+    """Yield the address of a server that must not be reached, and the requests that reached it."""
     reached: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -671,7 +674,7 @@ def trap() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
-async def test_what_is_for_this_machine_goes_to_no_proxy(
+async def test_requests_to_this_machine_bypass_the_proxy(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -693,7 +696,7 @@ async def test_what_is_for_this_machine_goes_to_no_proxy(
 
 
 @pytest.mark.parametrize("model", PROVIDERS)
-async def test_a_server_cannot_send_a_request_on_to_another(
+async def test_redirects_are_not_followed(
     make_workspace: MakeWorkspace,
     project: Path,
     model_server: ModelServer,
@@ -727,18 +730,18 @@ async def test_a_server_cannot_send_a_request_on_to_another(
         ("editor", False),
     ],
 )
-def test_what_is_this_machine(address: str, here: bool) -> None:
+def test_addresses_of_this_machine_are_recognized(address: str, here: bool) -> None:
     assert is_this_machine(address) is here
 
 
-def test_a_destination_has_nothing_secret() -> None:
+def test_a_destination_contains_no_secret() -> None:
     assert destination_of("https://user:pa55@Models.Example:8443/v1?key=x#y") == (
         "https://models.example:8443"
     )
     assert destination_of("http://[::1]:80/v1") == "http://[::1]:80"
 
 
-def test_the_users_state_is_where_the_platform_has_it(tmp_path: Path) -> None:
+def test_the_user_state_folder_follows_the_platform(tmp_path: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("Linux has a variable for it")
     home = {"HOME": str(tmp_path)}
@@ -749,7 +752,7 @@ def test_the_users_state_is_where_the_platform_has_it(tmp_path: Path) -> None:
     )
 
 
-def test_caps_and_consent_are_settings_of_the_user() -> None:
+def test_caps_and_consent_can_only_be_set_by_the_user() -> None:
     config, problems = merged(
         Config(), {"llm": {"daily_tokens": 5, "consent": "never", "request_tokens": 10}}, "x"
     )
@@ -757,10 +760,10 @@ def test_caps_and_consent_are_settings_of_the_user() -> None:
     assert len(problems) == 2
 
 
-async def test_a_model_is_not_asked_around_consent(
+async def test_consent_is_checked_again_at_the_request(
     model_server: ModelServer, elsewhere: None
 ) -> None:
-    """Whoever has a model at hand that could be used a moment ago."""
+    """A model that was usable a moment ago may have lost its consent."""
     models = Models(remote_config(model_server).llm, KEYS)
     with pytest.raises(ModelError, match="not consented"):
         async for _ in models.ask(models.named("openai-test"), ModelRequest("s", "p", None)):

@@ -1,4 +1,4 @@
-"""What must never be kept or sent."""
+"""Secrets that must never be stored or sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from winnow.privacy.secrets import (
 
 PLANTED = all_planted(seed=5)
 LINE_ENDS = re.compile(rb"\r\n|\r|\n")
-# Texts in which rules have something to do: pieces of secrets between arbitrary others.
+# Texts with work for the rules: pieces of secrets between arbitrary others.
 PIECES = st.lists(
     st.one_of(
         st.sampled_from([one.text for one in PLANTED]),
@@ -35,7 +35,7 @@ PIECES = st.lists(
 )
 
 
-def test_every_format_and_every_form_is_replaced_as_a_whole() -> None:
+def test_every_format_and_syntax_is_replaced_entirely() -> None:
     def replaced(one: Planted) -> Planted:
         return Planted(one.rule, redacted(one.text).text, one.value)
 
@@ -46,13 +46,13 @@ def test_every_format_and_every_form_is_replaced_as_a_whole() -> None:
     assert list(map(replaced, PLANTED)) == list(map(expected, PLANTED))
 
 
-def test_every_format_and_every_form_is_masked_with_its_length_kept() -> None:
+def test_every_format_and_syntax_is_masked_at_the_same_length() -> None:
     for one in PLANTED:
         stars = "*" * len(one.value)
         assert masked(one.text.encode()) == (one.text.replace(one.value, stars).encode(), 1)
 
 
-def test_many_secrets_in_one_text_are_found_like_each_alone() -> None:
+def test_many_secrets_in_one_text_are_all_found() -> None:
     text = "\n\n".join(one.text for one in PLANTED)
     cleaned = redacted(text)
     assert [one.value for one in PLANTED if one.value in cleaned.text] == []
@@ -61,14 +61,14 @@ def test_many_secrets_in_one_text_are_found_like_each_alone() -> None:
     assert redactions(cleaned.text) == cleaned.counts
 
 
-def test_what_only_looks_like_a_secret_stays() -> None:
+def test_values_that_only_look_like_secrets_are_not_redacted() -> None:
     assert [line for line in LOOK_ALIKES.splitlines() if redacted(line).counts] == []
     assert redacted(LOOK_ALIKES) == Redacted(LOOK_ALIKES, {})
     assert masked(LOOK_ALIKES.encode()) == (LOOK_ALIKES.encode(), 0)
 
 
 @pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "PGP "])
-def test_a_private_key_keeps_its_marks_and_its_lines(kind: str) -> None:
+def test_a_redacted_private_key_keeps_its_marks_and_lines(kind: str) -> None:
     text, lines = private_key(Draw(2), kind)
     first, *_, last, _ = text.split("\n")
     stars = "\r\n".join([first, *("*" * len(line) for line in lines), last, ""])
@@ -102,7 +102,7 @@ def test_a_part_of_a_private_key_is_replaced() -> None:
     "form",
     ['client_secret: "{}"\n', "HEROKU_API_KEY={}\n", "db_password = '{}'\n", "x --password {} y\n"],
 )
-def test_a_uuid_that_a_secret_secret_is_given_is_replaced(form: str) -> None:
+def test_a_uuid_assigned_to_a_secret_is_replaced(form: str) -> None:
     draw = Draw(8)
     value = "-".join(draw.of("0123456789abcdef", count) for count in (8, 4, 4, 4, 12))
     assert value not in redacted(form.format(value)).text
@@ -119,7 +119,7 @@ def test_a_passphrase_is_replaced_and_a_sentence_is_not(form: str) -> None:
         assert redacted(form.format(sentence)).counts == {}
 
 
-def test_samples_that_the_rules_were_not_written_with_are_redacted_as_a_whole() -> None:
+def test_held_out_samples_are_redacted_entirely() -> None:
     for seed in (101, 102, 103):
         for table, least in ((FIXED, 0.97), (GENERIC, 0.85)):
             made = samples(table, seed)
@@ -199,13 +199,13 @@ def test_a_password_of_letters_is_redacted(text: str) -> None:
         "GET /a?next=%2Flogin%3Fpassword%3D HTTP/1.1\n",
     ],
 )
-def test_a_word_that_is_no_password_stays(text: str) -> None:
+def test_words_that_are_not_passwords_are_not_redacted(text: str) -> None:
     """#21: H7."""
     assert redacted(text) == Redacted(text, {})
 
 
 @pytest.mark.parametrize("kind", ["CERTIFICATE", "PUBLIC KEY", "RSA PUBLIC KEY"])
-def test_a_certificate_and_a_public_key_stay(kind: str) -> None:
+def test_certificates_and_public_keys_are_not_redacted(kind: str) -> None:
     lines = "\n".join(Draw(9).of(BASE64, 64) for _ in range(9))
     text = f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"
     assert redacted(text) == Redacted(text, {})
@@ -219,7 +219,7 @@ def test_secrets_in_a_path_are_redacted() -> None:
     assert redacted_path("src/password/token.py") == "src/password/token.py"
 
 
-def test_rules_can_be_added_and_values_allowed() -> None:
+def test_custom_rules_and_allowed_values_apply() -> None:
     draw = Draw(14)
     value = "ac" + "me_" + draw.of("abcdef0123456789", 32)
     jwt = next(one.value for one in PLANTED if one.rule == "jwt")
@@ -230,11 +230,11 @@ def test_rules_can_be_added_and_values_allowed() -> None:
         f"not_{value}", "not_[REDACTED:added-rule]"
     )
     assert redacted(text, ["acme_[a-f0-9]{32}"], [jwt, value]) == Redacted(text, {})
-    # A part of a secret that is allowed lets out nothing of the whole.
+    # An allowed part of a secret does not expose the rest.
     assert jwt not in redacted(text, (), [jwt[:20]]).text
 
 
-def test_the_secret_beside_an_access_key_is_replaced_and_a_hash_is_not() -> None:
+def test_the_secret_beside_an_access_key_is_replaced_but_a_hash_is_not() -> None:
     draw = Draw(6)
     secret, commit = draw.of("abcdefABCDEF0123456789/+", 40), draw.of("0123456789abcdef", 40)
     key_id = "AK" + "IA" + draw.of("ABCDEFGH234567", 16)
@@ -245,7 +245,7 @@ def test_the_secret_beside_an_access_key_is_replaced_and_a_hash_is_not() -> None
     )
 
 
-def test_a_password_with_signs_and_umlauts_is_replaced() -> None:
+def test_a_password_with_special_characters_is_replaced() -> None:
     for value in ("Tr0ub4dor&3", "Grüße!2024", "p@ss:W0rd!x", "Summer2024!"):
         assert redacted(f'password = "{value}"\n').text == 'password = "[REDACTED:password]"\n'
 
@@ -274,7 +274,7 @@ def _keeps_length_and_line_ends(raw: bytes) -> None:
 
 
 @given(PIECES)
-def test_redacting_twice_is_redacting_once(pieces: list[str]) -> None:
+def test_redaction_is_idempotent(pieces: list[str]) -> None:
     once = redacted("".join(pieces))
     assert redacted(once.text) == Redacted(once.text, {})
     ends = [one for one in "".join(pieces) if one in "\r\n"]
@@ -345,7 +345,7 @@ def test_redacting_twice_is_redacting_once(pieces: list[str]) -> None:
         "WP-CONFIG.PHP",
     ],
 )
-def test_files_that_hold_secrets_are_known_by_their_names(path: str) -> None:
+def test_secret_files_are_recognized_by_name(path: str) -> None:
     assert is_secret_file(path)
 
 
@@ -395,5 +395,5 @@ def test_files_that_hold_secrets_are_known_by_their_names(path: str) -> None:
         "docs/secrets.md",
     ],
 )
-def test_other_files_are_none(path: str) -> None:
+def test_other_files_are_not_secret_files(path: str) -> None:
     assert not is_secret_file(path)

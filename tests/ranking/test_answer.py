@@ -1,4 +1,4 @@
-"""Reading what a model says: tolerant of its form, believing none of it."""
+"""Parse a model's answer: tolerate its format, trust none of it."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ ANSWERS = {
 
 @pytest.mark.parametrize("form", ANSWERS)
 @pytest.mark.parametrize("size", [1, 7, 10**6])
-def test_every_form_is_read_whole_or_in_pieces(form: str, size: int) -> None:
+def test_every_answer_format_is_read_at_once_and_in_pieces(form: str, size: int) -> None:
     found, nothing = read(ANSWERS[form], size)
     plain = [(one.name, one.lines, one.reason.replace("{x}", "x")) for one in found]
     assert plain == [("f01", "3-9", "holds x: yes"), ("f02", "", "why not")]
     assert not nothing
 
 
-def test_a_brace_in_a_plain_line_is_no_json() -> None:
+def test_a_brace_in_a_plain_line_is_not_json() -> None:
     found, _ = read("f01: good\nf02: handles {id} templates\nf03: third\n", 3)
     assert [one.name for one in found] == ["f01", "f02", "f03"]
 
 
 @pytest.mark.parametrize("size", [1, 10**6])
 @pytest.mark.parametrize("broken", ['{"id": f01}', "{", "{}{", '{"id": "f01"'])
-def test_an_object_behind_a_broken_one_is_read(broken: str, size: int) -> None:
+def test_an_object_after_a_broken_one_is_read(broken: str, size: int) -> None:
     assert read(f'{broken}{{"id": "f02", "reason": "why not"}}', size) == ([TWO], False)
 
 
@@ -65,7 +65,7 @@ def test_a_reason_of_several_lines_is_read(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10**6])
-def test_nothing_relevant_is_told_from_nothing_said(size: int) -> None:
+def test_nothing_relevant_differs_from_an_empty_answer(size: int) -> None:
     assert read('{"files": []}', size) == ([], True)
     assert read('{ "files" : [ ] }', size) == ([], True)
     assert read("No relevant files found", size) == ([], True)
@@ -89,7 +89,7 @@ def test_plain_lines_come_as_soon_as_they_are_complete() -> None:
     assert list(reader.finish()) == []
 
 
-def test_a_thought_hides_all_that_follows_until_it_is_closed() -> None:
+def test_a_thinking_block_hides_text_until_it_is_closed() -> None:
     reader = AnswerReader()
     assert list(reader.feed("<thi")) == []
     assert list(reader.feed('nk>{"id": "f01"} ')) == []
@@ -101,14 +101,14 @@ def accepted(*named: NamedFile, root: str = "/root") -> tuple[list[Ranked | None
     return [validator.accept(one) for one in named], validator.unknown
 
 
-def test_ids_and_paths_that_were_sent_are_known_in_any_spelling() -> None:
+def test_sent_ids_and_paths_are_recognized_in_any_spelling() -> None:
     for name in ("f01", "F01", "src/a.py", "./src/a.py", "/root/src/a.py", "[f01]"):
         [one], unknown = accepted(NamedFile(name, "", "r"))
         assert one is not None, name
         assert (one.candidate, unknown) == (CANDIDATE, 0)
 
 
-def test_what_was_not_sent_is_dropped_and_counted() -> None:
+def test_files_that_were_not_sent_are_dropped_and_counted_by_the_validator() -> None:
     names = ("f99", "/etc/passwd", "src/b.py", "../src/a.py", "f01\nf02", "", "/root")
     found, unknown = accepted(*(NamedFile(name, "", "r") for name in names))
     assert found == [None] * len(names)
@@ -134,7 +134,7 @@ def test_a_file_counts_once() -> None:
         ("-3", (3, 3)),
     ],
 )
-def test_lines_are_those_that_were_shown(lines: str, span: tuple[int | None, int | None]) -> None:
+def test_lines_are_limited_to_those_shown(lines: str, span: tuple[int | None, int | None]) -> None:
     [one], _ = accepted(NamedFile("f01", lines, "r"))
     assert one is not None
     assert (one.first, one.last) == span
@@ -163,6 +163,6 @@ def test_a_reason_is_one_plain_line(text: str, clean: str) -> None:
     assert clean_reason(text) == clean
 
 
-def test_a_reason_is_bounded() -> None:
+def test_reasons_are_limited_in_length() -> None:
     assert len(clean_reason("word " * 50_000)) <= 160
     assert clean_reason("x" * 161) == "x" * 159 + "…"

@@ -1,4 +1,4 @@
-"""Ranking by a model, against a server that speaks both wire formats and fails in every way."""
+"""Rank by a model, against a server that speaks both wire formats and fails in every way."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Asked:
         usable, unusable = self.models.usable()
         assert unusable == []
 
-        def on_file(model: NamedModel, one: Ranked) -> None:
-            self.streamed.append(one.candidate.path)
+        def on_file(model: NamedModel, file: Ranked) -> None:
+            self.streamed.append(file.candidate.path)
 
         return await llm.rank(query, CANDIDATES, self.models, usable, root="/root", on_file=on_file)
 
@@ -73,7 +73,7 @@ async def test_a_model_chooses_files_with_reasons(
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_server_that_refuses_the_schema_is_asked_once_more_for_plain_lines(
+async def test_a_server_that_rejects_the_schema_gets_a_request_for_plain_lines(
     model_server: ModelServer, name: str
 ) -> None:
     model_server.mode = "no_schema"
@@ -121,17 +121,17 @@ FAILURES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("mode", FAILURES)
-async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
+async def test_failures_are_reported_within_the_deadline_without_the_key(
     model_server: ModelServer, name: str, mode: str
 ) -> None:
     model_server.mode = mode
-    # An answer takes a while, too, where the machine has other work.
+    # On a busy machine, an answer takes a while.
     deadline = 1.0 if mode == "hang" else 10.0
     asked = Asked(model_server, name, deadline_seconds=deadline)
     await asked.models.warm(asked.models.usable()[0][0])
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
-    if mode == "hang":  # it waits until then
+    if mode == "hang":  # waits until the deadline
         assert await asyncio.to_thread(model_server.closed.wait, 20)
     [attempt] = failed.value.attempts
     assert FAILURES[mode] in attempt["error"]
@@ -143,11 +143,11 @@ async def test_a_failure_is_told_within_the_deadline_and_without_the_key(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
+async def test_the_deadline_ends_a_slow_answer_and_keeps_the_named_files(
     model_server: ModelServer, name: str
 ) -> None:
     model_server.mode = "drip"
-    model_server.drip_seconds = 0.002  # a moment up to the second file, five seconds to its end
+    model_server.drip_seconds = 0.002  # a moment to the second file, five seconds to the end
     model_server.choose = lambda files: [{"id": "f01"}, {"id": "f02", "reason": "x" * 2500}]
     asked = Asked(model_server, name, deadline_seconds=3.0)
     await asked.models.warm(asked.models.usable()[0][0])
@@ -161,7 +161,7 @@ async def test_the_deadline_ends_a_dripping_answer_and_keeps_what_was_named(
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("mode", ["cut", "length"])
-async def test_an_answer_that_is_cut_keeps_what_was_named_and_says_so(
+async def test_a_cut_answer_keeps_the_named_files_and_reports_the_cut(
     model_server: ModelServer, name: str, mode: str
 ) -> None:
     model_server.mode = mode
@@ -185,7 +185,7 @@ async def test_a_server_that_floods_is_cut_off(model_server: ModelServer, name: 
 
 
 @pytest.mark.parametrize("mode", ["rate_limited_short", "error_500"])
-async def test_a_passing_failure_is_tried_once_more(model_server: ModelServer, mode: str) -> None:
+async def test_a_temporary_failure_is_retried_once(model_server: ModelServer, mode: str) -> None:
     model_server.mode = [mode, "ok"]
     asked = Asked(model_server, "openai-test")
     assert chosen(await asked.rank()) == A_AND_B
@@ -204,7 +204,7 @@ async def test_the_next_model_takes_over(model_server: ModelServer) -> None:
 @pytest.mark.slow
 async def test_a_silent_model_leaves_time_for_the_next_one(model_server: ModelServer) -> None:
     model_server.mode = ["hang", "ok"]
-    # With three seconds left, the first would be asked again.
+    # With three seconds left, the first model would be retried.
     asked = Asked(model_server, "openai-test", "openai-other", deadline_seconds=5.5)
     for model in asked.models.usable()[0]:
         await asked.models.warm(model)
@@ -213,7 +213,7 @@ async def test_a_silent_model_leaves_time_for_the_next_one(model_server: ModelSe
     await asked.models.aclose()
 
 
-async def test_a_model_that_fails_again_and_again_is_left_alone(
+async def test_a_model_that_fails_repeatedly_is_paused(
     model_server: ModelServer,
 ) -> None:
     model_server.mode = "unauthorized"
@@ -227,7 +227,7 @@ async def test_a_model_that_fails_again_and_again_is_left_alone(
     await asked.models.aclose()
 
 
-async def test_the_same_request_is_answered_from_memory(model_server: ModelServer) -> None:
+async def test_the_same_request_is_answered_from_the_cache(model_server: ModelServer) -> None:
     asked = Asked(model_server, "openai-test")
     first, second = await asked.rank(), await asked.rank()
     assert chosen(first) == chosen(second) == A_AND_B
@@ -250,7 +250,7 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer) -> No
     await asked.models.aclose()
 
 
-def test_cost_is_told_where_prices_are_configured() -> None:
+def test_cost_is_reported_if_prices_are_configured() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=500_000)
     prices = Prices(input=1.0, output=10.0, cached_input=0.1)
     told = with_cost(usage, prices)

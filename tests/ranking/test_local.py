@@ -1,4 +1,4 @@
-"""The local ranker: which evidence beats which, and what a reason says."""
+"""The local ranker: evidence, order and reasons."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from winnow.types import Candidate, Hit, Line
 
 
 def line(text: str, term: str = "", start: int = 0) -> Line:
-    """A line in which ``term`` matches, where it stands first."""
+    """Return a line with a match at the first occurrence of ``term``."""
     at = text.lower().find(term.lower()) if term else -1
     ranges = ((start + at, start + at + len(term)),) if at >= 0 else ()
     return Line(text, len(text) + 1, ranges, start)
 
 
 def candidate(path: str, *texts: str, terms: Sequence[str] = ("session",)) -> Candidate:
-    """A file of these lines, with all of ``terms`` that stand in them as matches."""
+    """Return a file with these lines, and matches of all ``terms`` in them."""
     lines: dict[int, Line] = {}
     hits: dict[str, list[int]] = {}
     for number, text in enumerate(texts, 1):
@@ -35,7 +35,7 @@ def candidate(path: str, *texts: str, terms: Sequence[str] = ("session",)) -> Ca
 
 
 def counted(path: str, **counts: int) -> Candidate:
-    """A file of a term that was shrunk to a list: counts and no lines."""
+    """Return a file of a term that was shortened to a list: counts without lines."""
     return Candidate(path, {}, {}, counts)
 
 
@@ -44,7 +44,7 @@ def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]
 
 
 def pointed(one: Candidate, score: float, why: str = "path matches session") -> Candidate:
-    """A candidate of which an index says something."""
+    """Return a candidate with an index score."""
     return msgspec.structs.replace(one, indexed=Hit(one.path, "passage", score, why, 1, 2))
 
 
@@ -62,7 +62,7 @@ def test_a_definition_beats_a_mention() -> None:
     assert order("session", ["session"], mention, definition) == ["src/beta.py", "src/alpha.py"]
 
 
-def test_the_definition_that_says_nothing_else_beats_a_longer_name() -> None:
+def test_an_exact_definition_beats_a_longer_name() -> None:
     longer = candidate("src/alpha.py", "class SessionCookieJar:")
     exact = candidate("src/beta.py", "class Session:")
 
@@ -110,13 +110,13 @@ def test_more_of_the_query_around_the_matches_is_better() -> None:
         ("a parser of dates", "src/parser/__init__.py"),
     ],
 )
-def test_a_path_that_says_what_was_asked_beats_one_that_does_not(query: str, path: str) -> None:
+def test_a_path_that_matches_the_query_beats_one_that_does_not(query: str, path: str) -> None:
     files = counted("src/alpha.py", term=3), counted(path, term=3)
 
     assert order(query, ["term"], *files) == [path, "src/alpha.py"]
 
 
-def test_a_word_of_every_path_tells_nothing() -> None:
+def test_a_word_in_every_path_has_no_weight() -> None:
     folders = [counted(f"winnow/{name}.py", term=1) for name in ("alpha", "beta", "token")]
 
     assert order("tokens of winnow", ["term"], *folders)[0] == "winnow/token.py"
@@ -162,7 +162,7 @@ def test_a_header_without_a_source_is_not_demoted() -> None:
     assert alone[0].score == source[0].score
 
 
-def test_equal_evidence_is_ordered_by_path_whatever_order_it_came_in() -> None:
+def test_equal_evidence_is_ordered_by_path() -> None:
     files = [counted(f"src/{name}.py", term=1) for name in "dbacfe"]
     files += [candidate(f"lib/{name}.py", "class Session:") for name in "gh"]
     expected = rank("session", ["term", "session"], files)
@@ -172,7 +172,7 @@ def test_equal_evidence_is_ordered_by_path_whatever_order_it_came_in() -> None:
     assert [one.candidate.path for one in expected[2:]] == [f"src/{name}.py" for name in "abcdef"]
 
 
-def test_what_an_index_says_moves_files_and_scores_are_from_0_to_1() -> None:
+def test_index_scores_move_files_and_scores_are_from_0_to_1() -> None:
     files = [candidate(f"src/{name}.py", "x = session.get()") for name in ("a", "b", "c")]
     assert order("session", ["session"], *files) == ["src/a.py", "src/b.py", "src/c.py"]
     ranked = rank(
@@ -182,7 +182,7 @@ def test_what_an_index_says_moves_files_and_scores_are_from_0_to_1() -> None:
     assert all(0 <= (one.score or 0) <= 1 for one in ranked)
 
 
-def test_a_file_that_an_index_does_not_know_yet_is_not_put_back_for_that() -> None:
+def test_a_file_that_is_not_indexed_yet_is_not_demoted() -> None:
     known = [pointed(candidate(f"src/{name}.py", "x = session.get()"), 0.1) for name in "ab"]
     new = candidate("src/session.py", "class Session:")
     paths = ["src/session.py", "src/a.py", "src/b.py"]
@@ -193,7 +193,7 @@ def test_a_file_that_an_index_does_not_know_yet_is_not_put_back_for_that() -> No
     assert ranked[0].score == pytest.approx(own / OWN_SCORE, abs=1e-4)
 
 
-def test_a_file_that_only_an_index_has_found_says_why() -> None:
+def test_a_file_found_only_by_the_index_has_its_reason() -> None:
     lines = {3: line("class Store:")}
     alone = pointed(Candidate("src/store.py", lines, {}, {}), 0.9, "defines Store; " + "x" * 200)
     [ranked] = rank("session", ["session"], [alone])
@@ -201,7 +201,7 @@ def test_a_file_that_only_an_index_has_found_says_why() -> None:
     assert len(ranked.reason) == REASON_CHARACTERS
 
 
-def test_what_was_of_use_is_moved_by_a_share_of_the_best_score() -> None:
+def test_feedback_moves_files_by_a_share_of_the_best_score() -> None:
     files = [candidate(f"src/{name}.py", "x = session.get()") for name in ("a", "b", "c")]
     plain = rank("session", ["session"], files)
     best = plain[0].score or 0
@@ -217,25 +217,25 @@ def test_what_was_of_use_is_moved_by_a_share_of_the_best_score() -> None:
     ]
 
 
-def test_500_candidates_are_ranked_in_a_moment() -> None:
+def test_500_candidates_are_ranked_quickly() -> None:
     text = "    connection = self._session.request(response, timeout)  # keeps the cookie"
     files = [
         candidate(f"src/area{number % 20}/part_{number}.py", text, text, text)
         for number in range(500)
     ]
     taken = []
-    for _ in range(5):  # others use the machine, and Python may collect all garbage meanwhile
+    for _ in range(5):  # other processes use the machine, and Python may collect garbage
         started = time.process_time()
         rank("how the session keeps the cookies of a response", ["session"], files)
         taken.append(time.process_time() - started)
 
-    assert min(taken) < 0.3  # ten times what it takes: machines differ
+    assert min(taken) < 0.3  # ten times the usual time: machines differ
 
 
 # --- reasons -------------------------------------------------------------------------------
 
 
-def test_a_reason_says_what_is_defined_what_matches_how_often_and_what_the_path_says() -> None:
+def test_a_reason_has_definitions_matches_with_counts_and_path_words() -> None:
     file = candidate(
         "src/session.py",
         "class Session:",
@@ -248,7 +248,7 @@ def test_a_reason_says_what_is_defined_what_matches_how_often_and_what_the_path_
     assert ranked.reason == "defines Session; matches session ×2, cookie; path matches session"
 
 
-def test_a_reason_is_bounded_and_says_how_many_terms_it_leaves_out() -> None:
+def test_a_reason_is_limited_and_counts_the_omitted_terms() -> None:
     terms = [f"some_long_term_{number}" for number in range(20)]
     file = candidate("src/session.py", *terms, terms=terms)
     [ranked] = rank("session", terms, [file])
@@ -258,7 +258,7 @@ def test_a_reason_is_bounded_and_says_how_many_terms_it_leaves_out() -> None:
     assert ranked.reason.endswith(" more; path matches session")
 
 
-def test_a_reason_is_bounded_for_one_term_without_end() -> None:
+def test_a_reason_with_an_endless_term_is_limited() -> None:
     term = "x" * 1000
     [ranked] = rank("session", [term], [Candidate("a.py", {}, {}, {term: 1})])
 
@@ -295,7 +295,7 @@ def test_words_split_humps_underscores_and_digits(text: str, expected: list[str]
         "configure configuration",
     ],
 )
-def test_the_forms_of_one_word_are_one(text: str) -> None:
+def test_forms_of_a_word_have_one_stem(text: str) -> None:
     assert len(words(text)) == 1
 
 
@@ -327,7 +327,7 @@ def test_the_forms_of_one_word_are_one(text: str) -> None:
         ("pub const Session = struct {", "Session"),  # Zig
     ],
 )
-def test_defines_finds_the_name_that_a_line_defines(text: str, name: str) -> None:
+def test_defines_returns_the_defined_name(text: str, name: str) -> None:
     assert defines(line(text, "session")) == name
 
 
@@ -345,7 +345,7 @@ def test_defines_finds_the_name_that_a_line_defines(text: str, name: str) -> Non
         "import { session } from 'session'",
     ],
 )
-def test_defines_is_silent_about_uses(text: str) -> None:
+def test_defines_ignores_uses(text: str) -> None:
     assert defines(line(text, "session")) is None
 
 
@@ -353,11 +353,11 @@ def test_defines_needs_a_match_in_the_name() -> None:
     assert defines(Line("class Session:", 15)) is None
 
 
-def test_defines_reads_the_beginning_of_a_line_that_was_cut_at_its_end() -> None:
+def test_defines_reads_a_line_cut_at_its_end() -> None:
     assert defines(line("def session(" + "argument, " * 20 + "…", "session")) == "session"
 
 
-def test_defines_is_silent_where_the_beginning_was_cut_off() -> None:
+def test_defines_ignores_a_line_cut_at_its_beginning() -> None:
     text = "…class Session { constructor() {}"
 
     assert defines(line(text, "Session", start=499)) is None

@@ -1,7 +1,7 @@
 """A real model behind a real OpenAI-compatible server, on this machine.
 
-It proves the SDK, the JSON-schema mode, streaming and cancellation against a server that nobody
-here wrote. The model is tiny and ranks by chance: nothing but the contract is asserted.
+It proves the SDK, the JSON-schema mode, streaming and cancellation against a server that
+is not ours. The model is tiny and ranks at random, so only the interface is asserted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def address() -> Iterator[str]:
         process.kill()
 
 
-async def test_a_real_server_ranks_by_the_contract(
+async def test_a_real_server_ranks_files(
     make_workspace: MakeWorkspace, project: Path, address: str
 ) -> None:
     model = ModelSettings(
@@ -104,7 +104,7 @@ async def test_a_real_server_ranks_by_the_contract(
         assert "smollm2" in result.ranked_by.fallback_reason
 
 
-async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> None:
+async def test_a_real_server_matches_the_providers_wire_format(address: str) -> None:
     from winnow.ranking.prompt import ANSWER_SCHEMA
     from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
     from winnow.ranking.providers.connect import connect
@@ -116,7 +116,7 @@ async def test_a_real_server_speaks_what_the_provider_expects(address: str) -> N
         "Answer in JSON.", "[f01] a.py\n1:load plugins\nWhich file loads plugins?", ANSWER_SCHEMA
     )
     pieces: list[str | Usage | AnsweredBy] = []
-    # A model of this size may well babble up to its limit, which is told.
+    # A model of this size may babble up to its limit, which is reported.
     with contextlib.suppress(ModelError):
         async for piece in provider.stream(request):
             pieces.append(piece)
@@ -133,8 +133,8 @@ async def test_a_deadline_ends_a_real_generation(
     make_workspace: MakeWorkspace, project: Path, address: str
 ) -> None:
     model = ModelSettings(provider="openai", model="smollm2", base_url=address, output_tokens=1500)
-    # A whole answer takes 4 s here. The query is one that was not asked above: of a prompt that
-    # the server has read before, an answer without files came within 0.5 s.
+    # A complete answer takes 4 s here. The query is new: for a prompt that the server had read
+    # before, an answer without files came within 0.5 s.
     llm = LlmSettings(preferred=("smollm2",), models={"smollm2": model}, deadline_seconds=0.2)
     workspace = make_workspace(project, config=msgspec.structs.replace(Config(), llm=llm))
     usable, _ = workspace.models.usable()

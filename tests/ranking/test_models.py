@@ -1,4 +1,4 @@
-"""The registry: order, keys, addresses."""
+"""The model registry: order, keys, addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def names(environment: dict[str, str], settings: LlmSettings | None = None) -> l
     return [model.name for model in usable]
 
 
-def test_the_preferred_order_holds_whatever_keys_there_are() -> None:
+def test_the_preferred_order_does_not_depend_on_keys() -> None:
     assert names({}) == []
     assert names({"ANTHROPIC_API_KEY": "x"}) == ["claude-sonnet-4.5"]
     assert names({"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "y"}) == [
@@ -27,7 +27,7 @@ def test_the_preferred_order_holds_whatever_keys_there_are() -> None:
     assert names({"OPENAI_API_KEY": ""}) == []
 
 
-def test_any_configured_model_comes_after_the_preferred_ones() -> None:
+def test_other_models_come_after_the_preferred_models() -> None:
     local = ModelSettings(provider="openai", model="qwen3", base_url="http://localhost:11434/v1")
     settings = LlmSettings(models={"ollama": local, **LlmSettings().models})
     assert names({}, settings) == ["ollama"]
@@ -57,7 +57,7 @@ def test_any_configured_model_comes_after_the_preferred_ones() -> None:
         ("https:///v1", "is not a valid address"),
     ],
 )
-def test_code_is_not_sent_in_the_clear(address: str, problem: str | None) -> None:
+def test_code_is_not_sent_over_plain_http(address: str, problem: str | None) -> None:
     model = ModelSettings(provider="openai", model="m", base_url=address)
     said = Models(LlmSettings(models={"m": model}, consent="always"), {}).problem("m")
     assert (said is None) if problem is None else (problem in (said or ""))
@@ -66,19 +66,19 @@ def test_code_is_not_sent_in_the_clear(address: str, problem: str | None) -> Non
         assert Models(LlmSettings(models={"m": allowed}, consent="always"), {}).problem("m") is None
 
 
-def test_models_can_be_turned_off() -> None:
+def test_models_can_be_disabled() -> None:
     models = Models(LlmSettings(enabled=False), {"OPENAI_API_KEY": "x"})
     assert models.usable()[0] == []
     assert "turned off" in (models.problem("gpt5-mini") or "")
 
 
-def test_where_a_user_redirects_a_provider_is_where_it_is_asked() -> None:
+def test_a_redirected_provider_is_called_at_the_new_address() -> None:
     environment = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "https://gateway.example/v1"}
     assert Models(LlmSettings(), environment).endpoint("gpt5-mini") == "https://gateway.example/v1"
     assert Models(LlmSettings(), {}).endpoint("claude-sonnet-4.5") == "https://api.anthropic.com"
 
 
-def test_keys_are_in_no_repr() -> None:
+def test_keys_are_not_in_any_repr() -> None:
     models = Models(LlmSettings(), {"OPENAI_API_KEY": "sk-very-secret"})
     usable, unusable = models.usable()
     assert "sk-very-secret" not in f"{models!r} {models.settings!r} {usable!r} {unusable!r}"

@@ -1,4 +1,4 @@
-"""A model's reason holds no link in any spelling, and keeps the names of files (#21)."""
+"""A model's reason contains no link in any spelling, and keeps file names (#21)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PIECES = st.lists(
 )
 
 
-def test_no_spelling_of_a_link_is_left_in_a_reason() -> None:
+def test_reasons_contain_no_link_in_any_spelling() -> None:
     made = dict.fromkeys(spellings())
     assert len(made) > 10_000
     left = {text: reason for text in made if leads_somewhere(reason := clean_reason(text))}
     assert left == {}
 
 
-def test_no_data_of_a_link_is_left_in_a_reason() -> None:
-    # Of `evil.md/x` the slash goes, since it can be a file, a sign that cannot be seen becomes a
-    # space, and `[.][a]` a dot; no program makes a link of the rest.
+def test_reasons_contain_no_data_of_a_link() -> None:
+    # `evil.md/x` loses its slash because it can be a file, an invisible character becomes a space,
+    # and `[.][a]` a dot; no program makes a link of the rest.
     excepted = ("\u200b", "[.][")
     made = [text for text in spellings() if not any(map(text.__contains__, excepted))]
     reasons = dict.fromkeys(map(clean_reason, made))
@@ -34,7 +34,7 @@ def test_no_data_of_a_link_is_left_in_a_reason() -> None:
 
 @given(PIECES)
 @example(["<", f"/%41{DATA}"])
-def test_no_pieces_of_links_make_up_a_link(pieces: list[str]) -> None:
+def test_pieces_of_links_do_not_form_a_link(pieces: list[str]) -> None:
     reason = clean_reason("".join(pieces))
     assert not leads_somewhere(reason), reason
     assert clean_reason(reason) == reason
@@ -62,9 +62,9 @@ def test_no_pieces_of_links_make_up_a_link(pieces: list[str]) -> None:
         "self.data: list",
     ],
 )
-def test_names_of_files_and_modules_stay_in_a_reason(reason: str) -> None:
+def test_reasons_keep_names_of_files_and_modules(reason: str) -> None:
     assert clean_reason(reason) == " ".join(reason.split())
 
 
-def test_two_files_with_a_slash_between_them_are_set_apart() -> None:
+def test_two_files_joined_by_a_slash_are_separated() -> None:
     assert clean_reason("models.py/views.py do it") == "models.py / views.py do it"

@@ -1,4 +1,4 @@
-"""The trained ranker: the same as LightGBM says, and as it is shipped."""
+"""The trained ranker: equal to LightGBM, and complete as shipped."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from winnow.ranking.semantic.decision_trees import MAX_LEAVES, MAX_SCORED, UNASK
 from winnow.ranking.semantic.features import DENSE_FEATURES, FEATURES
 from winnow.ranking.semantic.paths import KINDS
 
-# Three trees that LightGBM has trained, packed, with rows and its own predictions for them.
+# Three trees trained by LightGBM, packed, with rows and its predictions for them.
 FIXTURE = Path(__file__).parent / "fixtures/trees.json"
 
 
 def with_kinds(**features: np.typing.NDArray[np.float32]) -> dict[str, Any]:
-    """Features, and that no candidate is of a kind that is not asked for."""
+    """Return features of candidates of no penalized kind."""
     [count] = {len(values) for values in features.values()}
     return {name: np.zeros(count, np.float32) for name, _, _ in KINDS} | features
 
 
 def ranker(**changed: Any) -> Ranker:
-    """A ranker of one feature and no trees that say anything."""
+    """Return a ranker with one feature and trees without effect."""
     arrays: dict[str, Any] = {
         "names": np.array(["a"]),
         "weights": np.array([1.0], np.float32),
@@ -39,7 +39,7 @@ def ranker(**changed: Any) -> Ranker:
     return Ranker(arrays | changed)
 
 
-def test_trees_say_what_lightgbm_says() -> None:
+def test_trees_predict_like_lightgbm() -> None:
     stored = json.loads(FIXTURE.read_text())
     types = {"columns": np.uint8, "masks": np.uint8}
     arrays = {name: np.array(stored[name], types.get(name, np.float32)) for name in stored["trees"]}
@@ -49,13 +49,13 @@ def test_trees_say_what_lightgbm_says() -> None:
     assert len(set(np.round(stored["predictions"], 6))) > 10
 
 
-def test_a_single_name_weighs_otherwise() -> None:
+def test_a_symbol_query_has_other_weights() -> None:
     features = with_kinds(a=np.array([1.0, 2.0], np.float32))
     assert ranker().scores(features, symbol=False).tolist() == [1, 2]
     assert ranker().scores(features, symbol=True).tolist() == [3, 6]
 
 
-def test_what_the_trees_are_not_asked_about_stays_behind() -> None:
+def test_candidates_outside_the_trees_rank_below() -> None:
     values = np.zeros((1, MAX_LEAVES), np.float32)
     values[0, 0] = -5
     features = with_kinds(a=np.arange(2.0 * MAX_SCORED, dtype=np.float32))
@@ -63,7 +63,7 @@ def test_what_the_trees_are_not_asked_about_stays_behind() -> None:
     assert (np.diff(scores) > 0).all()
 
 
-def test_a_kind_of_file_that_is_not_asked_for_stays_behind() -> None:
+def test_kinds_of_files_not_asked_for_rank_below() -> None:
     a, test = np.array([1.0, 1.0], np.float32), np.array([0.0, 1.0], np.float32)
     scores = ranker().scores(with_kinds(a=a, test=test), symbol=False)
     assert scores.tolist() == [1, 1 - UNASKED]
@@ -78,7 +78,7 @@ def test_probabilities_grow_with_scores() -> None:
     ("name", "features"),
     [("lexical", [*FEATURES]), ("dense", [*FEATURES, *DENSE_FEATURES])],
 )
-def test_the_models_that_are_shipped_fit_the_features(name: str, features: list[str]) -> None:
+def test_the_shipped_models_fit_the_features(name: str, features: list[str]) -> None:
     assert trained(name).names == features
     rows = with_kinds(**{name: np.linspace(0, 1, 9, dtype=np.float32) for name in features})
     rows |= {name: np.zeros(9, np.float32) for name, _, _ in KINDS}

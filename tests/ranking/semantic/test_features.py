@@ -1,4 +1,4 @@
-"""Features: what each of them says of small code bases that differ in one thing."""
+"""Features: the value of each for small code bases that differ in one thing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BODY = "def run(task):\n    return task\n"
 
 
 def features(files: Mapping[str, str], query: str, *names: str) -> dict[str, Any]:
-    """Some features of each candidate, by path."""
+    """Return some features of each candidate, by path."""
     corpus = corpus_of(files)
     weighed = weigh(corpus, query)
     assert weighed is not None
@@ -27,7 +27,7 @@ def features(files: Mapping[str, str], query: str, *names: str) -> dict[str, Any
     }
 
 
-def test_every_feature_is_there_and_is_a_number() -> None:
+def test_every_feature_is_a_number() -> None:
     corpus = corpus_of({"a.py": BODY, "b/test_a.py": "# a task\n", "c.md": "# Task\n"})
     for query in ("run a task", "run", "Task::run", "unheard of"):
         weighed = weigh(corpus, query)
@@ -37,7 +37,7 @@ def test_every_feature_is_there_and_is_a_number() -> None:
     assert not FEATURES.keys() & DENSE_FEATURES.keys()
 
 
-def test_definitions_of_a_name_count_by_what_they_define() -> None:
+def test_definitions_of_a_name_count_by_kind() -> None:
     files = {
         "type.py": "class Task:\n    pass\n",
         "function.py": "def Task():\n    pass\n",
@@ -58,7 +58,7 @@ def test_a_declaration_counts_less_than_a_definition() -> None:
     }
 
 
-def test_a_name_of_several_words_is_seen_in_any_convention() -> None:
+def test_a_name_of_several_words_matches_in_any_convention() -> None:
     files = {
         "a.py": "def task_runner():\n    pass\n",
         "b.js": "class TaskRunner {}\n",
@@ -69,7 +69,7 @@ def test_a_name_of_several_words_is_seen_in_any_convention() -> None:
     assert found["c.py"] == (0,)
 
 
-def test_a_file_may_be_named_for_what_is_asked() -> None:
+def test_a_file_can_be_named_after_the_query() -> None:
     files = {"task_queue.py": BODY, "test-queue.py": BODY, "taskqueue.py": BODY, "other.py": BODY}
     found = features(files, "task queue", "named_like", "name_share")
     assert found == {
@@ -80,7 +80,7 @@ def test_a_file_may_be_named_for_what_is_asked() -> None:
     }
 
 
-def test_a_name_may_be_an_abbreviation() -> None:
+def test_a_name_can_be_an_abbreviation() -> None:
     files = {"auth.py": BODY, "authentication.py": BODY, "author.py": BODY, "run.py": BODY}
     found = features(files, "authentication task", "name_share")
     assert found == {
@@ -91,7 +91,7 @@ def test_a_name_may_be_an_abbreviation() -> None:
     }
 
 
-def test_a_kind_that_is_asked_for_is_none() -> None:
+def test_a_kind_that_the_query_asks_for_is_not_penalized() -> None:
     files = {"tests/test_run.py": BODY, "examples/run.py": BODY, "README.md": "# Task\n"}
     kinds = ("test", "side", "prose")
     assert features(files, "run a task", *kinds) == {
@@ -102,7 +102,7 @@ def test_a_kind_that_is_asked_for_is_none() -> None:
     assert features(files, "testing how a task is run", *kinds)["tests/test_run.py"] == (0, 0, 0)
 
 
-def test_a_file_speaks_for_its_folder() -> None:
+def test_a_file_can_represent_its_folder() -> None:
     files = {
         "task/mod.rs": "mod runner;\n",
         "task/runner.rs": "fn run_task() {}\n",
@@ -115,19 +115,19 @@ def test_a_file_speaks_for_its_folder() -> None:
     assert found["other.rs"] == (0, 0, 0)
 
 
-def test_what_many_import_counts_more() -> None:
+def test_files_imported_by_many_count_more() -> None:
     users = {f"user{number}.py": "from core import task\n" for number in range(4)}
     found = features({"core.py": BODY, "aside.py": BODY, **users}, "run a task", "imported")
     assert found["core.py"] == (1,)
     assert found["aside.py"] == (0,)
 
 
-def test_a_name_that_is_passed_on_is_seen() -> None:
+def test_an_exported_name_counts() -> None:
     files = {"mod.rs": "pub use other_crate::{\n    Left,\n    Task,\n};\n", "b.rs": "// Task\n"}
     assert features(files, "Task", "imports_name") == {"mod.rs": (1,), "b.rs": (0,)}
 
 
-def test_terms_together_say_more_than_apart() -> None:
+def test_terms_close_together_count_more() -> None:
     gap = "".join(f"def step{number}():\n    pass\n\n\n" for number in range(40))
     files = {
         "together.py": f"# run the task queue\n{gap}",

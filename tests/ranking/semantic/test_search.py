@@ -1,4 +1,4 @@
-"""Search by meaning: which files come first, and which of their lines."""
+"""Semantic search: the order of files, and the passage of each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def paths(corpus: Corpus, found: list[FoundPassage]) -> list[str]:
     return [corpus.paths[one.file] for one in found]
 
 
-def test_a_question_finds_the_file_that_is_about_it_before_tests_and_documentation(
+def test_a_question_finds_its_file_before_tests_and_documentation(
     corpus: Corpus,
 ) -> None:
     found = search(corpus, "where does the cookie jar keep cookies?", limit=9)
@@ -59,12 +59,12 @@ def test_a_question_finds_the_file_that_is_about_it_before_tests_and_documentati
     assert {"tests/test_cookies.py", "docs/cookies.md"} <= set(paths(corpus, found))
 
 
-def test_a_question_for_tests_finds_tests(corpus: Corpus) -> None:
+def test_a_question_about_tests_finds_tests(corpus: Corpus) -> None:
     found = search(corpus, "tests of the cookie jar", limit=1)
     assert paths(corpus, found) == ["tests/test_cookies.py"]
 
 
-def test_the_passage_is_the_one_that_answers(corpus: Corpus) -> None:
+def test_the_best_passage_of_a_file_is_returned(corpus: Corpus) -> None:
     [best] = search(corpus, "how sessions are expired and forgotten", limit=1)
     lines = FILES["shop/cookies.py"].split("\n")
     assert corpus.paths[best.file] == "shop/cookies.py"
@@ -92,7 +92,7 @@ def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
         ("documentation", "docs/cookies.md", "folder matches docs"),
     ],
 )
-def test_what_a_path_is_said_to_say_stands_in_it(
+def test_reasons_name_only_words_of_the_path(
     corpus: Corpus, query: str, path: str, said: str
 ) -> None:
     found = search(corpus, query, limit=9)
@@ -100,7 +100,7 @@ def test_what_a_path_is_said_to_say_stands_in_it(
     assert said in why
 
 
-def test_a_name_that_says_something_as_a_whole_only_is_told_as_a_whole() -> None:
+def test_a_name_that_matches_only_as_one_word_is_returned_entirely() -> None:
     index = PathIndex(["io_ring.c", "io/ring.c"])
     assert index.matching_words("io_ring", ["ioring"]) == ["io_ring"]
     assert index.matching_words("ring", ["ioring"]) == []
@@ -108,7 +108,7 @@ def test_a_name_that_says_something_as_a_whole_only_is_told_as_a_whole() -> None
 
 
 @pytest.mark.parametrize("query", ["shop.cookies.CookieJar", "Shop::CookieJar", "`CookieJar`"])
-def test_a_name_may_be_qualified_or_quoted(corpus: Corpus, query: str) -> None:
+def test_a_name_can_be_qualified_or_quoted(corpus: Corpus, query: str) -> None:
     [best] = search(corpus, query, limit=1)
     assert best.symbol is not None
     assert best.symbol.name == "CookieJar"
@@ -121,7 +121,7 @@ def test_only_allowed_files_are_found(corpus: Corpus) -> None:
     assert paths(corpus, found) == ["docs/cookies.md"]
 
 
-def test_what_was_useful_moves_up_and_what_was_not_moves_down(corpus: Corpus) -> None:
+def test_useful_files_move_up_and_useless_files_down(corpus: Corpus) -> None:
     plain = {one.file: one.score for one in search(corpus, "cookie jar", limit=9)}
     for file in plain:
         for boost in (0.3, -0.3):
@@ -132,19 +132,19 @@ def test_what_was_useful_moves_up_and_what_was_not_moves_down(corpus: Corpus) ->
             assert [*scores.values()] == sorted(scores.values(), reverse=True)
 
 
-def test_a_boost_finds_what_the_words_do_not(corpus: Corpus) -> None:
+def test_a_boosted_file_is_found_without_matching_words(corpus: Corpus) -> None:
     number = corpus.paths.index("shop/orders/placing.py")
     found = search(corpus, "cookie jar", limit=9, boosts={number: 0.2})
     assert "shop/orders/placing.py" in paths(corpus, found)
 
 
-def test_the_limit_is_kept_and_each_file_is_found_once(corpus: Corpus) -> None:
+def test_results_are_limited_and_each_file_is_found_once(corpus: Corpus) -> None:
     assert len(search(corpus, "cookie jar", limit=2)) == 2
     found = search(corpus, "cookie jar", limit=100)
     assert len({one.file for one in found}) == len(found)
 
 
-def test_in_how_many_segments_texts_are_does_not_matter() -> None:
+def test_the_number_of_segments_does_not_change_results() -> None:
     for query in ("cookie jar", "CookieJar", "place an order"):
         ranked = [
             [
@@ -156,13 +156,13 @@ def test_in_how_many_segments_texts_are_does_not_matter() -> None:
         assert ranked[0] == ranked[1]
 
 
-def test_of_equals_the_first_by_path_comes_first() -> None:
+def test_equal_files_are_ordered_by_path() -> None:
     text = "def same():\n    return 1\n"
     corpus = corpus_of({f"{name}.py": text for name in ("c", "a", "d", "b")})
     assert paths(corpus, search(corpus, "same", limit=9)) == ["a.py", "b.py", "c.py", "d.py"]
 
 
-def test_a_file_whose_text_is_not_known_is_found_by_its_path() -> None:
+def test_a_file_without_text_is_found_by_its_path() -> None:
     known = corpus_of({"a.py": "x = 1\n", "cookie_jar.bin": ""})
     corpus = Corpus([], known.paths, known.roots, known.root_of, known.definitions, {})
     found = search(corpus, "cookie jar", limit=9)
@@ -177,14 +177,14 @@ def test_any_query_is_answered(corpus: Corpus, query: str) -> None:
     assert bool(found) == ("cookie" in query)
 
 
-def test_a_corpus_may_be_empty_or_of_one_file() -> None:
+def test_a_corpus_can_be_empty_or_have_one_file() -> None:
     assert search(corpus_of({}), "cookie jar", limit=9) == []
     one = corpus_of({"a.py": "cookie = 1\n"})
     assert len(search(one, "cookie jar", limit=9)) == 1
     assert search(corpus_of({"a.py": ""}), "cookie", limit=9) == []
 
 
-def test_other_writings_are_found() -> None:
+def test_other_scripts_are_found() -> None:
     corpus = corpus_of({"a.py": "# 如何连接数据库\n", "b.py": "# как устроен индекс\n"})
     assert paths(corpus, search(corpus, "连接", limit=9)) == ["a.py"]
     assert paths(corpus, search(corpus, "индекс", limit=9)) == ["b.py"]
@@ -192,7 +192,7 @@ def test_other_writings_are_found() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80), st.integers(1, 5))
-def test_the_same_is_found_every_time(query: str, limit: int) -> None:
+def test_results_are_deterministic(query: str, limit: int) -> None:
     corpus = corpus_of({"a.py": "def a(cookie): ...\n", "b/c.md": "# Jar\n\nwords\n"})
     found = search(corpus, query, limit=limit)
     assert found == search(corpus, query, limit=limit)
