@@ -250,7 +250,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["search-docs", "dog"], "film.srt\n00:00:03,500: My dog\n"),
     ],
 )
-def test_what_contributors_are_told_to_add_takes_one_file(
+def test_each_addition_for_contributors_takes_one_file(
     extended: Path, arguments: list[str], found: str, tmp_path: Path
 ) -> None:
     files = {

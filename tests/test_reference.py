@@ -130,15 +130,19 @@ def test_every_error_is_raised_by_a_tool_and_says_what_it_is() -> None:
 
 
 @each_tool
-def test_what_the_engine_says_that_it_raises_is_on_the_page(tool: AnyTool) -> None:
+def test_errors_that_the_engine_documents_are_on_the_page(tool: AnyTool) -> None:
     names = {error.__name__ for error in error_classes()}
     said = set(re.findall(r"\w+", " ".join(engine_docstrings(tool)))) & names
     assert said <= {error.__name__ for error in tool.raises}
 
 
 def engine_docstrings(tool: AnyTool) -> Iterator[str]:
-    """The docstrings of what the tool's coroutine imports to do the work."""
+    """Yield the docstrings of the engine's functions that a tool's coroutine uses or imports."""
+    names = inspect.unwrap(tool.run).__globals__
     for node in ast.walk(ast.parse(inspect.getsource(tool.run))):
+        used = names.get(node.id) if isinstance(node, ast.Name) else None
+        if inspect.isfunction(used) and used.__module__.startswith("winnow.search"):
+            yield inspect.getdoc(used) or ""
         if isinstance(node, ast.ImportFrom) and node.module:
             module = importlib.import_module(node.module)
             for alias in node.names:

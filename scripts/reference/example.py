@@ -50,7 +50,7 @@ CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
 _ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
 _SECONDS = re.compile(r'(?<="seconds": )[0-9.]+')
 _INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
-_INDEXED_AT = re.compile(r"(?<=changed last at )[0-9T:-]+(?=Z)")
+_INDEXED_AT = re.compile(r"(?<=last updated at )[0-9T:-]+(?=Z)")
 # What an index takes, and where it is.
 _STORE = re.compile(r"(?<=index-)[0-9a-f]{12}(?=\.db)")
 _TAKEN = (
