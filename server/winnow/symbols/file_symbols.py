@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import starmap
 from typing import Literal
 
 from msgspec import Struct, field
@@ -188,11 +189,21 @@ class FileSymbols(Struct, frozen=True, array_like=True):
     broken: int = 0
 
 
+Numbers = tuple[int, int, int]
+
+
+def unpack_numbers(packed: bytes) -> Iterator[Numbers]:
+    """Yield offset, flags and receiver number of the occurrences of a name.
+
+    They are packed as unsigned 32-bit numbers in native byte order.
+    """
+    numbers = iter(array("I", packed))
+    return zip(numbers, numbers, numbers, strict=True)
+
+
 def unpack_occurrences(packed: bytes) -> Iterator[Occurrence]:
-    """Yield the occurrences of a name: three unsigned 32-bit numbers each, in native byte order."""
-    numbers = array("I", packed)
-    for index in range(0, len(numbers), 3):
-        yield Occurrence(numbers[index], numbers[index + 1], numbers[index + 2])
+    """Return the occurrences of a name."""
+    return starmap(Occurrence, unpack_numbers(packed))
 
 
 def scope_at(starts: list[int], scopes: list[LexicalScope], at: int) -> int:

@@ -9,7 +9,6 @@ name in it, as it does for a compiler.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -41,10 +40,11 @@ from winnow.symbols.file_symbols import (
     ROLE,
     SHORTHAND,
     TAG,
+    unpack_numbers,
 )
 from winnow.symbols.resolve.names import Name, ResolvedReference, Target
 from winnow.symbols.resolve.paths import shared_folders
-from winnow.symbols.resolve.session import ResolverFile, Session
+from winnow.symbols.resolve.session import Evaluations, ResolverFile, Session, cached_method
 from winnow.symbols.resolve.types import Class
 
 LOCAL = frozenset(("function", "block", "prototype", "macro", "initializer", "template"))
@@ -83,16 +83,13 @@ class Linker:
         self.undecided = 0
         self._bound: dict[str, list[Bound]] = {}
         self._members: dict[str, list[Class]] = {}
-        self._globals: dict[tuple[str, str, str], list[Name]] = {}
-        self._tags: dict[tuple[str, str], list[Name]] = {}
-        self._locals: dict[tuple[str, str, bool], frozenset[int]] = {}
         # Namespaces that macros open: names in them appear to be outside.
         self._opened: set[str] = set()
         self._above: dict[Class, list[Class]] = {}
-        self._bodies: dict[str, dict[str, list[int]]] = {}
         self._levels: dict[str, list[list[str]]] = {}
-        self._values: dict[tuple[str, int, Expression], tuple[Class, ...]] = {}
-        self._busy: set[tuple[str, int, Expression | str]] = set()
+        # The classes that an expression can have. Pointers and arrays count as their targets.
+        self.of = Evaluations[tuple[Class, ...]](self._evaluate, DEPTH, ()).of
+        self._resolving: set[Name] = set()  # aliases, which may be circular
 
     # --- uses ------------------------------------------------------------------------------
 
@@ -128,21 +125,17 @@ class Linker:
         self, name: str, wanted: frozenset[Name]
     ) -> Iterator[tuple[ResolvedReference, Name | None]]:
         """Yield uses with the symbol's own name, each with the macro whose text contains it."""
-        for file, packed in self.session.view.occurrences(name):
-            facts = self.session.file(file.path)
-            if facts is None or not facts.rules.linkage:
-                continue
-            numbers = iter(array("I", packed))
-            for at, flags, receiver in zip(numbers, numbers, numbers, strict=True):
-                found = self.meaning(facts, name, at, flags, receiver)
+        for file, numbers in self.session.occurrences(name):
+            for at, flags, receiver in numbers if file.rules.linkage else ():
+                found = self.meaning(file, name, at, flags, receiver)
                 if found is None:
-                    guessed = self.guess(facts, name, facts.receiver(receiver))
-                    if wanted.isdisjoint(guessed) and not self.possible(facts, name, wanted):
+                    guessed = self.guess(file, name, file.receiver(receiver))
+                    if wanted.isdisjoint(guessed) and not self.possible(file, name, wanted):
                         self.undecided += 1
                         continue
                 elif wanted.isdisjoint(found):
                     continue
-                scope = facts.scopes[facts.scope_at(at)]
+                scope = file.scopes[file.scope_at(at)]
                 macro = (
                     Name(file.path, 0, scope.name, space="macro") if scope.kind == "macro" else None
                 )
@@ -340,23 +333,21 @@ class Linker:
             scope = one.parent
         return self.globally(file, name, owner)
 
+    @cached_method
     def _local(self, file: ResolverFile, name: str, typed: bool) -> frozenset[int]:
         """Return the scopes of a file that bind a name."""
-        key = (file.path, name, typed)
-        if key not in self._locals:
-            found = (
-                (file.scope_at(at), flags)
-                for at, flags, _ in self.session.unpacked(file, name)
-                if flags & BINDS
-                and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE, LABEL)
-                and (not typed or flags & IN_TYPE)
-            )
-            self._locals[key] = frozenset(
-                scope
-                for scope, flags in found
-                if flags & PARAMETER or file.scopes[scope].kind not in ("template", "macro")
-            )
-        return self._locals[key]
+        found = (
+            (file.scope_at(at), flags)
+            for at, flags, _ in self.session.unpacked(file, name)
+            if flags & BINDS
+            and flags & ROLE not in (TAG, MACRO, MEMBER, ATTRIBUTE, LABEL)
+            and (not typed or flags & IN_TYPE)
+        )
+        return frozenset(
+            scope
+            for scope, flags in found
+            if flags & PARAMETER or file.scopes[scope].kind not in ("template", "macro")
+        )
 
     def _namespace(self, file: ResolverFile, scope: int) -> str:
         """Return the namespace around a scope."""
@@ -388,14 +379,10 @@ class Linker:
         bound: dict[Bound, None] = {}
         members: dict[Class, None] = {}
         for file, packed in self.session.view.occurrences(name):
-            numbers = array("I", packed)
-            if not any(flags & BINDS for flags in numbers[1::3]):
-                continue
-            facts = self.session.file(file.path)
-            if facts is None or not facts.rules.linkage:
-                continue
-            for at, flags in zip(numbers[::3], numbers[1::3], strict=True):
-                if flags & BINDS:
+            numbers = [each for each in unpack_numbers(packed) if each[1] & BINDS]
+            facts = self.session.file(file.path) if numbers else None
+            if facts is not None and facts.rules.linkage:
+                for at, flags, _ in numbers:
                     self._read_one(facts, name, at, flags, bound, members)
         self._bound[name] = list(bound)
         self._members[name] = list(members)
@@ -444,25 +431,19 @@ class Linker:
             owner = self._namespace(file, scope) if in_classes else ""
             bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
 
+    @cached_method
     def globally(self, file: ResolverFile, name: str, owner: str = "") -> list[Name]:
         """Return the meanings of a name outside of functions, seen from a file and a namespace."""
-        key = (file.path, name, owner)
-        known = self._globals.get(key)
-        if known is None:
-            candidates = self.bound(name)
-            if _classes_hold(file):
-                candidates = self._around(file, candidates, owner)
-            else:
-                candidates = [one for one in candidates if one.target.space != "tag"]
-            if candidates:
-                known = self._linked(candidates, self._seen(file, candidates))
-            elif not self.definers(name) or not _classes_hold(file):
-                # Declared outside the workspace.
-                known = [Name("", 0, name)]
-            else:
-                known = []
-            self._globals[key] = known
-        return known
+        candidates = self.bound(name)
+        if _classes_hold(file):
+            candidates = self._around(file, candidates, owner)
+        else:
+            candidates = [one for one in candidates if one.target.space != "tag"]
+        if candidates:
+            return self._linked(candidates, self._seen(file, candidates))
+        # Declared outside the workspace, unless it is a member.
+        is_external = not self.definers(name) or not _classes_hold(file)
+        return [Name("", 0, name)] if is_external else []
 
     def _around(self, file: ResolverFile, candidates: list[Bound], owner: str) -> list[Bound]:
         """Return the candidates visible in a namespace.
@@ -596,19 +577,17 @@ class Linker:
         found = (self.session.module(file, name) for name in file.scope_table.stars)
         return [one for one in found if one is not None]
 
+    @cached_method
     def tag(self, file: ResolverFile, name: str) -> list[Name]:
         """Return the meanings of `struct name`: the nearest definitions."""
-        key = (file.path, name)
-        if key not in self._tags:
-            candidates = [one for one in self.bound(name) if one.target.space == "tag"]
-            paths = {one.target.path for one in candidates}
-            near = self._nearest(file.path, paths) if len(paths) > 1 else paths
-            found = [one.target for one in candidates if not near or one.target.path in near]
-            for one in candidates:
-                if one.target not in found and any(_twins(one.target, it) for it in found):
-                    found.append(one.target)
-            self._tags[key] = found or [Name("", 0, name, space="tag")]
-        return self._tags[key]
+        candidates = [one.target for one in self.bound(name) if one.target.space == "tag"]
+        paths = {target.path for target in candidates}
+        near = self._nearest(file.path, paths) if len(paths) > 1 else paths
+        found = [target for target in candidates if not near or target.path in near]
+        for target in candidates:
+            if target not in found and any(_twins(target, each) for each in found):
+                found.append(target)
+        return found or [Name("", 0, name, space="tag")]
 
     def with_namesakes(self, targets: Iterable[Target]) -> list[Target]:
         """Add the typedef of each tag, and the tag of each typedef, of the same name.
@@ -637,22 +616,6 @@ class Linker:
                     yield typedef
 
     # --- types -----------------------------------------------------------------------------
-
-    def of(self, file: ResolverFile, scope: int, expression: Expression) -> tuple[Class, ...]:
-        """Return the classes that an expression can have. Pointers and arrays count as their
-        targets."""
-        key = (file.path, scope, expression)
-        known = self._values.get(key)
-        if known is not None:
-            return known
-        if key in self._busy or len(self._busy) > DEPTH:
-            return ()
-        self._busy.add(key)
-        try:
-            found = self._values[key] = self._evaluate(file, scope, expression)
-        finally:
-            self._busy.discard(key)
-        return found
 
     def _evaluate(
         self, file: ResolverFile, scope: int, expression: Expression
@@ -779,14 +742,13 @@ class Linker:
             if classes:
                 return classes
         alias = home.scope_table.aliases.get(one.name)
-        key = (one.path, one.scope, f":{one.name}")
-        if not alias or alias == one.name or key in self._busy:
+        if not alias or alias == one.name or one in self._resolving:
             return ()
-        self._busy.add(key)
+        self._resolving.add(one)
         try:
             return self.declared(home, one.scope, alias)
         finally:
-            self._busy.discard(key)
+            self._resolving.discard(one)
 
     def _of_tags(self, tags: Iterable[Name]) -> tuple[Class, ...]:
         return tuple(
@@ -795,16 +757,15 @@ class Linker:
             for scope in self._classes(tag.path).get(tag.name, ())
         )
 
+    @cached_method
     def _classes(self, path: str) -> dict[str, list[int]]:
         """Return the class scopes of a file, by name."""
-        if path not in self._bodies:
-            found: dict[str, list[int]] = {}
-            file = self.session.file(path)
-            for number, scope in enumerate(file.scopes if file else ()):
-                if scope.kind == "class" and scope.name:
-                    found.setdefault(scope.name, []).append(number)
-            self._bodies[path] = found
-        return self._bodies[path]
+        found: dict[str, list[int]] = {}
+        file = self.session.file(path)
+        for number, scope in enumerate(file.scopes if file else ()):
+            if scope.kind == "class" and scope.name:
+                found.setdefault(scope.name, []).append(number)
+        return found
 
     def member(self, owners: Iterable[Class], name: str) -> list[Name]:
         """Return the members of this name that some classes have."""

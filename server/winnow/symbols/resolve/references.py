@@ -9,7 +9,6 @@ declared type, it is only "possible"; those servers return nothing there.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Container, Iterable, Iterator
 
 from msgspec import Struct
@@ -35,6 +34,7 @@ from winnow.symbols.file_symbols import (
     SHORTHAND,
     STATIC,
     STRING,
+    Numbers,
     scope_of_name,
 )
 from winnow.symbols.resolve import plain
@@ -52,7 +52,7 @@ from winnow.symbols.resolve.names import (
 )
 from winnow.symbols.resolve.plain import NameCandidates
 from winnow.symbols.resolve.rules import world
-from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
+from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session, cached_method
 from winnow.symbols.resolve.types import OF_OBJECTS, Class, Function, Instance, Type, Types, Untyped
 from winnow.symbols.view import SymbolView
 
@@ -160,14 +160,11 @@ class Resolver:
     def __init__(self, view: SymbolView) -> None:
         self.view = view
         self.session = Session(view, plain.RULES)
-        self._candidates: dict[tuple[str, str], NameCandidates] = {}
         self.types = Types(self.session)
         self.linker = Linker(self.session)
         # Uses that may mean the symbol, or another one with the same name.
         self.undecided = 0
-        self._families: dict[Class, frozenset[Class]] = {}
-        self._known_rivals: dict[tuple[object, ...], Rivals] = {}
-        self._known_mentions: dict[tuple[str, frozenset[str]], bool] = {}
+        self._cached_rivals: dict[tuple[object, ...], Rivals] = {}
 
     # --- from an occurrence to what it means -----------------------------------------------
 
@@ -180,7 +177,7 @@ class Resolver:
                 return Meaning([*guessed], unknown=True)
             return Meaning([*names])
         if file.rules.plain:
-            candidates = self._plain(name, file.language)
+            candidates = self._plain(name, world(file.language))
             return Meaning(list(candidates.near(file, at, flags, receiver)))
         role = flags & ROLE
         scope = file.scope_at(at)
@@ -254,12 +251,9 @@ class Resolver:
         # The key of a map can be an ordinary name.
         return Meaning([] if apart else self.types.named(file, scope, name, False))
 
-    def _plain(self, name: str, language: str) -> NameCandidates:
-        key = (name, world(language))
-        known = self._candidates.get(key)
-        if known is None:
-            known = self._candidates[key] = NameCandidates(self.session, self.at, name, language)
-        return known
+    @cached_method
+    def _plain(self, name: str, language_world: str) -> NameCandidates:
+        return NameCandidates(self.session, self.at, name, language_world)
 
     def _imported(self, file: ResolverFile, name: str, at: int) -> list[Target]:
         if at in file.scope_table.modules:
@@ -493,14 +487,12 @@ class Resolver:
 
     def _files(
         self, name: str, names: _Names, path: str | None
-    ) -> Iterator[tuple[ResolverFile, Iterable[tuple[int, int, int]]]]:
+    ) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
         """Yield the files that contain a name, with its occurrences."""
         only = names.only_in(name) if path is None else {path}
-        for file, packed in self.view.occurrences(name):
-            facts = self.session.file(file.path)
-            if facts is not None and (only is None or file.path in only):
-                numbers = iter(array("I", packed))
-                yield facts, zip(numbers, numbers, numbers, strict=True)
+        for file, numbers in self.session.occurrences(name):
+            if only is None or file.path in only:
+                yield file, numbers
 
     def _add_defaults(self, names: _Names, wanted: dict[Target, Target]) -> None:
         """Also search for `default` if a file exports a target under that name."""
@@ -554,7 +546,7 @@ class Resolver:
         wanted: Iterable[Target],
         places: Iterable[tuple[int, int, int]],
     ) -> Iterator[ResolvedReference]:
-        candidates = self._plain(name, file.language)
+        candidates = self._plain(name, world(file.language))
         for at, flags, receiver in places:
             tiers = {
                 candidates.tier(file, one, at, flags, receiver)
@@ -661,36 +653,27 @@ class Resolver:
     ) -> Rivals:
         """Return the rivals of a member, the same for all occurrences in a language."""
         key = (file.language, name, owners, overrides, apart)
-        known = self._known_rivals.get(key)
-        if known is None:
-            family = frozenset((*overrides, *owners))
-            if not file.rules.marked:
-                family = frozenset().union(*map(self.family, owners))
-            definers = self.types.definers(name, file.language, apart)
-            others = sum(one not in family for one in definers) + (name in file.rules.common)
-            if apart and not any(one in family for one in definers):
-                others = NEVER
-            names = frozenset(one.name.rpartition(".")[2] for one in family)
-            known = self._known_rivals[key] = Rivals(others, len(family), names)
-        return known
+        if (cached := self._cached_rivals.get(key)) is not None:
+            return cached
+        family = frozenset((*overrides, *owners))
+        if not file.rules.marked:
+            family = frozenset().union(*map(self.family, owners))
+        definers = self.types.definers(name, file.language, apart)
+        others = sum(owner not in family for owner in definers) + (name in file.rules.common)
+        if apart and not any(owner in family for owner in definers):
+            others = NEVER
+        names = frozenset(owner.name.rpartition(".")[2] for owner in family)
+        rivals = self._cached_rivals[key] = Rivals(others, len(family), names)
+        return rivals
 
+    @cached_method
     def _mentions(self, file: ResolverFile, names: frozenset[str]) -> bool:
         """Return True if one of these names occurs in a file."""
-        key = (file.path, names)
-        known = self._known_mentions.get(key)
-        if known is None:
-            if len(names) > FEW:
-                known = not names.isdisjoint(self.view.names_in(file.path))
-            else:
-                known = any(self.session.unpacked(file, name) for name in names)
-            self._known_mentions[key] = known
-        return known
+        if len(names) > FEW:
+            return not names.isdisjoint(self.view.names_in(file.path))
+        return any(self.session.unpacked(file, name) for name in names)
 
+    @cached_method
     def family(self, owner: Class) -> frozenset[Class]:
         """Return a class with its superclasses and subclasses."""
-        known = self._families.get(owner)
-        if known is None:
-            known = self._families[owner] = frozenset(self.types.mro(owner)) | self.types.below(
-                owner
-            )
-        return known
+        return frozenset(self.types.mro(owner)) | self.types.below(owner)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import Generic, TypeVar, cast
 
 from winnow.symbols.expressions import (
     Expression,
@@ -25,14 +25,19 @@ from winnow.symbols.file_symbols import (
     WRITTEN,
     Definition,
     Import,
+    Numbers,
     ScopeTable,
     merge_scopes,
     scope_at,
     scope_of_name,
+    unpack_numbers,
 )
 from winnow.symbols.language import languages
 from winnow.symbols.resolve.rules import Rules, world
 from winnow.symbols.view import File, SymbolView
+
+F = TypeVar("F", bound=Callable[..., object])
+T = TypeVar("T")
 
 # Kinds of scopes that bind class members.
 MEMBERS = ("class", "part")
@@ -176,25 +181,49 @@ class ResolverFile:
                     yield self.canonical[around], bool(flags & STATIC)
 
 
+def cached_method(method: F) -> F:
+    """Cache the results of a method in its object; the arguments are hashable."""
+    # As fast as a dictionary in the method: each object has a cache that is written in C.
+    return cast("F", cached_property(lambda self: lru_cache(None)(partial(method, self))))
+
+
+class Evaluations(Generic[T]):
+    """Cached results of evaluating expressions; circular or too deep ones give ``unknown``."""
+
+    def __init__(
+        self, evaluate: Callable[[ResolverFile, int, Expression], T], depth: int, unknown: T
+    ) -> None:
+        self._evaluate = evaluate
+        self._depth = depth
+        self._unknown = unknown
+        self._results: dict[tuple[str, int, Expression], T] = {}
+        self._running: set[tuple[str, int, Expression]] = set()
+
+    def of(self, file: ResolverFile, scope: int, expression: Expression) -> T:
+        """Return the result for an expression in a scope of a file."""
+        key = (file.path, scope, expression)
+        if key in self._results:
+            return self._results[key]
+        if key in self._running or len(self._running) > self._depth:
+            return self._unknown
+        self._running.add(key)
+        try:
+            result = self._results[key] = self._evaluate(file, scope, expression)
+        finally:
+            self._running.discard(key)
+        return result
+
+
 class Session:
     """A view with cached lookups."""
 
     def __init__(self, view: SymbolView, plain: Rules) -> None:
         self.view = view
         self._plain = plain  # for languages without rules
-        self._files: dict[str, ResolverFile | None] = {}
-        self._bound: dict[tuple[str, str, bool], frozenset[int]] = {}
-        self._unpacked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
-        self._modules: dict[tuple[str, str], str | None] = {}
-        self._definitions: dict[str, list[tuple[File, Definition]]] = {}
 
+    @cached_method
     def file(self, path: str) -> ResolverFile | None:
         """Return a file, or None if it is not indexed."""
-        if path not in self._files:
-            self._files[path] = self._load(path)
-        return self._files[path]
-
-    def _load(self, path: str) -> ResolverFile | None:
         file = self.view.file(path)
         scope_table = self.view.scope_table(path) if file else None
         language = languages().get(file.language) if file else None
@@ -203,50 +232,50 @@ class Session:
         rules = language.rules if language is not None and language.rules else self._plain
         return ResolverFile(path, file.language, scope_table, rules)
 
+    @cached_method
     def bound(self, file: ResolverFile, name: str, apart: bool = False) -> frozenset[int]:
         """Return the scopes of a file that bind a name, including imports."""
-        key = (file.path, name, apart)
-        known = self._bound.get(key)
-        if known is None:
-            found = {
-                file.scope_at(at)
-                for at, flags, _ in self.unpacked(file, name)
-                if flags & BINDS and bool(flags & APART) == apart
-            }
-            for scope, names in file.scope_table.outer.items():
-                if name in names:
-                    # `global` binds it in the file's scope, `nonlocal` in an enclosing function's.
-                    found.discard(scope)
-                    found.add(0)
-            found.update(one.scope for one in file.imports.get(name, ()))
-            known = self._bound[key] = frozenset(found)
-        return known
+        found = {
+            file.scope_at(at)
+            for at, flags, _ in self.unpacked(file, name)
+            if flags & BINDS and bool(flags & APART) == apart
+        }
+        for scope, names in file.scope_table.outer.items():
+            if name in names:
+                # `global` binds it in the file's scope, `nonlocal` in an enclosing function's.
+                found.discard(scope)
+                found.add(0)
+        found.update(imported.scope for imported in file.imports.get(name, ()))
+        return frozenset(found)
 
-    def unpacked(self, file: ResolverFile, name: str) -> list[tuple[int, int, int]]:
+    @cached_method
+    def unpacked(self, file: ResolverFile, name: str) -> list[Numbers]:
         """Return the occurrences of a name in a file: offset, flags, receiver number."""
-        key = (file.path, name)
-        known = self._unpacked.get(key)
-        if known is None:
-            numbers = iter(array("I", self.view.occurrences_in(file.path, name)))
-            known = self._unpacked[key] = list(zip(numbers, numbers, numbers, strict=True))
-        return known
+        return list(unpack_numbers(self.view.occurrences_in(file.path, name)))
 
+    def occurrences(self, name: str) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
+        """Yield the files that contain a name, with its occurrences."""
+        for found, packed in self.view.occurrences(name):
+            file = self.file(found.path)
+            if file is not None:
+                yield file, unpack_numbers(packed)
+
+    @cached_method
     def module(self, file: ResolverFile, module: str) -> str | None:
         """Return the file that an import in this file resolves to."""
-        key = (file.path, module)
-        if key not in self._modules:
-            self._modules[key] = file.rules.module(self.view, file.path, module)
-        return self._modules[key]
+        return file.rules.module(self.view, file.path, module)
 
+    @cached_method
     def definitions(self, name: str, language: str = "") -> list[tuple[File, Definition]]:
         """Return the definitions of a name in a language and in those of its world."""
-        if name not in self._definitions:
-            self._definitions[name] = list(self.view.definitions(name))
-        found = self._definitions[name]
         if not language:
-            return found
+            return list(self.view.definitions(name))
         language_world = world(language)
-        return [(file, each) for file, each in found if world(file.language) == language_world]
+        return [
+            (file, each)
+            for file, each in self.definitions(name)
+            if world(file.language) == language_world
+        ]
 
     def has_member(self, file: ResolverFile, scope: int, name: str, apart: bool) -> bool:
         """Return True if a scope of a file declares a member of this name."""

@@ -6,7 +6,6 @@ There is no type inference: types come from declarations, assigned values and re
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 from itertools import takewhile
 
@@ -44,7 +43,7 @@ from winnow.symbols.resolve.names import (
     resolve,
 )
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
-from winnow.symbols.resolve.session import MEMBERS, ResolverFile, Session
+from winnow.symbols.resolve.session import MEMBERS, Evaluations, ResolverFile, Session
 
 DEPTH = 8  # the maximum number of declarations in a chain
 OF_OBJECTS, OF_CLASS = 1, 2  # members of instances, of the class itself
@@ -124,12 +123,11 @@ class Types:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._definers: dict[tuple[str, str, bool], dict[Class, int]] = {}
-        self._stand: dict[tuple[str, str, bool], dict[Class, list[tuple[str, int]]]] = {}
         self._below: dict[Class, set[Class]] = {}
         self._mro: dict[Class, list[Class]] = {}
-        self._busy: set[tuple[str, int, Expression]] = set()
-        self._known: dict[tuple[str, int, Expression], Type] = {}
+        self._definers: dict[tuple[str, str, bool], dict[Class, int]] = {}
+        self._standing: dict[tuple[str, str, bool], dict[Class, list[tuple[str, int]]]] = {}
+        self._of = Evaluations[Type](self._evaluate, DEPTH, None).of
 
     # --- expressions -----------------------------------------------------------------------
 
@@ -141,19 +139,6 @@ class Types:
         """Return all types that an expression can have, depending on assignments."""
         found = self._of(file, scope, expression)
         return found.types if isinstance(found, Either) else (found,)
-
-    def _of(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
-        key = (file.path, scope, expression)
-        if key in self._known:
-            return self._known[key]
-        if key in self._busy or len(self._busy) > DEPTH:
-            return None
-        self._busy.add(key)
-        try:
-            result = self._known[key] = self._evaluate(file, scope, expression)
-        finally:
-            self._busy.discard(key)
-        return result
 
     def _evaluate(self, file: ResolverFile, scope: int, expression: Expression) -> Type:
         steps = expression.steps
@@ -695,42 +680,37 @@ class Types:
     def definers(self, name: str, language: str = "", apart: bool = False) -> dict[Class, int]:
         """Return all classes that define a member of this name: OF_OBJECTS, OF_CLASS, or both."""
         key = (name, language, apart)
-        known = self._definers.get(key)
-        if known is None:
-            known = self._definers[key] = self._marked(name)
-            known.update((one, OF_OBJECTS) for one in self.standing(name, language, apart))
-        return known
+        if (cached := self._definers.get(key)) is not None:
+            return cached
+        found = self._definers[key] = self._marked(name)  # seen by recursive calls
+        found.update((owner, OF_OBJECTS) for owner in self.standing(name, language, apart))
+        return found
 
     def standing(self, name: str, language: str, apart: bool) -> dict[Class, list[tuple[str, int]]]:
         """Return classes that define a member, with the scopes that bind it, for files without
         ``marked``."""
         key = (name, language, apart)
-        known = self._stand.get(key)
-        if known is None:
-            known = self._stand[key] = {}
-            for one, definition in self.session.definitions(name, language):
-                facts = self.session.file(one.path)
-                scope = facts.container_scope(definition) if facts else None
-                if facts is None or scope is None or facts.rules.marked:
-                    continue
-                if definition.kind == "constructor" and facts.scopes[scope].name == name:
-                    continue  # it is called by its class name
-                if (definition.kind in facts.rules.apart) == apart:
-                    owner = self.class_at(facts, scope)
-                    known.setdefault(owner, []).append((one.path, scope))
-        return known
+        if (cached := self._standing.get(key)) is not None:
+            return cached
+        found = self._standing[key] = {}  # seen by recursive calls
+        for defining, definition in self.session.definitions(name, language):
+            file = self.session.file(defining.path)
+            scope = file.container_scope(definition) if file else None
+            if file is None or scope is None or file.rules.marked:
+                continue
+            if definition.kind == "constructor" and file.scopes[scope].name == name:
+                continue  # it is called by its class name
+            if (definition.kind in file.rules.apart) == apart:
+                found.setdefault(self.class_at(file, scope), []).append((file.path, scope))
+        return found
 
     def _marked(self, name: str) -> dict[Class, int]:
         """Return classes that define a member, for files with ``marked``."""
         found: dict[Class, int] = {}
-        for file, packed in self.session.view.occurrences(name):
-            facts = self.session.file(file.path)
-            if facts is None or not facts.rules.marked:
-                continue
-            numbers = iter(array("I", packed))
-            for scope, static in facts.members(zip(numbers, numbers, numbers, strict=True)):
-                one = self.class_at(facts, scope)
-                found[one] = found.get(one, 0) | (OF_CLASS if static else OF_OBJECTS)
+        for file, numbers in self.session.occurrences(name):
+            for scope, static in file.members(numbers) if file.rules.marked else ():
+                owner = self.class_at(file, scope)
+                found[owner] = found.get(owner, 0) | (OF_CLASS if static else OF_OBJECTS)
         return found
 
     def kind(self, owner: Class) -> str:
