@@ -43,13 +43,15 @@ def merge(
         for part in state.with_segments(reader, np.array(hidden, np.int32)):
             files = part.files + np.int32(numbers.first[place])
             parts.append(CorpusPart(part.segment, part.documents, files))
-    texts = {path: one for path, one in unsaved.items() if one.contents is not None}
+    texts = {path: record for path, record in unsaved.items() if record.contents is not None}
     files = [numbers.of_document(path) for path in texts]
     if texts:
         # Two documents may have the same text.
-        segment = in_memory({one.key: one.contents for one in texts.values() if one.contents})
+        segment = in_memory(
+            {record.key: record.contents for record in texts.values() if record.contents}
+        )
         places = {key: place for place, key in enumerate(segment.keys)}
-        documents = [places[one.key] for one in texts.values()]
+        documents = [places[record.key] for record in texts.values()]
         parts.append(CorpusPart(segment, np.array(documents, np.uint16), np.array(files, np.int32)))
     return Corpus(
         parts=parts,
@@ -103,7 +105,7 @@ class _Numbers:
 
     def _holding(self, path: str) -> list[int]:
         """Return the folders that contain a path, the deepest first."""
-        places = [place for place, one in enumerate(self._prefixes) if path.startswith(one)]
+        places = [place for place, prefix in enumerate(self._prefixes) if path.startswith(prefix)]
         return sorted(places, key=lambda place: -len(self._prefixes[place]))
 
 

@@ -47,7 +47,7 @@ class Snapshot:
             (root.rstrip("/") + "/", reader) for root, reader in zip(roots, readers, strict=True)
         ]
         # The innermost folder holds a file.
-        self._deepest_first = sorted(self._stores, key=lambda one: -len(one[0]))
+        self._deepest_first = sorted(self._stores, key=lambda store: -len(store[0]))
         self._overlay = dict(overlay or {})
         self._by_folder: dict[str, dict[str, list[File]]] = {}
         self._lock = threading.Lock()  # guards the attributes below

@@ -46,14 +46,16 @@ class NameTables:
         # numpy takes time to load.
         from winnow.symbols.search.name_table import NameTable
 
-        facts = {path: one for path, one in overlay.items() if one is not None}
+        facts = {path: symbols for path, symbols in overlay.items() if symbols is not None}
         with self._lock:
             same = facts.keys() == self._unsaved.keys() and all(
-                one is self._unsaved[path] for path, one in facts.items()
+                symbols is self._unsaved[path] for path, symbols in facts.items()
             )
             if self._unsaved_names is None or not same:
                 names = dict.fromkeys(
-                    definition.name for one in facts.values() for definition in one.definitions
+                    definition.name
+                    for symbols in facts.values()
+                    for definition in symbols.definitions
                 )
                 self._unsaved_names = NameTable()
                 self._unsaved_names.add(names)

@@ -78,7 +78,7 @@ class Unindexed:
 
 
 def _key(scope: Scope) -> _Key:
-    return scope.roots, scope.paths, (*scope.arguments, *(one.pattern for one in scope.include))
+    return scope.roots, scope.paths, (*scope.arguments, *(glob.pattern for glob in scope.include))
 
 
 def _changed(root: str, path: str, listed: Sequence[str]) -> dict[str, int] | None:
@@ -87,13 +87,13 @@ def _changed(root: str, path: str, listed: Sequence[str]) -> dict[str, int] | No
     top = "" if path == "." else path
     folders = {top}
     for folder in {file.rpartition("/")[0] for file in listed}:
-        one = folder
-        while one not in folders:
-            folders.add(one)
-            one = one.rpartition("/")[0]
+        ancestor = folder
+        while ancestor not in folders:
+            folders.add(ancestor)
+            ancestor = ancestor.rpartition("/")[0]
     if len(folders) > MOST_FOLDERS:
         return None
-    inside = Counter(one.rpartition("/")[0] for one in folders if one != top)
+    inside = Counter(folder.rpartition("/")[0] for folder in folders if folder != top)
     changed: dict[str, int] = {}
     left = list(folders)
     try:

@@ -180,21 +180,29 @@ class WorkspaceIndex:
     def _unopened(self) -> list[FolderIndex]:
         if self._closed or self._builds or not self._config().index.enabled:
             return []
-        return [one for one in self._folder_indexes() if not (one in self._opened or one.complete)]
+        return [
+            folder
+            for folder in self._folder_indexes()
+            if not (folder in self._opened or folder.complete)
+        ]
 
     async def _open(self, folders: Sequence[FolderIndex]) -> None:
         user = self._settings().user
         left = [
-            one
-            for one in folders
-            if one.writable and await asyncio.to_thread(is_indexed, one.root, user)
+            folder
+            for folder in folders
+            if folder.writable and await asyncio.to_thread(is_indexed, folder.root, user)
         ]
         if not left:
             return
         self._prepare_soon()
         _, *found = await asyncio.gather(self._read_ahead(left), *map(self._open_one, left))
         self._opened_at = time.monotonic()
-        changes = {folder: one for folder, one in zip(left, found, strict=True) if one}
+        changes = {
+            folder: folder_changes
+            for folder, folder_changes in zip(left, found, strict=True)
+            if folder_changes
+        }
         if changes and not _is_busy(self._checking):
             self._checking = asyncio.create_task(self._take_changes(changes))
 
@@ -212,9 +220,9 @@ class WorkspaceIndex:
         return changes
 
     async def _take_changes(self, changes: Mapping[FolderIndex, Changes]) -> None:
-        for folder, one in changes.items():
+        for folder, folder_changes in changes.items():
             with _logged(folder):
-                await folder.update_from(one)
+                await folder.update_from(folder_changes)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -252,7 +260,7 @@ class WorkspaceIndex:
             folders = self._folder_indexes()
             texts = await self._texts_in_place(folders, buffers, asked)
             unsaved = await self._documents.known(texts)
-        overlay = {path: one.facts for path, one in unsaved.items()}
+        overlay = {path: document.facts for path, document in unsaved.items()}
         async with self._view(folders, overlay) as (view, _):
             state = self.state()
             late = any(path not in unsaved or unsaved[path].text != texts[path] for path in texts)
@@ -272,7 +280,7 @@ class WorkspaceIndex:
                 for folder in folders:
                     readers.append(await folder.reader())
                     stack.callback(readers[-1].close)
-                view = Snapshot([one.root.as_posix() for one in folders], readers, overlay)
+                view = Snapshot([folder.root.as_posix() for folder in folders], readers, overlay)
                 stack.pop_all()
             with view:
                 yield view, readers
@@ -302,7 +310,11 @@ class WorkspaceIndex:
         `read`, within the block."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
             tables = [folder.table for folder in folders]
-            taken = {path: one.taken for path, one in unsaved.items() if one.taken is not None}
+            taken = {
+                path: document.taken
+                for path, document in unsaved.items()
+                if document.taken is not None
+            }
             yield functools.partial(view.corpus, tables, taken), state, view
 
     async def candidates(
@@ -332,7 +344,7 @@ class WorkspaceIndex:
         """Return True if every file is indexed as it is now. Waits ``seconds`` for changes to be
         indexed."""
         if not self._knows_files():
-            self._start_check([one for one in self._folder_indexes() if one.complete])
+            self._start_check([folder for folder in self._folder_indexes() if folder.complete])
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._wait_for_events(seconds):
@@ -347,7 +359,9 @@ class WorkspaceIndex:
 
     def _knows_files(self) -> bool:
         folders = self._folder_indexes()
-        return bool(folders) and all(one.is_exact_for(self._covers(one)) for one in folders)
+        return bool(folders) and all(
+            folder.is_exact_for(self._covers(folder)) for folder in folders
+        )
 
     async def index_files(
         self, paths: Iterable[str], seconds: float
@@ -365,11 +379,11 @@ class WorkspaceIndex:
         """Return how much of the workspace is indexed, and whether the index is up to date."""
         folders = self._folder_indexes()
         state: Literal["none", "opening", "building", "ready", "stale"] = "ready"
-        if not folders or not all(one.complete for one in folders):
+        if not folders or not all(folder.complete for folder in folders):
             # The next request's check rebuilds a damaged or deleted store.
-            known = folders and all(one.has_index for one in folders)
+            known = folders and all(folder.has_index for folder in folders)
             state = "building" if self._builds or known else "none"
-            if any(one.is_opening for one in folders):
+            if any(folder.is_opening for folder in folders):
                 state = "opening"
         elif self._is_behind() or _is_busy(self._updating) or _is_busy(self._checking):
             state = "stale"
@@ -377,17 +391,17 @@ class WorkspaceIndex:
             state = "none"  # whatever an earlier setting has built
         return IndexState(
             state=state,
-            files_indexed=sum(one.indexed for one in folders),
-            files_total=sum(one.total for one in folders),
-            updated_at=max((one.updated_at for one in folders), default=0.0),
+            files_indexed=sum(folder.indexed for folder in folders),
+            files_total=sum(folder.total for folder in folders),
+            updated_at=max((folder.updated_at for folder in folders), default=0.0),
         )
 
     def _is_behind(self) -> bool:
         """Return True if a running build may still have to index changes: unless a recent check
         found none."""
         return bool(self._builds) and any(
-            one.is_behind or one.is_due or not one.was_listed_with(self._covers(one))
-            for one in self._folder_indexes()
+            folder.is_behind or folder.is_due or not folder.was_listed_with(self._covers(folder))
+            for folder in self._folder_indexes()
         )
 
     async def status(self) -> IndexStatus:
@@ -402,10 +416,10 @@ class WorkspaceIndex:
         paused = self.throttle.state == "paused"
         if paused:
             folders = [
-                msgspec.structs.replace(one, state="paused")
-                if one.state in ("building", "stale")
-                else one
-                for one in folders
+                msgspec.structs.replace(status, state="paused")
+                if status.state in ("building", "stale")
+                else status
+                for status in folders
             ]
         return IndexStatus(
             folders=folders,
@@ -431,7 +445,9 @@ class WorkspaceIndex:
         """Return how many files cannot be found, by reason. A current snapshot saves reading the
         stores."""
         written = (
-            view.written() if view else [await one.written() for one in self._folder_indexes()]
+            view.written()
+            if view
+            else [await folder.written() for folder in self._folder_indexes()]
         )
         if self._not_covered is None or self._not_covered[0] != written:
             self._not_covered = written, total_of((await self.status()).folders)
@@ -453,7 +469,7 @@ class WorkspaceIndex:
     @property
     def has_complete_folder(self) -> bool:
         """True if the index of at least one folder is complete."""
-        return any(one.complete for one in self._folder_indexes())
+        return any(folder.complete for folder in self._folder_indexes())
 
     @property
     def build_was_requested(self) -> bool:
@@ -463,16 +479,16 @@ class WorkspaceIndex:
     def temporary_folders(self) -> list[Path]:
         """Return the folders whose index ends with this process, because nothing is or can be
         written there."""
-        return [one.root for one in self._folder_indexes() if one.is_lost_on_exit]
+        return [folder.root for folder in self._folder_indexes() if folder.is_lost_on_exit]
 
     def notices(self) -> list[str]:
         """Return messages for the user about ignored `.winnow` folders."""
-        return [one.notice for one in self._folder_indexes() if one.notice]
+        return [folder.notice for folder in self._folder_indexes() if folder.notice]
 
     @property
     def stores_changed(self) -> int:
         """How often a folder has replaced its store or opened it again."""
-        return sum(one.stores_changed for one in self._indexes.values())
+        return sum(folder.stores_changed for folder in self._indexes.values())
 
     def damages(self) -> list[str]:
         """Describe damaged indexes: which folder, what is wrong, and how it is repaired."""
@@ -480,20 +496,20 @@ class WorkspaceIndex:
             "it is being rebuilt" if self._build_requested else "`winnow index build` rebuilds it"
         )
         return [
-            f"the index of {one.root} is damaged ({one.damage}): {rebuilt}"
-            for one in self._folder_indexes()
-            if one.damage
+            f"the index of {folder.root} is damaged ({folder.damage}): {rebuilt}"
+            for folder in self._folder_indexes()
+            if folder.damage
         ]
 
     def problem_messages(self) -> list[str]:
         """Explain why folders are not fully indexed."""
         folders = self._folder_indexes()
-        found = [f"{one.root}: {one.problem}" for one in folders if one.problem]
+        found = [f"{folder.root}: {folder.problem}" for folder in folders if folder.problem]
         found += self.damages()
-        if left_out := sum(one.left_out for one in folders):
+        if left_out := sum(folder.left_out for folder in folders):
             found.append(f"{left_out} files are left out: {FULL}")
         waits_for = self.throttle.reason
-        if waits_for and self._builds and not all(one.complete for one in folders):
+        if waits_for and self._builds and not all(folder.complete for folder in folders):
             found.append(f"background work waits: {waits_for}")
         return found
 
@@ -537,7 +553,7 @@ class WorkspaceIndex:
         repeats checks that were just made."""
         await self.open()
         pause = self._opened_at + LATER_SECONDS - time.monotonic()
-        if pause > 0 and all(one.complete for one in self._folder_indexes()):
+        if pause > 0 and all(folder.complete for folder in self._folder_indexes()):
             await asyncio.sleep(pause)
             await self.throttle.turn()
 
@@ -660,15 +676,15 @@ class WorkspaceIndex:
                 folder.schedule_check()
         told = await _finished(self._updating, end - asyncio.get_running_loop().time())
         self._start_check(
-            [one for one in self._folder_indexes() if one.built or one.writable], begin
+            [folder for folder in self._folder_indexes() if folder.built or folder.writable], begin
         )
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
 
     def _start_check(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
         """Start a check of the folders where it is due, and perhaps an index."""
-        due = [one for one in folders if one.is_due]
-        unsure = [one for one in due if not one.is_up_to_date]
+        due = [folder for folder in folders if folder.is_due]
+        unsure = [folder for folder in due if not folder.is_up_to_date]
         if not due or self._builds or _is_busy(self._opening) or _is_busy(self._checking):
             return
         if unsure:
@@ -692,8 +708,12 @@ class WorkspaceIndex:
 
     async def _wait_for_events(self, seconds: float) -> bool:
         """Return True if all changes until now have been reported, in the watched folders."""
-        watchers = [one.watcher for one in self._folder_indexes() if one.watcher and one.is_watched]
-        return all(await asyncio.gather(*[one.settle(seconds) for one in watchers]))
+        watchers = [
+            folder.watcher
+            for folder in self._folder_indexes()
+            if folder.watcher and folder.is_watched
+        ]
+        return all(await asyncio.gather(*[watcher.settle(seconds) for watcher in watchers]))
 
     async def _texts_in_place(
         self,
@@ -747,7 +767,7 @@ class WorkspaceIndex:
         return self._cached_roots[2]
 
     def _covers(self, folder: FolderIndex) -> IndexScope:
-        others = [one.root for one in self._folder_indexes() if one is not folder]
+        others = [other.root for other in self._folder_indexes() if other is not folder]
         config = self._config()
         return IndexScope(config.search.exclude, tuple(others), config.index.exclude_patterns)
 
@@ -758,7 +778,9 @@ class WorkspaceIndex:
         model = load_model(config.index.embeddings).model
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
-            max_parsed=most_parsed(config.index, sum(one.total for one in self._folder_indexes())),
+            max_parsed=most_parsed(
+                config.index, sum(folder.total for folder in self._folder_indexes())
+            ),
             max_size_mb=config.index.max_index_size_mb,
             threshold=config.index.auto_index_threshold,
             masked=masked,
@@ -780,7 +802,7 @@ def _by_folder(
     folders: Sequence[FolderIndex], paths: Iterable[str | Path]
 ) -> dict[FolderIndex, set[str]]:
     """Group paths by the folder that contains them; the client may spell a folder differently."""
-    roots = [real_path(one.root) for one in folders]
+    roots = [real_path(folder.root) for folder in folders]
     found: dict[FolderIndex, set[str]] = {}
     parents: dict[str, str] = {}
     for path in paths:
@@ -821,7 +843,7 @@ def _candidates(
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None] | None]) -> None:
     """Cancel the tasks that exist."""
-    some = [one for one in tasks if one is not None]
+    some = [task for task in tasks if task is not None]
     for task in some:
         task.cancel()
     await asyncio.gather(*some, return_exceptions=True)

@@ -70,7 +70,9 @@ def is_damage(error: apsw.Error) -> bool:
         return True
     if isinstance(error, apsw.IOError):
         return getattr(error, "extendedresult", 0) in (_BAD_CHECKSUM, _SHORT_READ)
-    return isinstance(error, apsw.SQLError) and any(one in str(error) for one in _SCHEMA_MESSAGES)
+    return isinstance(error, apsw.SQLError) and any(
+        message in str(error) for message in _SCHEMA_MESSAGES
+    )
 
 
 @functools.cache
@@ -224,9 +226,9 @@ def database_files(file: Path) -> tuple[Path, Path, Path]:
 
 def delete_database(file: Path) -> None:
     """Delete the files of a database, the log first: it belongs to this database only."""
-    for one in reversed(database_files(file)):
+    for part in reversed(database_files(file)):
         with contextlib.suppress(OSError):
-            one.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
 
 
 def put_aside(file: Path) -> None:

@@ -59,7 +59,7 @@ def _write(file: Path, data: bytes) -> None:
     OSError."""
     private_folder(file.parent)
     replace_file(file, _digest(data) + data)
-    others = [one for one in file.parent.iterdir() if one != file]
-    others.sort(key=lambda one: one.stat().st_mtime_ns)
+    others = [other for other in file.parent.iterdir() if other != file]
+    others.sort(key=lambda other: other.stat().st_mtime_ns)
     for old in others[: -(_MOST_KEPT - 1)]:
         old.unlink()

@@ -33,7 +33,7 @@ def real_path(path: str | os.PathLike[str]) -> str:
 
 def is_inside(real: str, real_root: str) -> bool:
     """Return True if a resolved path is a resolved root or below it, and not a system path."""
-    if sys.platform != "win32" and any(is_below(real, one) for one in SYSTEM):
+    if sys.platform != "win32" and any(is_below(real, folder) for folder in SYSTEM):
         return False
     return is_below(real, real_root)
 

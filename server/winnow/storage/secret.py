@@ -76,4 +76,4 @@ def _is_private_folder(folder: Path) -> bool:
 
 
 def _first_existing(folder: Path) -> Path:
-    return next(one for one in (folder, *folder.parents) if one.exists())
+    return next(parent for parent in (folder, *folder.parents) if parent.exists())

@@ -229,7 +229,7 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
         return "it has no mark"
     except OSError as error:
         return f"its mark cannot be read: {error}"
-    if not any(hmac.compare_digest(mark, one) for one in known):
+    if not any(hmac.compare_digest(mark, known_mark) for known_mark in known):
         return "its mark is not for this folder and user"
     return None
 
@@ -237,8 +237,8 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
 def _marks(folder: Path, secret: bytes, *binding: bytes) -> list[bytes]:
     """Return the contents of the file `owner` for a folder, of which the first one is written."""
     return [
-        f"{FORMAT} {_code(secret, b'folder', *binding, one)}\n".encode("ascii")
-        for one in identities(folder)
+        f"{FORMAT} {_code(secret, b'folder', *binding, identity)}\n".encode("ascii")
+        for identity in identities(folder)
     ]
 
 
@@ -292,7 +292,7 @@ def _first_mark(new: Path, place: Path, secret: bytes, *binding: bytes) -> bytes
 def _remove_leftovers(root: Path, secret: bytes) -> None:
     """Remove unfinished folders of processes that were killed."""
     with contextlib.suppress(OSError), os.scandir(root) as entries:
-        names = [one.name for _, one in zip(range(MAX_ENTRIES), entries, strict=False)]
+        names = [entry.name for _, entry in zip(range(MAX_ENTRIES), entries, strict=False)]
         for folder in [root / name for name in names if name.startswith(NEW)]:
             if _is_leftover(folder, root / OWN_FOLDER, secret):
                 _remove_new(folder)
@@ -316,7 +316,7 @@ def _is_leftover(folder: Path, place: Path, secret: bytes) -> bool:
 def _remove_new(folder: Path) -> None:
     """Remove a folder that has only the files that this module puts into a new one."""
     with contextlib.suppress(OSError):
-        if not {one.name for one in folder.iterdir()} <= {MARK, IGNORE}:
+        if not {entry.name for entry in folder.iterdir()} <= {MARK, IGNORE}:
             return
         for name in (MARK, IGNORE):
             (folder / name).unlink(missing_ok=True)
@@ -396,7 +396,7 @@ def _remove_gone(parent: Path) -> None:
     """Remove the state in the cache of roots that were deleted long ago."""
     limit = time.time() - GONE_SECONDS
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
-        names = [one.name for _, one in zip(range(MAX_ENTRIES), entries, strict=False)]
+        names = [entry.name for _, entry in zip(range(MAX_ENTRIES), entries, strict=False)]
         for folder in [parent / name for name in names]:
             with contextlib.suppress(OSError):
                 root = os.fsdecode(read_untrusted(folder / ROOT, ROOT_BYTES))

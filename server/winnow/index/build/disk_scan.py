@@ -107,9 +107,9 @@ async def listed_paths(
 ) -> Listing:
     """List all files that a search of the root covers, or only those directly in a folder."""
     nested = [
-        f"/{escaped(one.relative_to(root).as_posix())}"
-        for one in covers.others
-        if is_below(str(one), str(root))
+        f"/{escaped(other.relative_to(root).as_posix())}"
+        for other in covers.others
+        if is_below(str(other), str(root))
     ]
     params = SearchParams(path=folder or "")
     scope = search_scope([root], params, [*covers.exclude, *nested], roots=[root])
@@ -118,22 +118,18 @@ async def listed_paths(
     return await with_restarts(lambda: list_files(ripgrep, scope, Overlay()))
 
 
-def list_with_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
-    """Return a file list with the mtime of each folder.
+def list_with_times(
+    root: Path, paths: Sequence[str], whole: bool, began_ns: int, timed: bool = True
+) -> FileListing:
+    """Return a file list with the mtime of each folder, unless ``timed`` is False: reading mtimes
+    costs more than everything else before the first answer.
 
     ``began_ns`` is when the listing started: a folder that changed later gets an unknown mtime.
     """
-    base = str(root)
-    folders = folders_of(paths)
-    since = began_ns - CLOCK_NS
-    times = {path: UNSURE if time > since else time for path, time in _times(base, folders)}
-    return FileListing(paths, times, whole, folders)
-
-
-def list_without_times(root: Path, paths: Sequence[str], whole: bool, began_ns: int) -> FileListing:
-    """Return a file list as :func:`list_with_times` does, without reading mtimes, which costs more
-    than everything else before the first answer."""
-    return FileListing(paths, {}, whole, folders_of(paths))
+    folders, since = folders_of(paths), began_ns - CLOCK_NS
+    times = _times(str(root), folders) if timed else ()
+    known = {path: UNSURE if time > since else time for path, time in times}
+    return FileListing(paths, known, whole, folders)
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:

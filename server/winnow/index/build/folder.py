@@ -45,7 +45,6 @@ from winnow.index.build.disk_scan import (
     is_listing_stale,
     is_same_text,
     list_with_times,
-    list_without_times,
     listed_paths,
     new_files,
     outside_times,
@@ -237,15 +236,15 @@ class FolderIndex:
 
     async def known(self, paths: Collection[str]) -> dict[str, FileState]:
         """Return the indexed states of the files that are in the index."""
-        return await self._with_store(lambda store: _known_of(store, paths))
+        return await self._query(lambda reader: reader.known(paths))
 
     async def problems(self) -> dict[str, str]:
         """Return the files that could not be indexed, and why."""
-        return await self._with_store(_problems)
+        return await self._query(_problems)
 
     async def written(self) -> StoreVersion:
         """Return the version of the store."""
-        return await self._with_store(_written)
+        return await self._query(lambda reader: reader.written)
 
     async def aclose(self) -> None:
         if self.watcher is not None:
@@ -336,7 +335,7 @@ class FolderIndex:
 
     async def _check_store_daily(self) -> None:
         """Read and check the entire store, at most once per CHECKED_SECONDS."""
-        noted = (await self._with_store(_notes)).get(CHECKED, "0")
+        noted = (await self._query(Reader.notes)).get(CHECKED, "0")
         if 0 <= time.time() - float(noted) < CHECKED_SECONDS:
             return
         if not await self.repair():
@@ -356,7 +355,7 @@ class FolderIndex:
             self.is_behind |= covers != self._listed_as
             changes = await self.changes(covers, whole=True)
             self.is_behind |= len(changes) > 0
-            consented = CONSENT in await self._with_store(_notes)
+            consented = CONSENT in await self._query(Reader.notes)
             if max_files is not None and not consented and self.total > max_files:
                 self.complete, self._exceeds_max_files = False, True
                 self.problem = f"it has {self.total:,} files, and index.max_files is {max_files:,}"
@@ -377,7 +376,7 @@ class FolderIndex:
         """
         self.is_opening = True
         try:
-            if self.complete or not self.writable or not await self._with_store(_count):
+            if self.complete or not self.writable or not await self._query(Reader.file_count):
                 return Changes()
             changes = await self.changes(covers, whole=True, timed=False)
             if self._was_cleared or self._exceeds_max_files:
@@ -403,8 +402,8 @@ class FolderIndex:
         ``whole``. Without ``timed``, the next call lists them again."""
         started = time.monotonic()
         # A file written during the listing may be newer than the listing.
-        stamp = await self._with_store(Store.stamp)
-        if not await self._with_store(_count):
+        stamp = await self._query(Reader.stamp)
+        if not await self._query(Reader.file_count):
             self._workers.start()
         times = self._times
         # While the index is incomplete, indexed files say nothing about the others.
@@ -415,11 +414,15 @@ class FolderIndex:
         if whole:
             found = await self._list(covers, timed)
             emptied, room = ContentExclusions(covers.empty), await self._has_room()
-            changes, self.total = await self._with_store(
-                lambda store: _compared(store, stamp, self.root, found, emptied, room)
+            changes, self.total = await self._query(
+                lambda reader: compare_with_listing(
+                    self.root, reader.each_file(stamp), found, emptied, room
+                )
             )
         else:
-            changes = await self._with_store(lambda store: _changes_of(store, stamp, self.root))
+            changes = await self._query(
+                lambda reader: find_changes(self.root, reader.each_file(stamp))
+            )
         cost = time.monotonic() - started
         pause = WATCHED_CHECK_SECONDS if self._watch_is_complete else CHECK_SECONDS
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
@@ -542,8 +545,9 @@ class FolderIndex:
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self.root, covers)
         whole = not listing.timed_out
-        take = list_with_times if timed else list_without_times
-        found = await asyncio.to_thread(take, self.root, listing.paths, whole, began)
+        found = await asyncio.to_thread(
+            list_with_times, self.root, listing.paths, whole, began, timed
+        )
         self._outside = outside if whole and not listing.unreadable else None
         self._times = dict(found.times) if timed and doubts == self._gaps else None
         self._looked = doubts
@@ -644,7 +648,7 @@ class FolderIndex:
             if self.complete:
                 with self._pass():
                     await self.apply(await self.changes(covers), covers)
-        known = await self._with_store(lambda store: _known_of(store, paths))
+        known = await self._query(lambda reader: reader.known(paths))
         if self._active_passes:
             self._changed_meanwhile.update(known)
         changes = await asyncio.to_thread(find_changes, self.root, known.items())
@@ -663,7 +667,7 @@ class FolderIndex:
             self._changed_meanwhile.update(changes.changed, gone)
         await self.apply(changes, covers, urgent=True, told=True)
         if self.complete:
-            self.total = self.indexed = await self._with_store(_count)
+            self.total = self.indexed = await self._query(Reader.file_count)
 
     async def _files_in_scope(self, new: Collection[str], covers: IndexScope) -> list[str]:
         """Return the new files that a search covers, according to ripgrep. If a new file is in a
@@ -671,7 +675,9 @@ class FolderIndex:
         folders = {path.rpartition("/")[0] for path in new}
         whole = await asyncio.to_thread(_any_folder, self.root, new)
         some = folders if folders <= self._folders and not whole else [None]
-        listings = [await listed_paths(self._ripgrep(), self.root, covers, one) for one in some]
+        listings = [
+            await listed_paths(self._ripgrep(), self.root, covers, directory) for directory in some
+        ]
         covered = [path for listing in listings for path in listing.paths]
         if None in some:
             self._set_folders(folders_of(covered))
@@ -711,7 +717,9 @@ class FolderIndex:
         async for batch in self._batches(left, urgent):
             done += len(batch)
             taken.update(batch)
-            await self._write({path: one for path, one in batch.items() if path not in overtaken})
+            await self._write(
+                {path: record for path, record in batch.items() if path not in overtaken}
+            )
             if not urgent:  # the workers can use the memory
                 await asyncio.to_thread(return_free_pages)
             if counts:
@@ -752,7 +760,7 @@ class FolderIndex:
         """Reuse the data of files whose text is already indexed, here or in another working tree of
         the repository. Return the other files, and those changed during the pass."""
         others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self.root))
-        if not (others or await self._with_store(_has_keys)):
+        if not (others or await self._query(Reader.has_keys)):
             return list(paths)  # a new index has no texts to reuse
         left: list[str] = []
         settings = self._settings()
@@ -771,7 +779,7 @@ class FolderIndex:
     ) -> AsyncGenerator[list[str], None]:
         """Index these files now, until the time is up; yield the paths that are in the store."""
         self._workers.start()
-        known = await self._with_store(lambda store: _known_of(store, paths))
+        known = await self._query(lambda reader: reader.known(paths))
         stale = await asyncio.to_thread(find_changes, self.root, known.items())
         missing = [path for path in paths if path not in known]
         changed = set(stale.changed)
@@ -838,22 +846,23 @@ class FolderIndex:
         limit = self._settings().max_size_mb * MEGABYTE
         emptied = await self._with_store(lambda store: store.trim(limit))
         if emptied:
-            size = await self._with_store(Store.size)
+            size = await self._query(Reader.size)
             await self._with_store(lambda store: store.note(FULL_AT, f"{limit} {size}"))
         return emptied > 0
 
     async def _count_excluded(self) -> None:
-        self.left_out = await self._with_store(_left_out)
+        counts = await self._query(Reader.problem_counts)
+        self.left_out = counts.get(FULL, 0)
 
     async def _has_room(self) -> bool:
         """Return True if there is room again for files that were left out."""
-        noted = (await self._with_store(_notes)).get(FULL_AT)
+        noted = (await self._query(Reader.notes)).get(FULL_AT)
         if noted is None:
             return False
         limit, size = map(int, noted.split())
         if self._settings().max_size_mb * MEGABYTE > limit:
             return True
-        return await self._with_store(Store.size) < size * (1 - FREE_SHARE)
+        return await self._query(Reader.size) < size * (1 - FREE_SHARE)
 
     # --- the store -------------------------------------------------------------------------
 
@@ -980,6 +989,15 @@ class FolderIndex:
         self.stores_changed += store is not None
         await to_the_end(asyncio.to_thread(_close, {store, successor}))
 
+    async def _query(self, query: Callable[[Reader], T]) -> T:
+        """Run a query on a snapshot of the store in a thread, see :meth:`_with_store`."""
+
+        def run(store: Store) -> T:
+            with store.read() as reader:
+                return query(reader)
+
+        return await self._with_store(run)
+
     async def _with_store(self, do: Callable[[Store], T]) -> T:
         """Run a function on the store in a thread. If the store is damaged, try its successor; if
         it cannot be written, a temporary one. Raises IndexUnavailable."""
@@ -1033,31 +1051,6 @@ def _any_folder(root: Path, paths: Iterable[str]) -> bool:
     return any(os.path.isdir(root / path) for path in paths)
 
 
-def _count(store: Store) -> int:
-    with store.read() as reader:
-        return reader.file_count()
-
-
-def _written(store: Store) -> StoreVersion:
-    with store.read() as reader:
-        return reader.written
-
-
-def _left_out(store: Store) -> int:
-    with store.read() as reader:
-        return reader.problem_counts().get(FULL, 0)
-
-
-def _notes(store: Store) -> dict[str, str]:
-    with store.read() as reader:
-        return reader.notes()
-
-
-def _has_keys(store: Store) -> bool:
-    with store.read() as reader:
-        return reader.has_keys()
-
-
 def _adopt(
     root: Path,
     settings: FolderSettings,
@@ -1069,7 +1062,7 @@ def _adopt(
     working trees."""
     taken = store.adopt(keys, functools.partial(_is_still, root))
     for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
-        left = {path: one for path, one in keys.items() if path not in taken}
+        left = {path: state_and_key for path, state_and_key in keys.items() if path not in taken}
         if left:
             taken += store.copy_from(other, left)
     return taken
@@ -1079,26 +1072,8 @@ def _is_still(root: Path, path: str, state: FileState | None) -> bool:
     return is_same_text(file_state_at(str(root), path), state)
 
 
-def _compared(
-    store: Store, stamp: int, root: Path, now: FileListing, emptied: ContentExclusions, room: bool
-) -> tuple[Changes, int]:
-    with store.read() as reader:
-        return compare_with_listing(root, reader.each_file(stamp), now, emptied, room)
-
-
-def _changes_of(store: Store, stamp: int, root: Path) -> Changes:
-    with store.read() as reader:
-        return find_changes(root, reader.each_file(stamp))
-
-
-def _problems(store: Store) -> dict[str, str]:
-    with store.read() as reader:
-        return {file.path: problem for file, problem in reader.problems().items()}
-
-
-def _known_of(store: Store, paths: Iterable[str]) -> dict[str, FileState]:
-    with store.read() as reader:
-        return reader.known(paths)
+def _problems(reader: Reader) -> dict[str, str]:
+    return {file.path: problem for file, problem in reader.problems().items()}
 
 
 def _size(taken: FileRecord | None) -> int:
@@ -1113,5 +1088,7 @@ def _size(taken: FileRecord | None) -> int:
     if taken.contents is not None:
         kept = taken.contents
         size += len(kept.trigrams.numbers) + len(kept.vectors)
-        size += sum(len(one.terms) + len(one.units) + len(one.counts) for one in kept.fields)
+        size += sum(
+            len(field.terms) + len(field.units) + len(field.counts) for field in kept.fields
+        )
     return size

@@ -43,9 +43,9 @@ def other_trees(root: Path) -> list[Path]:
         return []
     trees = [common.parent] if common.name == ".git" else []
     with contextlib.suppress(OSError):
-        for one in sorted((common / "worktrees").iterdir())[:MOST_TREES]:
-            if named := _path_in(one / "gitdir"):
-                trees.append(Path(os.path.normpath(one / named)).parent)
+        for entry in sorted((common / "worktrees").iterdir())[:MOST_TREES]:
+            if named := _path_in(entry / "gitdir"):
+                trees.append(Path(os.path.normpath(entry / named)).parent)
     own = os.path.realpath(root)
     return [tree for tree in trees if tree.is_dir() and os.path.realpath(tree) != own]
 

@@ -35,18 +35,18 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
     if any(len(key) != KEY_BYTES for key in texts):
         raise ValueError(f"a key does not have {KEY_BYTES} bytes")
     contents = list(texts.values())
-    described = [_numbers(one.chunks, "<u4").reshape(-1, CHUNK_COLUMNS) for one in contents]
-    chunks = np.array([len(one) for one in described], np.int64)
+    described = [_numbers(text.chunks, "<u4").reshape(-1, CHUNK_COLUMNS) for text in contents]
+    chunks = np.array([len(rows_of_text) for rows_of_text in described], np.int64)
 
     writer.add("keys", "|u1", (np.frombuffer(key, "|u1") for key in texts), KEY_BYTES)
-    writer.add("covered", "|u1", [np.array([one.covered for one in contents], "|u1")])
+    writer.add("covered", "|u1", [np.array([text.covered for text in contents], "|u1")])
     writer.add("chunk_documents", "<u2", [np.repeat(np.arange(len(texts), dtype="<u2"), chunks)])
     writer.add("chunks", "<u4", described, CHUNK_COLUMNS)
-    rows = np.array([one.measures for one in contents], "<f4").reshape(-1, len(MEASURES))
+    rows = np.array([text.measures for text in contents], "<f4").reshape(-1, len(MEASURES))
     writer.add("measures", "<f4", [rows], len(MEASURES))
     _write_vectors(writer, contents, chunks)
 
-    blocks = [_trigram_blocks(one.trigrams) for one in contents]
+    blocks = [_trigram_blocks(text.trigrams) for text in contents]
     owners = np.repeat(np.arange(len(texts), dtype="<u2"), list(map(len, blocks)))
     writer.add("block_documents", "<u2", [owners])
     trigrams = [_Source(block, at) for at, block in enumerate(chain.from_iterable(blocks))]
@@ -57,13 +57,15 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
             units, first_units = chunks, first_chunks
         else:
             units, first_units = np.ones(len(texts), np.int64), np.arange(len(texts))
-        of_texts = [one.fields[index] for one in contents]
+        of_texts = [text.fields[index] for text in contents]
         sources = [
-            _terms(one, int(first), int(count))
-            for one, first, count in zip(of_texts, first_units, units, strict=True)
+            _terms(postings, int(first), int(count))
+            for postings, first, count in zip(of_texts, first_units, units, strict=True)
         ]
         write_lists(writer, field.name, TERM_TYPE, int(units.sum()), _blocks(sources))
-        lengths = [_lengths(one, int(count)) for one, count in zip(of_texts, units, strict=True)]
+        lengths = [
+            _lengths(postings, int(count)) for postings, count in zip(of_texts, units, strict=True)
+        ]
         writer.add(f"{field.name}.lengths", "<u4", lengths)
 
 
@@ -84,9 +86,9 @@ def _write_vectors(
 ) -> None:
     """Write the vectors, if any text has some; texts without vectors get rows of zeros."""
     sizes = {
-        divmod(len(one.vectors), int(count) + 1)
-        for one, count in zip(contents, chunks, strict=True)
-        if one.vectors
+        divmod(len(text.vectors), int(count) + 1)
+        for text, count in zip(contents, chunks, strict=True)
+        if text.vectors
     }
     if not sizes:
         return
@@ -94,15 +96,15 @@ def _write_vectors(
     if left or others:
         raise ValueError("vectors have different dimensions")
 
-    def rows(one: Contents, count: int) -> npt.NDArray[np.int8]:
-        if not one.vectors:
+    def rows(text: Contents, count: int) -> npt.NDArray[np.int8]:
+        if not text.vectors:
             return np.zeros((count + 1, dimensions), np.int8)
-        return np.frombuffer(one.vectors, np.int8).reshape(-1, dimensions)
+        return np.frombuffer(text.vectors, np.int8).reshape(-1, dimensions)
 
     each = list(zip(contents, chunks.tolist(), strict=True))
-    writer.add("vectors", "|i1", (rows(*one)[:-1] for one in each), dimensions)
-    writer.add("document_vectors", "|i1", (rows(*one)[-1:] for one in each), dimensions)
-    writer.add("with_vectors", "|u1", [np.array([bool(one.vectors) for one in contents], "|u1")])
+    writer.add("vectors", "|i1", (rows(*pair)[:-1] for pair in each), dimensions)
+    writer.add("document_vectors", "|i1", (rows(*pair)[-1:] for pair in each), dimensions)
+    writer.add("with_vectors", "|u1", [np.array([bool(text.vectors) for text in contents], "|u1")])
 
 
 class _Source(Struct, frozen=True):

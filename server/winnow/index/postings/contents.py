@@ -140,22 +140,29 @@ def contents_of(
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
     whole = "\n".join(lines)
-    known = [one for one in definitions if not one.local]
-    first = min((one.line for one in known if one.kind not in TYPES), default=len(lines))
+    known = [definition for definition in definitions if not definition.local]
+    first = min(
+        (definition.line for definition in known if definition.kind not in TYPES),
+        default=len(lines),
+    )
     comments = "\n".join(comments_of(whole, language))
     head = "\n".join(comments_of("\n".join(lines[: min(first, _HEAD_LINES)]), language))
-    types = [one.name for one in known if one.kind in TYPES and not one.declared]
-    functions = sum(one.kind in FUNCTIONS for one in known)
+    types = [
+        definition.name
+        for definition in known
+        if definition.kind in TYPES and not definition.declared
+    ]
+    functions = sum(definition.kind in FUNCTIONS for definition in known)
     imports = [*dict.fromkeys([*_IMPORT.findall(whole), *_IMPORTED.findall(whole)])]
     documents = (
         _bag(words(comments)),
         _bag(words(head)),
         _bag(types),
-        Counter(term_number(name_term(one.name)) for one in known),
+        Counter(term_number(name_term(definition.name)) for definition in known),
         Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
     )
     del whole, comments  # in a text of megabytes, the words of its chunks need as much memory
-    card = [one.name for one in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
+    card = [definition.name for definition in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
     body = _Field()
 
     def said() -> Iterator[list[str]]:
@@ -204,9 +211,13 @@ def _lines(text: bytes) -> list[str]:
 def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> array[int]:
     """Return the numbers in `Contents.chunks`."""
     found = array("I")
-    known = [(number, one) for number, one in enumerate(definitions, 1) if not one.local]
+    known = [
+        (number, definition)
+        for number, definition in enumerate(definitions, 1)
+        if not definition.local
+    ]
     known.sort(key=lambda each: each[1].line)
-    lines = [one.line + 1 for _, one in known]
+    lines = [definition.line + 1 for _, definition in known]
     begun = 0
     around: list[tuple[int, Definition]] = []
     for first, last in chunks:
@@ -231,8 +242,8 @@ def _names_by_chunk(
     """Return the names that each chunk defines."""
     firsts = [first for first, _ in chunks]
     names: list[list[str]] = [[] for _ in chunks]
-    for one in definitions:
-        names[max(bisect_right(firsts, one.line + 1) - 1, 0)].append(one.name)
+    for definition in definitions:
+        names[max(bisect_right(firsts, definition.line + 1) - 1, 0)].append(definition.name)
     return names
 
 

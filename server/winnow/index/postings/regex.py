@@ -132,10 +132,10 @@ def _checked(pattern: str) -> str:
 
 def _union(sets: Iterable[Set]) -> Set:
     spans: list[Span] = []
-    for one in sets:
-        if one is None:
+    for spans_of_set in sets:
+        if spans_of_set is None:
             return None
-        spans += one
+        spans += spans_of_set
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:
@@ -145,11 +145,11 @@ def _union(sets: Iterable[Set]) -> Set:
     return tuple(merged)
 
 
-def _complement(one: Set) -> Set:
-    if one is None:
+def _complement(characters: Set) -> Set:
+    if characters is None:
         return None
     spans, begin = [], 0
-    for first, last in one:
+    for first, last in characters:
         if begin < first:
             spans.append((begin, first - 1))
         begin = last + 1
@@ -158,17 +158,17 @@ def _complement(one: Set) -> Set:
     return tuple(spans)
 
 
-def _intersection(one: Set, other: Set) -> Set:
-    return _complement(_union((_complement(one), _complement(other))))
+def _intersection(left: Set, right: Set) -> Set:
+    return _complement(_union((_complement(left), _complement(right))))
 
 
-def _combined(operator: str, one: Set, other: Set) -> Set:
+def _combined(operator: str, left: Set, right: Set) -> Set:
     if operator == "&&":
-        return _intersection(one, other)
-    without = _intersection(one, _complement(other))
+        return _intersection(left, right)
+    without = _intersection(left, _complement(right))
     if operator == "--":
         return without
-    return _union((without, _intersection(other, _complement(one))))
+    return _union((without, _intersection(right, _complement(left))))
 
 
 # --- reading -------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ class _Parser:
             self._pass_space()
             if self._take_if("]"):
                 break
-            operator = next((one for one in _OPERATORS if self._take_if(one)), None)
+            operator = next((sign for sign in _OPERATORS if self._take_if(sign)), None)
             if operator:
                 left = _with_right(left, items), operator
                 items = []

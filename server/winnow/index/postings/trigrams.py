@@ -254,24 +254,30 @@ def any_of(options: Sequence[TrigramQuery]) -> TrigramQuery:
     different = list(dict.fromkeys(options))
     if len(different) == 1:
         return different[0]
-    common = frozenset.intersection(*(frozenset(one.trigrams) for one in different))
+    common = frozenset.intersection(*(frozenset(option.trigrams) for option in different))
     rest = [
-        TrigramQuery(tuple(number for number in one.trigrams if number not in common), one.either)
-        for one in different
+        TrigramQuery(
+            tuple(number for number in option.trigrams if number not in common), option.either
+        )
+        for option in different
     ]
-    either = () if any(one.is_any for one in rest) else (tuple(rest),)
+    either = () if any(option.is_any for option in rest) else (tuple(rest),)
     return TrigramQuery(tuple(sorted(common)), either)
 
 
 def all_of(conditions: Sequence[TrigramQuery]) -> TrigramQuery:
     """Return the condition that all of these hold."""
-    trigrams = {number for one in conditions for number in one.trigrams}
-    either = dict.fromkeys(some for one in conditions for some in one.either)
+    trigrams = {number for condition in conditions for number in condition.trigrams}
+    either = dict.fromkeys(
+        alternatives for condition in conditions for alternatives in condition.either
+    )
     return TrigramQuery(tuple(sorted(trigrams)), tuple(either))
 
 
 def _size(required: TrigramQuery) -> int:
-    return len(required.trigrams) + sum(_size(one) for some in required.either for one in some)
+    return len(required.trigrams) + sum(
+        _size(alternative) for alternatives in required.either for alternative in alternatives
+    )
 
 
 # --- what is known of a part ---------------------------------------------------------------
@@ -317,51 +323,51 @@ def _known(part: Part, form: Callable[[bytes], bytes]) -> _Known:
         among = part.among
         return _ANY if among is None else _Known(frozenset(form(c.encode()) for c in among))
     if isinstance(part, Concatenation):
-        return _concatenated([_known(one, form) for one in part.parts])
+        return _concatenated([_known(child, form) for child in part.parts])
     if isinstance(part, Alternation):
-        return _alternated([_known(one, form) for one in part.parts])
+        return _alternated([_known(child, form) for child in part.parts])
     return _repeated(_known(part.part, form), part.least, part.most)
 
 
 def _concatenated(parts: Iterable[_Known]) -> _Known:
     blocks: list[_Known] = [_NOTHING]
-    for one in parts:
-        if strings := _joined(blocks[-1].exact, one.exact):
+    for part in parts:
+        if strings := _joined(blocks[-1].exact, part.exact):
             blocks[-1] = _Known(strings)
         else:
-            blocks.append(one)
+            blocks.append(part)
     whole, *rest = blocks
-    conditions = [one.required for one in blocks]
-    for one in rest:
-        whole = _followed(whole, one, conditions)
+    conditions = [part.required for part in blocks]
+    for part in rest:
+        whole = _followed(whole, part, conditions)
     return replace(whole, required=all_of(conditions))
 
 
-def _followed(one: _Known, other: _Known, conditions: list[TrigramQuery]) -> _Known:
+def _followed(left: _Known, right: _Known, conditions: list[TrigramQuery]) -> _Known:
     """Return the properties of two consecutive parts that are not known string by string. Adds the
     conditions on the place where they meet."""
-    starts, ends = one.beginnings, other.endings
-    if one.exact is not None:
-        starts = _joined(one.exact, other.beginnings) or starts
+    starts, ends = left.beginnings, right.endings
+    if left.exact is not None:
+        starts = _joined(left.exact, right.beginnings) or starts
         conditions.append(_one_of(starts))
-    if other.exact is not None:
-        ends = _joined(one.endings, other.exact) or ends
+    if right.exact is not None:
+        ends = _joined(left.endings, right.exact) or ends
         conditions.append(_one_of(ends))
-    between = _joined(_tails(one.endings), _heads(other.beginnings))
+    between = _joined(_tails(left.endings), _heads(right.beginnings))
     conditions.append(_one_of(between or _ANY_STRING))
     return _Known(None, _heads(starts), _tails(ends))
 
 
 def _alternated(parts: Sequence[_Known]) -> _Known:
-    exact = [one.exact for one in parts if one.exact is not None]
+    exact = [part.exact for part in parts if part.exact is not None]
     strings: Strings = frozenset().union(*exact)
     if len(exact) == len(parts) and len(strings) <= MOST_STRINGS:
         return _Known(strings)
     return _Known(
         None,
-        _heads(frozenset().union(*(one.beginnings for one in parts))),
-        _tails(frozenset().union(*(one.endings for one in parts))),
-        any_of([one.condition for one in parts]),
+        _heads(frozenset().union(*(part.beginnings for part in parts))),
+        _tails(frozenset().union(*(part.endings for part in parts))),
+        any_of([part.condition for part in parts]),
     )
 
 
@@ -386,17 +392,17 @@ def _joined(some: Strings | None, others: Strings | None) -> Strings | None:
     longest = max(map(len, some)) + max(map(len, others))
     if count > MOST_STRINGS or count * longest > MOST_BYTES:
         return None
-    return frozenset(one + other for one in some for other in others)
+    return frozenset(head + tail for head in some for tail in others)
 
 
 def _heads(strings: Strings) -> Strings:
     """Return the beginnings of the strings that can be part of a trigram with the preceding
     text."""
-    return _few(frozenset(one[:2] for one in strings), lambda one: one[:1])
+    return _few(frozenset(string[:2] for string in strings), lambda string: string[:1])
 
 
 def _tails(strings: Strings) -> Strings:
-    return _few(frozenset(one[-2:] for one in strings), lambda one: one[-1:])
+    return _few(frozenset(string[-2:] for string in strings), lambda string: string[-1:])
 
 
 def _few(strings: Strings, shorter: Callable[[bytes], bytes]) -> Strings:
@@ -406,4 +412,4 @@ def _few(strings: Strings, shorter: Callable[[bytes], bytes]) -> Strings:
 
 
 def _one_of(strings: Strings) -> TrigramQuery:
-    return any_of([TrigramQuery(_trigrams(one)) for one in sorted(strings)])
+    return any_of([TrigramQuery(_trigrams(string)) for string in sorted(strings)])

@@ -100,8 +100,8 @@ def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
         " LIMIT -1 OFFSET ?",
         *(os.fsencode(path), PARKED_VERSIONS),
     )
-    for (one,) in older:
-        remove(connection, one)
+    for (older_number,) in older:
+        remove(connection, older_number)
 
 
 def forget_parked(connection: Connection, most: int | None = None) -> None:
@@ -214,17 +214,17 @@ def insert(
     occurrences: list[tuple[str, int, bytes]] = []
     definitions: list[tuple[int, int, str, bytes]] = []
     bases: list[tuple[str, int, int]] = []
-    for name, one in batch.items():
+    for name, record in batch.items():
         path = os.fsencode(name)
-        values = msgspec.structs.astuple(one.state)
-        place = places.get(one.key, (None, None))
+        values = msgspec.structs.astuple(record.state)
+        place = places.get(record.key, (None, None))
         connection.execute(
             "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key,"
             " segment, document, binary, parked, stamp) VALUES (?,?,?,?,?,?,?,?,?,?,?,0,?)",
-            (path, _base(path), one.language, *values, one.key, *place, one.binary, stamp),
+            (path, _base(path), record.language, *values, record.key, *place, record.binary, stamp),
         )
         number = connection.last_insert_rowid()
-        facts = one.facts
+        facts = record.facts
         if facts is None:
             continue
         standing = _packed_names(facts.occurrences)
@@ -236,7 +236,9 @@ def insert(
         ]
         bases += [(each, number, scope) for each, scope in facts.bases]
     new = sorted({row[2] for row in definitions})
-    connection.executemany("INSERT OR IGNORE INTO name (text) VALUES (?)", [(one,) for one in new])
+    connection.executemany(
+        "INSERT OR IGNORE INTO name (text) VALUES (?)", [(name,) for name in new]
+    )
     connection.executemany(
         "INSERT INTO definition SELECT ?, ?, id, ? FROM name WHERE text=?",
         [(number, place, data, name) for number, place, name, data in definitions],

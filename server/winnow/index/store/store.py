@@ -322,7 +322,9 @@ class Store:
 
         Raises DatabaseError and OSError if the disk is full or another process holds the store.
         """
-        texts = {one.key: one.contents for one in batch.values() if one.contents is not None}
+        texts = {
+            record.key: record.contents for record in batch.values() if record.contents is not None
+        }
         name, size = self.segments.write(texts) if texts else ("", 0)
         self._keep(batch, gone, name, size, list(texts), is_still)
         self._merge()
@@ -338,9 +340,9 @@ class Store:
         path. Return the paths."""
         with other.read() as reader:
             known = {
-                key: one
+                key: text
                 for key in {key for _, key in files.values()}
-                if (one := reader.known_text(key)) is not None
+                if (text := reader.known_text(key)) is not None
             }
             batch = {
                 path: _taken(known[key], state, key)
@@ -360,9 +362,9 @@ class Store:
         import numpy as np
 
         by_segment: dict[int, dict[int, bytes]] = {}
-        for key, one in known.items():
-            if one.segment is not None:
-                by_segment.setdefault(one.segment, {})[one.document] = key
+        for key, text in known.items():
+            if text.segment is not None:
+                by_segment.setdefault(text.segment, {})[text.document] = key
         if not by_segment:
             return "", 0, []
         names, parts, keys = reader.segments(), [], []
@@ -390,13 +392,14 @@ class Store:
             with self._transaction() as connection:
                 stamp = rows.next_stamp(connection)
                 batch = {
-                    path: one
-                    for path, one in batch.items()
-                    if not rows.is_newer(connection, path, one.state) or is_still(path, one.state)
+                    path: record
+                    for path, record in batch.items()
+                    if not rows.is_newer(connection, path, record.state)
+                    or is_still(path, record.state)
                 }
                 for path in batch:
                     rows.park(connection, path, stamp, gone=False)
-                for path in (one for one in gone if is_still(one, None)):
+                for path in (path for path in gone if is_still(path, None)):
                     rows.park(connection, path, stamp, gone=True)
                 segment = self._segment_row(connection, name, len(keys), size) if name else 0
                 places = {key: (segment, document) for document, key in enumerate(keys)}
@@ -429,11 +432,6 @@ class Store:
         with self._transaction() as connection:
             rows.next_stamp(connection)
             connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (name, value))
-
-    def stamp(self) -> int:
-        """Return the number of the last transaction."""
-        with self.read() as reader:
-            return reader.stamp()
 
     def size(self) -> int:
         """Return how many bytes are in use on disk."""

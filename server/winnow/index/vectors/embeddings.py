@@ -69,7 +69,7 @@ class EmbeddingModel:
         self, name: str, tables: Mapping[str, npt.NDArray[Any]], tokenizer: Tokenizer
     ) -> None:
         """Raise DamagedModel if the tables do not fit such a model and its tokenizer."""
-        table = next((tables[one] for one in _TABLES if one in tables), None)
+        table = next((tables[key] for key in _TABLES if key in tables), None)
         if table is None or table.ndim != 2 or not table.size:
             raise DamagedModel("it has no table of vectors")
         self._weights, self._mapping = tables.get("weights"), tables.get("mapping")

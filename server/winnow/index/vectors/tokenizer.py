@@ -159,7 +159,7 @@ class BytePairs:
         for at in range(0, len(order), _TOGETHER):
             places = order[at : at + _TOGETHER]
             for place, row in zip(
-                places, self._joined([spelled[one] for one in places]), strict=True
+                places, self._joined([spelled[place] for place in places]), strict=True
             ):
                 found[place] = row
         return found
@@ -216,7 +216,7 @@ def _of_library(file: Path) -> Tokenizer:
 
     def pieces(words: Sequence[str]) -> list[tuple[int, ...]]:
         encoded = tokenizer.encode_batch(list(words), add_special_tokens=False)
-        return [tuple(one for one in word.ids if one != unknown) for word in encoded]
+        return [tuple(token for token in word.ids if token != unknown) for word in encoded]
 
     return Tokenizer(pieces, max(tokenizer.get_vocab().values(), default=-1) + 1)
 

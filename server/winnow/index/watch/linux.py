@@ -87,7 +87,7 @@ class LinuxWatch:
     def _wait(self) -> None:
         """Wait for something to do, and a bit longer for more of it, unless a request comes."""
         ready = self._anything.poll()
-        self._mounts_changed = any(one == self._mounts.fileno() for one, _ in ready)
+        self._mounts_changed = any(descriptor == self._mounts.fileno() for descriptor, _ in ready)
         quiet = time.monotonic() - self._told_at > QUIET_SECONDS
         self._requests.poll((JOIN_SECONDS if quiet else BUSY_JOIN_SECONDS) * 1000)
         with contextlib.suppress(BlockingIOError):
