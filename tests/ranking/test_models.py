@@ -74,8 +74,13 @@ def test_models_can_be_disabled() -> None:
 
 def test_a_redirected_provider_is_called_at_the_new_address() -> None:
     environment = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "https://gateway.example/v1"}
-    assert Models(LlmSettings(), environment).endpoint("gpt5-mini") == "https://gateway.example/v1"
-    assert Models(LlmSettings(), {}).endpoint("claude-sonnet-4.5") == "https://api.anthropic.com"
+    assert (
+        Models(LlmSettings(), environment).named("gpt5-mini").base_url
+        == "https://gateway.example/v1"
+    )
+    assert (
+        Models(LlmSettings(), {}).named("claude-sonnet-4.5").base_url == "https://api.anthropic.com"
+    )
 
 
 def test_keys_are_not_in_any_repr() -> None:

@@ -34,7 +34,6 @@ from winnow.privacy.outbound import (
 from winnow.privacy.outbound.audit import Outcome, RequestEnd, SentRequest, now
 from winnow.privacy.outbound.caps import cost
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider
-from winnow.ranking.providers.connect import connect
 from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
 from winnow.ranking.tokens import estimated_tokens
 from winnow.storage.paths import shown_path
@@ -183,10 +182,6 @@ class Models:
 
     def _is_of_editor(self, name: str) -> bool:
         return self.known[name].provider == "editor"
-
-    def endpoint(self, name: str) -> str:
-        """Return the address of a model."""
-        return self._address(self.known[name])
 
     def provider(self, model: NamedModel) -> Provider:
         """Return the connection to a model, opened on first use. Raises ModelError."""
@@ -352,6 +347,19 @@ def _is_address(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # an invalid port, or an incomplete IPv6 address
         return False
+
+
+def connect(
+    model: ModelSettings, base_url: str, key: str | None, connect_seconds: float
+) -> Provider:
+    """Return a connection to a model; importing its SDK takes one to three seconds."""
+    if model.provider == "anthropic":
+        from winnow.ranking.providers.anthropic import AnthropicProvider
+
+        return AnthropicProvider(model, base_url, key, connect_seconds)
+    from winnow.ranking.providers.openai import OpenAIProvider
+
+    return OpenAIProvider(model, base_url, key, connect_seconds)
 
 
 async def _no_editor(_: Mapping[str, object]) -> object:

@@ -330,7 +330,7 @@ def _size(folder: Path) -> int:
 
 def _model(models: Models, name: str) -> CheckResult:
     settings = models.known[name]
-    detail = f"{settings.model} at {models.endpoint(name)}"
+    detail = f"{settings.model} at {models.named(name).base_url}"
     key = f"key in {settings.key_env}" if settings.key_env else "no key needed"
     if name in models.ready():
         detail += f", {key}"

@@ -75,8 +75,9 @@ class Egress:
             if problem:
                 raise RequestBlocked(problem)
 
+        has_daily_cap = (self._settings.daily_tokens, self._settings.daily_usd) != (None, None)
         try:
-            self.log.begin(sent, check, needs_use=sent.remote and has_daily_cap(self._settings))
+            self.log.begin(sent, check, needs_use=sent.remote and has_daily_cap)
         except OSError as error:
             if sent.remote:
                 raise RequestBlocked(
@@ -90,10 +91,6 @@ def no_consent(destinations: Sequence[str]) -> str:
         f"you have not consented to send code of this workspace to {', '.join(destinations)}: run"
         ' `winnow consent give` there, or set `llm.consent` to "always" in your user settings'
     )
-
-
-def has_daily_cap(settings: LlmSettings) -> bool:
-    return settings.daily_tokens is not None or settings.daily_usd is not None
 
 
 def destination_of(address: str) -> str:

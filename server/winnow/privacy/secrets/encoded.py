@@ -56,19 +56,12 @@ def _places(text: bytes) -> Iterator[int]:
     """Yield the offsets where base64 text may begin."""
     for start, run in runs_of(text):
         head = run[:_HEAD]
-        if len(head) == _HEAD and head.isalnum() and _is_text(head):
+        if len(head) == _HEAD and head.isalnum() and _decoded(head) is not None:
             yield start
 
 
-def _is_text(head: bytes) -> bool:
-    try:
-        decoded = base64.b64decode(head, validate=True)
-    except binascii.Error:
-        return False
-    return _TEXT.fullmatch(decoded) is not None
-
-
 def _decoded(text: bytes) -> bytes | None:
+    """Return the text behind base64; None if it is not printable ASCII."""
     body = text.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
     try:
         decoded = base64.b64decode(body + b"=" * (-len(body) % 4), validate=True)
