@@ -13,7 +13,7 @@ from msgspec import inspect as inspection
 from reference.markdown import page, table
 from reference.shapes import Struct, json_type, sentence
 from winnow.config import MODELS, WORKSPACE_FILE, WORKSPACE_SECTIONS, Config
-from winnow.tools.registry import Field, fields_of
+from winnow.tools.registry import ToolField, fields_of
 
 INTRODUCTION = f"""\
 Sources of settings, lowest precedence first: the defaults; the user's file (`$WINNOW_CONFIG`, else
@@ -69,7 +69,7 @@ def _section(path: str, struct: Struct) -> list[str]:
     return [f"## `[{path}]`", sentence(struct), table(head, rows)]
 
 
-def _default(field: Field) -> str:
+def _default(field: ToolField) -> str:
     if field.required:
         return "required"
     if field.default is None:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect as inspection
 
 from reference.markdown import table
-from winnow.tools.registry import Field, fields_of
+from winnow.tools.registry import ToolField, fields_of
 
 NAMES: Mapping[type, str] = {
     inspection.StrType: "string",
@@ -102,7 +102,7 @@ def params_table(struct: Struct, shared: Collection[str] = ()) -> str:
     return table(["Name", "Type", "Default", ""], rows)
 
 
-def _default(field: Field) -> str:
+def _default(field: ToolField) -> str:
     if field.required:
         return "required"
     return "" if field.default is None else f"`{json.dumps(msgspec.to_builtins(field.default))}`"
@@ -114,13 +114,13 @@ def result_table(struct: Struct, elsewhere: Elsewhere, shared: Struct | None = N
     fields = sorted(fields_of(struct), key=lambda field: field.name in last)
     rows = [
         [
-            f"`{field.name}`" if field.required or field.made else f"*`{field.name}`*",
+            f"`{field.name}`" if field.required or field.generated else f"*`{field.name}`*",
             json_type(field.kind, elsewhere),
             field.description,
         ]
         for field in fields
     ]
-    return table(["Field", "Type", ""], rows)
+    return table(["ToolField", "Type", ""], rows)
 
 
 def sentence(described: type) -> str:

@@ -113,7 +113,7 @@ def messages(folder: Path) -> list[Message]:
 
 def every_field(tool: Any) -> Any:
     """Params with all fields, so that each of them is damaged in its turn."""
-    given = {one.name: one.default for one in tool.fields if not one.required and not one.made}
+    given = {one.name: one.default for one in tool.fields if not one.required and not one.generated}
     params = msgspec.to_builtins({**given, **tool.example})
     return {name: value for name, value in params.items() if value is not None}
 

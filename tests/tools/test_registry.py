@@ -43,7 +43,7 @@ def test_every_tool_and_every_field_says_what_it_is(tool: Tool[Any, Any]) -> Non
         ({"search_terms": ["a", 5]}, "`search_terms[1]`: expected string, got integer"),
         ({"search_terms": []}, "`search_terms`: expected array of length >= 1"),
         ({"search_terms": [""]}, "`search_terms[0]`: expected string of length >= 1"),
-        ({"serach_terms": ["a"]}, "`serach_terms`: unknown field; known are "),
+        ({"serach_terms": ["a"]}, "`serach_terms`: unknown field; valid fields: "),
         ({"max_results": "5"}, "`max_results`: expected integer, got string"),
         ({"search_terms": None}, "`search_terms`: expected array, got null"),
         ({"ranker": "best"}, "`ranker`: invalid enum value 'best'"),

@@ -1,4 +1,4 @@
-"""Every tool, one module each: a new file in this folder is a new tool at every door."""
+"""The tools, one per module. A new file in this folder adds a tool to every front end."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _discover() -> dict[str, Tool[Any, Any]]:
 
 
 TOOLS = _discover()
-"""The tools by name."""
+"""All tools, by name."""
 
 
 def for_agents(config: Config) -> dict[str, Tool[Any, Any]]:
-    """The tools that a model is offered with this configuration, by name."""
+    """Return the tools that are offered to models with this configuration, by name."""
     return {name: tool for name, tool in TOOLS.items() if tool.for_agents and tool.offered(config)}

@@ -25,7 +25,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
-from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
+from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import InFile, PageParams, Pattern, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
 
@@ -138,7 +138,7 @@ def plain(result: FindReferencesResult) -> str:
 
 
 def _rendered(result: FindReferencesResult, style: Style, folder: str | None) -> str:
-    def shown(found: Placed) -> str:
+    def shown(found: FileRow) -> str:
         return style.path(seen_path(found, result.root, folder))
 
     lines: list[str] = []

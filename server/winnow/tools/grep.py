@@ -21,7 +21,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, order
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
-from winnow.tools.terminal import FOR_AGENTS, Placed, Style, notes_of, seen_path
+from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
 
@@ -129,7 +129,7 @@ def plain(result: GrepResult) -> str:
 
 
 def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
-    def shown(found: Placed) -> str:
+    def shown(found: FileRow) -> str:
         return style.path(seen_path(found, result.root, folder))
 
     lines: list[str] = []

@@ -1,9 +1,9 @@
-"""The mechanism of tools: one definition, from which every door is derived.
+"""Define a tool once; every front end is derived from the definition.
 
 A tool is a documented coroutine of a workspace, typed params and a progress callable. Its name,
-docstring and params give the LSP request, the subcommand with its help, and the schema that an
-agent is handed. Params arrive as plain data and are validated inside the call, so that every
-malformed request gets its answer.
+docstring and params give the LSP request, the subcommand with its help, and the schema for agents.
+Params arrive as plain data and are validated inside the call, so that every malformed request gets
+an answer.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
 Run = Callable[[Workspace, P, Progress], Awaitable[R]]
 
-# Text that no search can be for, and that no terminal should be sent. Tab and line ends are text.
+# Control characters that no search matches and no terminal should get. Tabs and line ends are text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-# More than any param may have.
+# Longer than any param may be.
 TEXT_CHARACTERS = 1_000_000
 
 
-class Field(msgspec.Struct, frozen=True):
-    """A field of params or of a result: name, type without annotations, and its sentence.
+class ToolField(msgspec.Struct, frozen=True):
+    """A field of params or of a result: its name, type without annotations, and description.
 
-    One that is ``made`` gets another value each time that nobody gives it one.
+    `generated` is True if the default is a new value each time.
     """
 
     name: str
@@ -51,15 +51,16 @@ class Field(msgspec.Struct, frozen=True):
     description: str
     required: bool
     default: object
-    made: bool = False
+    generated: bool = False
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """What a call does beside answering, for whoever decides whether to ask somebody before.
+    """The side effects of a call, for clients that ask the user before some calls.
 
-    It ``changes`` what is kept for later calls (beside what every search takes down), and perhaps
-    ``destroys`` some of that; ``repeatable`` says that a second equal call changes nothing more.
-    ``reaches_out`` says that it may send something to another machine.
+    - `changes`: it changes stored state (apart from the search history)
+    - `destroys`: it deletes some of it
+    - `repeatable`: a second equal call changes nothing more
+    - `reaches_out`: it may send data to another machine
     """
 
     changes: bool = False
@@ -69,17 +70,20 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 class Tool(Generic[P, R]):
-    """A tool; ``plain`` renders its result as text for agents, ``text`` for people.
+    """A tool.
 
-    ``command`` is the subcommand, ``positional`` the fields that it also takes by position.
-    ``example`` are the params of the example in the documentation, in the project that stands in
-    ``docs/example``. ``raises`` are the errors beside InvalidParams, ``partial`` is the type of
-    partial results, where there are some: both are said in the documentation. A tool is offered
-    only where ``offered`` says so of the configuration; ``by_hand`` is the configuration for a call
-    that a person makes at the command line, and ``for_people`` the params that such a call has
-    unless it names others. ``learn`` is what a call says to learn from, if it says
-    something. ``effects`` is what a call does beside answering; what is not ``for_agents`` is
-    handed to no model. With no folder open, a tool ``of_open_documents`` runs on those.
+    - `plain` renders a result for agents, `text` for people
+    - `command` is the subcommand, `positional` the params that it also accepts by position
+    - `example` has params for the project in `docs/example`, for the documentation
+    - `raises` are the errors besides InvalidParams
+    - `partial` is the type of partial results, if there are any
+    - `offered` returns False if the configuration disables the tool
+    - `by_hand` changes the configuration, and `for_people` the default params, of a call at the
+      command line
+    - `learn` records a call in the search history
+    - `effects` are the side effects of a call
+    - `for_agents` is False for a tool that no model should call
+    - `of_open_documents`: with no folder open, the tool searches the open documents
     """
 
     def __init__(
@@ -124,17 +128,17 @@ class Tool(Generic[P, R]):
     @property
     def method(self) -> str:
         """The LSP method: `keyword_search` is `$/keywordSearch`."""
-        first, *others = self.name.split("_")
-        return "$/" + first + "".join(word.title() for word in others)
+        first, *rest = self.name.split("_")
+        return "$/" + first + "".join(word.title() for word in rest)
 
     @property
     def title(self) -> str:
-        """The name as a person reads it: `keyword_search` is `Keyword search`."""
+        """The name for people: `keyword_search` is `Keyword search`."""
         return self.name.replace("_", " ").capitalize()
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """JSON Schema of the params, self-contained."""
+        """The self-contained JSON Schema of the params."""
         _, components = msgspec.json.schema_components([self.params], ref_template="{name}")
         schema: dict[str, Any] = inlined(components[self.params.__name__], components)
         schema.pop("title", None)
@@ -143,13 +147,13 @@ class Tool(Generic[P, R]):
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        """JSON Schema of the result, self-contained; what it refers to is in its `$defs`."""
+        """The self-contained JSON Schema of the result, with its `$defs`."""
         _, components = msgspec.json.schema_components([self.result], ref_template="#/$defs/{name}")
         schema: dict[str, Any] = components.pop(self.result.__name__)
         return {**schema, "$defs": components}
 
     async def call(self, workspace: Workspace, raw: object, progress: Progress) -> R:
-        """Run the tool on params as plain data. Raises InvalidParams and the tool's own errors."""
+        """Run the tool with params as plain data. Raise InvalidParams and the tool's own errors."""
         params = self.parse(raw)
         if self.learn is None or not workspace.config.learning.enabled:
             return await with_restarts(lambda: self._run(workspace, params, progress))
@@ -162,7 +166,7 @@ class Tool(Generic[P, R]):
 
     async def _run(self, workspace: Workspace, params: P, progress: Progress) -> R:
         if self.of_open_documents and workspace.buffers and workspace.has_no_folder:
-            # Needed by editors without a folder only.
+            # Only editors without a folder need it.
             from winnow.search.open_documents import search_open_documents
 
             run: Callable[..., Any] = self.run
@@ -171,14 +175,14 @@ class Tool(Generic[P, R]):
         return await self.run(workspace, params, progress)
 
     def parse(self, raw: object) -> P:
-        """The typed params. Raises InvalidParams, which names the field."""
+        """Convert plain data to typed params. Raise InvalidParams, which names the field."""
         if raw is None:
             raw = {}
         if not isinstance(raw, dict):
             raise InvalidParams("params", f"expected an object, got {_type_name(raw)}")
-        kinds = {one.name: one.kind for one in self.fields}
-        optional = {one.name for one in self.fields if not one.required}
-        # Models that have to name every field send null for those that they do not want.
+        kinds = {field.name: field.kind for field in self.fields}
+        optional = {field.name for field in self.fields if not field.required}
+        # Models that must name every field send null for unused ones.
         raw = {
             key: _as_list(kinds.get(key), value)
             for key, value in raw.items()
@@ -187,7 +191,7 @@ class Tool(Generic[P, R]):
         check_texts(raw, "")
         for key, value in raw.items():
             if isinstance(value, list) and is_list_of_ranges(kinds.get(key)):
-                raw[key] = [_range(key, place, one) for place, one in enumerate(value)]
+                raw[key] = [_range(key, place, item) for place, item in enumerate(value)]
         try:
             return msgspec.convert(raw, self.params)
         except msgspec.ValidationError as error:
@@ -195,12 +199,12 @@ class Tool(Generic[P, R]):
 
     @cached_property
     def summary(self) -> str:
-        """The description's first sentence."""
+        """The first sentence of the description."""
         return self.description.partition("\n")[0].partition(". ")[0].rstrip(".") + "."
 
     @cached_property
-    def fields(self) -> list[Field]:
-        """The fields of the params, as a door needs them to build its arguments."""
+    def fields(self) -> list[ToolField]:
+        """The fields of the params."""
         return fields_of(self.params)
 
 
@@ -221,7 +225,7 @@ def tool(
     of_open_documents: bool = False,
     for_people: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
-    """Make a tool of a documented coroutine; see :class:`Tool`."""
+    """Make a documented coroutine a tool, see :class:`Tool`."""
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
         return Tool(
@@ -236,42 +240,41 @@ def tool(
     return decorate
 
 
-def fields_of(struct: type[msgspec.Struct]) -> list[Field]:
-    """The fields of a struct, in order."""
+def fields_of(struct: type[msgspec.Struct]) -> list[ToolField]:
+    """Return the fields of a struct, in order."""
     info = inspection.type_info(struct)
     assert isinstance(info, inspection.StructType)
     return [_field(field) for field in info.fields]
 
 
-def _field(field: inspection.Field) -> Field:
+def _field(field: inspection.Field) -> ToolField:
     kind, description = field.type, ""
     while isinstance(kind, inspection.Metadata):
         description = (kind.extra_json_schema or {}).get("description", description)
         kind = kind.type
-    default, made = field.default, False
+    default, generated = field.default, False
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
-        made = isinstance(default, str)
-    return Field(field.encode_name, kind, description, field.required, default, made)
+        generated = isinstance(default, str)
+    return ToolField(field.encode_name, kind, description, field.required, default, generated)
 
 
 def inlined(schema: Any, components: Mapping[str, Any]) -> Any:
-    """The schema with each reference replaced by what it refers to."""
+    """Return a schema with each reference replaced by its target."""
     if isinstance(schema, dict):
         if name := schema.get("$ref"):
             return inlined(components[name], components)
-        made = {key: inlined(value, components) for key, value in schema.items()}
-        if "enum" in made and all(isinstance(one, str) for one in made["enum"]):
-            made = {"type": "string", **made}  # which some readers of schemas insist on
-        if isinstance(made.get("properties"), dict) and list(made["properties"]) == _START_END:
-            written = {"type": "string", "pattern": _RANGE.pattern}
-            return {"anyOf": [made, written]}
-        return made
-    return [inlined(one, components) for one in schema] if isinstance(schema, list) else schema
+        result = {key: inlined(value, components) for key, value in schema.items()}
+        if "enum" in result and all(isinstance(value, str) for value in result["enum"]):
+            result = {"type": "string", **result}  # some clients require it
+        if isinstance(result.get("properties"), dict) and list(result["properties"]) == _START_END:
+            return {"anyOf": [result, {"type": "string", "pattern": _RANGE.pattern}]}
+        return result
+    return [inlined(item, components) for item in schema] if isinstance(schema, list) else schema
 
 
 def is_list_of_ranges(kind: inspection.Type | None) -> bool:
-    """Whether a field holds ranges: structs of a `start` and an `end`, also written as `10-20`."""
+    """Return True for a list of structs with `start` and `end`, which also accepts `10-20`."""
     if not isinstance(kind, inspection.ListType):
         return False
     item = kind.item_type
@@ -282,7 +285,7 @@ def is_list_of_ranges(kind: inspection.Type | None) -> bool:
 
 
 def _as_list(kind: inspection.Type | None, value: object) -> object:
-    """Models send a bare string for a list of one, and a bare range."""
+    """Wrap a bare string or range, which models send instead of a list with one item."""
     if isinstance(kind, inspection.ListType) and (
         isinstance(value, str) or (isinstance(value, dict) and is_list_of_ranges(kind))
     ):
@@ -291,7 +294,7 @@ def _as_list(kind: inspection.Type | None, value: object) -> object:
 
 
 def _range(field: str, place: int, value: object) -> object:
-    """A range written as text: `10-20`, `10`, or `10-` for all from there on."""
+    """Parse a range written as text: `10-20`, `10`, or `10-` for an open end."""
     if not isinstance(value, str):
         return value
     found = _RANGE.fullmatch(value.strip())
@@ -303,8 +306,7 @@ def _range(field: str, place: int, value: object) -> object:
 
 
 def check_texts(value: object, path: str) -> None:
-    """Raise InvalidParams for a text that is no Unicode, has control characters, or is so long that
-    searching it for these takes long."""
+    """Raise InvalidParams for a text that is invalid Unicode, has control characters or is long."""
     if isinstance(value, str):
         if len(value) > TEXT_CHARACTERS:
             raise InvalidParams(path, f"longer than {TEXT_CHARACTERS} characters")
@@ -313,29 +315,30 @@ def check_texts(value: object, path: str) -> None:
         if found := _CONTROL.search(value):
             raise InvalidParams(path, f"control character {found[0]!r}")
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             name = str(key)
             if not path and (_SURROGATE.search(name) or _CONTROL.search(name)):
                 raise InvalidParams(ascii(name), "unknown field")
-            check_texts(one, f"{path}.{name}" if path else name)
+            check_texts(item, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
-        for place, one in enumerate(value):
-            check_texts(one, f"{path}[{place}]")
+        for place, item in enumerate(value):
+            check_texts(item, f"{path}[{place}]")
 
 
 _JSON_NAMES = {"str": "string", "bool": "boolean", "int": "integer", "float": "number"}
 
 
 def _invalid(message: str, fields: Iterable[str]) -> InvalidParams:
-    """msgspec's message with the field first: "`search_terms[1]`: expected string, got integer".
-    Who names a field that is none of ``fields`` is told these: an agent needs no other look then.
+    """Turn msgspec's message into one that begins with the field: "`search_terms[1]`: expected …".
+
+    For an unknown field, list the valid ones, so that an agent can fix its call at once.
     """
     problem, _, path = message.partition(" - at `$")
     path = path.rstrip("`").removeprefix(".")
     if found := re.search(r"(missing required|contains unknown) field `(.*)`", problem, re.S):
         problem = "required" if found[1].startswith("missing") else "unknown field"
         if problem == "unknown field" and not path:
-            problem += f"; known are {', '.join(fields)}"
+            problem += f"; valid fields: {', '.join(fields)}"
         path = f"{path}.{found[2]}" if path else found[2]
     problem = re.sub(r"`(\w+)`", lambda word: _JSON_NAMES.get(word[1], word[1]), problem).replace(
         "Expected", "expected"

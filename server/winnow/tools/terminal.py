@@ -1,4 +1,4 @@
-"""Text for people: colours on a terminal only."""
+"""Render text for people: in color on a terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from winnow.types import Answer
 
 
 class Style(Struct, frozen=True):
-    """How to emphasise; without ``colour`` every method gives the text as it is. ``options`` stands
-    before the name of a param: a person types it as an option. Numbers of lines are in a column for
-    people; an agent pays for each blank before them."""
+    """How text is rendered.
+
+    Without `colour`, the methods return text unchanged. `options` is the prefix of a param's name:
+    people type it as an option. `column` is the width of line numbers; agents pay for each blank.
+    """
 
     colour: bool
     options: str = "--"
@@ -24,9 +26,9 @@ class Style(Struct, frozen=True):
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Style:
-        """Colours for a terminal that wants them (the NO_COLOR and TERM conventions)."""
-        wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-        return cls(wanted and stream.isatty())
+        """Use colors on a terminal, unless NO_COLOR or TERM forbids them."""
+        allowed = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        return cls(allowed and stream.isatty())
 
     def path(self, text: str) -> str:
         return self._code("1;35", text)
@@ -38,7 +40,7 @@ class Style(Struct, frozen=True):
         return self._code("1;31", text)
 
     def number(self, line: int) -> str:
-        """A line's number and the tab behind it, as `cat -n` shows them."""
+        """Return a line number followed by a tab, as `cat -n` shows it."""
         return self.dim(str(line).rjust(self.column)) + "\t"
 
     def good(self, text: str) -> str:
@@ -54,8 +56,8 @@ class Style(Struct, frozen=True):
 FOR_AGENTS = Style(colour=False, options="", column=0)
 
 
-class Placed(Protocol):
-    """Something found in a file, whose path is below a root: that of the answer, or its own."""
+class FileRow(Protocol):
+    """A row of an answer about a file, whose path is below its own root or that of the answer."""
 
     @property
     def path(self) -> str: ...
@@ -63,20 +65,22 @@ class Placed(Protocol):
     def root(self) -> str | None: ...
 
 
-def seen_path(found: Placed, root: str, folder: str | None) -> str:
-    """The path as seen from a folder; without one as the answer, which is about ``root``, has it,
-    below its own root where that is another."""
+def seen_path(row: FileRow, root: str, folder: str | None) -> str:
+    """Return the path of a row relative to `folder`, or without one as the answer has it.
+
+    `root` is the root of the answer; a row with another root has an absolute path.
+    """
     if folder is not None:
-        return printable(os.path.relpath(os.path.join(found.root or root, found.path), folder))
-    return printable(os.path.join(found.root, found.path) if found.root else found.path)
+        return printable(os.path.relpath(os.path.join(row.root or root, row.path), folder))
+    return printable(os.path.join(row.root, row.path) if row.root else row.path)
 
 
 def notes_of(result: Answer, summary: str, style: Style) -> Iterator[str]:
-    """What stands below an answer: how much of it this is, what was left out, how to go on."""
+    """Yield the notes below an answer: its size, what it leaves out, and how to continue."""
     yield style.dim(f"[{summary}]")
     skipped = msgspec.to_builtins(result.completeness.skipped)
-    if counted := [f"{count} {name.replace('_', ' ')}" for name, count in skipped.items() if count]:
-        yield style.dim(f"[left out: {', '.join(counted)}]")
+    if counts := [f"{count} {name.replace('_', ' ')}" for name, count in skipped.items() if count]:
+        yield style.dim(f"[left out: {', '.join(counts)}]")
     for reason in result.completeness.reasons:
         yield style.dim(f"[incomplete: {printable(reason)}]")
     for warning in result.warnings:

@@ -32,7 +32,7 @@ from winnow.text.paths import path_of_uri
 from winnow.text.roots import refusal
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
-from winnow.tools.registry import Field, Tool, is_list_of_ranges
+from winnow.tools.registry import Tool, ToolField, is_list_of_ranges
 from winnow.tools.terminal import Style
 from winnow.types import Progress, Result
 from winnow.workspace import Workspace
@@ -153,7 +153,7 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     command.set_defaults(run=lambda options: _run_tool(tool, options))
 
 
-def _add_field(command: argparse.ArgumentParser, field: Field, default: object) -> None:
+def _add_field(command: argparse.ArgumentParser, field: ToolField, default: object) -> None:
     """Add an argument for a field of the params: required ones by position, others as options."""
     kind = field.kind
     options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
