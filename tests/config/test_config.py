@@ -1,4 +1,4 @@
-"""Configuration: layers, wrong values, and what a workspace may not say."""
+"""Configuration: layers, invalid values, and settings that a workspace may not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from winnow.config import MODELS, PREFERRED, Config, ModelSettings, Prices, merg
 from winnow.storage.config_files import load
 
 
-def test_the_preferred_order_is_the_designs() -> None:
+def test_the_preferred_models_are_those_of_the_design() -> None:
     assert Config().llm.preferred == PREFERRED == tuple(MODELS)
     assert PREFERRED == (
         "qwen3-coder-fireworks",
@@ -46,7 +46,7 @@ def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
     assert config.llm.models["gpt5-mini"].key_env == "OPENAI_API_KEY"
 
 
-def test_a_wrong_value_is_reported_and_the_previous_one_stays() -> None:
+def test_an_invalid_value_is_reported_and_the_previous_one_stays() -> None:
     layer = {"limits": {"search_seconds": "long", "term_bytes": 100}, "llm": {"enabled": 1}}
     config, problems = merged(Config(), layer, "settings")
     assert (config.limits.search_seconds, config.limits.term_bytes) == (10.0, 100)
@@ -57,7 +57,7 @@ def test_a_wrong_value_is_reported_and_the_previous_one_stays() -> None:
 
 
 @pytest.mark.parametrize("section", ["programs", "llm", "limits"])
-def test_a_workspace_may_only_set_what_is_harmless(tmp_path: Path, section: str) -> None:
+def test_a_workspace_may_only_change_harmless_settings(tmp_path: Path, section: str) -> None:
     (tmp_path / "winnow.toml").write_text(f"[{section}]\nrg = 'evil'\nenabled = false\n")
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
     assert config == Config()
@@ -66,7 +66,7 @@ def test_a_workspace_may_only_set_what_is_harmless(tmp_path: Path, section: str)
 
 
 @requires_posix
-def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     import os
 
     for make in (
@@ -84,12 +84,12 @@ def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
         file.rmdir() if file.is_dir() else file.unlink()
 
 
-def test_no_file_is_no_problem(tmp_path: Path) -> None:
+def test_missing_files_are_not_reported(tmp_path: Path) -> None:
     assert load({"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path) == (Config(), [])
 
 
 @pytest.mark.parametrize("pattern", ["a\\u0000b", "[z-a]", "x" * 2000, ""])
-def test_a_workspace_cannot_break_searches_by_what_it_excludes(
+def test_a_workspace_cannot_break_searches_with_invalid_patterns(
     tmp_path: Path, pattern: str
 ) -> None:
     (tmp_path / "winnow.toml").write_text(f'[search]\nexclude = ["{pattern}"]\n')
@@ -98,7 +98,7 @@ def test_a_workspace_cannot_break_searches_by_what_it_excludes(
     assert len(problems) == 1
 
 
-def test_a_model_of_ones_own_is_changed_field_by_field() -> None:
+def test_a_custom_model_is_merged_field_by_field() -> None:
     own = {
         "llm": {"models": {"o": {"provider": "openai", "model": "m", "base_url": "http://[::1]"}}}
     }
@@ -108,8 +108,8 @@ def test_a_model_of_ones_own_is_changed_field_by_field() -> None:
     assert (config.llm.models["o"].model, config.llm.models["o"].input_tokens) == ("m", 9000)
 
 
-def test_what_takes_the_place_of_a_plain_value_is_set_whole() -> None:
-    """Found by reading: each of these ended the program."""
+def test_a_table_for_a_plain_value_is_one_value() -> None:
+    """Found by review: each of these crashed the program."""
     prices = {"llm": {"models": {"gpt5-mini": {"prices": {"input": 1.0, "output": 2.0}}}}}
     config, problems = merged(Config(), prices, "user")
     assert problems == []
@@ -137,8 +137,8 @@ def test_what_takes_the_place_of_a_plain_value_is_set_whole() -> None:
         ("", False),
     ],
 )
-def test_a_rule_for_secrets_is_bounded(tmp_path: Path, rule: str, good: bool) -> None:
-    """A workspace's file may add some, and is a stranger's."""
+def test_patterns_of_secrets_are_bounded(tmp_path: Path, rule: str, good: bool) -> None:
+    """A workspace's file may add patterns, and is untrusted."""
     (tmp_path / "winnow.toml").write_text(f'[search]\nsecrets = ["{rule}"]\n')
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
     assert (len(config.search.secrets), len(problems)) == ((1, 0) if good else (0, 1))
@@ -146,7 +146,7 @@ def test_a_rule_for_secrets_is_bounded(tmp_path: Path, rule: str, good: bool) ->
     assert (len(config.llm.secrets), len(problems)) == ((1, 0) if good else (0, 1))
 
 
-def test_a_workspace_cannot_take_rules_away_or_allow_values(tmp_path: Path) -> None:
+def test_a_workspace_cannot_remove_patterns_or_allow_values(tmp_path: Path) -> None:
     user = tmp_path / "config.toml"
     user.write_text('[llm]\nsecrets = ["acme_[a-z0-9]{32}"]\n')
     (tmp_path / "winnow.toml").write_text(
@@ -158,7 +158,7 @@ def test_a_workspace_cannot_take_rules_away_or_allow_values(tmp_path: Path) -> N
     assert len(problems) == 2
 
 
-def test_a_section_that_is_no_table_is_reported() -> None:
+def test_a_section_that_is_not_a_table_is_reported() -> None:
     config, problems = merged(Config(), {"search": 5, "llm": {"models": 7}}, "user")
     assert config == Config()
     assert len(problems) == 2

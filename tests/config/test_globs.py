@@ -1,4 +1,4 @@
-"""Globs, held against ripgrep's own reading of them."""
+"""Globs, compared with ripgrep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_ripgrep(tree: Path, pattern: str) -> set[str] | None:
-    """The files that ripgrep lists for the glob; None if it refuses it."""
+    """Return the files that ripgrep lists for a glob; None if it rejects the glob."""
     done = subprocess.run(
         [RG, "--no-config", "--files", "--null", f"--glob={pattern}"],
         cwd=tree,
@@ -52,7 +52,7 @@ def by_us(pattern: str) -> set[str]:
         "c,d.py", "**/src/a.py", "src/deep*/**/*.tsx",
     ],
 )  # fmt: skip
-def test_a_glob_matches_what_it_matches_for_ripgrep(tree: Path, pattern: str) -> None:
+def test_globs_match_like_ripgrep(tree: Path, pattern: str) -> None:
     assert by_us(pattern) == by_ripgrep(tree, pattern)
 
 
@@ -60,29 +60,29 @@ def test_a_glob_matches_what_it_matches_for_ripgrep(tree: Path, pattern: str) ->
 @requires_posix
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.text(st.sampled_from("ab.py*?/[]{},sr-"), min_size=1, max_size=9))
-def test_any_glob_that_ripgrep_accepts(tree: Path, pattern: str) -> None:
+def test_random_globs_match_like_ripgrep(tree: Path, pattern: str) -> None:
     expected = by_ripgrep(tree, pattern)
     if expected is not None and not pattern.endswith("/") and "//" not in pattern:
         assert by_us(pattern) >= expected
 
 
 @pytest.mark.parametrize("pattern", ["*" * 200 + "b", "**/" * 200 + "b"])
-def test_many_stars_in_a_row_take_no_time(pattern: str) -> None:
-    """A name without the end of the pattern took time without end."""
+def test_consecutive_stars_match_quickly(pattern: str) -> None:
+    """A name without the pattern's end took forever."""
     assert not glob_regex(pattern).fullmatch("a/" * 200 + "a" * 200)
     assert glob_regex(pattern).fullmatch("a/" * 200 + "b")
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("pattern", ["[", "[a", "a[!", "{a", "{a,{b}", "[z-a]", "[]"])
-def test_what_is_no_glob_is_refused_as_by_ripgrep(tree: Path, pattern: str) -> None:
+def test_invalid_globs_are_rejected_like_ripgrep(tree: Path, pattern: str) -> None:
     with pytest.raises(InvalidGlob):
         glob_regex(pattern)
     assert by_ripgrep(tree, pattern) is None
 
 
 def test_no_pattern_makes_matching_slow() -> None:
-    """Found by review: these kept the server busy for minutes, deaf to everything."""
+    """Found by review: these blocked the server for minutes."""
     name = "a" * 200
     for pattern in (
         "*a" * 12 + "*Z",
@@ -102,7 +102,7 @@ def test_no_pattern_makes_matching_slow() -> None:
         assert time.process_time() - started < 15, pattern
 
 
-def test_braces_do_not_make_more_alternatives_than_can_be_held() -> None:
+def test_the_number_of_alternatives_is_limited() -> None:
     with pytest.raises(InvalidGlob, match="more than 1000 alternatives"):
         glob_regex("{a,b,c,d}" * 6)
     assert glob_regex("{a,b}" * 9).fullmatch("ababababa")
@@ -119,7 +119,7 @@ def test_braces_do_not_make_more_alternatives_than_can_be_held() -> None:
         ("*.*", "a.b.c", True), ("**/" * 300 + "x", "a/b/x", True),
     ],
 )  # fmt: skip
-def test_stars_and_braces(pattern: str, path: str, matches: bool) -> None:
+def test_stars_and_braces_are_combined(pattern: str, path: str, matches: bool) -> None:
     assert bool(glob_regex(pattern).fullmatch(path)) is matches
 
 
@@ -127,5 +127,5 @@ def test_stars_and_braces(pattern: str, path: str, matches: bool) -> None:
     ("pattern", "name"),
     [("*.py", "*.py"), ("src/**/*.py", "*.py"), ("src/**", "**"), ("src/", "*"), ("{a/b,c}", "*")],
 )
-def test_the_name_of_a_pattern(pattern: str, name: str) -> None:
+def test_the_name_part_of_a_glob_is_found(pattern: str, name: str) -> None:
     assert name_pattern(pattern) == name

@@ -1,4 +1,4 @@
-"""Children: output, limits, deadlines, and their end."""
+"""Children: output, limits, deadlines and cleanup."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def records(child: Child, max_bytes: int = 100) -> list[bytes]:
     return [record async for record in child.records(b"\n", max_bytes)]
 
 
-async def test_output_comes_as_records_and_the_exit_code_after_it() -> None:
+async def test_output_is_split_into_records_before_the_exit_code() -> None:
     async with python(Processes(), "print('a'); print('b' * 99); exit(3)") as child:
         assert await records(child) == [b"a", b"b" * 99]
         assert await child.wait() == 3
         assert not child.timed_out
 
 
-async def test_a_record_that_is_too_long_is_dropped_and_counted() -> None:
+async def test_long_records_are_dropped_and_counted() -> None:
     code = "print('a'); print('b' * 1_000_000); print('c'); print('d', end='')"
     async with python(Processes(), code) as child:
         assert await records(child) == [b"a", b"c"]
@@ -51,10 +51,10 @@ async def test_stderr_is_drained_and_capped() -> None:
         assert child.stderr == "x" * STDERR_BYTES
 
 
-async def test_the_deadline_ends_a_child_and_keeps_what_it_said() -> None:
+async def test_the_deadline_kills_a_child_and_keeps_its_output() -> None:
     started = time.monotonic()
     code = "import time; print('first', flush=True); time.sleep(600)"
-    # Python has to have begun by then, beside whatever else runs.
+    # Enough time for Python to start on a busy machine.
     async with python(Processes(), code, seconds=3.0) as child:
         assert await records(child) == [b"first"]
         assert child.timed_out
@@ -75,16 +75,16 @@ ECHO = (
 )
 
 
-async def test_a_child_can_be_talked_to_for_as_long_as_its_block_lasts() -> None:
+async def test_a_worker_answers_messages_until_its_block_ends() -> None:
     processes = Processes(limit=1)
     command = [sys.executable, "-c", ECHO]
     async with processes.converse(command, cwd=HERE) as child, python(processes, "") as other:
-        # Both ways at once, and more than a pipe holds.
+        # Both directions at once, with more data than a pipe holds.
         messages = [b"", b"abc", b"x" * 1_000_000 + b"y", b"last"]
         for message in messages:
             child.send(message)
         assert [await child.receive() for _ in messages] == [one[::-1] for one in messages]
-        assert await other.wait() == 0  # it had a place beside the first
+        assert await other.wait() == 0  # it had a slot besides the first
         child.kill()
         with pytest.raises(EOFError):
             await child.receive()
@@ -92,7 +92,7 @@ async def test_a_child_can_be_talked_to_for_as_long_as_its_block_lasts() -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
-async def test_a_child_to_talk_to_has_a_limit_of_its_own_for_memory() -> None:
+async def test_a_worker_has_its_own_memory_limit() -> None:
     code = "try: bytearray(100 * 1024**2)\nexcept MemoryError: print('no', end='')"
     command = [sys.executable, "-c", f"import sys; sys.stdin.read(4)\n{code}"]
     async with Processes().converse(command, cwd=HERE, memory_bytes=64 * 1024**2) as child:
@@ -101,7 +101,7 @@ async def test_a_child_to_talk_to_has_a_limit_of_its_own_for_memory() -> None:
 
 
 @requires_posix
-async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
+async def test_leaving_the_block_kills_the_process_group() -> None:
     code = (
         "import subprocess, time; child = subprocess.Popen(['sleep', '600']);"
         "print(child.pid, flush=True); print('x' * 1_000_000, flush=True); time.sleep(600)"
@@ -120,17 +120,17 @@ async def test_leaving_the_block_ends_the_whole_group_at_once() -> None:
     assert processes._alive == set()
 
 
-async def test_a_child_that_is_being_started_when_all_are_ended_ends_too() -> None:
+async def test_closing_kills_a_starting_child() -> None:
     processes = Processes()
     async with python(processes, "import time; time.sleep(60)") as running:
         processes.close()
-        await asyncio.wait_for(running.wait(), 10)  # before the deadline ends it
+        await asyncio.wait_for(running.wait(), 10)  # before the deadline kills it
     async with python(processes, "import time; time.sleep(60)") as late:
         await asyncio.wait_for(late.wait(), 10)
 
 
 @requires_posix
-async def test_who_is_cancelled_while_a_child_starts_leaves_nothing_of_it(
+async def test_cancellation_while_a_child_starts_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create, started = asyncio.create_subprocess_exec, asyncio.Event()
@@ -183,7 +183,7 @@ async def test_a_program_that_cannot_be_started_is_an_error_without_its_folder()
     assert failed.value.data["exit_code"] == 127
 
 
-async def test_a_pipeline_hands_output_on_and_ends_with_its_last_program(tmp_path: Path) -> None:
+async def test_a_pipeline_passes_output_on_and_ends_with_its_last_program(tmp_path: Path) -> None:
     processes = Processes(limit=1)
     write = [sys.executable, "-c", "import sys\nwhile True: print('line')"]
     first = [sys.executable, "-c", "print(input(), 'read')"]
@@ -191,7 +191,7 @@ async def test_a_pipeline_hands_output_on_and_ends_with_its_last_program(tmp_pat
     async with processes.pipeline([write, first], cwd=tmp_path, deadline=deadline) as children:
         output = b"".join([chunk async for chunk in children[-1].chunks()])
         assert await children[-1].wait() == 0
-        # Its reader is gone.
+        # Its reader has exited.
         assert await children[0].wait() != 0
     assert output == b"line read\n"
     before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
@@ -202,7 +202,7 @@ async def test_a_pipeline_hands_output_on_and_ends_with_its_last_program(tmp_pat
         assert len(os.listdir("/proc/self/fd")) <= len(before)
 
 
-async def test_a_pipeline_whose_program_is_missing_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_a_pipeline_with_a_missing_program_leaves_nothing_behind(tmp_path: Path) -> None:
     processes = Processes(limit=1)
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     deadline = asyncio.get_running_loop().time() + 20
@@ -214,10 +214,10 @@ async def test_a_pipeline_whose_program_is_missing_leaves_nothing_behind(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
-async def test_a_child_cannot_take_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_cannot_use_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 100 * 1024 * 1024
     monkeypatch.setattr("winnow.processes.children.MEMORY_BYTES", limit)
-    # The limit is set when the child runs already.
+    # The limit is set while the child already runs.
     code = (
         "import resource, time\n"
         f"while resource.getrlimit(resource.RLIMIT_DATA)[0] != {limit}: time.sleep(0.01)\n"
@@ -250,6 +250,6 @@ async def test_a_log_parser_removes_its_lines_from_stderr(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("program", ["rg", "./rg", "bin/rg", ""])
 async def test_a_program_without_an_absolute_path_is_not_started(program: str) -> None:
-    """The system would look for it in folders of the workspace (#21)."""
+    """The system would search folders of the workspace for it (#21)."""
     with pytest.raises(ValueError, match="not an absolute path"):
         Processes().start([program], cwd=HERE, deadline=0)

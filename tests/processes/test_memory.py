@@ -1,4 +1,4 @@
-"""What a process takes, and gives back."""
+"""Memory and processor time of processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ end.set()
 
 @pytest.mark.process
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
-def test_what_a_thread_frees_is_there_for_the_others() -> None:
+def test_memory_freed_in_a_thread_returns_to_the_system() -> None:
     done = subprocess.run(
         [sys.executable, "-c", THREADS],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -49,7 +49,7 @@ def test_what_a_thread_frees_is_there_for_the_others() -> None:
     assert 60e6 < int(done.stdout) < 85e6
 
 
-def test_what_a_process_has_for_itself_is_told() -> None:
+def test_the_anonymous_memory_of_a_process_is_measured() -> None:
     before = anonymous_bytes(os.getpid())
     kept = bytearray(os.urandom(50_000_000))
     assert 45e6 < anonymous_bytes(os.getpid()) - before < 120e6
@@ -73,13 +73,13 @@ sys.stdin.read()
 def test_a_process_wants_a_processor_if_one_of_its_threads_does(
     threads: str, expected: bool
 ) -> None:
-    """A worker whose main thread waited for another one to begin was taken to hang (#22)."""
+    """A worker whose main thread waited for another thread to start seemed to hang (#22)."""
     with subprocess.Popen(
         [sys.executable, "-c", BUSY, threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        # Not before its main thread reads: the two may hand Python's lock over between two looks.
+        # Wait until its main thread reads: the two may pass the GIL on between two checks.
         wait_until(lambda: all(wants_processor(child.pid) == expected for _ in range(20)))
         child.kill()
     assert not wants_processor(child.pid)

@@ -1,4 +1,4 @@
-"""Programs are resolved outside of the workspace: real planted ones, at every front (#21)."""
+"""Programs are resolved outside the workspace, with planted programs at every front end (#21)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ENTRIES: dict[str, Entry] = {
 
 
 def plant(folder: Path, ran: Path, names: tuple[str, ...] = PLANTED) -> None:
-    """Put programs into a folder that note their names in the folder ``ran``."""
+    """Write programs to a folder that record their names in the folder ``ran``."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         (folder / name).write_text(f'#!/bin/sh\n: >"{ran}/{name}"\nexit 1\n')
@@ -56,7 +56,7 @@ def plant(folder: Path, ran: Path, names: tuple[str, ...] = PLANTED) -> None:
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Path:
-    """The folder in which planted programs note that they ran."""
+    """Return the folder in which planted programs record that they ran."""
     made = tmp_path / "ran"
     made.mkdir()
     return made
@@ -64,7 +64,7 @@ def ran(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hostile(tmp_path: Path, ran: Path) -> Path:
-    """A repository with programs, and folders of the user's that lead to them."""
+    """Create a repository with programs, and folders of the user that lead to them."""
     root = git_commit(tmp_path / "hostile", {"a.txt": "needle\n", "b.txt": "other\n"})
     write_files(root, {"a.txt": "needle 2\n"})
     for folder in (root, root / "bin", root / ".venv/bin"):
@@ -83,7 +83,7 @@ def hostile(tmp_path: Path, ran: Path) -> Path:
 def path(
     request: pytest.FixtureRequest, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """A PATH that leads to the planted programs first; what is started runs in the workspace."""
+    """Set a PATH that finds the planted programs first, and run in the workspace."""
     entry = ENTRIES[request.param]
     value = os.pathsep.join([entry(hostile, tmp_path / "outside"), SYSTEM_PATH])
     monkeypatch.setenv("PATH", value)
@@ -93,7 +93,7 @@ def path(
 
 @pytest.fixture
 def every_entry(hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A PATH with all of these entries, which leads to the planted programs before any other."""
+    """Return a PATH with all these entries, which finds the planted programs first."""
     entries = [entry(hostile, tmp_path / "outside") for entry in ENTRIES.values()]
     value = os.pathsep.join([*entries, SYSTEM_PATH])
     monkeypatch.setenv("PATH", value)
@@ -109,9 +109,7 @@ def run(folder: Path, path: str, *arguments: str) -> subprocess.CompletedProcess
 
 
 @requires("git")
-def test_a_planted_program_runs_nothing_at_the_command_line(
-    hostile: Path, path: str, ran: Path
-) -> None:
+def test_the_command_line_runs_no_planted_program(hostile: Path, path: str, ran: Path) -> None:
     found = run(hostile, path, "grep", "needle")
     assert found.returncode == 0, found.stderr
     assert "a.txt" in found.stdout
@@ -124,7 +122,7 @@ def test_a_planted_program_runs_nothing_at_the_command_line(
 
 
 @requires("git")
-def test_doctor_names_the_programs_that_it_refuses(hostile: Path, path: str, ran: Path) -> None:
+def test_doctor_reports_refused_programs(hostile: Path, path: str, ran: Path) -> None:
     done = run(hostile, path, "doctor", "--json")
     assert done.stderr == ""
     findings = {one["subject"]: one for one in json.loads(done.stdout)}
@@ -138,7 +136,7 @@ def test_doctor_names_the_programs_that_it_refuses(hostile: Path, path: str, ran
 
 
 @requires("git")
-async def test_a_planted_program_runs_nothing_in_the_language_server(
+async def test_the_language_server_runs_no_planted_program(
     hostile: Path, every_entry: str, ran: Path
 ) -> None:
     client = Client()
@@ -153,7 +151,7 @@ async def test_a_planted_program_runs_nothing_in_the_language_server(
 
 
 @requires("git")
-async def test_a_planted_program_runs_nothing_in_the_mcp_server(
+async def test_the_mcp_server_runs_no_planted_program(
     hostile: Path, every_entry: str, ran: Path
 ) -> None:
     async with connected(hostile) as client:
@@ -169,10 +167,10 @@ FOLDERS = [name for name in ENTRIES if name != "programs that are symlinks"]
 
 @requires("git")
 @pytest.mark.parametrize("path", FOLDERS, indirect=True)
-def test_what_a_program_runs_is_not_of_the_workspace(
+def test_children_run_no_programs_of_the_workspace(
     hostile: Path, path: str, ran: Path, tmp_path: Path
 ) -> None:
-    """A script of the user's looks for its interpreter on PATH, and git for the user's filters."""
+    """A user's script finds its interpreter on PATH, and git the user's filters."""
     own = tmp_path / "own"
     for name, program in (("rg", RIPGREP), ("git", shutil.which("git", path=SYSTEM_PATH))):
         script = f'#!/usr/bin/env sh\n: >"{own}/{name}.ran"\nexec "{program}" "$@"\n'
@@ -213,7 +211,7 @@ def test_a_module_of_the_workspace_is_not_imported(hostile: Path, ran: Path, how
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_no_entry_of_path_leads_to_a_planted_program(
+def test_no_entry_of_path_finds_a_planted_program(
     hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(hostile)
@@ -226,7 +224,7 @@ def test_no_entry_of_path_leads_to_a_planted_program(
             installed.find(name)
 
 
-def test_a_workspace_that_is_named_by_a_symlink_is_known(hostile: Path, tmp_path: Path) -> None:
+def test_a_workspace_behind_a_symlink_is_recognized(hostile: Path, tmp_path: Path) -> None:
     named = tmp_path / "named"
     named.symlink_to(hostile)
     for folder, entry in ((named, hostile), (hostile, named), (named, named)):
@@ -278,7 +276,7 @@ def test_a_configured_program_of_the_workspace_is_refused(
     assert installed.ripgrep(str(outside / "programs/rg")) == str(outside / "programs/rg")
 
 
-def test_the_ripgrep_that_was_installed_with_winnow_may_be_in_the_workspace(
+def test_the_packaged_ripgrep_may_be_in_the_workspace(
     hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`pip install winnow-ls` into `.venv` of the workspace: Python itself names that folder."""
@@ -290,14 +288,14 @@ def test_the_ripgrep_that_was_installed_with_winnow_may_be_in_the_workspace(
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(scripts))
     assert installed.ripgrep() == str(scripts / "rg")
     assert installed.located("rg") is None
-    # Not what a symlink there leads to, elsewhere in the workspace.
+    # But not the target of a symlink there, elsewhere in the workspace.
     (scripts / "rg").unlink()
     (scripts / "rg").symlink_to(hostile / "bin/rg")
     with pytest.raises(ProgramNotInstalled):
         installed.ripgrep()
 
 
-def test_rga_finds_that_ripgrep_and_no_other_program_beside_it(
+def test_rga_finds_the_packaged_ripgrep_and_no_program_beside_it(
     hostile: Path, tmp_path: Path
 ) -> None:
     ripgrep = str(hostile / ".venv/bin/rg")
@@ -315,9 +313,7 @@ def test_rga_finds_that_ripgrep_and_no_other_program_beside_it(
 # --- environments --------------------------------------------------------------------------------
 
 
-def test_children_inherit_nothing_that_leads_into_the_workspace(
-    hostile: Path, tmp_path: Path
-) -> None:
+def test_children_inherit_no_paths_into_the_workspace(hostile: Path, tmp_path: Path) -> None:
     link = tmp_path / "outside/link"
     environment = {
         "PATH": f".::bin:{hostile}/bin:{link}:/usr/bin",
@@ -351,10 +347,8 @@ def test_children_find_no_symlink_into_the_workspace(hostile: Path, tmp_path: Pa
     assert installed.restricted()["PATH"] == "/usr/bin"
 
 
-def test_a_path_of_which_nothing_is_left_is_not_the_current_folder(
-    hostile: Path, ran: Path
-) -> None:
-    """An empty PATH would be one: a script would find its interpreter in the workspace."""
+def test_an_empty_path_is_not_the_current_folder(hostile: Path, ran: Path) -> None:
+    """With an empty PATH, a script would find its interpreter in the workspace."""
     installed = InstalledPrograms({"PATH": "."}, [hostile])
     for environment in (installed.inherited(), installed.restricted()):
         assert environment["PATH"] == os.devnull

@@ -1,4 +1,4 @@
-"""Programs that the kernel keeps to the workspace."""
+"""The kernel confines programs to the workspace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sandboxed(*roots: Path, environment: Mapping[str, str] = ENVIRONMENT) -> Pro
 async def said(
     processes: Processes, cwd: Path, *arguments: str, environment: Mapping[str, str] = ENVIRONMENT
 ) -> tuple[int, str, str]:
-    """The exit code, what the program wrote, and what it complained of."""
+    """Return the exit code, the output and the error messages of a program."""
     deadline = asyncio.get_running_loop().time() + 20
     async with processes.start(
         arguments, cwd=cwd, deadline=deadline, environment=environment, sandboxed=True
@@ -51,7 +51,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-async def test_what_is_outside_is_not_read_whatever_leads_there(root: Path) -> None:
+async def test_files_outside_are_not_read_through_any_link(root: Path) -> None:
     processes = sandboxed(root)
     cat = str(shutil.which("cat"))
     assert await said(processes, root, cat, "inside.txt", "own") == (0, "inside\n" * 2, "")
@@ -63,12 +63,12 @@ async def test_what_is_outside_is_not_read_whatever_leads_there(root: Path) -> N
     assert (output, "Permission denied" in complaint) == ("", True)
 
 
-async def test_the_folder_that_a_program_starts_in_is_read(root: Path) -> None:
+async def test_a_program_can_read_its_working_folder(root: Path) -> None:
     code, output, _ = await said(sandboxed(), root, str(shutil.which("cat")), "inside.txt")
     assert (code, output) == (0, "inside\n")
 
 
-async def test_who_starts_it_is_not_restricted(root: Path) -> None:
+async def test_the_server_itself_is_not_restricted(root: Path) -> None:
     await said(sandboxed(root), root, str(shutil.which("true")))
     assert (root / "file").read_text() == "outside\n"
     assert await asyncio.to_thread((root / "file").read_text) == "outside\n"
@@ -80,8 +80,7 @@ async def test_who_starts_it_is_not_restricted(root: Path) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A working tree of a repository that is elsewhere, with files that are ignored for reasons
-    that are elsewhere, too."""
+    """Create a linked working tree, with files that ignore files elsewhere exclude."""
     write_files(tmp_path / "home", {"by_user": "*.user\n"})
     write_files(tmp_path / "home", {".gitconfig": "[core]\n\texcludesFile = ~/by_user\n"})
     write_files(tmp_path, {".ignore": "*.parent\n"})
@@ -94,7 +93,7 @@ def tree(tmp_path: Path) -> Path:
     return write_files(tmp_path / "tree", dict.fromkeys(("b.user", "c.shared", "d.parent"), "\n"))
 
 
-async def test_ignore_files_hold_wherever_they_are(tree: Path) -> None:
+async def test_ignore_files_apply_wherever_they_are(tree: Path) -> None:
     environment = {**ENVIRONMENT, "HOME": str(tree.parent / "home")}
     processes = sandboxed(tree, environment=environment)
     rg = RIPGREP
@@ -103,12 +102,12 @@ async def test_ignore_files_hold_wherever_they_are(tree: Path) -> None:
 
 
 def shared(folder: Path) -> list[str]:
-    """The files outside that a sandboxed program may read because of a folder's `.git`."""
+    """Return the files outside that a sandboxed program may read because of a folder's `.git`."""
     strict = (one for one in readable([folder], {}) if one.strict)
     return [one.path for one in strict if os.path.basename(one.path) in ("commondir", "exclude")]
 
 
-def test_a_linked_working_tree_may_read_what_it_shares(tree: Path) -> None:
+def test_a_linked_working_tree_may_read_shared_files(tree: Path) -> None:
     main = tree.parent / "main/.git"
     assert shared(tree) == [f"{main}/worktrees/tree/commondir", f"{main}/info/exclude"]
 
@@ -136,8 +135,8 @@ def test_a_submodule_allows_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a symlink to a folder", "below a symlink"])
-async def test_a_shared_file_that_is_none_allows_nothing(tree: Path, kind: str) -> None:
-    """A rule for a folder would allow all that is below it (#21)."""
+async def test_an_invalid_shared_file_allows_nothing(tree: Path, kind: str) -> None:
+    """A rule for a folder would allow everything below it (#21)."""
     secret = write_files(tree.parent / "outside", {"exclude/secret": "s", "exclude.txt": "s"})
     info = tree.parent / "main/.git/info"
     shutil.rmtree(info)
@@ -156,7 +155,7 @@ async def test_a_shared_file_that_is_none_allows_nothing(tree: Path, kind: str) 
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".ignore"])
-async def test_an_ignore_file_above_that_leads_elsewhere_allows_nothing(
+async def test_a_parent_ignore_file_that_leads_elsewhere_allows_nothing(
     root: Path, name: str
 ) -> None:
     (root.parent / name).symlink_to("outside")
@@ -176,8 +175,8 @@ async def test_the_ignore_file_of_the_user_may_be_a_symlink(tree: Path) -> None:
     assert listed == (0, "a.py\n", "")
 
 
-async def test_starts_in_a_git_repository_leave_no_descriptor(root: Path) -> None:
-    """Each left one (#21)."""
+async def test_starting_in_a_git_repository_leaks_no_descriptor(root: Path) -> None:
+    """Each start left one open (#21)."""
     git_init(root)
     processes, cat = sandboxed(root), str(shutil.which("cat"))
     await said(processes, root, cat, "inside.txt")
@@ -187,7 +186,9 @@ async def test_starts_in_a_git_repository_leave_no_descriptor(root: Path) -> Non
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-async def test_a_program_that_needs_more_runs_without(root: Path, tmp_path: Path) -> None:
+async def test_a_program_that_fails_in_the_sandbox_runs_without_it(
+    root: Path, tmp_path: Path
+) -> None:
     script = tmp_path / "elsewhere/cat"
     write_files(tmp_path, {"elsewhere/cat": "#!/bin/sh\n. ${0%/*}/more\nexec cat file\n"})
     write_files(tmp_path, {"elsewhere/more": "\n"})
@@ -197,7 +198,7 @@ async def test_a_program_that_needs_more_runs_without(root: Path, tmp_path: Path
     assert await said(processes, root, str(script)) == (0, "outside\n", "")
 
 
-async def test_output_limits_and_ends_are_those_of_every_child(root: Path) -> None:
+async def test_sandboxed_children_have_the_usual_limits(root: Path) -> None:
     processes = sandboxed(root)
     sh = str(shutil.which("sh"))
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Bounded waits lose no cancellation, and no turn of a semaphore."""
+"""Bounded waits lose no cancellation, and no slot of a semaphore."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def test_a_result_in_time_is_returned() -> None:
     assert await within(asyncio.sleep(0, "done"), 5) == "done"
 
 
-async def test_what_takes_longer_is_cancelled() -> None:
+async def test_slow_work_is_cancelled() -> None:
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -27,7 +27,7 @@ async def test_what_takes_longer_is_cancelled() -> None:
     assert ended.is_set()
 
 
-async def test_an_error_of_the_work_is_raised() -> None:
+async def test_errors_of_the_work_are_raised() -> None:
     async def work() -> None:
         raise KeyError("x")
 
@@ -36,8 +36,8 @@ async def test_an_error_of_the_work_is_raised() -> None:
 
 
 @pytest.mark.parametrize("turns_of_the_loop", range(6))
-async def test_a_cancellation_beside_the_result_is_not_lost(turns_of_the_loop: int) -> None:
-    """As for requests that wait for a turn, and are cancelled when one ends (#21)."""
+async def test_a_cancellation_together_with_a_free_slot_is_not_lost(turns_of_the_loop: int) -> None:
+    """A request that waits for a slot may be canceled when another one ends (#21)."""
     slots = asyncio.Semaphore(1)
     await slots.acquire()
     request = asyncio.create_task(acquire_within(slots, 5))
@@ -54,7 +54,7 @@ async def test_a_cancellation_beside_the_result_is_not_lost(turns_of_the_loop: i
         assert slots.locked()
 
 
-async def test_a_turn_that_does_not_come_is_given_up() -> None:
+async def test_waiting_for_a_slot_times_out() -> None:
     slots = asyncio.Semaphore(1)
     await slots.acquire()
     with pytest.raises(asyncio.TimeoutError):
@@ -65,8 +65,8 @@ async def test_a_turn_that_does_not_come_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("turns_of_the_loop", range(4))
-async def test_a_cancellation_beside_an_answer_in_time_is_not_lost(turns_of_the_loop: int) -> None:
-    """Before Python 3.12, asyncio.wait_for loses it."""
+async def test_a_cancellation_together_with_the_result_is_not_lost(turns_of_the_loop: int) -> None:
+    """Before Python 3.12, asyncio.wait_for loses the cancellation."""
     answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     request = asyncio.create_task(within(answer, 60))
     await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Unsaved documents stand for the files on disk."""
+"""Unsaved documents replace their files on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from winnow.text.scope import search_scope
 from winnow.types import SearchParams
 
 
-def test_only_documents_that_differ_from_the_disk_are_laid_out(project: Path) -> None:
+def test_only_documents_that_differ_from_the_disk_are_in_the_overlay(project: Path) -> None:
     same = (project / "src/main.py").read_text()
     buffers = {
         project / "src/main.py": same,
@@ -27,18 +27,18 @@ def test_only_documents_that_differ_from_the_disk_are_laid_out(project: Path) ->
     assert not folder.exists()
 
 
-def test_nothing_is_laid_out_where_nothing_is_open(project: Path) -> None:
+def test_the_overlay_is_empty_without_open_documents(project: Path) -> None:
     with unsaved({}, search_scope([project], SearchParams())) as overlay:
         assert overlay == Overlay()
 
 
-def test_documents_outside_the_path_that_is_searched_do_not_count(project: Path) -> None:
+def test_documents_outside_the_search_path_are_ignored(project: Path) -> None:
     buffers = {project / "src/a.py": "x", project / "srcs/b.py": "x"}
     with unsaved(buffers, search_scope([project], SearchParams(path="src"))) as overlay:
         assert overlay.paths == {"src/a.py"}
 
 
-def test_documents_of_every_root_are_laid_out(project: Path, tmp_path: Path) -> None:
+def test_the_overlay_has_documents_of_every_root(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     buffers = {project / "a.py": "one", other / "a.py": "two"}
@@ -49,7 +49,7 @@ def test_documents_of_every_root_are_laid_out(project: Path, tmp_path: Path) -> 
 
 
 @requires_posix
-def test_documents_that_cannot_be_laid_out_harm_nothing(project: Path, tmp_path: Path) -> None:
+def test_documents_with_unusable_paths_do_no_harm(project: Path, tmp_path: Path) -> None:
     """Found by review: each of these wrote elsewhere, broke every search, or hung the server."""
     os.mkfifo(project / "fifo")
     (project / "real").write_text("on disk")
@@ -67,13 +67,13 @@ def test_documents_that_cannot_be_laid_out_harm_nothing(project: Path, tmp_path:
     with unsaved(buffers, search_scope([project], SearchParams())) as overlay:
         assert "good.py" in overlay.paths
         assert overlay.paths <= {"good.py", "x", "x/y.py"}
-        # What no file can be named is no document; `x/y.py` cannot be beside `x`.
+        # A path that no file can have is not a document; `x/y.py` and `x` cannot both exist.
         assert overlay.failed == 1
     assert not list(tmp_path.rglob("escaped*"))
 
 
 @requires_posix
-def test_a_document_is_known_under_any_spelling_of_its_folder(
+def test_a_document_is_found_under_any_spelling_of_its_folder(
     project: Path, tmp_path: Path
 ) -> None:
     link = tmp_path / "link"

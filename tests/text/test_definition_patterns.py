@@ -1,4 +1,4 @@
-"""Files that may define a name, listed by ripgrep: the likeliest first."""
+"""ripgrep lists files that may define a name, the most probable first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def found(workspace: MakeWorkspace, root: Path, name: str, exact: bool) ->
     return listed
 
 
-async def test_definitions_come_before_uses_and_names_before_letters(
+async def test_definition_patterns_come_before_uses_and_abbreviations(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     root = write_files(
@@ -59,7 +59,7 @@ async def test_definitions_come_before_uses_and_names_before_letters(
     ]  # fmt: skip
 
 
-async def test_definitions_of_many_languages_are_known(
+async def test_definitions_in_many_languages_are_found(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"{number}.txt": f"{line}\n" for number, line in enumerate(DEFINITIONS)}

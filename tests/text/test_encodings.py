@@ -1,4 +1,4 @@
-"""Which encoding bytes are in, and what they are if they are no text."""
+"""Detection of encodings, and of the kinds of binary files."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_the_encoding_of_a_text_is_found(raw: bytes, name: str) -> None:
         assert decoded(raw) == TEXT
 
 
-def test_a_character_that_the_sample_cuts_is_no_sign_of_latin_1() -> None:
+def test_a_character_cut_by_the_sample_does_not_suggest_latin_1() -> None:
     raw = "é".encode() * 10
     assert detect(raw[:-1], is_complete=False) is UTF_8
     assert detect(b"x" * 9 + raw[:1], is_complete=False) is UTF_8
     assert detect(b"x" * 9 + raw[:1], is_complete=True) is LATIN_1
 
 
-def test_one_broken_character_does_not_make_latin_1_of_a_text_in_utf_8() -> None:
+def test_a_single_invalid_byte_does_not_turn_utf_8_into_latin_1() -> None:
     assert eight_bit("äöü".encode() + b"\xe9 x", last=True) is UTF_8
     assert eight_bit("äöü".encode("latin-1") + b"\xe9 x", last=True) is LATIN_1
     assert eight_bit("\N{REPLACEMENT CHARACTER}".encode(), last=True) is UTF_8
@@ -79,17 +79,17 @@ def test_one_broken_character_does_not_make_latin_1_of_a_text_in_utf_8() -> None
         b"a\0b\0\0\0c\0" * 20,
     ],
 )
-def test_nuls_are_no_text_unless_everything_is_for_utf_16(raw: bytes) -> None:
+def test_nuls_mean_binary_unless_the_text_is_clearly_utf_16(raw: bytes) -> None:
     assert name_of(raw) is None
 
 
-def test_utf_16_without_a_mark_needs_not_be_whole() -> None:
+def test_utf_16_without_a_mark_is_detected_in_an_incomplete_sample() -> None:
     raw = ("Größe 12\r\n" * 50).encode("utf-16-le")
     assert detect(raw[:333], is_complete=False) is UTF_16_LE
-    assert detect(raw[1:333], is_complete=False) is UTF_16_BE  # as it then really looks
+    assert detect(raw[1:333], is_complete=False) is UTF_16_BE  # as it then appears
 
 
-def test_random_bytes_without_a_nul_are_no_text() -> None:
+def test_random_bytes_without_a_nul_are_binary() -> None:
     rng = random.Random(1)
     raw = bytes(rng.randrange(1, 256) for _ in range(400))
     assert name_of(raw) is None
@@ -120,13 +120,13 @@ def zipped(*names: str) -> bytes:
         (b"RIFF\x24\0\0\0WEBPVP8 ", "a WebP image"),
     ],
 )
-def test_binary_files_are_called_what_they_are(raw: bytes, what: str) -> None:
+def test_binary_files_are_named_by_kind(raw: bytes, what: str) -> None:
     assert name_of(raw) is None
     assert binary_kind(raw) == what
     assert decoded(raw) is None
 
 
-def test_real_binary_files_are_known(tmp_path: Path) -> None:
+def test_real_binary_files_are_recognized(tmp_path: Path) -> None:
     database = tmp_path / "a.db"
     connection = sqlite3.connect(database)
     connection.execute("create table a (b)")
@@ -138,7 +138,7 @@ def test_real_binary_files_are_known(tmp_path: Path) -> None:
         assert (name_of(raw), binary_kind(raw)) == (None, "an ELF program or library")
 
 
-def test_a_text_that_begins_as_a_binary_file_does_is_a_text() -> None:
+def test_a_text_that_starts_like_a_binary_file_is_text() -> None:
     for beginning in ("%PDF-1.4 begins a PDF\n", "GIF89a is a format\n", "BM, MZ\n"):
         assert name_of(beginning.encode()) == "utf-8"
         assert name_of((beginning + "é").encode()) == "utf-8"

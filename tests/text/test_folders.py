@@ -1,4 +1,4 @@
-"""Folders, made from the paths of files and a look beside them."""
+"""Trees of folders from the paths of files and the folders on disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from winnow.text.folders import Node, add_sizes, add_unlisted, folders_of
 
 
 def nested(node: Node) -> dict[str, object]:
-    """The children of a node as plain data: folders as dictionaries, others as their kind."""
+    """Return the children of a node as plain data: dictionaries for folders, kinds for others."""
     return {one.name: nested(one) if one.kind == "folder" else one.kind for one in node.ordered()}
 
 
@@ -22,7 +22,7 @@ def everything(path: str) -> bool:
     return True
 
 
-def test_folders_hold_the_files_down_to_a_depth() -> None:
+def test_the_tree_has_files_down_to_a_depth() -> None:
     paths = ["a/b/c/d", "a/b/e", "f", "a/g"]
     top = folders_of(".", paths, 2)
     assert nested(top) == {"a": {"b": {}, "g": "file"}, "f": "file"}
@@ -46,7 +46,7 @@ def test_folders_come_first_then_the_bytes_of_names() -> None:
 @given(
     st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map("/".join), unique=True)
 )
-def test_every_file_is_counted_in_each_folder_above_it(paths: list[str]) -> None:
+def test_every_file_counts_in_each_parent_folder(paths: list[str]) -> None:
     paths = [path for path in paths if not any(one.startswith(path + "/") for one in paths)]
     for depth in (1, 3, 9):
         waiting = [folders_of(".", paths, depth)]
@@ -61,7 +61,7 @@ def test_every_file_is_counted_in_each_folder_above_it(paths: list[str]) -> None
 
 
 @requires_posix
-def test_links_and_empty_folders_are_found_beside_the_files(tmp_path: Path) -> None:
+def test_links_and_empty_folders_are_added_to_the_files(tmp_path: Path) -> None:
     write_files(tmp_path, {"a/x": "", "left/out/y": "", "deep/1/2/3": ""})
     (tmp_path / "a/empty/deeper").mkdir(parents=True)
     (tmp_path / "a/link").symlink_to("../left")
@@ -78,19 +78,19 @@ def test_links_and_empty_folders_are_found_beside_the_files(tmp_path: Path) -> N
         "loop": "symlink",
     }
     assert top.children["a"].children["link"].target == "../left"
-    # What has no place because of the depth is counted.
+    # Entries below the depth are counted.
     assert top.children["a"].children["empty"].unlisted == 1
     assert top.children["deep"].children["1"].files == 1
 
 
-def test_a_folder_that_has_gone_meanwhile_is_empty(tmp_path: Path) -> None:
+def test_a_folder_deleted_meanwhile_is_empty(tmp_path: Path) -> None:
     top = folders_of(".", ["gone/x"], 3)
     assert add_unlisted(top, str(tmp_path), everything, 3) == set()
     assert nested(top) == {"gone": {"x": "file"}}
 
 
 @requires_permissions
-def test_folders_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_unreadable_folders_are_reported(tmp_path: Path) -> None:
     (tmp_path / "a/closed").mkdir(parents=True)
     (tmp_path / "a/closed").chmod(0)
     top = folders_of(".", [], 3)

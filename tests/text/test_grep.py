@@ -1,4 +1,4 @@
-"""One pattern in a tree: the two ways to search it, and that they join without a seam."""
+"""Search of one pattern in a tree: the probe and the counted search give the same results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def found(search: TextSearch) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.005, 0.01, 0.02])
-async def test_a_probe_that_is_given_up_anywhere_loses_and_doubles_nothing(
+async def test_an_interrupted_probe_neither_loses_nor_repeats_matches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     names = [f"{folder}/{name}.txt" for folder in "abc" for name in ("x", "x-y", "x/z")]
@@ -61,10 +61,10 @@ async def test_a_probe_that_is_given_up_anywhere_loses_and_doubles_nothing(
     assert search.total in (5_400, None)
 
 
-async def test_a_search_that_is_stopped_says_so(
+async def test_a_stopped_search_is_not_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A probe that is given up before ripgrep has begun is followed by a count.
+    # A count follows a probe that ends before ripgrep has started.
     monkeypatch.setattr(grep, "PROBE_SECONDS", 20.0)
     write_files(tmp_path, {f"{number:03}.txt": "needle\n" * 1000 for number in range(300)})
     search = search_in(tmp_path, "needle")
@@ -90,7 +90,7 @@ async def test_counts_are_right_for_any_name(tmp_path: Path) -> None:
     )
 
 
-async def test_counts_hold_unsaved_documents(tmp_path: Path) -> None:
+async def test_counts_include_unsaved_documents(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "needle\n", "b.txt": "needle\n"})
     scope = search_scope([tmp_path], SearchParams())
     buffers = {tmp_path / "a.txt": "hay", tmp_path / "c.txt": "needle needle"}
@@ -100,7 +100,7 @@ async def test_counts_hold_unsaved_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["probe", "count"])
-async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searched(
+async def test_matches_before_a_late_nul_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     text = b"needle\n" + b"hay\n" * 100_000
@@ -112,11 +112,11 @@ async def test_a_file_that_shows_itself_binary_late_keeps_what_ripgrep_has_searc
     assert await found(search) == [("late.bin", 1), ("text.txt", 1)]
     assert search.skipped_files
     assert search.skipped_files.binary == {"late.bin": len(text)}
-    assert search.total is None  # nobody has counted those
+    assert search.total is None  # these were not counted
 
 
 def write_candidates(folder: Path) -> list[str]:
-    """A text with `needle`, and files that show themselves binary sooner or later; their names."""
+    """Write a text with `needle`, and binary files with early and late NULs; return their names."""
     hay = b"hay\n" * 100_000
     raws = {
         "a.txt": b"needle\n",
@@ -130,7 +130,7 @@ def write_candidates(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 10.0])
-async def test_such_a_file_is_found_where_types_are_asked_for_and_no_log_is_written(
+async def test_a_file_with_a_late_nul_is_found_with_file_types_and_no_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     write_candidates(tmp_path)
@@ -150,7 +150,7 @@ async def test_such_a_file_is_found_where_types_are_asked_for_and_no_log_is_writ
 
 
 @pytest.mark.parametrize(("few", "little"), [(0, 0), (2_000, 0), (2_000, 1_000)])
-async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
+async def test_candidates_match_only_if_a_search_of_all_files_finds_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int, little: int
 ) -> None:
     names = [*write_candidates(tmp_path), "z.txt"]
@@ -171,7 +171,7 @@ async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
     assert not search.unreadable
 
 
-async def test_without_candidates_nothing_is_read_and_a_bad_pattern_is_still_refused(
+async def test_without_candidates_a_bad_pattern_is_still_rejected(
     tmp_path: Path,
 ) -> None:
     write_files(tmp_path, {"a.txt": "needle\n"})
@@ -185,7 +185,7 @@ async def test_without_candidates_nothing_is_read_and_a_bad_pattern_is_still_ref
         await search.count(matches=False)
 
 
-def test_where_the_first_null_is(tmp_path: Path) -> None:
+def test_the_offset_of_the_first_nul_is_found(tmp_path: Path) -> None:
     for content, null in (
         (b"", None),
         (b"text", None),

@@ -1,4 +1,4 @@
-"""Ignore files that ripgrep must not read: searches go on without them, and name them (#21)."""
+"""Searches continue without ignore files that ripgrep must not read, and report them (#21)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def paths(result: Any) -> list[str]:
 @pytest.mark.parametrize("kind", ["fifo", "sparse"])
 @pytest.mark.parametrize("folder", ["", "sub/"])
 @pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore"])
-async def test_an_unusable_ignore_file_is_skipped_and_named(
+async def test_an_unusable_ignore_file_is_skipped_and_reported(
     root: Path, make_workspace: MakeWorkspace, name: str, folder: str, kind: str
 ) -> None:
     plant(root / folder / name, kind)
@@ -78,7 +78,7 @@ async def test_an_unusable_ignore_file_is_skipped_and_named(
     assert result.completeness.complete
 
 
-async def test_a_symlink_to_a_device_is_skipped_and_named(
+async def test_a_symlink_to_a_device_is_skipped_and_reported(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     plant(root / ".ignore", "device")
@@ -88,7 +88,7 @@ async def test_a_symlink_to_a_device_is_skipped_and_named(
 
 
 @pytest.mark.parametrize("folder", ["", "dep/"])
-async def test_an_unusable_exclude_file_is_skipped_and_named(
+async def test_an_unusable_exclude_file_is_skipped_and_reported(
     root: Path, make_workspace: MakeWorkspace, folder: str
 ) -> None:
     git_init(root / folder)
@@ -99,7 +99,7 @@ async def test_an_unusable_exclude_file_is_skipped_and_named(
     assert result.warnings == [f"not applied: {named}, {NOT_REGULAR} {WITHOUT_EXCLUDE}"]
 
 
-async def test_a_scan_finds_an_unusable_file_on_the_way_to_an_exclude_file(root: Path) -> None:
+async def test_a_scan_finds_an_unusable_file_that_leads_to_an_exclude_file(root: Path) -> None:
     write_files(root, {"dep/.git": "gitdir: dep/g\n" + "# more than a path\n" * 1_000})
     planted = plant(root / "dep/g/commondir")
     files = IgnoreFiles(lambda: [root], {})
@@ -115,7 +115,7 @@ async def test_other_ignore_files_of_the_root_still_apply(
     assert paths(await grep(make_workspace, root)) == ["a.py", "sub/b.py"]
 
 
-async def test_a_linked_working_tree_keeps_what_still_applies(
+async def test_a_linked_working_tree_keeps_its_usable_ignore_files(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     main = git_commit(tmp_path / "main", {"main.py": "needle\n"})
@@ -152,7 +152,7 @@ async def test_a_file_that_is_usable_again_applies_again(
     assert (paths(result), result.warnings) == (["a.py"], [])
 
 
-async def test_a_file_above_the_root_is_skipped_and_named(
+async def test_an_unusable_file_above_the_root_is_skipped_and_reported(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     above = plant(root.parent / ".ignore")
@@ -162,7 +162,7 @@ async def test_a_file_above_the_root_is_skipped_and_named(
     assert str(above) in warning
 
 
-async def test_the_users_ignore_file_is_skipped_and_named(
+async def test_an_unusable_ignore_file_of_the_user_is_skipped_and_reported(
     root: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     plant(tmp_path / "home/.config/git/ignore")
@@ -175,7 +175,7 @@ async def test_the_users_ignore_file_is_skipped_and_named(
     assert "--no-ignore-global" in result.warnings[0]
 
 
-async def test_nothing_is_turned_off_where_all_is_included(
+async def test_no_ignore_file_is_turned_off_if_ignored_files_are_included(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     plant(root / ".gitignore")
@@ -192,7 +192,7 @@ async def test_usable_symlinks_and_regular_files_apply(
     assert (paths(result), result.warnings) == (["a.py"], [])
 
 
-async def test_a_changed_scope_goes_on_without_them(
+async def test_a_search_of_changed_files_continues_without_unusable_ignore_files(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     """git waits for a FIFO as ripgrep does."""
@@ -205,7 +205,7 @@ async def test_a_changed_scope_goes_on_without_them(
 
 @pytest.mark.parametrize("kind", ["fifo", "sparse", "device", "large", "many lines"])
 @pytest.mark.parametrize("name", [".winnowignore", ".gitmodules"])
-async def test_unusable_files_that_winnow_reads_are_skipped_and_named(
+async def test_unusable_files_that_winnow_reads_are_skipped_and_reported(
     root: Path, make_workspace: MakeWorkspace, name: str, kind: str
 ) -> None:
     if kind == "large":
@@ -220,7 +220,7 @@ async def test_unusable_files_that_winnow_reads_are_skipped_and_named(
     assert warning.startswith(f"not applied: {name}, it ")
 
 
-async def test_a_request_is_started_again_a_few_times_only() -> None:
+async def test_a_request_restarts_only_a_few_times() -> None:
     starts = 0
 
     async def request() -> None:
@@ -240,7 +240,7 @@ def many(root: Path) -> Path:
     return root
 
 
-async def test_no_more_than_some_files_are_remembered(many: Path) -> None:
+async def test_the_number_of_remembered_files_is_limited(many: Path) -> None:
     files = IgnoreFiles(lambda: [many], {})
     await files.scan()
     assert len(files.unusable()) == ignore_files.MOST_REMEMBERED

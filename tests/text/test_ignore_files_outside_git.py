@@ -1,4 +1,4 @@
-"""Ignore files apply in folders that are no git repository, as they do in editors (#21)."""
+"""Ignore files apply in folders outside git, as they do in editors (#21)."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ async def files_of(workspace: Workspace, tool: str, **params: Any) -> set[str]:
     assert isinstance(result, Answer)
     text = TOOLS[tool].plain(result) + msgspec.json.encode(result).decode()
     names = {path for path in FILES if path in text}
-    if tool == "tree":  # which names files in their folders
+    if tool == "tree":  # it lists files inside their folders
         names = {path for path in FILES if os.path.basename(path) in text}
     return names - {".gitignore", "src/.gitignore"}
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-async def test_a_search_leaves_out_what_is_ignored(
+async def test_a_search_skips_ignored_files(
     name: str, folder: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(folder)
@@ -85,19 +85,17 @@ async def test_a_search_of_ignored_files_finds_them(
 
 
 @pytest.mark.parametrize("name", ["grep", "glob", "tree", "keyword_search"])
-async def test_an_ignored_folder_is_searched_where_it_is_named(
+async def test_an_ignored_folder_is_searched_by_name(
     name: str, folder: Path, make_workspace: MakeWorkspace
 ) -> None:
-    # As ripgrep does it in a repository: what lies below the path is not ignored by its own name.
+    # As in ripgrep: below the search path, the ignored folder itself does not count.
     (folder / ".git").mkdir()
     in_git = await files_of(make_workspace(folder), name, **SEARCHES[name], path="build")
     (folder / ".git").rmdir()
     assert await files_of(make_workspace(folder), name, **SEARCHES[name], path="build") == in_git
 
 
-async def test_the_index_leaves_out_what_is_ignored(
-    folder: Path, make_workspace: MakeWorkspace
-) -> None:
+async def test_the_index_skips_ignored_files(folder: Path, make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace(folder)
     await workspace.index.build()
     assert workspace.index.state().files_total == 4
@@ -107,7 +105,7 @@ async def test_the_index_leaves_out_what_is_ignored(
         assert not found & IGNORED, name
 
 
-async def test_the_index_follows_an_ignore_file_that_changes(
+async def test_the_index_follows_changes_of_an_ignore_file(
     folder: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(folder)

@@ -1,4 +1,4 @@
-"""Symlinks: counted where they are passed over, searched once where that is asked for."""
+"""Symlinks: counted if they are skipped, searched once on request."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def found(result: GlobResult) -> list[str]:
 
 
 def reals(result: GlobResult) -> list[str]:
-    """What the files are, with every link resolved: nothing twice."""
+    """Return the resolved paths of the files, which must be distinct."""
     folder = Path(result.root)
     all_of_them = [os.path.realpath(folder / (one.root or "") / one.path) for one in result.files]
     assert len(all_of_them) == len(set(all_of_them))
     return sorted(os.path.relpath(one, os.path.realpath(folder)) for one in all_of_them)
 
 
-async def test_links_to_what_is_searched_anyway_add_nothing(
+async def test_links_to_searched_files_add_nothing(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, one="src", two="src/deep", file="src/a.py", self=".", src__up="..", src__loop="loop")
@@ -65,7 +65,7 @@ async def test_links_to_what_is_searched_anyway_add_nothing(
     assert (result.completeness.complete, result.warnings) == (True, [])
 
 
-async def test_a_link_to_an_ignored_or_hidden_place_is_followed_once(
+async def test_a_link_to_an_ignored_or_hidden_folder_is_followed_once(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, one="ign", two="ign", src__three="../ign/deep", chain="one", hidden=".hid")
@@ -74,14 +74,14 @@ async def test_a_link_to_an_ignored_or_hidden_place_is_followed_once(
     assert found(result) == [
         "src/a.py", "src/deep/b.py", "chain/c.py", "chain/deep/d.py", "hidden/e.py"
     ]  # fmt: skip
-    # Only where that is asked for.
+    # Only on request.
     assert found(await followed(make_workspace, root, follow_symlinks=False)) == [
         "src/a.py",
         "src/deep/b.py",
     ]
 
 
-async def test_a_link_to_a_file_is_followed_if_its_name_is_asked_for(
+async def test_a_link_to_a_file_is_followed_if_its_name_matches(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     write_files(root, {"ign/notes.txt": "", "ign/x.log": ""})
@@ -112,7 +112,7 @@ async def test_links_out_of_the_workspace_are_never_followed(
     assert result.warnings == ["6 symlinks lead out of the workspace: not followed"]
 
 
-async def test_links_in_ignored_and_hidden_places_do_not_count(
+async def test_links_in_ignored_and_hidden_folders_are_not_followed(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     write_files(root, {"far/x": "", "far/y/z": ""})
@@ -125,14 +125,16 @@ async def test_links_in_ignored_and_hidden_places_do_not_count(
     ]  # fmt: skip
 
 
-async def test_links_in_folders_that_hold_nothing_else_are_found(
+async def test_links_in_folders_without_files_are_found(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, links__deep__l="../../ign/deep")
     assert found(await followed(make_workspace, root))[2:] == ["links/deep/l/d.py"]
 
 
-async def test_chains_of_folders_with_links(root: Path, make_workspace: MakeWorkspace) -> None:
+async def test_chains_of_linked_folders_are_followed(
+    root: Path, make_workspace: MakeWorkspace
+) -> None:
     write_files(root, {f"ign/{number}/f": "" for number in range(15)})
     link(root, **{"0": "ign/0"})
     for number in range(4):
@@ -146,7 +148,7 @@ async def test_chains_of_folders_with_links(root: Path, make_workspace: MakeWork
     assert result.warnings == ["some symlinks are not followed: there are too many"]
 
 
-async def test_a_link_to_a_folder_above_one_that_was_found_first(
+async def test_a_link_to_the_parent_of_a_linked_folder_adds_its_other_files(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, l="ign/deep")
@@ -154,14 +156,16 @@ async def test_a_link_to_a_folder_above_one_that_was_found_first(
     assert reals(await followed(make_workspace, root)) == [
         "ign/c.py", "ign/deep/d.py", "src/a.py", "src/deep/b.py"
     ]  # fmt: skip
-    # What ignore files of that folder leave out was led to by itself.
+    # The link leads to the folder even if its parent's ignore files exclude it.
     (root / "ign/.gitignore").write_text("deep/\n")
     assert reals(await followed(make_workspace, root)) == [
         "ign/c.py", "ign/deep/d.py", "src/a.py", "src/deep/b.py"
     ]  # fmt: skip
 
 
-async def test_only_links_below_the_path_count(root: Path, make_workspace: MakeWorkspace) -> None:
+async def test_only_links_below_the_path_are_followed(
+    root: Path, make_workspace: MakeWorkspace
+) -> None:
     link(root, top="ign", src__up="..", src__l="../ign/deep")
     assert found(await followed(make_workspace, root, path="src")) == [
         "src/a.py",
@@ -172,7 +176,7 @@ async def test_only_links_below_the_path_count(root: Path, make_workspace: MakeW
     assert found(await followed(make_workspace, root, path="top")) == ["ign/c.py", "ign/deep/d.py"]
 
 
-async def test_links_between_several_roots(
+async def test_links_between_roots_are_followed(
     root: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     other = write_files(tmp_path / "other", {"x": "", "ign/y": "", ".winnowignore": "ign/\nno"})
@@ -184,7 +188,7 @@ async def test_links_between_several_roots(
     assert result.warnings == []
 
 
-async def test_composed_a_path_through_a_link_is_taken_by_the_next_tool(
+async def test_a_path_through_a_link_is_valid_in_the_next_tool(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, l="ign")
@@ -193,7 +197,7 @@ async def test_composed_a_path_through_a_link_is_taken_by_the_next_tool(
         await TOOLS["read_file"].call(workspace, {"path": path}, no_progress)
 
 
-async def test_an_unsaved_document_stands_for_its_file_behind_a_link(
+async def test_an_unsaved_document_replaces_its_file_behind_a_link(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, l="ign", m="src/a.py")
@@ -219,7 +223,7 @@ async def test_an_unsaved_document_stands_for_its_file_behind_a_link(
     ]
 
 
-async def test_following_takes_no_longer_than_a_search_may(
+async def test_following_links_respects_the_time_limit(
     root: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, one="ign")
@@ -234,7 +238,7 @@ async def test_following_takes_no_longer_than_a_search_may(
         await followed(make_workspace, root, config=config)
 
 
-async def test_hundreds_of_links(root: Path, make_workspace: MakeWorkspace) -> None:
+async def test_hundreds_of_links_are_followed(root: Path, make_workspace: MakeWorkspace) -> None:
     write_files(root, {f"ign/many/{number}/f": "" for number in range(300)})
     link(root, **{f"l{number}": f"ign/many/{number}" for number in range(300)})
     result = await followed(make_workspace, root)
@@ -244,7 +248,7 @@ async def test_hundreds_of_links(root: Path, make_workspace: MakeWorkspace) -> N
 # --- counting ------------------------------------------------------------------------------
 
 
-def test_links_to_folders_are_counted_beside_what_is_left_out(root: Path) -> None:
+def test_links_to_folders_are_counted_outside_excluded_folders(root: Path) -> None:
     link(root, a="src", b="src/a.py", loop="loop", gone="nowhere", src__c="..", ign__d="../src")
     scope = search_scope([root], SearchParams())
     assert folder_links(scope, {"ign", ".hid", ".git"}, 5) == 2
@@ -255,10 +259,10 @@ def test_links_to_folders_are_counted_beside_what_is_left_out(root: Path) -> Non
 
 
 @pytest.mark.parametrize("tool", ["glob", "grep", "tree"])
-async def test_links_that_lead_nowhere_harm_no_search(
+async def test_broken_links_do_not_break_a_search(
     tool: str, root: Path, make_workspace: MakeWorkspace
 ) -> None:
-    """A link to itself made every answer a defect."""
+    """A link to itself made every request fail."""
     link(root, loop="loop", one="two", two="one", gone="nowhere", long="x/" * 300)
     params = {} if tool == "tree" else {"pattern": "." if tool == "grep" else "**"}
     result = await TOOLS[tool].call(make_workspace(root), params, no_progress)

@@ -1,4 +1,4 @@
-"""Paths of strangers: what they mean, and what is never opened."""
+"""Untrusted paths: what they resolve to, and which files are never opened."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
         ("\\x41.py", "\\x41.py"),
     ],
 )
-def test_a_path_is_what_it_says(folder: Path, path: str, below: str) -> None:
+def test_valid_paths_are_located(folder: Path, path: str, below: str) -> None:
     assert locate(path, [folder]) == Located(0, below, os.path.realpath(folder / below))
 
 
@@ -54,14 +54,14 @@ def test_a_file_uri_is_decoded_once(folder: Path, rest: str) -> None:
 @pytest.mark.parametrize(
     "name", [b"\xff\xfe", b"a\nb", b"\x1b[31m", b"\\x41\n", b"\xc2\x9b\xff", b"\\xff", b"a\\\x01"]
 )
-def test_what_is_shown_is_found(folder: Path, name: bytes) -> None:
+def test_displayed_paths_are_located(folder: Path, name: bytes) -> None:
     file = Path(os.fsdecode(os.fsencode(folder) + b"/" + name))
     file.touch()
     assert locate(shown_path(file.name)[0], [folder]).below == file.name
     assert locate(shown_path(str(file))[0], [folder]).below == file.name
 
 
-def test_bytes_that_are_no_unicode_are_found_as_shown(folder: Path) -> None:
+def test_non_unicode_names_are_located_as_displayed(folder: Path) -> None:
     Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe.py")).touch()
     assert locate("\\xff\\xfe.py", [folder]).below == os.fsdecode(b"\xff\xfe.py")
     assert locate(f"{folder.as_uri()}/%FF%FE.py", [folder]).below == os.fsdecode(b"\xff\xfe.py")
@@ -73,7 +73,7 @@ def test_bytes_that_are_no_unicode_are_found_as_shown(folder: Path) -> None:
     "path",
     ["nothing", "src/a.py/x", "~/y", "~root", "C:\\y", "a" * 300, "a/" * 2_000, "http://x/y"],
 )
-def test_what_is_not_there_is_not_found(folder: Path, path: str) -> None:
+def test_missing_paths_are_not_found(folder: Path, path: str) -> None:
     with pytest.raises(NotFound):
         locate(path, [folder])
 
@@ -86,8 +86,8 @@ def test_what_is_not_there_is_not_found(folder: Path, path: str) -> None:
         "/dev/stdin", "file:///%00",
     ],
 )  # fmt: skip
-def test_what_is_outside_is_refused(folder: Path, path: str) -> None:
-    write_files(folder.parent / "folder2", {"x": ""})  # whose name begins with that of the root
+def test_paths_outside_the_workspace_are_refused(folder: Path, path: str) -> None:
+    write_files(folder.parent / "folder2", {"x": ""})  # its name starts with the root's
     with pytest.raises(PathOutsideWorkspace):
         locate(path, [folder])
 
@@ -120,12 +120,12 @@ def test_links_are_resolved_first(folder: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(PathOutsideWorkspace):
             locate(path, [folder])
-    # What a loop is shows when it is opened.
+    # Opening detects a loop.
     with pytest.raises(NotAFile, match="Too many levels"):
         open_regular(locate("loop", [folder]).real, str(folder))
 
 
-def test_a_link_that_is_replaced_while_it_is_resolved(
+def test_a_link_replaced_during_resolution_stays_inside(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "link").symlink_to("src/a.py")
@@ -141,7 +141,7 @@ def test_a_link_that_is_replaced_while_it_is_resolved(
     assert locate("link", [folder]).below == "link"
 
 
-def test_many_paths_are_resolved_as_each_is_alone(
+def test_the_cache_resolves_paths_like_realpath(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(tmp_path / "outside", {"x/y": ""})
@@ -163,23 +163,21 @@ def test_many_paths_are_resolved_as_each_is_alone(
     assert resolved.named("link") == str(folder / "link")
 
 
-def test_folders_without_links_are_not_resolved_one_by_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_at = []
+def test_folders_are_resolved_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved_paths = []
 
     def recorded(path: str) -> str:
-        looked_at.append(path)
+        resolved_paths.append(path)
         return os.path.realpath(path)
 
     monkeypatch.setattr("winnow.text.paths.real_path", recorded)
     resolved = Resolved()
     for name in ("src/a.py", "src/a b.py", "%41.py"):
         assert resolved.file(str(folder / name)) == str(folder / name)
-    assert looked_at == ["/"]
+    assert resolved_paths == ["/"]
 
 
-def test_what_is_the_systems_is_in_no_workspace() -> None:
+def test_system_folders_are_in_no_workspace() -> None:
     root = Path("/")
     assert locate("etc/passwd", [root]) == Located(0, "etc/passwd", "/etc/passwd")
     for path in ("/proc/self/environ", "proc/1/mem", "/dev/zero", "dev", "sys", "etc/../proc"):
@@ -189,7 +187,9 @@ def test_what_is_the_systems_is_in_no_workspace() -> None:
         open_regular("/proc/self/status", "/")
 
 
-def test_a_relative_path_is_of_the_first_root_that_has_it(folder: Path, tmp_path: Path) -> None:
+def test_a_relative_path_belongs_to_the_first_root_that_has_it(
+    folder: Path, tmp_path: Path
+) -> None:
     other = write_files(tmp_path / "other", {"src/a.py": "", "only": ""})
     roots = [folder, other]
     assert locate("src/a.py", roots).place == 0
@@ -213,7 +213,7 @@ def test_a_document_need_not_be_on_disk(folder: Path) -> None:
         locate("/etc/new", [folder], unsaved)
 
 
-def test_of_roots_in_roots_the_deepest_holds_a_path() -> None:
+def test_the_deepest_of_nested_roots_contains_a_path() -> None:
     roots = ["/a", "/a/b/", "/a/bc"]
     held = {path: held_by(path, roots) for path in ("/a/x/y", "/a/b", "/a/b/x", "/a/bc/x", "/ab/x")}
     assert held == {
@@ -226,7 +226,7 @@ def test_of_roots_in_roots_the_deepest_holds_a_path() -> None:
     assert held_by("/x\\y", ["/"]) == (0, "x\\y")
 
 
-def test_inside_means_whole_names() -> None:
+def test_a_common_name_prefix_is_not_inside() -> None:
     assert is_below("/a/b", "/a")
     assert is_below("/a", "/a")
     assert is_below("/a", "/")
@@ -237,7 +237,9 @@ def test_inside_means_whole_names() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("a./%2e~\\x0f:file"), max_size=24))
-def test_no_text_leads_out(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
+def test_no_text_resolves_outside_the_roots(
+    tmp_path_factory: pytest.TempPathFactory, path: str
+) -> None:
     folder = tmp_path_factory.getbasetemp() / "generated"
     (folder / "a").mkdir(parents=True, exist_ok=True)
     try:
@@ -266,7 +268,7 @@ def test_only_regular_files_are_opened(folder: Path, monkeypatch: pytest.MonkeyP
             open_regular(str(folder / name), str(folder))
 
 
-def test_a_link_put_in_place_meanwhile_is_not_followed_out(folder: Path) -> None:
+def test_a_link_that_replaces_a_file_is_not_followed_outside(folder: Path) -> None:
     (folder / "file").symlink_to("/etc/passwd")
     with pytest.raises(PathOutsideWorkspace):
         open_regular(str(folder / "file"), str(folder))
@@ -276,20 +278,20 @@ def test_a_link_put_in_place_meanwhile_is_not_followed_out(folder: Path) -> None
 
 
 @requires_permissions
-def test_of_a_file_that_may_not_be_read_the_reason_is_told(folder: Path) -> None:
+def test_an_unreadable_file_is_an_error_with_the_reason(folder: Path) -> None:
     (folder / "src/a.py").chmod(0)
     with pytest.raises(NotAFile, match="it cannot be read: Permission denied"):
         open_regular(str(folder / "src/a.py"), str(folder))
 
 
-def test_the_root_may_be_spelled_by_a_link(folder: Path, tmp_path: Path) -> None:
+def test_the_root_may_be_a_link(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "spelled").symlink_to(folder)
     for root in (folder, tmp_path / "spelled"):
         os.close(open_regular(str(tmp_path / "spelled/src/a.py"), str(root)))
 
 
 @requires_linux
-def test_a_file_that_is_replaced_while_it_is_opened_is_refused_and_closed(
+def test_a_file_replaced_while_it_is_opened_is_refused_and_closed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, other = folder / "src/a.py", folder / "src/a b.py"
@@ -307,7 +309,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_refused_and_closed(
         os.fstat(opened[0])
 
 
-def test_a_file_that_is_deleted_while_it_is_opened_is_read_to_its_end(
+def test_a_file_deleted_while_it_is_opened_is_read_to_its_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = folder / "src/a.py"
@@ -323,7 +325,7 @@ def test_a_file_that_is_deleted_while_it_is_opened_is_read_to_its_end(
         assert opened.read() == b"all of it"
 
 
-def test_a_file_is_read_up_to_a_number_of_bytes_and_not_in_part(folder: Path) -> None:
+def test_a_file_larger_than_the_limit_is_not_read(folder: Path) -> None:
     (folder / "src/a.py").write_bytes(b"12345")
     read = [read_below(str(folder / "src/a.py"), [str(folder)], size) for size in (4, 5, 6)]
     assert read == [None, b"12345", b"12345"]

@@ -1,4 +1,4 @@
-"""Lines by their numbers: real pieces of files, compared with what Python makes of the whole."""
+"""Lines by number, compared with Python's reading of the complete file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def numbers(reading: ReadResult) -> list[int]:
         ([LineRange(7), LineRange(1, 2), LineRange(9, 10)], [LineRange(1, 2), LineRange(7)]),
     ],
 )
-def test_ranges_are_sorted_and_those_that_overlap_or_touch_are_joined(
+def test_ranges_are_sorted_and_merged_if_they_overlap_or_touch(
     ranges: list[LineRange], expected: list[LineRange]
 ) -> None:
     assert merged(ranges) == expected
@@ -74,7 +74,7 @@ RANGES = st.lists(
 
 
 @given(RANGES, st.integers(1, 60))
-def test_merged_ranges_hold_the_same_lines(ranges: list[LineRange], number: int) -> None:
+def test_merged_ranges_have_the_same_lines(ranges: list[LineRange], number: int) -> None:
     def held(given: list[LineRange], one: int) -> bool:
         return any(each.start <= one <= (each.end or one) for each in given or [LineRange(1)])
 
@@ -96,7 +96,7 @@ def test_only_a_line_feed_ends_a_line() -> None:
     assert (reading.seen, reading.ended, reading.missed) == (3, True, False)
 
 
-def test_a_final_line_end_begins_no_line() -> None:
+def test_a_final_line_end_starts_no_line() -> None:
     assert read(b"a\nb\n").seen == 2
     assert read(b"a\nb").seen == 2
     assert read(b"\n").seen == 1
@@ -106,7 +106,7 @@ def test_a_final_line_end_begins_no_line() -> None:
 
 
 @pytest.mark.process
-def test_numbers_are_those_of_ripgrep(tmp_path: Path) -> None:
+def test_line_numbers_agree_with_ripgrep(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes("a\rb\r\n\x0c\nneedle 1\u2028x\n\n\r\r\nneedle 2".encode())
     found = subprocess.run(
@@ -125,7 +125,7 @@ ENCODINGS = st.sampled_from([*MARKED, UTF_8])
 
 @settings(max_examples=300)
 @given(TEXTS, ENCODINGS, st.integers(1, 5), st.booleans())
-def test_a_whole_file_is_read_byte_for_byte_whatever_the_chunks_are(
+def test_a_file_is_read_exactly_for_any_chunk_size(
     text: str, encoding: Encoding, units: int, starve: bool
 ) -> None:
     raw = encoding.mark + text.encode(encoding.codec)
@@ -133,7 +133,7 @@ def test_a_whole_file_is_read_byte_for_byte_whatever_the_chunks_are(
         patch.setattr(module, "SAMPLE_BYTES", 4 * units)
         patch.setattr(module, "CHUNK_BYTES", 4 * units)
         source = io.BytesIO(raw)
-        # A read may give less than it was asked for, as from a network file system.
+        # A read may return less than requested, as on a network file system.
         get: Read = (lambda size: source.read(min(size, 3))) if starve else source.read
         reading = read_lines(get, [LineRange(1)], WIDE, encoding=encoding)
     assert whole(reading) == text
@@ -144,7 +144,7 @@ def test_a_whole_file_is_read_byte_for_byte_whatever_the_chunks_are(
 
 @settings(max_examples=200)
 @given(TEXTS, ENCODINGS, RANGES, st.integers(1, 8), st.integers(1, 30))
-def test_ranges_give_the_lines_that_they_name(
+def test_ranges_select_their_lines(
     text: str, encoding: Encoding, ranges: list[LineRange], most: int, first: int
 ) -> None:
     lines = re.findall(r"[^\n]*\n|[^\n]+$", text)
@@ -164,14 +164,14 @@ def test_ranges_give_the_lines_that_they_name(
     assert (reading.seen, reading.missed) == (len(lines), False)
 
 
-def test_a_newline_that_stands_across_two_characters_of_utf_16_is_none() -> None:
+def test_newline_bytes_across_two_utf_16_characters_are_not_a_line_end() -> None:
     text = "\u0a41\u4100\u0a00\u000b\n\u000d\u0a0a\r\nend"
     reading = read(MARKED[3].mark + text.encode("utf-16-le"))
     assert whole(reading) == text
     assert reading.seen == 3
 
 
-def test_a_last_code_unit_that_is_cut_is_told() -> None:
+def test_an_incomplete_last_code_unit_is_reported() -> None:
     reading = read("a\nb".encode("utf-16-le") + b"\x01", LineRange(2))
     assert reading.encoding is UTF_16_LE
     [line] = reading.lines
@@ -184,7 +184,7 @@ def test_a_last_code_unit_that_is_cut_is_told() -> None:
 @pytest.mark.parametrize("character", ["x", "é", "😀"])
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 @pytest.mark.parametrize("length", [1_999, 2_000, 2_001, 2_002, 9_000, 40_000])
-def test_a_long_line_is_cut_after_so_many_characters(character: str, end: str, length: int) -> None:
+def test_a_long_line_is_cut_at_the_character_limit(character: str, end: str, length: int) -> None:
     for encoding in (UTF_8, *MARKED):
         raw = encoding.mark + ("a\n" + character * length + end).encode(encoding.codec)
         lines = read(raw).lines
@@ -195,7 +195,7 @@ def test_a_long_line_is_cut_after_so_many_characters(character: str, end: str, l
         assert not lines[1].invalid
 
 
-def test_a_line_of_50_megabytes_is_not_held() -> None:
+def test_a_line_of_50_megabytes_is_not_stored() -> None:
     import tracemalloc
 
     pieces = [b"a\n", *[b"x" * 1024 * 1024] * 50, b"\r\nlast\n"]
@@ -217,7 +217,7 @@ def test_a_line_of_50_megabytes_is_not_held() -> None:
     assert peak < 10 * 1024 * 1024
 
 
-def test_what_is_kept_is_bounded_in_bytes() -> None:
+def test_the_result_is_limited_in_bytes() -> None:
     raw = b"x" * 99 + b"\n"
     reading = read(raw * 100, bounds=ReadLimits(lines=100, line_characters=2_000, bytes=1_000))
     assert numbers(reading) == list(range(1, 12))
@@ -229,7 +229,7 @@ def test_what_is_kept_is_bounded_in_bytes() -> None:
 # --- stopping ------------------------------------------------------------------------------
 
 
-def test_a_stop_before_the_lines_are_reached_is_told() -> None:
+def test_a_stop_before_the_requested_lines_is_reported() -> None:
     raw = b"12345678\n" * 500_000
     source = io.BytesIO(raw)
     reading = read_lines(source.read, [LineRange(400_000, 400_001)], WIDE, stopped=lambda: True)
@@ -254,7 +254,7 @@ def test_the_first_piece_that_is_not_ascii_decides_between_utf_8_and_latin_1() -
     assert (whole(utf_8), utf_8.encoding.name) == ("größer\n", "utf-8")
 
 
-def test_a_line_that_is_not_valid_in_the_files_encoding_is_mended_and_told() -> None:
+def test_an_invalid_line_is_repaired_and_reported() -> None:
     raw = "größer\n".encode() * ASCII_LINES + b"gr\xf6\xdfer\nend\n"
     reading = read(raw, LineRange(ASCII_LINES))
     assert reading.encoding is UTF_8
@@ -262,12 +262,12 @@ def test_a_line_that_is_not_valid_in_the_files_encoding_is_mended_and_told() -> 
     assert reading.lines[1].text == "gr\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}er"
 
 
-def test_a_nul_beyond_the_beginning_is_a_character() -> None:
+def test_a_nul_after_the_sample_is_a_character() -> None:
     raw = b"1234567\n" * ASCII_LINES + b"a\0b\n"
     assert read(raw, LineRange(ASCII_LINES + 1)).lines[0].text == "a\0b"
 
 
-def test_what_begins_as_no_text_is_none() -> None:
+def test_a_file_with_a_binary_start_is_not_text() -> None:
     with pytest.raises(NoText) as error:
         read(b"\x89PNG\r\n\x1a\n\0\0")
     assert error.value.sample.startswith(b"\x89PNG")

@@ -22,7 +22,7 @@ RG = InstalledPrograms(os.environ, ()).ripgrep()
 
 
 async def search(folder: Path, term: str, width: int = 500) -> dict[str, dict[int, Line]]:
-    """The lines that the real ripgrep finds, by file; binary files as an empty one."""
+    """Return the lines that ripgrep finds, by file; an empty line for a binary file."""
     arguments = ripgrep.match_arguments(RG, [term], context=1, threads=1)
     deadline = asyncio.get_running_loop().time() + 20
     found: dict[str, dict[int, Line]] = {}
@@ -44,7 +44,7 @@ async def test_columns_count_code_points(tmp_path: Path) -> None:
     assert line == Line("über 😀 needle and needle", 29, ((7, 13), (18, 24)))
 
 
-async def test_crlf_is_no_part_of_the_text_but_of_the_size(tmp_path: Path) -> None:
+async def test_crlf_counts_in_the_size_but_not_in_the_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\nneedle\r\ntwo")
     lines = (await search(tmp_path, "needle"))["./a.txt"]
     assert lines == {
@@ -66,7 +66,7 @@ async def test_a_bad_byte_in_a_line_of_utf_8_is_one_character(tmp_path: Path) ->
     assert (line.text, line.ranges) == ("é \ufffd needle", ((4, 10),))
 
 
-async def test_a_match_ends_where_it_ends(tmp_path: Path) -> None:
+async def test_the_end_of_a_match_is_exact(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("x" * 10 + "m" * 2000 + "\n")
     (tmp_path / "crlf.txt").write_bytes(b"foo\r\n")
     [line] = (await search(tmp_path, "m+"))["./long.txt"].values()
@@ -81,7 +81,7 @@ async def test_a_match_behind_a_carriage_return_keeps_its_column(tmp_path: Path)
     assert (line.text, line.ranges) == ("foo", ((4, 4),))
 
 
-async def test_a_match_over_several_lines_is_told_line_by_line(tmp_path: Path) -> None:
+async def test_a_multiline_match_is_reported_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\nü two\nthree ü four\nfive\n", "utf-8")
     arguments = ripgrep.match_arguments(RG, [r"two\nthree ü|five"], context=1, threads=1)
     deadline = asyncio.get_running_loop().time() + 20
@@ -125,7 +125,7 @@ async def test_a_long_line_is_cut_around_its_match(tmp_path: Path) -> None:
 
 
 @requires_posix
-async def test_a_path_that_is_no_unicode_is_kept_byte_for_byte(tmp_path: Path) -> None:
+async def test_a_non_unicode_path_is_exact(tmp_path: Path) -> None:
     name = os.fsdecode(b"a\xff.txt")
     (tmp_path / name).write_text("needle\n")
     assert list(await search(tmp_path, "needle")) == [f"./{name}"]
@@ -161,7 +161,7 @@ async def test_a_term_is_never_an_option(tmp_path: Path, term: str) -> None:
 
 
 @requires_posix
-async def test_configuration_of_ripgrep_is_not_read(
+async def test_ripgrep_reads_no_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config"
@@ -172,7 +172,7 @@ async def test_configuration_of_ripgrep_is_not_read(
     assert "RIPGREP_CONFIG_PATH" not in ripgrep.environment(os.environ)
 
 
-def test_a_configured_ripgrep_goes_first_then_one_on_path_then_the_wheels(
+def test_a_configured_ripgrep_precedes_path_and_the_packaged_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("configured", "path"):
@@ -205,7 +205,7 @@ def complaint(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"\pX", r"\d{9999}{9999}", "a\nb"])
-def test_a_pattern_that_ripgrep_refuses_is_told_from_other_failures(pattern: str) -> None:
+def test_an_invalid_pattern_differs_from_other_failures(pattern: str) -> None:
     code, stderr = complaint("-e", pattern)
     problem = ripgrep.pattern_problem(code, stderr)
     assert problem
@@ -219,13 +219,13 @@ def test_a_bad_glob_or_file_type_names_its_field() -> None:
         ripgrep.pattern_problem(*complaint("-e", "a", "--type=nonsense"))
 
 
-def test_any_other_failure_is_told_with_its_exit_code() -> None:
+def test_other_failures_report_the_exit_code() -> None:
     with pytest.raises(SearchFailed) as failed:
         ripgrep.pattern_problem(139, "Segmentation fault")
     assert failed.value.data["exit_code"] == 139
 
 
-def test_files_that_cannot_be_read_are_told_from_files_that_are_gone() -> None:
+def test_unreadable_files_differ_from_deleted_files() -> None:
     stderr = (
         "rg: ./a: Permission denied (os error 13)\n"
         "rg: ./gone: No such file or directory (os error 2)\n"

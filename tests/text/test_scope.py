@@ -1,4 +1,4 @@
-"""Scope: roots, paths of strangers, arguments."""
+"""Scope: roots, untrusted paths, arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_without_git_the_root_is_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_worktrees_and_submodules_are_roots_of_their_own(tmp_path: Path) -> None:
+def test_worktrees_and_submodules_are_separate_roots(tmp_path: Path) -> None:
     library = write_files(git_init(tmp_path / "library"), {"x.py": ""})
     git(library, "add", ".")
     git(library, "commit", "-m", "x")
@@ -49,7 +49,9 @@ def test_paths_may_be_relative_or_absolute_a_folder_or_a_file(project: Path) -> 
     assert search_scope([project], SearchParams(path=".")).paths == (".",)
 
 
-def test_paths_outside_are_refused_with_symlinks_resolved(project: Path, tmp_path: Path) -> None:
+def test_paths_outside_the_workspace_are_refused_after_resolving_symlinks(
+    project: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (project / "link").symlink_to(outside)
@@ -59,7 +61,7 @@ def test_paths_outside_are_refused_with_symlinks_resolved(project: Path, tmp_pat
 
 
 @requires_posix
-def test_what_cannot_be_searched_is_not_found(project: Path) -> None:
+def test_unsearchable_paths_are_not_found(project: Path) -> None:
     os.mkfifo(project / "fifo")
     (project / "dangling").symlink_to(project / "nowhere")
     for path in ("nowhere", "fifo", "dangling", "src/main.py/x"):
@@ -67,7 +69,7 @@ def test_what_cannot_be_searched_is_not_found(project: Path) -> None:
             search_scope([project], SearchParams(path=path))
 
 
-def test_no_folder_and_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_missing_folders_are_errors(tmp_path: Path) -> None:
     with pytest.raises(NoWorkspace):
         search_scope([], SearchParams())
     with pytest.raises(NoWorkspace):
@@ -96,7 +98,7 @@ def test_params_become_arguments_that_cannot_be_options(project: Path) -> None:
     )
 
 
-def test_several_roots_are_told_apart(project: Path, tmp_path: Path) -> None:
+def test_results_name_the_root_if_there_are_several(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     scope = search_scope([project, other, project / "src"], SearchParams())
@@ -106,7 +108,7 @@ def test_several_roots_are_told_apart(project: Path, tmp_path: Path) -> None:
 
 
 @requires_posix
-def test_a_name_that_is_no_unicode_is_shown_and_can_be_found_again() -> None:
+def test_a_non_unicode_name_is_displayed_and_can_be_located() -> None:
     assert shown_path("ü.py") == ("ü.py", None)
     assert shown_path(os.fsdecode(b"a\xff/b.py")) == ("a\\xff/b.py", "a%FF/b.py")
     assert shown_path("a\nb\x1b.py") == ("a\\x0ab\\x1b.py", "a%0Ab%1B.py")
@@ -118,14 +120,14 @@ def test_a_name_that_is_no_unicode_is_shown_and_can_be_found_again() -> None:
 # --- what is covered -----------------------------------------------------------------------
 
 
-def test_the_deepest_of_several_roots_has_a_file(tmp_path: Path) -> None:
+def test_a_file_belongs_to_the_deepest_root(tmp_path: Path) -> None:
     outer, inner = tmp_path / "o", tmp_path / "o/i"
     deep = inner / "d"
     for folder in (outer, inner, deep):
         git_init(folder)
     (inner / ".winnowignore").write_text("*.log\n!keep.log\nbuild/\n")
     scope = search_scope([outer, inner, deep], SearchParams(exclude=["*.tmp"]))
-    # Which of the walks over nested folders has found a file shows in how it spells the path.
+    # The spelling of a path shows which walk over nested roots found it.
     covered = {
         "x": True, "i/x": False, "i/d/x": False, f"{inner}/x": True, f"{deep}/x": True,
         "x.tmp": False, f"{deep}/x.tmp": False, "x.log": True, f"{inner}/x.log": False,
@@ -136,7 +138,7 @@ def test_the_deepest_of_several_roots_has_a_file(tmp_path: Path) -> None:
     assert scope.shown(f"{inner}/d2/x").path == "d2/x"
 
 
-def test_includes_are_held_against_the_whole_path(project: Path) -> None:
+def test_include_patterns_match_complete_paths(project: Path) -> None:
     scope = search_scope([project], SearchParams(include=["src/**/*.py", "*.md"]))
     paths = ["src/a.py", "src/b/c.py", "a.py", "x/src/a.py", "a.md", "docs/b.md", "src/a.pyc"]
     assert [path for path in paths if scope.covers(path)] == [
@@ -147,7 +149,7 @@ def test_includes_are_held_against_the_whole_path(project: Path) -> None:
     ]
 
 
-def test_files_that_are_named_are_held_against_every_filter(project: Path) -> None:
+def test_named_files_must_pass_every_filter(project: Path) -> None:
     (project / ".winnowignore").write_text("*.md\n")
     scope = search_scope([project], SearchParams(exclude=["src/x*"]), exclude=["dist"])
     types = [glob_regex("*.py")]
@@ -161,7 +163,7 @@ def test_files_that_are_named_are_held_against_every_filter(project: Path) -> No
     ]
 
 
-def test_what_is_within_the_path_that_was_asked_for(project: Path, tmp_path: Path) -> None:
+def test_paths_within_the_search_path_are_recognized(project: Path, tmp_path: Path) -> None:
     scope = search_scope([project], SearchParams(path="src"))
     assert [
         scope.within_paths(0, path) for path in ("src", "src/a", "srcs/a", "a", "src/../a")
@@ -180,7 +182,7 @@ def test_what_is_within_the_path_that_was_asked_for(project: Path, tmp_path: Pat
 
 @pytest.mark.process
 @requires_posix
-def test_the_order_is_that_of_ripgrep(tmp_path: Path) -> None:
+def test_files_are_ordered_like_ripgrep(tmp_path: Path) -> None:
     names = ["a/b", "a-b", "a.b", "a", "B", "é/x", "ab/c", "\udcff", "b/a/c", "b/a.c", "b/a"]
     names = [name for name in names if not any(one.startswith(name + "/") for one in names)]
     first, second = tmp_path / "z", tmp_path / "a"
@@ -205,7 +207,7 @@ def test_the_order_is_that_of_ripgrep(tmp_path: Path) -> None:
     assert sorted(sorted(listed), key=order(scope)) == listed
 
 
-def test_a_path_is_ordered_by_the_last_beginning_that_holds_it(project: Path) -> None:
+def test_a_path_is_ordered_by_the_last_search_path_that_contains_it(project: Path) -> None:
     scope = search_scope([project], SearchParams())
     scope = msgspec.structs.replace(scope, paths=(".", "./l", "./l/m", "./k"))
     paths = ["l/m/x", "k/x", "l/x", "lx", "k", "z"]
@@ -220,18 +222,18 @@ def test_folders_of_one_repository_are_one_root(project: Path, tmp_path: Path) -
     assert search_roots([project / "src", project, tmp_path / "link"]) == [project]
 
 
-def test_without_folders_no_path_is_searched(project: Path) -> None:
+def test_a_path_without_folders_is_an_error(project: Path) -> None:
     for path in ("", "src", f"{project}/src", (project / "src").as_uri(), "/etc/passwd"):
         with pytest.raises(NoWorkspace):
             search_scope([], SearchParams(path=path))
 
 
-def test_a_folder_of_a_repository_that_is_refused_counts_by_itself(project: Path) -> None:
+def test_a_folder_in_a_refused_repository_is_its_own_root(project: Path) -> None:
     refused = [project]
     assert search_roots([project / "src"], lambda one: one in refused) == [project / "src"]
 
 
-def test_a_path_that_several_roots_have_is_told(project: Path, tmp_path: Path) -> None:
+def test_a_path_in_several_roots_is_reported(project: Path, tmp_path: Path) -> None:
     other = write_files(tmp_path / "other", {"src/x": "", "only/y": ""})
     scope = search_scope([project, other], SearchParams(path="src"))
     assert (scope.roots, scope.paths) == ((project,), ("./src",))
@@ -243,7 +245,7 @@ def test_a_path_that_several_roots_have_is_told(project: Path, tmp_path: Path) -
         assert search_scope([project, other], SearchParams(path=path)).warnings == ()
 
 
-def test_nothing_of_the_systems_is_searched() -> None:
+def test_system_folders_are_not_searched() -> None:
     arguments = search_scope([Path("/")], SearchParams()).arguments
     assert {"--glob=!/proc", "--glob=!/sys", "--glob=!/dev"} <= set(arguments)
 
@@ -252,7 +254,7 @@ def test_nothing_of_the_systems_is_searched() -> None:
 
 
 @pytest.mark.process
-def test_submodules_are_left_out_and_named(tmp_path: Path) -> None:
+def test_submodules_are_skipped_and_reported(tmp_path: Path) -> None:
     library = git_commit(tmp_path / "library", {"x": ""})
     main = git_init(tmp_path / "main")
     for name in ("dep/a", "dep/b [1]", "gone"):
@@ -266,7 +268,7 @@ def test_submodules_are_left_out_and_named(tmp_path: Path) -> None:
     assert not scope.covers_named("dep/a/x", [])
     everything = search_scope([main], SearchParams(include_submodules=True))
     assert (everything.warnings, everything.arguments) == ((), ())
-    # One that is asked for by its path is meant.
+    # The path of a submodule selects it.
     assert search_scope([main], SearchParams(path="dep/a")).warnings == ()
     assert search_scope([main], SearchParams(path="dep/a/x")).warnings == ()
     assert "dep/a, dep/b" in search_scope([main], SearchParams(path="dep")).warnings[0]
@@ -277,8 +279,8 @@ def test_submodules_are_left_out_and_named(tmp_path: Path) -> None:
 
 @requires_posix
 @pytest.mark.parametrize("kind", ["fifo", "endless", "folder", "garbage", "outside"])
-def test_a_strangers_list_of_submodules_harms_nothing(tmp_path: Path, kind: str) -> None:
-    """A FIFO in its place kept the server waiting for ever."""
+def test_an_untrusted_list_of_submodules_does_no_harm(tmp_path: Path, kind: str) -> None:
+    """A FIFO instead of the list blocked the server forever."""
     root, file = git_init(tmp_path / "root"), tmp_path / "root/.gitmodules"
     git_init(tmp_path / "outside")
     (root / "link").symlink_to(tmp_path / "outside")

@@ -1,5 +1,4 @@
-"""The files that git calls changed, and those that are open: real git, and repositories that are
-not to be trusted."""
+"""Changed and open files, with real git and untrusted repositories."""
 
 from __future__ import annotations
 
@@ -31,7 +30,9 @@ async def selected(workspace: Workspace, **params: Any) -> list[str]:
 # --- changed -------------------------------------------------------------------------------
 
 
-async def test_every_state_that_git_knows(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_every_git_state_counts_as_changed(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
     names = ["same", "staged", "unstaged", "both", "gone", "gone staged", "old", "mode", "kept"]
     repository = git_commit(
         tmp_path / "r", {**dict.fromkeys(names, "1\n"), ".gitignore": "*.log\n"}
@@ -61,7 +62,7 @@ async def test_files_in_conflict_are_changed(tmp_path: Path, make_workspace: Mak
     assert await selected(make_workspace(repository)) == ["f"]
 
 
-async def test_a_repository_without_commits_has_changed_as_a_whole(
+async def test_all_files_of_a_repository_without_commits_are_changed(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     git(project, "add", "src/main.py")
@@ -86,7 +87,7 @@ async def test_names_of_any_bytes(tmp_path: Path, make_workspace: MakeWorkspace)
     assert sorted(map(os.fsencode, found)) == sorted(names)
 
 
-async def test_what_the_scope_leaves_out_is_left_out(
+async def test_files_outside_the_scope_are_not_selected(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = ["a.py", "a.md", "src/b.py", "src/gen/c.py", "src/d.txt", "src/Makefile"]
@@ -117,7 +118,7 @@ async def test_a_worktree_is_a_repository(tmp_path: Path, make_workspace: MakeWo
     assert await selected(make_workspace(main)) == []
 
 
-async def test_submodules_are_looked_into_on_request(
+async def test_submodules_are_included_on_request(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     inner = git_commit(tmp_path / "inner", {"i": "", "j": ""})
@@ -137,7 +138,7 @@ async def test_submodules_are_looked_into_on_request(
     assert everything.warnings == ()
 
 
-async def test_a_repository_in_a_repository_is_named(
+async def test_a_nested_repository_is_reported(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     main = git_commit(tmp_path / "main", {"a": ""})
@@ -152,7 +153,7 @@ async def test_a_repository_in_a_repository_is_named(
     assert (await narrowed(make_workspace(main), path="b")).warnings == ()
 
 
-async def test_several_roots_of_which_one_is_in_no_repository(
+async def test_a_root_outside_git_is_reported(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     first = git_commit(tmp_path / "first", {"a": ""})
@@ -168,9 +169,7 @@ async def test_several_roots_of_which_one_is_in_no_repository(
         await selected(make_workspace(tmp_path / "third"))
 
 
-async def test_without_git_there_is_an_error_that_says_so(
-    project: Path, make_workspace: MakeWorkspace
-) -> None:
+async def test_a_missing_git_is_an_error(project: Path, make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace(project, environment={"PATH": "/nowhere"})
     with pytest.raises(ProgramNotInstalled) as missing:
         await selected(workspace)
@@ -178,18 +177,16 @@ async def test_without_git_there_is_an_error_that_says_so(
     assert await selected(workspace, scope="open") == []
 
 
-async def test_what_git_complains_of_is_said(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_errors_of_git_are_reported(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     outer = git_commit(tmp_path / "outer", {"inner/a": ""})
     (outer / "inner/.git").mkdir()
     (outer / "inner/b").touch()
-    # Not the repository above, which has other paths.
+    # It must not use the parent's repository, which has other paths.
     with pytest.raises(InvalidParams, match=r"git failed in .*not a git repository"):
         await selected(make_workspace(outer / "inner"))
 
 
-async def test_variables_of_git_do_not_lead_elsewhere(
-    tmp_path: Path, make_workspace: MakeWorkspace
-) -> None:
+async def test_git_variables_are_ignored(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     one = write_files(git_commit(tmp_path / "one", {"a": ""}), {"a": "changed"})
     other = git_commit(tmp_path / "other", {"a": ""})
     variables = {"GIT_DIR": str(other / ".git"), "GIT_WORK_TREE": str(other)}
@@ -197,17 +194,17 @@ async def test_variables_of_git_do_not_lead_elsewhere(
     assert await selected(make_workspace(one, environment=variables)) == ["a"]
 
 
-# --- repositories of strangers -------------------------------------------------------------
+# --- untrusted repositories -------------------------------------------------------------
 
 
 def marking(folder: Path, command: str = "cat") -> tuple[str, Path]:
-    """A command that leaves a mark when it is run."""
+    """Return a command that leaves a mark when it runs."""
     return f"touch {folder / 'MARK'}; {command}", folder / "MARK"
 
 
 @requires_posix
 @pytest.mark.parametrize("key", ["clean", "process"])
-async def test_no_filter_of_the_repositorys_own_is_run(
+async def test_filters_of_the_repository_do_not_run(
     tmp_path: Path, make_workspace: MakeWorkspace, key: str
 ) -> None:
     repository = git_commit(tmp_path / "r", {"a.txt": "one\n", ".gitattributes": "* filter=f\n"})
@@ -225,7 +222,7 @@ async def test_no_filter_of_the_repositorys_own_is_run(
 
 
 @requires_posix
-async def test_a_filter_whose_name_cannot_be_overridden_is_not_run(
+async def test_a_filter_that_cannot_be_overridden_does_not_run(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     repository = git_commit(tmp_path / "r", {"a.txt": "one\n", ".gitattributes": "* filter=a=b\n"})
@@ -239,7 +236,7 @@ async def test_a_filter_whose_name_cannot_be_overridden_is_not_run(
 
 @requires_posix
 @pytest.mark.parametrize("submodules", [False, True])
-async def test_no_filter_of_a_submodule_is_run(
+async def test_filters_of_a_submodule_do_not_run(
     tmp_path: Path, make_workspace: MakeWorkspace, submodules: bool
 ) -> None:
     library = git_commit(tmp_path / "library", {"x": "1\n", ".gitattributes": "* filter=f\n"})
@@ -255,7 +252,7 @@ async def test_no_filter_of_a_submodule_is_run(
 
 
 @requires_posix
-async def test_no_other_program_of_the_repositorys_own_is_run(
+async def test_other_programs_of_the_repository_do_not_run(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     repository = git_commit(tmp_path / "r", {"a.txt": "one\n"})
@@ -268,15 +265,15 @@ async def test_no_other_program_of_the_repositorys_own_is_run(
     for name in ("core.fsmonitor", "diff.external", "core.pager", "core.sshCommand"):
         git(repository, "config", name, str(script))
     git(repository, "config", "core.hooksPath", str(repository / "hooks"))
-    mark.unlink(missing_ok=True)  # git itself may have run one of them just now
+    mark.unlink(missing_ok=True)  # git in this test may have run one of them
     write_files(repository, {"a.txt": "two\n"})
     assert "a.txt" in await selected(make_workspace(repository))
     assert not mark.exists()
 
 
 @requires_posix
-async def test_nothing_is_fetched(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
-    """A partial clone fetches what it lacks, with a program that its configuration names."""
+async def test_git_fetches_nothing(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+    """A partial clone fetches missing objects with a program from its configuration."""
     source = git_commit(tmp_path / "source", {"a": "1\n", "b/c": "1\n"})
     git(source, "config", "uploadpack.allowFilter", "true")
     git(source, "config", "uploadpack.allowAnySHA1InWant", "true")
@@ -301,13 +298,11 @@ async def test_a_working_tree_elsewhere_is_not_searched(
     repository = git_commit(tmp_path / "r", {"a": ""})
     (repository / "sub").symlink_to(outside / "sub")
     git(repository, "config", "core.worktree", str(outside))
-    assert await selected(make_workspace(repository)) == ["a"]  # which is not there, for git
+    assert await selected(make_workspace(repository)) == ["a"]  # git does not see it
 
 
 @requires_posix
-async def test_a_submodule_that_is_a_link_is_none(
-    tmp_path: Path, make_workspace: MakeWorkspace
-) -> None:
+async def test_a_link_is_not_a_submodule(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     outside = write_files(git_commit(tmp_path / "outside"), {"secret": ""})
     repository = git_commit(tmp_path / "r", {"a": ""})
     (repository / "dep").symlink_to(outside)
@@ -320,9 +315,7 @@ async def test_a_submodule_that_is_a_link_is_none(
 # --- open and unsaved ----------------------------------------------------------------------
 
 
-async def test_unsaved_documents_have_changed(
-    tmp_path: Path, make_workspace: MakeWorkspace
-) -> None:
+async def test_unsaved_documents_are_changed(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     repository = git_commit(tmp_path / "r", {"same": "1\n", "edited": "1\n", "disk": "1\n"})
     (repository / "disk").write_text("2\n")
     workspace = make_workspace(repository)
@@ -339,7 +332,7 @@ async def test_unsaved_documents_have_changed(
 
 
 @requires_posix
-async def test_open_documents_of_all_spellings_and_kinds(
+async def test_open_documents_are_selected_under_any_spelling(
     project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     other = write_files(tmp_path / "other", {"x.py": ""})
@@ -363,7 +356,7 @@ async def test_open_documents_of_all_spellings_and_kinds(
         "src/loader.py",
         "src/main.py",
     ]
-    # A link with another text than its file's counts by its own name, as the overlay has it.
+    # A link whose document differs from its file counts by its own name, as in the overlay.
     workspace.open_documents = lambda: {project / "inner.py": "changed"}
     assert await selected(workspace, scope="open") == ["inner.py"]
     assert await selected(make_workspace(project, other), scope="open") == []

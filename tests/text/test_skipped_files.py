@@ -1,4 +1,4 @@
-"""What ripgrep says it passed over, as it really says it."""
+"""Parsing the real log of ripgrep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.process
 
 
 def noted(folder: Path, *arguments: str) -> tuple[SkippedFiles, list[bytes]]:
-    """The skipped files of a run, and the lines that are no part of the log."""
+    """Return the skipped files of a run, and the lines outside the log."""
     command = [RIPGREP, "--no-config", DEBUG, *arguments, "."]
     run = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL)
     skipped = SkippedFiles()
@@ -34,27 +34,27 @@ def root(tmp_path: Path) -> Path:
     return write_files(git_init(tmp_path / "root"), files)
 
 
-def test_everything_that_is_left_out_is_counted_by_its_reason(root: Path) -> None:
+def test_skipped_files_are_counted_by_reason(root: Path) -> None:
     skipped, complaints = noted(root, "--files", "--glob=!sub/deep")
     assert complaints == []
     assert skipped.has_log
     assert (skipped.ignored, skipped.hidden) == (
         4,
         4,
-    )  # .git, which nobody misses, does not count
+    )  # .git does not count
     assert skipped.excluded == {
         ".git", ".gitignore", ".ignore", "ign", "c.log", "by_ignore", "sub/.hid", "sub/.gitignore",
         "sub/e",
     }  # fmt: skip
 
 
-def test_what_the_caller_excludes_is_left_out_and_not_counted(root: Path) -> None:
+def test_files_excluded_by_the_caller_are_not_counted(root: Path) -> None:
     skipped, _ = noted(root, "--files", "--hidden", "--no-ignore", "--glob=!.git", "--glob=!/sub")
     assert (skipped.ignored, skipped.hidden) == (0, 0)
     assert skipped.excluded == {".git", "sub"}
 
 
-def test_binary_and_large_files_are_told(root: Path) -> None:
+def test_binary_and_large_files_are_counted(root: Path) -> None:
     (root / "bin").write_bytes(b"x\n\0")
     (root / "late").write_bytes(b"x\n" * 50_000 + b"\0")
     skipped, _ = noted(root, "--max-filesize=1K", "-e", "x")
@@ -64,7 +64,7 @@ def test_binary_and_large_files_are_told(root: Path) -> None:
 
 
 @requires_posix
-def test_links_to_files_are_told_and_fifos_are_none(root: Path) -> None:
+def test_links_to_files_are_counted_and_fifos_are_not(root: Path) -> None:
     (root / "file").symlink_to("a.py")
     (root / "gone").symlink_to("nowhere")
     os.mkfifo(root / "pipe")
@@ -83,7 +83,7 @@ def test_names_of_any_bytes(root: Path) -> None:
     assert {logged(os.fsdecode(name)) for name in names} <= skipped.excluded
 
 
-def test_files_that_are_of_no_type_asked_for_are_not_left_out(root: Path) -> None:
+def test_files_of_other_types_are_not_counted(root: Path) -> None:
     skipped, _ = noted(root, "--files", "--type=py")
     assert "big" not in skipped.excluded
     assert "ign" in skipped.excluded
@@ -101,13 +101,13 @@ def test_error_messages_are_not_part_of_the_log() -> None:
     assert (skipped.hidden, skipped.excluded) == (1, {"a\nb"})
 
 
-def test_a_name_without_end_takes_no_memory() -> None:
+def test_an_endless_name_does_not_use_memory() -> None:
     skipped = SkippedFiles()
     skipped.parse(b"rg: DEBUG|ignore::walk|x.rs:1: ignoring ./" + b"a" * module.LONGEST)
     assert not skipped.parse(b"b")
 
 
-def test_more_than_is_remembered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_paths_are_reported_as_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REMEMBERED", 2)
     skipped = SkippedFiles()
     for name in (b"a", b"b", b"c"):
@@ -122,7 +122,7 @@ def test_more_than_is_remembered_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-def test_a_count_that_was_not_taken_is_absent() -> None:
+def test_unknown_counts_are_absent() -> None:
     assert skipped_counts(None) == Skipped()
     assert skipped_counts(SkippedFiles(), binary=2) == Skipped(binary=2)
     skipped = SkippedFiles()
