@@ -30,7 +30,7 @@ def sandboxed(*roots: Path, environment: Mapping[str, str] = ENVIRONMENT) -> Pro
     return Processes(readable=lambda: readable(roots, environment))
 
 
-async def said(
+async def run(
     processes: Processes, cwd: Path, *arguments: str, environment: Mapping[str, str] = ENVIRONMENT
 ) -> tuple[int, str, str]:
     """Return the exit code, the output and the error messages of a program."""
@@ -54,22 +54,22 @@ def root(tmp_path: Path) -> Path:
 async def test_files_outside_are_not_read_through_any_link(root: Path) -> None:
     processes = sandboxed(root)
     cat = str(shutil.which("cat"))
-    assert await said(processes, root, cat, "inside.txt", "own") == (0, "inside\n" * 2, "")
+    assert await run(processes, root, cat, "inside.txt", "own") == (0, "inside\n" * 2, "")
     for path in ("file", "folder/secret.txt", "../outside/secret.txt", "/etc/hostname"):
-        code, output, complaint = await said(processes, root, cat, path)
+        code, output, complaint = await run(processes, root, cat, path)
         assert (code, output) == (1, ""), path
         assert "Permission denied" in complaint
-    code, output, complaint = await said(processes, root, str(shutil.which("ls")), "folder/")
+    code, output, complaint = await run(processes, root, str(shutil.which("ls")), "folder/")
     assert (output, "Permission denied" in complaint) == ("", True)
 
 
 async def test_a_program_can_read_its_working_folder(root: Path) -> None:
-    code, output, _ = await said(sandboxed(), root, str(shutil.which("cat")), "inside.txt")
+    code, output, _ = await run(sandboxed(), root, str(shutil.which("cat")), "inside.txt")
     assert (code, output) == (0, "inside\n")
 
 
 async def test_the_server_itself_is_not_restricted(root: Path) -> None:
-    await said(sandboxed(root), root, str(shutil.which("true")))
+    await run(sandboxed(root), root, str(shutil.which("true")))
     assert (root / "file").read_text() == "outside\n"
     assert await asyncio.to_thread((root / "file").read_text) == "outside\n"
     deadline = asyncio.get_running_loop().time() + 20
@@ -97,7 +97,7 @@ async def test_ignore_files_apply_wherever_they_are(tree: Path) -> None:
     environment = {**ENVIRONMENT, "HOME": str(tree.parent / "home")}
     processes = sandboxed(tree, environment=environment)
     rg = RIPGREP
-    listed = await said(processes, tree, rg, "--files", environment=environment)
+    listed = await run(processes, tree, rg, "--files", environment=environment)
     assert listed == (0, "a.py\n", "")
 
 
@@ -150,7 +150,7 @@ async def test_an_invalid_shared_file_allows_nothing(tree: Path, kind: str) -> N
         info.symlink_to(secret)
         secret /= "exclude"
     cat = str(shutil.which("cat"))
-    code, output, complaint = await said(sandboxed(tree), tree, cat, f"{secret}/secret")
+    code, output, complaint = await run(sandboxed(tree), tree, cat, f"{secret}/secret")
     assert (code, output, "Permission denied" in complaint) == (1, "", True)
 
 
@@ -160,7 +160,7 @@ async def test_a_parent_ignore_file_that_leads_elsewhere_allows_nothing(
 ) -> None:
     (root.parent / name).symlink_to("outside")
     cat = str(shutil.which("cat"))
-    code, output, _ = await said(sandboxed(root), root, cat, "folder/secret.txt")
+    code, output, _ = await run(sandboxed(root), root, cat, "folder/secret.txt")
     assert (code, output) == (1, "")
 
 
@@ -171,7 +171,7 @@ async def test_the_ignore_file_of_the_user_may_be_a_symlink(tree: Path) -> None:
     environment = {**ENVIRONMENT, "HOME": str(home)}
     processes = sandboxed(tree, environment=environment)
     rg = RIPGREP
-    listed = await said(processes, tree, rg, "--files", environment=environment)
+    listed = await run(processes, tree, rg, "--files", environment=environment)
     assert listed == (0, "a.py\n", "")
 
 
@@ -179,10 +179,10 @@ async def test_starting_in_a_git_repository_leaks_no_descriptor(root: Path) -> N
     """Each start left one open (#21)."""
     git_init(root)
     processes, cat = sandboxed(root), str(shutil.which("cat"))
-    await said(processes, root, cat, "inside.txt")
+    await run(processes, root, cat, "inside.txt")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
-        await said(processes, root, cat, "inside.txt")
+        await run(processes, root, cat, "inside.txt")
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
@@ -194,8 +194,8 @@ async def test_a_program_that_fails_in_the_sandbox_runs_without_it(
     write_files(tmp_path, {"elsewhere/more": "\n"})
     script.chmod(0o755)
     processes = sandboxed(root)
-    assert await said(processes, root, str(script)) == (0, "outside\n", "")
-    assert await said(processes, root, str(script)) == (0, "outside\n", "")
+    assert await run(processes, root, str(script)) == (0, "outside\n", "")
+    assert await run(processes, root, str(script)) == (0, "outside\n", "")
 
 
 async def test_sandboxed_children_have_the_usual_limits(root: Path) -> None:

@@ -38,8 +38,8 @@ async def followed(
     make_workspace: MakeWorkspace, *roots: Path, config: Config | None = None, **params: Any
 ) -> GlobResult:
     workspace = make_workspace(*roots, config=config)
-    asked = {"pattern": "**", "follow_symlinks": True, "max_results": 10_000, **params}
-    result = await TOOLS["glob"].call(workspace, asked, no_progress)
+    arguments = {"pattern": "**", "follow_symlinks": True, "max_results": 10_000, **params}
+    result = await TOOLS["glob"].call(workspace, arguments, no_progress)
     assert isinstance(result, GlobResult)
     return result
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 
 async def narrowed(workspace: Workspace, **params: Any) -> Scope:
-    asked = FileParams(**{"scope": "changed", **params})
-    return await workspace.narrow_scope(workspace.scope(asked), asked, workspace.run_ripgrep())
+    request = FileParams(**{"scope": "changed", **params})
+    return await workspace.narrow_scope(workspace.scope(request), request, workspace.run_ripgrep())
 
 
 async def selected(workspace: Workspace, **params: Any) -> list[str]:

@@ -16,7 +16,7 @@ from winnow.types import Skipped
 pytestmark = pytest.mark.process
 
 
-def noted(folder: Path, *arguments: str) -> tuple[SkippedFiles, list[bytes]]:
+def parsed(folder: Path, *arguments: str) -> tuple[SkippedFiles, list[bytes]]:
     """Return the skipped files of a run, and the lines outside the log."""
     command = [RIPGREP, "--no-config", DEBUG, *arguments, "."]
     run = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL)
@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_skipped_files_are_counted_by_reason(root: Path) -> None:
-    skipped, complaints = noted(root, "--files", "--glob=!sub/deep")
+    skipped, complaints = parsed(root, "--files", "--glob=!sub/deep")
     assert complaints == []
     assert skipped.has_log
     assert (skipped.ignored, skipped.hidden) == (
@@ -49,7 +49,7 @@ def test_skipped_files_are_counted_by_reason(root: Path) -> None:
 
 
 def test_files_excluded_by_the_caller_are_not_counted(root: Path) -> None:
-    skipped, _ = noted(root, "--files", "--hidden", "--no-ignore", "--glob=!.git", "--glob=!/sub")
+    skipped, _ = parsed(root, "--files", "--hidden", "--no-ignore", "--glob=!.git", "--glob=!/sub")
     assert (skipped.ignored, skipped.hidden) == (0, 0)
     assert skipped.excluded == {".git", "sub"}
 
@@ -57,9 +57,9 @@ def test_files_excluded_by_the_caller_are_not_counted(root: Path) -> None:
 def test_binary_and_large_files_are_counted(root: Path) -> None:
     (root / "bin").write_bytes(b"x\n\0")
     (root / "late").write_bytes(b"x\n" * 50_000 + b"\0")
-    skipped, _ = noted(root, "--max-filesize=1K", "-e", "x")
+    skipped, _ = parsed(root, "--max-filesize=1K", "-e", "x")
     assert (skipped.too_large, skipped.binary) == (2, {"bin": 2})
-    skipped, _ = noted(root, "-e", "x")
+    skipped, _ = parsed(root, "-e", "x")
     assert (skipped.too_large, skipped.binary) == (0, {"bin": 2, "late": 100_000})
 
 
@@ -68,7 +68,7 @@ def test_links_to_files_are_counted_and_fifos_are_not(root: Path) -> None:
     (root / "file").symlink_to("a.py")
     (root / "gone").symlink_to("nowhere")
     os.mkfifo(root / "pipe")
-    skipped, _ = noted(root, "--files")
+    skipped, _ = parsed(root, "--files")
     assert skipped.symlinks == 2
 
 
@@ -76,7 +76,7 @@ def test_links_to_files_are_counted_and_fifos_are_not(root: Path) -> None:
 def test_names_of_any_bytes(root: Path) -> None:
     for name in (b"\xff.log", b"new\nline.log", b"a: Ignore(IgnoreMatch(x.log", "ü😀.log".encode()):
         Path(os.fsdecode(os.fsencode(root) + b"/" + name)).touch()
-    skipped, complaints = noted(root, "--files")
+    skipped, complaints = parsed(root, "--files")
     assert complaints == []
     assert skipped.ignored == 8
     names = [b"\xff.log", b"new\nline.log", "ü😀.log".encode()]
@@ -84,7 +84,7 @@ def test_names_of_any_bytes(root: Path) -> None:
 
 
 def test_files_of_other_types_are_not_counted(root: Path) -> None:
-    skipped, _ = noted(root, "--files", "--type=py")
+    skipped, _ = parsed(root, "--files", "--type=py")
     assert "big" not in skipped.excluded
     assert "ign" in skipped.excluded
 
