@@ -61,7 +61,7 @@ def _derive(corpus: Corpus) -> None:
 
 
 class Lifetime(enum.Enum):
-    """How long a workspace lives, and with that whether it can work between requests."""
+    """The lifetime of a workspace, and whether it works between requests."""
 
     SERVER = "server"  # a session with a client: the index is built in the background
     COMMAND = "command"  # one call or a few: nothing runs after the result is returned

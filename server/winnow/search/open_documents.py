@@ -1,7 +1,7 @@
-"""Searches with no folder open: of the documents that are open in the editor, and of nothing else.
+"""Search the open documents of an editor that has no folder open.
 
-The texts are laid out in a private temporary folder, in which the tool runs as in any workspace. No
-file on disk is read, whatever path a request names.
+Their texts are copied to a private temporary folder, which the tool searches like any workspace. No
+other file is read, whatever path a request names.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Answer)
 S = TypeVar("S", bound=Struct)
 
-# So that no search takes the temporary folder for a part of a repository that holds it, or applies
-# the ignore files of one.
+# Makes the temporary folder a repository: otherwise a search would apply the ignore files of one
+# around it.
 _REPOSITORY = ".git"
 _NEVER_SEARCHED = frozenset({_REPOSITORY, OWN_FOLDER})
 _IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", IGNORE_FILE})
-# How answers say why they lack an index, and why it is here.
+# The reason why answers have no index, and its replacement.
 _NO_INDEX = "index.enabled is off", "open documents are not indexed"
 
 
 class Copies(Struct, frozen=True):
-    """The open documents below ``root``, laid out in ``folder``; ``paths`` are those below both.
+    """Copies of the open documents below `root` in `folder`, with `paths` relative to both.
 
-    ``left_out`` counts the documents that could not be laid out.
+    `left_out` counts the documents that could not be copied.
     """
 
     root: Path
@@ -49,16 +49,16 @@ class Copies(Struct, frozen=True):
     left_out: int
 
     def below(self, path: str) -> str | None:
-        """Return where a path of params is below the folder; None if no document is there."""
+        """Return a path of the params relative to the folder; None if no document is there."""
         named = path_of_uri(path) or path
-        whole = os.path.normpath(os.path.join(self.root, named))
-        below = os.path.relpath(whole, self.root).replace(os.sep, "/")
-        is_there = any(one == below or one.startswith(f"{below}/") for one in self.paths)
+        absolute = os.path.normpath(os.path.join(self.root, named))
+        below = os.path.relpath(absolute, self.root).replace(os.sep, "/")
+        is_there = any(path == below or path.startswith(f"{below}/") for path in self.paths)
         return below if is_there or below == "." else None
 
 
 class _Relayed(Progress):
-    """Progress of a search of the copies, told as that of the documents."""
+    """Reports the progress of a search of the copies, with the paths of the documents."""
 
     def __init__(self, progress: Progress, copies: Copies) -> None:
         self._progress = progress
@@ -83,8 +83,8 @@ async def search_open_documents(
 ) -> R:
     """Run a tool on the open documents of a workspace that has no folder to search.
 
-    Raises NoWorkspace where none is open, for a path that is none of theirs, and for what only a
-    repository has.
+    Raise NoWorkspace if no document is open or at the requested path, and for requests that need a
+    repository.
     """
     problem = _problem(workspace)
     config = msgspec.structs.replace(
@@ -94,7 +94,7 @@ async def search_open_documents(
     )
     with temporary_folder(".winnow-") as temporary:
         folder = Path(real_path(temporary))
-        copies = _laid_out(_searchable(workspace.buffers, params), folder)
+        copies = _copied(_searchable(workspace.buffers, params), folder)
         if copies is None:
             raise problem
         own = _params_for(params, copies, problem)
@@ -111,20 +111,22 @@ async def search_open_documents(
 
 
 def _problem(workspace: Workspace) -> NoWorkspace:
-    """Return why no folder is searched."""
+    """Return the error of a search without a folder."""
     try:
         workspace.search_roots()
     except NoWorkspace as error:
         return error
-    return NoWorkspace()  # there was none a moment ago
+    return NoWorkspace()  # a folder was opened a moment ago
 
 
 # --- copies --------------------------------------------------------------------------------
 
 
 def _searchable(buffers: Mapping[Path, str], params: Params) -> dict[Path, str]:
-    """Return the documents that a tool can search: where it cannot be told to search what is
-    ignored, an open ignore file would hide others."""
+    """Return the documents that a tool can search.
+
+    Open ignore files are left out for tools without `include_ignored`: they would hide documents.
+    """
     documents = {Path(os.path.normpath(path)): text for path, text in buffers.items()}
     heeds_ignore_files = "include_ignored" not in params.__struct_fields__
     return {
@@ -136,8 +138,8 @@ def _searchable(buffers: Mapping[Path, str], params: Params) -> dict[Path, str]:
     }
 
 
-def _laid_out(documents: Mapping[Path, str], folder: Path) -> Copies | None:
-    """Write documents into a folder, as they lie in what holds all; None if there are none."""
+def _copied(documents: Mapping[Path, str], folder: Path) -> Copies | None:
+    """Copy documents into a folder, relative to their common parent; None if there are none."""
     if not documents:
         return None
     *_, last = documents
@@ -157,7 +159,7 @@ def _laid_out(documents: Mapping[Path, str], folder: Path) -> Copies | None:
 
 
 def _params_for(params: P, copies: Copies, problem: NoWorkspace) -> P:
-    """Return the params for the copies: all of them count, hidden or not. Raises the problem."""
+    """Return the params for the copies, which may be hidden. Raise `problem` if none match."""
     fields = params.__struct_fields__
     changes: dict[str, Any] = {
         name: True for name in ("include_ignored", "include_hidden") if name in fields
@@ -178,7 +180,7 @@ def _params_for(params: P, copies: Copies, problem: NoWorkspace) -> P:
 
 
 def _about_documents(result: S, copies: Copies) -> S:
-    """Return a result with the documents' paths in the place of their copies'."""
+    """Replace the paths of the copies in a result with those of the documents."""
     plain = _mapped(msgspec.to_builtins(result), copies)
     return msgspec.convert(plain, type(result))
 
@@ -197,8 +199,8 @@ def _mapped(value: Any, copies: Copies) -> Any:
             value = value.replace(f"{folder}/", f"{root.rstrip('/')}/").replace(folder, root)
         return value.replace(*_NO_INDEX)
     if isinstance(value, dict):
-        return {key: _mapped(one, copies) for key, one in value.items()}
-    return [_mapped(one, copies) for one in value] if isinstance(value, list) else value
+        return {key: _mapped(item, copies) for key, item in value.items()}
+    return [_mapped(item, copies) for item in value] if isinstance(value, list) else value
 
 
 def _spellings(folder: Path) -> tuple[str, ...]:
@@ -208,7 +210,7 @@ def _spellings(folder: Path) -> tuple[str, ...]:
 def _warnings(problem: NoWorkspace, copies: Copies) -> Iterator[str]:
     why = problem.message if isinstance(problem, RootRefused) else "no folder is open"
     count = len(copies.paths)
-    documents = "the open document counts" if count == 1 else f"the {count} open documents count"
-    yield f"{why}: only {documents}, and no file on disk"
+    documents = "the open document" if count == 1 else f"the {count} open documents"
+    yield f"{why}: searched only {documents}, no files on disk"
     if copies.left_out:
         yield f"{copies.left_out} open documents could not be searched"

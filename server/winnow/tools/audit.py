@@ -22,7 +22,7 @@ SHOWN_FILES = 5
 
 
 class AuditParams(Params, frozen=True, kw_only=True):
-    """How much to show."""
+    """The number of requests to show."""
 
     limit: Annotated[
         int, Meta(description="Maximum number of requests, newest first.", ge=1, le=100_000)
@@ -92,7 +92,7 @@ class AuditedRequest(Result, frozen=True, kw_only=True):
 
 
 class DaysUse(Result, frozen=True, kw_only=True):
-    """What has left this machine since midnight UTC, and the daily caps."""
+    """Use of models on other machines since midnight UTC, and the daily caps."""
 
     requests: Annotated[int, Meta(description="Number of requests.")]
     tokens: Annotated[int, Meta(description="Their tokens.")]
@@ -102,7 +102,7 @@ class DaysUse(Result, frozen=True, kw_only=True):
 
 
 class AuditResult(Answer, frozen=True, kw_only=True):
-    """What left this machine. `total_found` counts the requests in the log, which drops its oldest
+    """Requests to models. `total_found` counts the requests in the log, which drops its oldest
     entries when it is full."""
 
     requests: Annotated[list[AuditedRequest], Meta(description="The requests, newest first.")]

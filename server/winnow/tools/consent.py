@@ -60,8 +60,8 @@ class ConsentDestination(Result, frozen=True, kw_only=True):
 
 
 class ConsentResult(Answer, frozen=True, kw_only=True):
-    """What may be sent where. Models on this machine need no consent. The editor asks for consent
-    to its own model. `total_found` and `returned` count destinations."""
+    """The destinations, and the consent to each. Models on this machine need none. The editor asks
+    for consent to its own model. `total_found` and `returned` count destinations."""
 
     destinations: Annotated[
         list[ConsentDestination], Meta(description="All destinations, most preferred first.")

@@ -1,7 +1,7 @@
-"""The vocabulary: params and results of every tool, and what the parts of the engine hand on.
+"""The shared vocabulary: params and results that several tools have, and the engine's data.
 
-Params and results are what a caller sees, at every door: the descriptions here are the interface.
-Everything is frozen. An optional field of a result that was not taken is absent, never 0.
+Params and results are the interface of every front end, and so are their descriptions. All structs
+are frozen. An optional field of a result is absent if it was not measured, never 0.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from msgspec import Meta, Struct
 
 
 class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Params of a tool; unknown fields are refused, so that a typing mistake is heard of."""
+    """Params of a tool. Unknown fields are errors, so that typos are reported."""
 
 
 class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A result, or a part of one."""
+    """A result or a part of one."""
 
 
 class InFile(Result, frozen=True, kw_only=True):
@@ -35,9 +35,10 @@ class InFile(Result, frozen=True, kw_only=True):
 
 
 class Skipped(Result, frozen=True, kw_only=True):
-    """How much was passed over, by reason; a reason that was not counted is absent, never 0.
+    """Number of skipped files and folders, by reason. A reason that was not counted is absent,
+    never 0.
 
-    A folder that is left out as a whole counts once.
+    A folder counts once, whatever it holds.
     """
 
     ignored: Annotated[
@@ -52,49 +53,45 @@ class Skipped(Result, frozen=True, kw_only=True):
             " `limits.parse_bytes`."
         ),
     ] = None
-    unreadable: Annotated[int | None, Meta(description="What may not be read, or has gone.")] = None
+    unreadable: Annotated[int | None, Meta(description="Files that could not be read.")] = None
     symlink: Annotated[
-        int | None, Meta(description="Symlinks, which are not followed unless asked for.")
+        int | None, Meta(description="Symlinks, which are followed only on request.")
     ] = None
     secret: Annotated[int | None, Meta(description="Files that look like secrets.")] = None
 
 
 class IndexState(Result, frozen=True, kw_only=True):
-    """The state of the index of symbols."""
+    """The state of the index."""
 
     state: Annotated[
         Literal["none", "opening", "building", "ready", "stale"],
         Meta(
-            description="'none': there is none. 'opening': there is one on disk, which is being"
-            " compared with the files. 'building': it does not know all files yet."
-            " 'stale': some files have changed since, and are being read again."
+            description="'none': there is no index. 'opening': the index on disk is being compared"
+            " with the files. 'building': not all files are indexed yet. 'stale': changed files are"
+            " being indexed."
         ),
     ]
-    files_indexed: Annotated[int, Meta(description="Files that it knows.")]
-    files_total: Annotated[int, Meta(description="Files that it is to know, as far as listed.")]
+    files_indexed: Annotated[int, Meta(description="Number of indexed files.")]
+    files_total: Annotated[int, Meta(description="Number of files to index, so far.")]
     updated_at: Annotated[
-        float, Meta(description="When it was changed last, in seconds since 1970; 0 for never.")
+        float, Meta(description="Time of the last update, in seconds since 1970; 0 for never.")
     ]
 
     @property
     def knows_all(self) -> bool:
-        """Whether it knows all files, though perhaps some as they were before."""
+        """True if all files are indexed, though some may have changed since."""
         return self.state in ("ready", "stale")
 
 
 class Completeness(Result, frozen=True, kw_only=True):
-    """Whether the answer covers everything that was asked for, and if not, why."""
+    """The completeness of an answer, and why it is incomplete."""
 
-    complete: Annotated[
-        bool, Meta(description="Whether there are no reasons to doubt that this is all.")
-    ]
-    reasons: Annotated[list[str], Meta(description="Why it is not complete, in words.")]
-    skipped: Annotated[
-        Skipped, Meta(description="How much was passed over, as the scope of the request has it.")
-    ]
-    timed_out: Annotated[bool, Meta(description="Whether time ran out before the end.")]
+    complete: Annotated[bool, Meta(description="True if the answer is complete.")]
+    reasons: Annotated[list[str], Meta(description="Why the answer is incomplete.")]
+    skipped: Annotated[Skipped, Meta(description="Skipped files in the scope of the request.")]
+    timed_out: Annotated[bool, Meta(description="True if the search timed out.")]
     index: Annotated[
-        IndexState | None, Meta(description="Of answers from the index: how true it is.")
+        IndexState | None, Meta(description="The state of the index, if the answer used it.")
     ] = None
 
 
@@ -103,34 +100,30 @@ COMPLETE = Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=
 
 
 class Answer(Result, frozen=True, kw_only=True):
-    """What every answer of a tool says beside what it found."""
+    """The fields of every answer."""
 
-    root: Annotated[str, Meta(description="The folder that paths are relative to, absolute.")]
-    total_found: Annotated[int, Meta(description="How many there are in all, as far as is known.")]
-    returned: Annotated[int, Meta(description="How many of them this answer holds.")]
-    truncated: Annotated[bool, Meta(description="Whether there is more than this answer holds.")]
-    completeness: Annotated[
-        Completeness, Meta(description="What was not looked at, by reason, and why.")
-    ]
-    warnings: Annotated[list[str], Meta(description="What a reader should know, in words.")]
+    root: Annotated[str, Meta(description="The absolute folder that paths are relative to.")]
+    total_found: Annotated[int, Meta(description="Total number of results found.")]
+    returned: Annotated[int, Meta(description="Number of results in this answer.")]
+    truncated: Annotated[bool, Meta(description="True if there are more results.")]
+    completeness: Annotated[Completeness, Meta(description="What the answer leaves out, and why.")]
+    warnings: Annotated[list[str], Meta(description="Warnings for the reader.")]
     cursor: Annotated[
-        str | None, Meta(description="Pass it, with otherwise equal params, to get what follows.")
+        str | None, Meta(description="Pass it with otherwise equal params to get the next page.")
     ] = None
 
 
 def new_search_id() -> str:
-    """An id that nobody else has, and that nobody can guess."""
+    """Return a unique id that cannot be guessed."""
     return os.urandom(6).hex()
 
 
 class SearchAnswer(Answer, frozen=True, kw_only=True):
-    """What every answer of a search says: it can be referred to, see `feedback`."""
+    """The fields of every answer of a search, which has an id for `feedback`."""
 
     search_id: Annotated[
         str,
-        Meta(
-            description="Another one for every answer: `feedback` takes it, to say what was of use."
-        ),
+        Meta(description="A unique id of this answer, for `feedback`."),
     ] = msgspec.field(default_factory=new_search_id)
 
 
@@ -145,24 +138,24 @@ class IndexOffer(Result, frozen=True, kw_only=True):
 
 
 HitKind = Literal["file", "definition", "match", "passage"]
-# Patterns and paths go on a command line.
+# Patterns and paths are passed on a command line, which has a limit.
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Scoped = Literal["workspace", "changed", "open"]
-# How a caller reacts to a result. A thumb is explicit, the other actions are implied.
+# How a user reacts to a result. Up and down are explicit, the other actions are implicit.
 FeedbackAction = Literal["opened", "kept", "dismissed", "up", "down"]
 # The form of a query.
 QueryForm = Literal["path", "regex", "symbol", "words", "question"]
 
 
 class PageParams(Params, frozen=True, kw_only=True):
-    """How much to answer. The same names in every tool."""
+    """Paging: the size of an answer. Every tool uses the same names."""
 
     max_tokens: Annotated[
         int,
         Meta(
-            description="Shorten the answer in steps until it is estimated to fit this many"
-            " tokens; `truncated` says so. One result is left at least, and a warning says where"
-            " that takes more. 0 is no limit.",
+            description="Shorten the answer until it is estimated to fit this many tokens;"
+            " `truncated` says so. At least one result is kept, with a warning if that takes more."
+            " 0 is no limit.",
             ge=0,
         ),
     ] = 0
@@ -176,7 +169,7 @@ class PageParams(Params, frozen=True, kw_only=True):
 
 
 class ScopeParams(PageParams, frozen=True, kw_only=True):
-    """Scope: which files count. The same names in every tool."""
+    """Scope: the files to search. Every tool uses the same names."""
 
     path: Annotated[
         str,
@@ -191,9 +184,7 @@ class ScopeParams(PageParams, frozen=True, kw_only=True):
     ] = []
     exclude: Annotated[
         list[Pattern],
-        Meta(
-            description="Glob patterns of files to leave out, such as 'vendor/**'.", max_length=100
-        ),
+        Meta(description="Glob patterns of files to exclude, such as 'vendor/**'.", max_length=100),
     ] = []
     file_types: Annotated[
         list[Pattern],
@@ -202,48 +193,44 @@ class ScopeParams(PageParams, frozen=True, kw_only=True):
 
 
 class SearchParams(ScopeParams, frozen=True, kw_only=True):
-    """Scope: where to search. The same names in every tool."""
+    """Scope: files that are excluded by default. Every tool uses the same names."""
 
     include_ignored: Annotated[
-        bool, Meta(description="Search files that .gitignore and similar files exclude, too.")
+        bool, Meta(description="Also search files that .gitignore and similar files exclude.")
     ] = False
-    include_hidden: Annotated[bool, Meta(description="Search hidden files and folders, too.")] = (
+    include_hidden: Annotated[bool, Meta(description="Also search hidden files and folders.")] = (
         False
     )
     include_submodules: Annotated[
-        bool, Meta(description="Search git submodules that are checked out, too.")
+        bool, Meta(description="Also search git submodules that are checked out.")
     ] = False
 
 
 class FileParams(SearchParams, frozen=True, kw_only=True):
-    """Scope, of a tool that can be confined to some files."""
+    """Scope: a subset of the files, and symlinks."""
 
     scope: Annotated[
         Scoped,
         Meta(
-            description="'workspace': all files; 'changed': those that differ from git's HEAD"
-            " (staged, unstaged, untracked, unsaved); 'open': those that are open in the editor."
+            description="'workspace': all files. 'changed': files that differ from git's HEAD"
+            " (staged, unstaged, untracked, unsaved). 'open': files open in the editor."
         ),
     ] = "workspace"
     follow_symlinks: Annotated[
         bool,
-        Meta(
-            description="Search the folders and files that symlinks lead to, too, each once, as"
-            " long as they are inside of the workspace."
-        ),
+        Meta(description="Also search the targets of symlinks inside the workspace, each once."),
     ] = False
 
 
-# --- inside the engine ---------------------------------------------------------------------
+# --- the engine ----------------------------------------------------------------------------
 
 
 class Line(Struct, frozen=True):
-    """A line of a file, as the search saw it.
+    """A line of a file.
 
-    ``ranges`` are the matches, as offsets in code points into the whole line (empty for a context
-    line). ``start`` is the offset of ``text`` in it, if the line was too long and was ``cut``.
-    ``size`` is what ripgrep's plain output spends on the line besides the path and the number, in
-    bytes.
+    `ranges` are the matches, as code point offsets into the complete line; a context line has none.
+    `start` is the offset of `text` in a long line that was `cut`. `size` is the length of the line
+    in ripgrep's plain output, without path and number, in bytes.
     """
 
     text: str
@@ -273,12 +260,12 @@ class Hit(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A file that matches, with the evidence: what a ranker gets to see.
+    """A file to rank, with the matching lines.
 
-    ``counts`` says for each term how many lines match; ``lines`` holds the matching lines
-    and their context, ``hits`` the numbers of the matching ones by term. A term that was shrunk to
-    a list of files has a count and no lines. A file that no term matches is there for what the
-    index says: its ``lines`` are of that passage.
+    `counts` has the number of matching lines per term, `lines` these lines and their context,
+    `hits` the numbers of the matching lines per term. A broad term that was reduced to a list of
+    files has a count and no lines. A file that only the index found has the `lines` of the indexed
+    passage.
     """
 
     path: str
@@ -289,12 +276,12 @@ class Candidate(Struct, frozen=True):
 
     @property
     def is_only_indexed(self) -> bool:
-        """Whether the index alone has found it."""
+        """True if no term matches: only the index found the file."""
         return not self.counts
 
 
 class Ranked(Struct, frozen=True):
-    """A candidate that a ranker chose; ``first`` and ``last`` are the lines it pointed at."""
+    """A candidate that a ranker chose, and the lines it points at."""
 
     candidate: Candidate
     reason: str
@@ -304,10 +291,10 @@ class Ranked(Struct, frozen=True):
 
 
 class Progress:
-    """How long work tells what it does; each door has its own, and this one tells nobody.
+    """Reports the progress of a call. Front ends override it; this class ignores all reports.
 
-    ``streaming`` says that somebody takes partial results: what was sent as one is then not in the
-    result again.
+    If `streaming` is True, the client receives partial results, and the result does not repeat
+    them.
     """
 
     streaming = False
@@ -315,10 +302,10 @@ class Progress:
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None
     ) -> None:
-        """Say what is being done; ``partial`` is a piece of the result that can be shown."""
+        """Report the current step. `partial` is a part of the result."""
 
     async def drain(self) -> None:
-        """Wait until what was told has been taken, so that it does not heap up here."""
+        """Wait until the client has read all reports, so that they do not pile up."""
 
 
 no_progress = Progress()

@@ -16,7 +16,7 @@ from winnow.tools import TOOLS
 pytestmark = pytest.mark.wire
 
 ROCKET = "def launch_rocket():\n    pass\n"
-OPEN_ONLY = "no folder is open: only the {} open documents count, and no file on disk"
+OPEN_ONLY = "no folder is open: searched only the {} open documents, no files on disk"
 OTHERS = {
     "search_docs": {"query": "x"},
     "index": {"action": "build"},

@@ -1,7 +1,7 @@
-"""The index of a session: made in the background of a server, and kept up to date.
+"""Open, build and update the index in the background of a server.
 
-Apart from :mod:`winnow.search.index.build`, because nothing heavy may be imported here: a
-server's loop would stand still for it.
+Separate from :mod:`winnow.search.index.build`, because a server imports this module in its event
+loop, which a slow import would block.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from winnow.types import Progress, no_progress
 if TYPE_CHECKING:
     from winnow.workspace import Workspace
 
-# With numpy they take a tenth of a second to load. The first request would do that in the loop, and
-# keep all others waiting.
-LOADED_FIRST = (
+# With numpy they take a tenth of a second to import. Otherwise the first request would import them
+# in the event loop and block all others.
+PRELOADED = (
     "winnow.index.store.file_table",
     "winnow.search.grep.prefilter",
     "winnow.ranking.semantic.search",
 )
 
-
-# A search waits for so long until an index on disk is open. That takes a quarter of a second for
-# some thousand files, unless other programs have the processors.
+# How long a search waits for an index on disk to open. Opening takes a quarter of a second for some
+# thousand files on an idle machine.
 OPEN_SECONDS = 5.0
 
 
@@ -49,10 +48,9 @@ def watch_problem() -> str:
 async def open_index(
     workspace: Workspace, progress: Progress = no_progress, seconds: float | None = None
 ) -> bool:
-    """Wait until an index that an earlier process has left can answer, and return whether there was
-    anything to wait for. An index that does not exist, or is being built, is not waited for.
+    """Open the index on disk, and wait until it can answer, up to `seconds` or `OPEN_SECONDS`.
 
-    Waits ``seconds`` at most, by default `OPEN_SECONDS`.
+    Return False if there is nothing to open. Does not wait for an index that is being built.
     """
     if not await _is_to_open(workspace):
         return False
@@ -63,7 +61,7 @@ async def open_index(
 
 
 async def _is_to_open(workspace: Workspace) -> bool:
-    """Whether there is an index on disk that is not open yet; loads nothing to find out."""
+    """Return True if an index on disk is not open yet, without importing the index."""
     if workspace.has_index:
         return not workspace.index.is_opened
     if not workspace.config.index.enabled:
@@ -73,23 +71,25 @@ async def _is_to_open(workspace: Workspace) -> bool:
 
 
 async def load_index() -> None:
-    """Load what an index needs, while the loop goes on."""
-    for module in LOADED_FIRST:
+    """Import the index without blocking the event loop."""
+    for module in PRELOADED:
         await asyncio.to_thread(importlib.import_module, module)
 
 
 async def keep_index(
     workspace: Workspace, report: Callable[[int, int], None], consent: bool = False
 ) -> None:
-    """Bring the index up to date, and hear of changes from now on; ``report`` is told how many
-    files are done, of how many. With ``consent``, also one that is not made unless somebody asks.
+    """Build or update the index, and watch for changes from now on.
+
+    `report` receives the numbers of indexed files and of all files. With `consent`, also index
+    folders that are not indexed by default.
     """
     workspace.index.enable_watching()
     await workspace.index.build(report, consent)
 
 
 async def load_names(workspace: Workspace) -> None:
-    """Have the names of all definitions in memory: the first query need not wait for them."""
+    """Load the names of all definitions into memory, so that the first query does not have to."""
     with contextlib.suppress(SearchError, StoreDamaged):
         async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
             await view.read(view.names, workspace.names)
