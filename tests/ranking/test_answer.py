@@ -42,14 +42,14 @@ ANSWERS = {
 @pytest.mark.parametrize("size", [1, 7, 10**6])
 def test_every_answer_format_is_read_at_once_and_in_pieces(form: str, size: int) -> None:
     found, nothing = read(ANSWERS[form], size)
-    plain = [(one.name, one.lines, one.reason.replace("{x}", "x")) for one in found]
+    plain = [(file.name, file.lines, file.reason.replace("{x}", "x")) for file in found]
     assert plain == [("f01", "3-9", "holds x: yes"), ("f02", "", "why not")]
     assert not nothing
 
 
 def test_a_brace_in_a_plain_line_is_not_json() -> None:
     found, _ = read("f01: good\nf02: handles {id} templates\nf03: third\n", 3)
-    assert [one.name for one in found] == ["f01", "f02", "f03"]
+    assert [file.name for file in found] == ["f01", "f02", "f03"]
 
 
 @pytest.mark.parametrize("size", [1, 10**6])
@@ -98,14 +98,14 @@ def test_a_thinking_block_hides_text_until_it_is_closed() -> None:
 
 def accepted(*named: NamedFile, root: str = "/root") -> tuple[list[Ranked | None], int]:
     validator = Validator(SENT, root)
-    return [validator.accept(one) for one in named], validator.unknown
+    return [validator.accept(file) for file in named], validator.unknown
 
 
 def test_sent_ids_and_paths_are_recognized_in_any_spelling() -> None:
     for name in ("f01", "F01", "src/a.py", "./src/a.py", "/root/src/a.py", "[f01]"):
-        [one], unknown = accepted(NamedFile(name, "", "r"))
-        assert one is not None, name
-        assert (one.candidate, unknown) == (CANDIDATE, 0)
+        [file], unknown = accepted(NamedFile(name, "", "r"))
+        assert file is not None, name
+        assert (file.candidate, unknown) == (CANDIDATE, 0)
 
 
 def test_files_that_were_not_sent_are_dropped_and_counted_by_the_validator() -> None:
@@ -117,7 +117,7 @@ def test_files_that_were_not_sent_are_dropped_and_counted_by_the_validator() -> 
 
 def test_a_file_counts_once() -> None:
     found, unknown = accepted(NamedFile("f01", "", "first"), NamedFile("src/a.py", "", "again"))
-    assert [one.reason if one else None for one in found] == ["first", None]
+    assert [file.reason if file else None for file in found] == ["first", None]
     assert unknown == 0
 
 
@@ -135,9 +135,9 @@ def test_a_file_counts_once() -> None:
     ],
 )
 def test_lines_are_limited_to_those_shown(lines: str, span: tuple[int | None, int | None]) -> None:
-    [one], _ = accepted(NamedFile("f01", lines, "r"))
-    assert one is not None
-    assert (one.first, one.last) == span
+    [file], _ = accepted(NamedFile("f01", lines, "r"))
+    assert file is not None
+    assert (file.first, file.last) == span
 
 
 @pytest.mark.parametrize(

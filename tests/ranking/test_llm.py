@@ -47,7 +47,7 @@ class Asked:
 
 
 def chosen(ranking: llm.LlmRanking) -> list[tuple[str, str]]:
-    return [(one.candidate.path, one.reason) for one in ranking.files]
+    return [(file.candidate.path, file.reason) for file in ranking.files]
 
 
 A_AND_B = [("a.py", "because of a.py"), ("b.py", "because of b.py")]
@@ -152,7 +152,7 @@ async def test_the_deadline_ends_a_slow_answer_and_keeps_the_named_files(
     asked = Asked(model_server, name, deadline_seconds=3.0)
     await asked.models.warm(asked.models.usable()[0][0])
     ranking = await asked.rank()
-    assert [one.candidate.path for one in ranking.files] == ["a.py"]
+    assert [file.candidate.path for file in ranking.files] == ["a.py"]
     assert "no complete answer" in (ranking.broken_off or "")
     # The server saw the connection close: a paid generation would have ended.
     assert await asyncio.to_thread(model_server.closed.wait, 20)

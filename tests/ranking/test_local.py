@@ -40,12 +40,12 @@ def counted(path: str, **counts: int) -> Candidate:
 
 
 def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]:
-    return [one.candidate.path for one in rank(query, terms, candidates)]
+    return [file.candidate.path for file in rank(query, terms, candidates)]
 
 
-def pointed(one: Candidate, score: float, why: str = "path matches session") -> Candidate:
+def pointed(file: Candidate, score: float, why: str = "path matches session") -> Candidate:
     """Return a candidate with an index score."""
-    return msgspec.structs.replace(one, indexed=Hit(one.path, "passage", score, why, 1, 2))
+    return msgspec.structs.replace(file, indexed=Hit(file.path, "passage", score, why, 1, 2))
 
 
 # --- order ---------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_equal_evidence_is_ordered_by_path() -> None:
     random.Random(1).shuffle(files)
 
     assert rank("session", ["term", "session"], files) == expected
-    assert [one.candidate.path for one in expected[2:]] == [f"src/{name}.py" for name in "abcdef"]
+    assert [file.candidate.path for file in expected[2:]] == [f"src/{name}.py" for name in "abcdef"]
 
 
 def test_index_scores_move_files_and_scores_are_from_0_to_1() -> None:
@@ -178,8 +178,8 @@ def test_index_scores_move_files_and_scores_are_from_0_to_1() -> None:
     ranked = rank(
         "session", ["session"], [files[0], pointed(files[1], 0.2), pointed(files[2], 0.8)]
     )
-    assert [one.candidate.path for one in ranked] == ["src/c.py", "src/b.py", "src/a.py"]
-    assert all(0 <= (one.score or 0) <= 1 for one in ranked)
+    assert [file.candidate.path for file in ranked] == ["src/c.py", "src/b.py", "src/a.py"]
+    assert all(0 <= (file.score or 0) <= 1 for file in ranked)
 
 
 def test_a_file_that_is_not_indexed_yet_is_not_demoted() -> None:
@@ -187,8 +187,8 @@ def test_a_file_that_is_not_indexed_yet_is_not_demoted() -> None:
     new = candidate("src/session.py", "class Session:")
     paths = ["src/session.py", "src/a.py", "src/b.py"]
     ranked = rank("session", ["session"], [*known, new], unknown={"src/session.py"})
-    assert [one.candidate.path for one in ranked] == paths
-    plain = [msgspec.structs.replace(one, indexed=None) for one in known]
+    assert [file.candidate.path for file in ranked] == paths
+    plain = [msgspec.structs.replace(file, indexed=None) for file in known]
     own = rank("session", ["session"], [*plain, new])[0].score or 0
     assert ranked[0].score == pytest.approx(own / OWN_SCORE, abs=1e-4)
 
@@ -207,10 +207,10 @@ def test_feedback_moves_files_by_a_share_of_the_best_score() -> None:
     best = plain[0].score or 0
     boosts = {"src/c.py": 0.3, "src/a.py": -0.15, "src/gone.py": 0.3}
     ranked = rank("session", ["session"], files, boosts=boosts)
-    assert [one.candidate.path for one in ranked] == ["src/c.py", "src/b.py", "src/a.py"]
-    scores = [one.score for one in ranked]
+    assert [file.candidate.path for file in ranked] == ["src/c.py", "src/b.py", "src/a.py"]
+    scores = [file.score for file in ranked]
     assert scores == pytest.approx([best * 1.3, best, best * 0.85], abs=1e-3)
-    assert [one.reason for one in ranked] == [
+    assert [file.reason for file in ranked] == [
         f"{FEEDBACK[True]}; matches session",
         "matches session",
         f"{FEEDBACK[False]}; matches session",

@@ -118,11 +118,13 @@ def test_the_system_prompt_matches_the_design_in_both_formats() -> None:
 
 
 def test_the_prompt_contains_no_secrets_and_counts_them() -> None:
-    planted = [one for one in all_planted(seed=7) if "\n" not in one.text.rstrip("\n")]
-    lines = {2 * n: Line(one.text.rstrip("\n"), 1, ((0, 1),)) for n, one in enumerate(planted, 1)}
+    planted = [secret for secret in all_planted(seed=7) if "\n" not in secret.text.rstrip("\n")]
+    lines = {
+        2 * n: Line(secret.text.rstrip("\n"), 1, ((0, 1),)) for n, secret in enumerate(planted, 1)
+    }
     found = Candidate("settings.py", lines, {"x": tuple(lines)}, {"x": len(lines)})
     built = prompt.build(f"what is {planted[0].value}", [found], 200_000)
-    assert [one.value for one in planted if one.value in built.text] == []
+    assert [secret.value for secret in planted if secret.value in built.text] == []
     assert sum(built.redactions.values()) == len(planted) + 1
     assert built.text.count("[REDACTED:") == len(planted) + 1
     assert "Original search query: what is [REDACTED:" in built.text

@@ -50,7 +50,7 @@ def names(*texts: str) -> NameTable:
 )
 def test_names_are_near_by_spelling_stem_or_prefix(word: str, name: str, near: bool) -> None:
     assert (WordMatcher(word).nearness(name) > 0) is near
-    assert [one for _, one in near_names([names(name)], word)] == [name] * near
+    assert [near_name for _, near_name in near_names([names(name)], word)] == [name] * near
 
 
 def test_the_nearest_come_first() -> None:
@@ -61,19 +61,19 @@ def test_the_nearest_come_first() -> None:
 
 
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 3))
-def test_distance_matches_its_recursive_definition(one: str, other: str, most: int) -> None:
+def test_distance_matches_its_recursive_definition(word: str, other: str, most: int) -> None:
     def apart(i: int, j: int) -> int:
         if not i or not j:
             return i + j
-        changed = apart(i - 1, j - 1) + (one[i - 1] != other[j - 1])
+        changed = apart(i - 1, j - 1) + (word[i - 1] != other[j - 1])
         least = min(apart(i - 1, j) + 1, apart(i, j - 1) + 1, changed)
-        if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
+        if i > 1 and j > 1 and word[i - 1] == other[j - 2] and word[i - 2] == other[j - 1]:
             least = min(least, apart(i - 2, j - 2) + 1)
         return least
 
-    one, other = one[:5], other[:5]
-    expected = apart(len(one), len(other))
-    assert distance(one, other, most) == (expected if expected <= most else None)
+    word, other = word[:5], other[:5]
+    expected = apart(len(word), len(other))
+    assert distance(word, other, most) == (expected if expected <= most else None)
 
 
 def test_few_results_or_low_scores_are_little() -> None:

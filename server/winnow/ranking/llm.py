@@ -36,7 +36,7 @@ MIN_INPUT_TOKENS = 1_000
 
 
 class LlmRanking(Struct, frozen=True):
-    """The files that the model chose, best first; ``broken_off`` is the reason if the answer is
+    """The files that the model chose, best first; ``broken_off`` is why the answer is
     incomplete."""
 
     files: list[Ranked]

@@ -129,8 +129,7 @@ _FRONTS = frozenset({"__init__", "index", "init", "mod"})
 
 
 def words(text: str) -> dict[str, str]:
-    """Return the words of a text or identifier by stem: split at humps and underscores, in lower
-    case, without stop words."""
+    """Return the words of a text by stem: split at humps and underscores, without stop words."""
     found = (hump.lower() for word in _WORD.findall(text) for hump in _HUMP.findall(word))
     stems: dict[str, str] = {}
     for word in found:
@@ -140,8 +139,7 @@ def words(text: str) -> dict[str, str]:
 
 
 def _stem(word: str) -> str:
-    """Return a word without its most common English endings: enough to match `ordered` with
-    `order`."""
+    """Return a word without common English endings: enough to match `ordered` with `order`."""
     for ending in ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return _stem(word[: -len(ending)])
@@ -221,8 +219,7 @@ def rank(
 def _with_index(
     candidates: Sequence[Candidate], scores: Sequence[float], unknown: Collection[str]
 ) -> list[float]:
-    """Return the scores, about from 0 to 1, combined with those of an index; the index has none for
-    a file that it has not indexed."""
+    """Return the scores, about from 0 to 1, combined with index scores of indexed files."""
     moved = []
     for candidate, score in zip(candidates, scores, strict=True):
         share = score / OWN_SCORE
@@ -241,15 +238,12 @@ def _strength(indexed: Hit | None) -> float:
 
 @dataclass(frozen=True)
 class _Question:
-    """The stems and words of a query and its terms.
+    """The words of a query and its terms: ``stems`` of the query, ``known`` stems of both and of
+    complete identifiers, and the plain ``words`` of both."""
 
-    ``asked`` are the stems of the query, ``known`` also those of the terms and of complete
-    identifiers, ``wanted`` the plain words of both.
-    """
-
-    asked: Collection[str]
+    stems: Collection[str]
     known: frozenset[str]
-    wanted: frozenset[str]
+    words: frozenset[str]
 
 
 def _question(query: str, terms: Sequence[str]) -> _Question:
@@ -257,8 +251,8 @@ def _question(query: str, terms: Sequence[str]) -> _Question:
     plain = [word.lower() for text in texts for word in re.findall(r"\w+", text)]
     names = (_joined(word) for word in plain if word not in STOP_WORDS)
     known = frozenset(names).union(*(words(text) for text in texts))
-    wanted = {word.lower() for text in (query, *terms) for word in _WORD.findall(text)}
-    return _Question(list(words(query)), known, frozenset(wanted))
+    plain_words = {word.lower() for text in (query, *terms) for word in _WORD.findall(text)}
+    return _Question(list(words(query)), known, frozenset(plain_words))
 
 
 def _joined(name: str) -> str:
@@ -293,8 +287,7 @@ def _term_weights(
 def _term_score(
     candidate: Candidate, weights: Mapping[str, float], question: _Question
 ) -> tuple[float, list[str]]:
-    """Return the score of the matches and the definitions among them, and the defined names, best
-    first."""
+    """Return the score of matches and definitions, and the defined names, best first."""
     score = 0.0
     defined: list[tuple[float, str]] = []
     for term, count in candidate.counts.items():
@@ -310,8 +303,7 @@ def _term_score(
 def _best_definition(
     candidate: Candidate, term: str, question: _Question
 ) -> tuple[float, str | None]:
-    """Return the best matching definition of a term and the share of its name in the query: all of
-    `Order`, but a third of `OrderLineItem`."""
+    """Return the best definition and its share in the query: 1/3 for `OrderLineItem`."""
     best: tuple[float, str | None] = (0.0, None)
     for number in candidate.hits.get(term, ()):
         name = defines(candidate.lines[number])
@@ -337,7 +329,7 @@ def _text_scores(question: _Question, candidates: Sequence[Candidate]) -> list[f
     # Parts of words count too: `auth` matches `authenticate` at no extra cost.
     weights = {
         stem: TEXT_FLOOR + _rarity(sum(stem in text for text in texts), len(texts))
-        for stem in question.asked
+        for stem in question.stems
     }
     weight_sum = sum(weights.values()) or 1.0
     scores = []
@@ -358,7 +350,7 @@ class _Paths:
     # Words of the folders, and of the name.
     parts: Mapping[str, tuple[Collection[str], Collection[str]]]
     rarity: Mapping[str, float]
-    asked: Mapping[str, float]
+    query: Mapping[str, float]
     named: frozenset[str]
     sources: frozenset[str]
 
@@ -376,19 +368,18 @@ class _Paths:
             question,
             parts,
             rarity={word: _rarity(n, len(paths)) for word, n in files.items()},
-            asked={word: _rarity(files[word], len(paths)) for word in question.asked},
+            query={word: _rarity(files[word], len(paths)) for word in question.stems},
             named=frozenset(word for word in files if _is_named(word, question.known)),
             sources=frozenset(_stem_of(path) for path in paths if not _HEADER.search(path)),
         )
 
     def score(self, path: str) -> float:
-        """Return the share of the path that is in the query, and the share of the query in its
-        name."""
+        """Return the score of a path: its share in the query, and the query's share in its name."""
         in_folders, in_name = self.parts[path]
         is_name_known = _joined(_name_of(path)[1]) in self.question.known
         share = 1.0 if is_name_known else self._share(in_name)
-        total = sum(self.asked.values()) or 1.0
-        covered = sum(self.asked.get(word, 0.0) for word in in_name) / total
+        total = sum(self.query.values()) or 1.0
+        covered = sum(self.query.get(word, 0.0) for word in in_name) / total
         return (
             (1 - FOLDER_SHARE) * share
             + FOLDER_SHARE * self._share(in_folders)
@@ -397,8 +388,8 @@ class _Paths:
 
     def _share(self, parts: Collection[str]) -> float:
         total = sum(self.rarity.get(part, 0.0) for part in parts)
-        asked = sum(self.rarity.get(part, 0.0) for part in parts if part in self.named)
-        return asked / total if total else 0.0
+        named = sum(self.rarity.get(part, 0.0) for part in parts if part in self.named)
+        return named / total if total else 0.0
 
     def header_demotion(self, path: str) -> float:
         beside = _HEADER.search(path) and _stem_of(path) in self.sources
@@ -429,10 +420,10 @@ def _is_named(word: str, known: Collection[str]) -> bool:
 
 
 def _demotion(path: str, question: _Question) -> float:
-    unasked = sum(
-        bool(pattern.search(path)) and not unless & question.wanted for pattern, unless in _DEMOTED
+    unwanted = sum(
+        bool(pattern.search(path)) and not unless & question.words for pattern, unless in _DEMOTED
     )
-    return float(PENALTY**unasked)
+    return float(PENALTY**unwanted)
 
 
 # --- the reason ----------------------------------------------------------------------------

@@ -292,8 +292,7 @@ class Models:
             self.egress.log.end(ended)
 
     async def body(self, model: NamedModel, request: ModelRequest) -> bytes:
-        """Return the bytes that would be sent to a model, without sending them. Raises
-        ModelError."""
+        """Return the bytes that a request would send, without sending them. Raises ModelError."""
         provider = await asyncio.to_thread(self.provider, model)
         return await provider.body(request)
 

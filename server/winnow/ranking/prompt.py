@@ -171,15 +171,13 @@ def build(
 
 
 def _marker(text: str) -> str:
-    """Return a line that no author of a file can predict. It is the same for the same text, so that
-    a dry run shows the actual request."""
+    """Return an unpredictable line, equal for equal texts: a dry run shows the actual request."""
     mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=_MARKER_KEY, digest_size=12)
     return f"=== {mark.hexdigest()} ==="
 
 
 def _cut(block: str, tokens: int) -> str:
-    """Return the first lines of a file that is too large, and a line with the number of the
-    others."""
+    """Return the first lines of a large file, and a line with the number of the others."""
     rows = block.split("\n")
     count = len(rows)
     while count > 2 and estimated_tokens("\n".join(rows[:count])) > tokens:

@@ -38,8 +38,7 @@ def found_little(scores: Sequence[float]) -> bool:
 
 
 def suggested(query: str, useful: Iterable[str], known_terms: KnownTerms) -> list[str]:
-    """Return the terms nearest to a query, then earlier queries that were ``useful``; nothing that
-    the query already contains."""
+    """Return terms near a query, then ``useful`` earlier queries, without words of the query."""
     words = content_words(query)
     present = {query.strip().lower(), *map(str.lower, words)}
     found = [*known_terms(list(dict.fromkeys(words)))]

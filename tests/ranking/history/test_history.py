@@ -138,7 +138,7 @@ async def test_reads_pipelines_and_further_searches_are_outcomes(
     await call(workspace, "read_file", path="src/registry.py")
     await workspace.aclose()
     _, events = stored(project)
-    assert [(one.search, one.signal, one.path, one.tool) for one in events] == [
+    assert [(row.search, row.signal, row.path, row.tool) for row in events] == [
         (first.search_id, "left", "", "bash"),
         (second.search_id, "viewed", "src/registry.py", ""),
     ]
@@ -163,8 +163,8 @@ async def test_searches_of_other_processes_get_outcomes_too(
     winnow("read", "registry.py")
     searches, events = stored(project)
     # A file opened more than a minute after a search does not count: show the times.
-    assert [(one.search, one.signal, one.path) for one in events] == [
-        (one.id, "viewed", "src/registry.py") for one in searches
+    assert [(row.search, row.signal, row.path) for row in events] == [
+        (row.id, "viewed", "src/registry.py") for row in searches
     ], (before, searches, events, time.time())
     assert len(searches) == 1
     workspace = make_workspace(project)
@@ -271,7 +271,7 @@ async def test_feedback_counts_at_once(tmp_path: Path) -> None:
     assert await history.suggestions("plugin load", no_terms) == []
     await history.aclose()
     events = stored(root)[1]
-    assert [(one.path, one.signal, one.rank) for one in events] == [
+    assert [(row.path, row.signal, row.rank) for row in events] == [
         ("b.py", "up", 2),
         ("a.py", "opened", 7),
         ("gone.py", "up", 3),
@@ -282,18 +282,18 @@ async def test_feedback_of_other_processes_counts_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "REFRESH_SECONDS", 0.0)
-    one, other = history_in(tmp_path), history_in(tmp_path)
-    one.searched(search("s", tmp_path, "a.py"))
-    await one.write()
+    first, second = history_in(tmp_path), history_in(tmp_path)
+    first.searched(search("s", tmp_path, "a.py"))
+    await first.write()
     path = str(tmp_path / "a.py")
-    assert await one.boosts("plugins", [path]) == {}
-    await other.add_feedback("s", path, "down", 1)
-    boosts = await until(lambda: one.boosts("plugins", [path]))
+    assert await first.boosts("plugins", [path]) == {}
+    await second.add_feedback("s", path, "down", 1)
+    boosts = await until(lambda: first.boosts("plugins", [path]))
     assert boosts == {path: pytest.approx(-EXPLICIT, rel=0.001)}  # within an hour
     # It counts once, also in the process that recorded it.
-    assert await other.boosts("plugins", [path]) == pytest.approx(boosts, rel=0.001)
-    await one.aclose()
-    await other.aclose()
+    assert await second.boosts("plugins", [path]) == pytest.approx(boosts, rel=0.001)
+    await first.aclose()
+    await second.aclose()
 
 
 async def test_a_store_damaged_during_use_is_put_aside(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ async def test_a_store_damaged_during_use_is_put_aside(tmp_path: Path) -> None:
     history.searched(search("later", tmp_path))
     await history.aclose()
     await history.aclose()  # a second time does nothing
-    assert [one.id for one in stored(tmp_path)[0]] == ["after", "later"]
+    assert [row.id for row in stored(tmp_path)[0]] == ["after", "later"]
 
 
 async def test_a_deleted_store_is_recreated_empty(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ async def test_a_deleted_store_is_recreated_empty(tmp_path: Path) -> None:
     await history.write()
     assert await history.boosts("plugins", [path]) == {}
     await history.aclose()
-    assert [one.id for one in stored(tmp_path)[0]] == ["new"]
+    assert [row.id for row in stored(tmp_path)[0]] == ["new"]
 
 
 async def test_a_failed_write_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,14 +337,14 @@ async def test_a_failed_write_is_retried(tmp_path: Path, monkeypatch: pytest.Mon
     other.execute("BEGIN IMMEDIATE")
     history.searched(search("s2", tmp_path, "a.py", query="else"))
     await history.write()
-    assert [one.id for one in (await history.all())[0]] == ["s1"]
+    assert [row.id for row in (await history.all())[0]] == ["s1"]
     other.execute("COMMIT")
     other.close()
     await history.add_feedback("s2", str(tmp_path / "a.py"), "kept", 1)
     await history.aclose()
     searches, events = stored(tmp_path)
-    assert [one.id for one in searches] == ["s1", "s2"]
-    assert [one.signal for one in events] == ["kept"]
+    assert [row.id for row in searches] == ["s1", "s2"]
+    assert [row.signal for row in events] == ["kept"]
 
 
 async def test_an_unwritable_event_does_not_block_others(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ async def test_an_unwritable_event_does_not_block_others(tmp_path: Path) -> None
     history.searched(search("s2", tmp_path, "a.py"))
     await history.aclose()
     searches, events = stored(tmp_path)
-    assert [one.id for one in searches] == ["s1", "s2"]
+    assert [row.id for row in searches] == ["s1", "s2"]
     assert events == []
 
 
@@ -388,7 +388,7 @@ async def test_excess_searches_are_dropped(tmp_path: Path, monkeypatch: pytest.M
     for number in range(30):
         history.searched(search(f"s{number}", tmp_path))
     await history.aclose()
-    assert [one.id for one in stored(tmp_path)[0]] == [f"s{number}" for number in range(10)]
+    assert [row.id for row in stored(tmp_path)[0]] == [f"s{number}" for number in range(10)]
 
 
 def test_paths_are_stored_relative_to_the_folder_in_any_spelling(tmp_path: Path) -> None:

@@ -173,11 +173,11 @@ def test_an_index_that_is_off_too_small_or_late_is_reported() -> None:
     seen = SearchStatistics(three(indexed=False, fallback="there is no index"), [])
     hindrance = "/p: it has 60,000 files, and index.max_files is 50,000"
     off = improvements(seen, IndexFacts(enabled=False))
-    assert [(one.setting, one.request) for one in off] == [("index.enabled", None)]
+    assert [(row.setting, row.request) for row in off] == [("index.enabled", None)]
     found = improvements(
         seen, IndexFacts(True, max_size_mb=100, problem_messages=(hindrance,), left_out=1_234)
     )
-    assert [(one.setting, one.request) for one in found] == [
+    assert [(row.setting, row.request) for row in found] == [
         ("index.max_files", "$/index"),
         ("index.max_index_size_mb", None),
         (None, "$/index"),

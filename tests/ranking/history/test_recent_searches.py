@@ -52,7 +52,7 @@ def test_a_similar_search_marks_the_one_before_as_useless(
     tool: str, query: str, signal: str | None
 ) -> None:
     found = latest(search("s", 0)).outcomes(search("next", 20, tool, query))
-    assert [(one.search, one.signal, one.tool) for one in found] == (
+    assert [(event.search, event.signal, event.tool) for event in found] == (
         [("s", signal, tool)] if signal else []
     )
 
@@ -87,7 +87,7 @@ def test_a_search_with_an_outcome_is_not_judged_again(signal: str) -> None:
 
 def test_a_dismissed_result_is_not_useful() -> None:
     known = latest(search("s", 0), events=(SearchEvent("s", 5, "dismissed", "a.py"),))
-    assert [one.signal for one in known.outcomes(search("next", 20))] == ["repeated"]
+    assert [event.signal for event in known.outcomes(search("next", 20))] == ["repeated"]
 
 
 def test_a_further_page_and_a_late_search_have_no_outcome() -> None:
@@ -103,6 +103,6 @@ def test_only_recent_searches_get_outcomes() -> None:
     # Reading a search from the store again does not make it newer.
     known.add([search("s0", 0)], [])
     assert known.get("s0") is None
-    assert next(one.id for one in known._since(0)) == f"s{MAX_RECENT}"
+    assert next(s.id for s in known._since(0)) == f"s{MAX_RECENT}"
     known.add([], [SearchEvent("s0", 1, "opened", "a.py")])
     assert known._events == {}

@@ -90,7 +90,7 @@ def test_trimming_deletes_searches_without_results_first_then_the_oldest(
         searches, _ = store.all()
         assert len(searches) <= 100
     searches, events = store.all()
-    names = [one.id for one in searches]
+    names = [row.id for row in searches]
     assert names[0] == "opened"
     assert names[1:] == [f"s{number}" for number in range(301 - len(names), 300)]
     assert events == [event("opened")]
@@ -115,9 +115,9 @@ def test_a_full_store_stays_below_two_megabytes(tmp_path: Path) -> None:
     searches, events = store.all()
     assert searches[-1].id == f"59-{BATCH - 1}"
     assert 1_000 < len(searches) <= module.MAX_SEARCHES
-    known = {one.id for one in searches}
+    known = {row.id for row in searches}
     assert events
-    assert all(one.search in known for one in events)
+    assert all(row.search in known for row in events)
     store.close()
     assert size_of(tmp_path) < 2_000_000
 
@@ -283,11 +283,11 @@ def test_a_locked_store_raises_and_loses_nothing(
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(DatabaseError, match="locked"):
         store.write([search("after")], [])
-    assert [one.id for one in store.all()[0]] == ["before"]
+    assert [row.id for row in store.all()[0]] == ["before"]
     other.execute("COMMIT")
     other.close()
     store.write([search("after")], [])
-    assert [one.id for one in store.all()[0]] == ["before", "after"]
+    assert [row.id for row in store.all()[0]] == ["before", "after"]
     store.close()
 
 
@@ -334,7 +334,7 @@ def test_several_threads_and_processes_can_write_at_once(
     assert [process.wait(60) for process in processes] == [0, 0]
     writers = ("p0", "p1", "t0", "t1", "t2")
     expected = {f"{writer}-{turn}" for writer in writers for turn in range(50)}
-    assert {one.id for one in store.all()[0]} == expected
+    assert {row.id for row in store.all()[0]} == expected
     store.close()
 
 
@@ -388,7 +388,7 @@ def test_a_killed_process_leaves_its_committed_rows(tmp_path: Path) -> None:
         process.wait()
         store = HistoryStore.open(tmp_path)
         assert store.file is not None
-        names = [one.id for one in store.all()[0]]
+        names = [row.id for row in store.all()[0]]
         assert f"s{last}" in names
         store.close()
     assert not file_of(tmp_path).with_suffix(".damaged").exists()

@@ -22,7 +22,7 @@ def features(files: Mapping[str, str], query: str, *names: str) -> dict[str, Any
     paths = [corpus.paths[file] for file in weighed.evidence.candidates.files.tolist()]
     columns = [weighed.features[name].tolist() for name in names]
     return {
-        path: tuple(round(one, 2) for one in row)
+        path: tuple(round(value, 2) for value in row)
         for path, *row in zip(paths, *columns, strict=True)
     }
 

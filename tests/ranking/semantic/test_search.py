@@ -48,7 +48,7 @@ def corpus() -> Corpus:
 
 
 def paths(corpus: Corpus, found: list[FoundPassage]) -> list[str]:
-    return [corpus.paths[one.file] for one in found]
+    return [corpus.paths[passage.file] for passage in found]
 
 
 def test_a_question_finds_its_file_before_tests_and_documentation(
@@ -79,7 +79,7 @@ def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
     assert best.symbol is not None
     assert best.symbol.qualified_name == "CookieJar"
     assert best.why[0] == "defines CookieJar"
-    assert all(one.symbol is None for one in others)
+    assert all(passage.symbol is None for passage in others)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_reasons_name_only_words_of_the_path(
     corpus: Corpus, query: str, path: str, said: str
 ) -> None:
     found = search(corpus, query, limit=9)
-    [why] = [one.why for one in found if corpus.paths[one.file] == path]
+    [why] = [passage.why for passage in found if corpus.paths[passage.file] == path]
     assert said in why
 
 
@@ -122,11 +122,11 @@ def test_only_allowed_files_are_found(corpus: Corpus) -> None:
 
 
 def test_useful_files_move_up_and_useless_files_down(corpus: Corpus) -> None:
-    plain = {one.file: one.score for one in search(corpus, "cookie jar", limit=9)}
+    plain = {passage.file: passage.score for passage in search(corpus, "cookie jar", limit=9)}
     for file in plain:
         for boost in (0.3, -0.3):
             found = search(corpus, "cookie jar", limit=9, boosts={file: boost})
-            scores = {one.file: one.score for one in found}
+            scores = {passage.file: passage.score for passage in found}
             moved = min(1.0, max(0.0, plain[file] + boost))
             assert scores == pytest.approx(plain | {file: moved}, abs=1e-6)
             assert [*scores.values()] == sorted(scores.values(), reverse=True)
@@ -141,15 +141,15 @@ def test_a_boosted_file_is_found_without_matching_words(corpus: Corpus) -> None:
 def test_results_are_limited_and_each_file_is_found_once(corpus: Corpus) -> None:
     assert len(search(corpus, "cookie jar", limit=2)) == 2
     found = search(corpus, "cookie jar", limit=100)
-    assert len({one.file for one in found}) == len(found)
+    assert len({passage.file for passage in found}) == len(found)
 
 
 def test_the_number_of_segments_does_not_change_results() -> None:
     for query in ("cookie jar", "CookieJar", "place an order"):
         ranked = [
             [
-                (corpus.paths[one.file], one.first, one.last)
-                for one in search(corpus, query, limit=9)
+                (corpus.paths[passage.file], passage.first, passage.last)
+                for passage in search(corpus, query, limit=9)
             ]
             for corpus in (corpus_of(FILES), corpus_of(FILES, segments=3))
         ]
@@ -166,7 +166,7 @@ def test_a_file_without_text_is_found_by_its_path() -> None:
     known = corpus_of({"a.py": "x = 1\n", "cookie_jar.bin": ""})
     corpus = Corpus([], known.paths, known.roots, known.root_of, known.definitions, {})
     found = search(corpus, "cookie jar", limit=9)
-    assert [(corpus.paths[one.file], one.first, one.last) for one in found] == [
+    assert [(corpus.paths[passage.file], passage.first, passage.last) for passage in found] == [
         ("cookie_jar.bin", 1, 1)
     ]
 
@@ -179,8 +179,8 @@ def test_any_query_is_answered(corpus: Corpus, query: str) -> None:
 
 def test_a_corpus_can_be_empty_or_have_one_file() -> None:
     assert search(corpus_of({}), "cookie jar", limit=9) == []
-    one = corpus_of({"a.py": "cookie = 1\n"})
-    assert len(search(one, "cookie jar", limit=9)) == 1
+    single = corpus_of({"a.py": "cookie = 1\n"})
+    assert len(search(single, "cookie jar", limit=9)) == 1
     assert search(corpus_of({"a.py": ""}), "cookie", limit=9) == []
 
 
@@ -196,5 +196,5 @@ def test_results_are_deterministic(query: str, limit: int) -> None:
     corpus = corpus_of({"a.py": "def a(cookie): ...\n", "b/c.md": "# Jar\n\nwords\n"})
     found = search(corpus, query, limit=limit)
     assert found == search(corpus, query, limit=limit)
-    for one in found:
-        assert 1 <= one.first <= one.last
+    for passage in found:
+        assert 1 <= passage.first <= passage.last

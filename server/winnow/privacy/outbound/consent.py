@@ -62,8 +62,7 @@ class Consents:
                 consents[root] = Consent({**consents.get(root, Consent()).given, **times})
 
     def refuse(self, roots: Iterable[str]) -> None:
-        """Store that nothing may be sent for these roots, without further questions. Raises
-        OSError."""
+        """Store a refusal for these roots, which also ends the questions. Raises OSError."""
         with self._changing() as consents:
             consents.update({root: Consent(refused=now()) for root in roots})
 

@@ -102,8 +102,7 @@ def redactions(text: str) -> dict[str, int]:
 def _found(
     text: bytes, detectors: Sequence[Detector], kept_values: Collection[bytes] = ()
 ) -> list[SecretMatch]:
-    """Return the matches of all detectors in order, without the kept values; overlapping ones are
-    merged."""
+    """Return the matches of all detectors in order and merged, without the kept values."""
     found = sorted(
         (
             match

@@ -28,8 +28,7 @@ _BESIDE = 400
 
 
 class TokenFormat(NamedTuple):
-    """A provider's token format: every match contains the ``name``. The secret is the group
-    "value", or the entire match."""
+    """A token format; every match contains ``name``. The secret is the group "value", if any."""
 
     rule: str
     name: bytes
@@ -205,8 +204,7 @@ _BY_NAME = {
 
 
 def _names(names: Sequence[bytes]) -> re.Pattern[bytes]:
-    """Return a pattern that finds the longest name at the start of a word, in one test for all
-    names."""
+    """Return one pattern that finds the longest name at the start of a word."""
     firsts = sorted({name[:1] for name in names})
     trie = [
         first

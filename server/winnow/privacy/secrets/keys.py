@@ -55,8 +55,7 @@ def private_keys(text: bytes) -> Iterator[SecretMatch]:
 
 
 def _key_at(text: bytes, marks: Sequence[re.Match[bytes]], place: int) -> tuple[int, int]:
-    """Return the span from a mark to the next; beside a single mark, the span of adjacent key
-    lines."""
+    """Return the span between two marks, or of the key lines beside a single mark."""
     mark = marks[place]
     before = marks[place - 1] if place else None
     after = marks[place + 1] if place + 1 < len(marks) else None

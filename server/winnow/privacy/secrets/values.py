@@ -166,8 +166,7 @@ def is_opaque(value: bytes) -> bool:
 
 @lru_cache(maxsize=512)
 def is_chosen_password(value: bytes) -> bool:
-    """Return True if a value looks like a person's password: letters, digits and a special
-    character."""
+    """Return True if a value looks chosen: letters, digits and a special character."""
     if is_placeholder(value) or _stands_for_other(value) or _PATTERN.search(value):
         return False
     return _CHOSEN.match(value) is not None and len(set(value)) >= _DISTINCT
@@ -234,8 +233,7 @@ def _has_one_case(letters: bytes) -> bool:
 
 
 def _is_wordy(segment: bytes) -> bool:
-    """Return True if a run of letters and digits is made of words: "userPassword2", "sha256",
-    "id"."""
+    """Return True if letters and digits are made of words: "userPassword2", "sha256", "id"."""
     if segment.isdigit():
         return len(segment) <= 2 * _SUFFIX_DIGITS
     letters = segment.rstrip(b"0123456789")

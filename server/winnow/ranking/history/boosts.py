@@ -57,8 +57,7 @@ def words_of(query: str) -> tuple[str, ...]:
 
 
 def similarity(words: Set[str], others: Set[str], shared: int | None = None) -> float:
-    """Return the Dice coefficient of two sets of words; ``shared`` is the size of their
-    intersection, if known."""
+    """Return the Dice coefficient of two sets; ``shared`` is the size of their intersection."""
     if not words or not others:
         return 0.0
     shared = len(words & others) if shared is None else shared
@@ -151,8 +150,7 @@ class BoostTable:
         return past
 
     def boosts(self, query: str, paths: Collection[str] | None, now: float) -> dict[str, float]:
-        """Return the nonzero boosts of these paths, or of all: from -EXPLICIT to EXPLICIT, for
-        scores from 0 to 1."""
+        """Return the nonzero boosts, from -EXPLICIT to EXPLICIT, of these paths or of all."""
         aged = _growth(self._begin - now)
         implicit: dict[str, list[tuple[float, float]]] = {}
         explicit: dict[str, float] = {}

@@ -248,8 +248,7 @@ class HistoryStore:
         )
 
     def results_after(self, number: int) -> tuple[list[SearchRecord], list[SearchEvent], int]:
-        """Return the events about results after an event number, their searches, both oldest first,
-        and the last event number."""
+        """Return new events about results, their searches, and the last event number."""
         with self._lock, damage():
             last = value_of(self._connection, "SELECT max(number) FROM event")
         last = max(number, last or 0)

@@ -60,8 +60,8 @@ def client_options(base_url: str) -> dict[str, Any]:
 async def body_sent(
     send: Callable[[httpx2.AsyncClient], Awaitable[object]], not_sent: type[Exception]
 ) -> bytes:
-    """Return the body of the request that ``send`` makes with the given client. Nothing is sent;
-    the SDK then raises ``not_sent``."""
+    """Return the body of the request that ``send`` makes; it is not sent, so ``not_sent`` is
+    raised."""
     capture = _Capture()
     # The environment's proxies would override the transport.
     async with httpx2.AsyncClient(transport=capture, trust_env=False) as client:

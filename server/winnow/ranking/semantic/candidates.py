@@ -164,8 +164,7 @@ def _listed(scores: Floats, limit: int, allowed: Callable[[int], bool] | None) -
 def _part_scores(
     part: CorpusPart, known: dict[str, list[Postings]], terms: TermPostings
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Return BM25 of each chunk, and of each document: its best chunk, defined names and
-    comments."""
+    """Return BM25 of each chunk, and of each document's best chunk, names and comments."""
     segment = part.segment
     chunks = _unit_scores(part, known, terms, "body")
     best = best_of_each(segment.chunk_documents, chunks, segment.documents)

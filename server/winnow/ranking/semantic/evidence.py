@@ -229,8 +229,7 @@ def _best_chunks(scores: Floats, counts: Numbers) -> npt.NDArray[np.bool_]:
 def _in_paths(
     index: PathIndex, question: Question, files: Numbers
 ) -> tuple[Floats, Floats, Floats]:
-    """Return how well each file's name and its folders match each term, and the share of its name
-    in the query."""
+    """Return how well names and folders match each term, and each name's share in the query."""
     # Without terms the maximum is 0.
     table = np.zeros((len(question.terms) + 1, len(index.terms)), np.float32)
     for row, term in enumerate(question.terms):
@@ -250,8 +249,7 @@ def _in_paths(
 def _best_of_rows(
     table: Floats, terms: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], rows: Numbers
 ) -> tuple[Floats, Numbers]:
-    """Return the maximum of each row's terms in each line of a table, and the number of terms of
-    each row."""
+    """Return each row's maximum in each line of a table, and the number of terms per row."""
     counts = (starts[rows + 1] - starts[rows]).astype(np.int64)
     found = np.zeros((len(table), len(rows)), np.float32)
 

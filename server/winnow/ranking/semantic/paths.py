@@ -190,8 +190,7 @@ class PathIndex:
         return found
 
     def named(self, term: str) -> tuple[list[int], list[float]]:
-        """Return the numbers of the terms that match a term, with weights: the same term, its
-        abbreviations, and longer words."""
+        """Return the terms that match a term, with weights: itself, shorter and longer forms."""
         found = self._named.get(term)
         if found is None:
             if len(self._named) >= _CACHED_TERMS:
@@ -233,8 +232,7 @@ def _one_word(name: str) -> str:
 
 
 def _flat(rows: Sequence[Sequence[int]], places: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the numbers of all rows in one array, each replaced by its place, and the start of
-    each row."""
+    """Return all rows in one array, with each number replaced by its place, and their starts."""
     starts = np.zeros(len(rows) + 1, np.int32)
     np.cumsum([len(row) for row in rows], out=starts[1:])
     numbers = np.fromiter((number for row in rows for number in row), np.int32, int(starts[-1]))

@@ -62,7 +62,7 @@ def question_of(query: str) -> Question:
     else:
         names = [word for word in identifiers if _MANY_PARTS.search(word)]
     titles = [word for word in identifiers if word[:1].isupper() and word not in _ASKING]
-    asked = content_words(text)
+    content = content_words(text)
     spelled = spelled_terms(text)
     chosen = list(spelled)[:MAX_TERMS]
     return Question(
@@ -73,15 +73,15 @@ def question_of(query: str) -> Question:
         symbol=symbol,
         names=tuple(dict.fromkeys(names))[:MAX_NAMES],
         titles=tuple(title for title in dict.fromkeys(titles) if title not in names)[:MAX_NAMES],
-        joined=tuple(dict.fromkeys(_joined(asked)))[:MAX_TERMS],
-        single=tuple(dict.fromkeys(map(name_term, asked)))[:MAX_TERMS],
+        joined=tuple(dict.fromkeys(_joined(content)))[:MAX_TERMS],
+        single=tuple(dict.fromkeys(map(name_term, content)))[:MAX_TERMS],
         stems=frozenset(stem(word.lower()) for word in found),
     )
 
 
-def _joined(asked: list[str]) -> list[str]:
+def _joined(content: list[str]) -> list[str]:
     return [
-        name_term("".join(asked[at : at + count]))
+        name_term("".join(content[at : at + count]))
         for count in range(2, JOINED_WORDS + 1)
-        for at in range(len(asked) - count + 1)
+        for at in range(len(content) - count + 1)
     ]
