@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tree_sitter
 
 from winnow.symbols.extract.chains import Chains
@@ -50,6 +52,11 @@ class Extraction:
 
     def text(self, node: tree_sitter.Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def each(self, capture: str, handle: Callable[[Extraction, tree_sitter.Node], None]) -> None:
+        """Call a function with each node of a capture."""
+        for node in self.captured.get(capture, ()):
+            handle(self, node)
 
     def link_scopes(self) -> None:
         """Set the parent of each scope. Scopes are sorted by start."""

@@ -278,8 +278,7 @@ def describe(extraction: Extraction) -> None:
         around = extraction.scope_at(node.start_byte - 1)
         extraction.bases.setdefault(around, []).append(expressions.unnamed_at(node.start_byte))
     _initializers(extraction)
-    for node in extraction.captured.get("alias", ()):
-        _alias(extraction, node)
+    extraction.each("alias", _alias)
 
 
 def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:

@@ -79,8 +79,7 @@ def prepare(extraction: Extraction) -> None:
         for node in extraction.captured.get(capture, ()):
             extraction.flags[node.start_byte] = extraction.flags.get(node.start_byte, 0) | flag
     c.read(extraction)
-    for node in extraction.captured.get("using", ()):
-        _using(extraction, node)
+    extraction.each("using", _using)
     for node in extraction.captured.get("namespace.alias", ()):
         name = node.child_by_field_name("name")
         if name is not None and node.named_children[-1] != name:
@@ -112,8 +111,7 @@ def collect(extraction: Extraction) -> None:
     """Do the same as for C, and add bases and type aliases."""
     c.declare(extraction)
     c.describe(extraction)
-    for node in extraction.captured.get("bases", ()):
-        _bases(extraction, node)
+    extraction.each("bases", _bases)
     for node in extraction.captured.get("type.alias", ()):
         name, kind = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and kind is not None:

@@ -84,10 +84,8 @@ def prepare(extraction: Extraction) -> None:
     for node in extraction.captured.get("package", ()):
         extraction.package = extraction.text(node)
         extraction.flags[node.start_byte] = LABEL
-    for node in extraction.captured.get("import", ()):
-        _import(extraction, node)
-    for node in extraction.captured.get("literal", ()):
-        _literal(extraction, node)
+    extraction.each("import", _import)
+    extraction.each("literal", _literal)
 
 
 def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -147,18 +145,14 @@ def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
 
 def collect(extraction: Extraction) -> None:
     """Add types of names, fields and functions, and embedded types."""
-    for node in extraction.captured.get("declared", ()):
-        _declared(extraction, node)
+    extraction.each("declared", _declared)
     for node in extraction.captured.get("assigned", ()):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is not None and right is not None:
             _assigned(extraction, left.named_children, right.named_children)
-    for node in extraction.captured.get("loop", ()):
-        _loop(extraction, node)
-    for node in extraction.captured.get("function", ()):
-        _returns(extraction, node)
-    for node in extraction.captured.get("narrowed", ()):
-        _narrowed(extraction, node)
+    extraction.each("loop", _loop)
+    extraction.each("function", _returns)
+    extraction.each("narrowed", _narrowed)
     for node in extraction.captured.get("alias", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and declared is not None:

@@ -111,8 +111,7 @@ def prepare(extraction: Extraction) -> None:
         if node.type != "annotation" and node.type != "marker_annotation":
             extraction.package = extraction.text(node)
             _mark(extraction, node, LABEL)
-    for node in captured.get("import", ()):
-        _import(extraction, node)
+    extraction.each("import", _import)
     for node in captured.get("class", ()):
         if node.type == "record_declaration":
             _components(extraction, node)
@@ -174,8 +173,7 @@ def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
 def collect(extraction: Extraction) -> None:
     """Add bases, types of names and methods, and names in comments."""
     captured = extraction.captured
-    for node in captured.get("class", ()):
-        _bases(extraction, node)
+    extraction.each("class", _bases)
     for node in captured.get("anonymous", ()):
         declared = node.child_by_field_name("type")
         body = node.named_children[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from winnow.symbols.file_symbols import (
     Import,
     LexicalScope,
 )
+from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import SymbolView
 
@@ -103,12 +103,9 @@ _BASE = re.compile(r"[\w.]+")
 def prepare(extraction: Extraction) -> None:
     """Add nested scopes, imports, and names taken from enclosing scopes."""
     _add_outside_scopes(extraction)
-    for node in extraction.captured.get("pattern", ()):
-        _pattern(extraction, node)
-    for node in extraction.captured.get("import", ()):
-        _import(extraction, node)
-    for node in extraction.captured.get("import.from", ()):
-        _import_from(extraction, node)
+    extraction.each("pattern", _pattern)
+    extraction.each("import", _import)
+    extraction.each("import.from", _import_from)
     for node in extraction.captured.get("outer", ()):
         scope = extraction.scope_at(node.start_byte)
         names = [extraction.text(child) for child in node.named_children]
@@ -224,12 +221,9 @@ def _mark(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 def collect(extraction: Extraction) -> None:
     """Add bases, types of names and functions, and names in strings."""
-    for node in extraction.captured.get("derived", ()):
-        _bases(extraction, node)
-    for node in extraction.captured.get("assignment", ()):
-        _assignment(extraction, node)
-    for node in extraction.captured.get("loop", ()):
-        _loop(extraction, node)
+    extraction.each("derived", _bases)
+    extraction.each("assignment", _assignment)
+    extraction.each("loop", _loop)
     for node in extraction.captured.get("function", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("return_type")
         assert name is not None
@@ -237,8 +231,7 @@ def collect(extraction: Extraction) -> None:
         scope = extraction.scope_at(name.start_byte)
         returns = extraction.returns.setdefault(scope, {})
         returns[extraction.text(name)] = expressions.declared(extraction.text(declared))
-    for node in extraction.captured.get("return", ()):
-        _returned(extraction, node)
+    extraction.each("return", _returned)
     _quoted(extraction)
 
 
@@ -343,12 +336,8 @@ def _loop(extraction: Extraction, node: tree_sitter.Node) -> None:
     described = extraction.chains.describe(value.start_byte, value.end_byte)
     if described:
         scope = extraction.scope_at(target.start_byte)
-        _learn(
-            extraction,
-            scope,
-            extraction.text(target),
-            expressions.assigned(expressions.item(described)),
-        )
+        item = expressions.assigned(expressions.item(described))
+        _learn(extraction, scope, extraction.text(target), item)
 
 
 def _returned(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -406,18 +395,12 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
     if len(found) <= 1:
         return found[0] if found else None
     # The nearest to the importing file, then the nearest to the root.
-    return min(found, key=lambda path: (-_shared(path, importer), len(path), path))
+    return min(found, key=lambda path: (-shared_folders(path, importer), len(path), path))
 
 
 def _files(stem: str, plain: bool) -> list[str]:
     package = [f"{stem}/__init__.py", f"{stem}/__init__.pyi"]
     return [f"{stem}.py", *package, f"{stem}.pyi"] if plain else package
-
-
-def _shared(one: str, other: str) -> int:
-    """How many folders two paths have in common."""
-    pairs = zip(one.split("/"), other.split("/"), strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 _BUILT_IN = (str, bytes, list, dict, set, tuple, int, float, type(iter(())), BaseException)

@@ -17,6 +17,7 @@ from winnow.symbols.file_symbols import (
     SHORTHAND,
     Import,
 )
+from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import Rules
 from winnow.symbols.view import SymbolView
 
@@ -168,12 +169,9 @@ def prepare(extraction: Extraction) -> None:
             extraction.source, node.end_byte
         ):
             flags[start] = flags.get(start, 0) | APART
-    for node in captured.get("fields", ()):
-        _fields(extraction, node)
-    for node in captured.get("module", ()):
-        _module(extraction, node)
-    for node in captured.get("use", ()):
-        _use(extraction, node)
+    extraction.each("fields", _fields)
+    extraction.each("module", _module)
+    extraction.each("use", _use)
     for node in captured.get("extern", ()):
         name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
         if name is not None:
@@ -334,8 +332,7 @@ def collect(extraction: Extraction) -> None:
         if bounds is not None and body is not None:
             found = [type_name(extraction.text(one)) for one in bounds.named_children]
             extraction.bases[extraction.scope_at(body.start_byte)] = [one for one in found if one]
-    for node in captured.get("declared", ()):
-        _declared(extraction, node)
+    extraction.each("declared", _declared)
     for node in captured.get("loop", ()):
         pattern, value = node.child_by_field_name("pattern"), node.child_by_field_name("value")
         if pattern is not None and value is not None:
@@ -543,16 +540,7 @@ def _crate(view: SymbolView, importer: str, name: str) -> str | None:
         if package.rpartition("/")[2].replace("-", "_") == name or name in _names(view, package):
             found.append(file.path)
     # The crate nearest to the importing file.
-    return max(found, key=lambda path: len(_shared(path, importer)), default=None)
-
-
-def _shared(one: str, other: str) -> str:
-    parts = []
-    for left, right in zip(one.split("/"), other.split("/"), strict=False):
-        if left != right:
-            break
-        parts.append(left)
-    return "/".join(parts)
+    return max(found, key=lambda path: shared_folders(path, importer), default=None)
 
 
 def _names(view: SymbolView, package: str) -> list[str]:

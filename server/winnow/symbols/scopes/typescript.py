@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import posixpath
 import re
@@ -34,6 +33,7 @@ from winnow.symbols.file_symbols import (
     LexicalScope,
     merge_scopes,
 )
+from winnow.symbols.resolve.paths import shared_folders
 from winnow.symbols.resolve.rules import SIGNATURE, Rules
 from winnow.symbols.scopes import projects
 from winnow.symbols.view import SymbolView
@@ -257,17 +257,12 @@ def prepare(extraction: Extraction) -> None:
     _name_functions(extraction)
     _name_signatures(extraction)
     _hoist(extraction)
-    for node in captured.get("import", ()):
-        _import(extraction, node)
-    for node in captured.get("import.call", ()):
-        _import_call(extraction, node)
+    extraction.each("import", _import)
+    extraction.each("import.call", _import_call)
     _exports(extraction)
-    for node in captured.get("declarator", ()):
-        _require(extraction, node)
-    for node in captured.get("assignment.exports", ()):
-        _common_export(extraction, node)
-    for node in captured.get("assignment.module", ()):
-        _common_exports(extraction, node)
+    extraction.each("declarator", _require)
+    extraction.each("assignment.exports", _common_export)
+    extraction.each("assignment.module", _common_exports)
     for node in captured.get("assignment.this", ()):
         left = node.child_by_field_name("left")
         named = left.child_by_field_name("property") if left is not None else None
@@ -713,11 +708,7 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
     """Return the type that is expected of an object, a pattern or a function at its position."""
     if node.type.startswith("jsx_"):
         name = node.child_by_field_name("name")
-        return (
-            (name.start_byte, name.end_byte, expressions.argument("", 0))
-            if name is not None
-            else NO_CONTEXT
-        )
+        return _of(extraction, name, expressions.argument("", 0))
     parent = node.parent
     if parent is None or depth > 12:
         return NO_CONTEXT
@@ -821,50 +812,27 @@ def _passed(extraction: Extraction, function: tree_sitter.Node, index: int, dept
 
 def collect(extraction: Extraction) -> None:
     """Add bases, types of names and functions, and names in doc comments."""
-    captured = extraction.captured
-    learned = _TypeCollector(extraction)
-    for node in captured.get("class", ()):
-        learned.bases(node)
-    for node in captured.get("alias", ()):
-        learned.alias(node)
-    for node in captured.get("constrained", ()):
-        constraint = _type(extraction, node.child_by_field_name("constraint"))
-        learned.named(node, expressions.declared(constraint))
-    for node in captured.get("function", ()):
-        learned.function(node)
-    for node in captured.get("signature", ()):
-        learned.signature(node)
-    for node in captured.get("declarator", ()):
-        learned.variable(node)
-    for node in captured.get("field", ()):
-        learned.variable(node)
-    for node in captured.get("loop", ()):
-        learned.loop(node)
-    for node in captured.get("alias.import", ()):
-        learned.import_alias(node)
-    for node in captured.get("this", ()):
-        declared = _type(extraction, node.child_by_field_name("type"))
-        if declared:
-            learned.learn(
-                extraction.scope_at(node.start_byte), "this", expressions.declared(declared)
-            )
-    for node in captured.get("static", ()):
-        learned.static(node)
-    for node in captured.get("assignment.this", ()):
-        learned.assignment(node)
-    for node in captured.get("return", ()):
-        learned.returned(node)
-    for node in captured.get("object", ()):
-        if node.type == "object_pattern":
-            learned.pattern(node)
-    for node in captured.get("export", ()):
-        value = node.child_by_field_name("value")
-        if value is not None and value.type != "identifier":
-            said = learned.value(value)
-            if said:
-                learned.learn(0, "default", expressions.assigned(said))
-    for node in captured.get("quoted", ()):
-        _quoted(extraction, node)
+    types = _TypeCollector(extraction)
+    for capture, collect_from in (
+        ("class", types.bases),
+        ("alias", types.alias),
+        ("constrained", types.constraint),
+        ("function", types.function),
+        ("signature", types.signature),
+        ("declarator", types.variable),
+        ("field", types.variable),
+        ("loop", types.loop),
+        ("alias.import", types.import_alias),
+        ("this", types.this),
+        ("static", types.static),
+        ("assignment.this", types.assignment),
+        ("return", types.returned),
+        ("object", types.pattern),
+        ("export", types.default),
+    ):
+        for node in extraction.captured.get(capture, ()):
+            collect_from(node)
+    extraction.each("quoted", _quoted)
     _documented(extraction)
 
 
@@ -901,6 +869,7 @@ class _TypeCollector:
 
     def __init__(self, extraction: Extraction) -> None:
         self._extraction = extraction
+        self.text = extraction.text
         self._number = merge_scopes(extraction.scopes)
 
     def scope(self, node: tree_sitter.Node) -> int:
@@ -918,10 +887,28 @@ class _TypeCollector:
         ):
             types[name] = source
 
-    def named(self, node: tree_sitter.Node, source: str) -> None:
+    def bind(self, name: tree_sitter.Node, source: str) -> None:
+        """Add a type source for the name at a node, in its scope."""
+        self.learn(self.scope(name), self.text(name), source)
+
+    def constraint(self, node: tree_sitter.Node) -> None:
+        """Add the constraint of a type parameter as its type."""
         name = node.child_by_field_name("name")
+        constraint = _type(self._extraction, node.child_by_field_name("constraint"))
         if name is not None:
-            self.learn(self.scope(name), self._extraction.text(name), source)
+            self.bind(name, expressions.declared(constraint))
+
+    def this(self, node: tree_sitter.Node) -> None:
+        """Add the declared type of `this`."""
+        declared = _type(self._extraction, node.child_by_field_name("type"))
+        scope = self._extraction.scope_at(node.start_byte)
+        self.learn(scope, "this", expressions.declared(declared))
+
+    def default(self, node: tree_sitter.Node) -> None:
+        """Add the value of `export default x` or `export = x`."""
+        value = node.child_by_field_name("value")
+        if value is not None and value.type != "identifier":
+            self.learn(0, "default", expressions.assigned(self.value(value)))
 
     def value(self, node: tree_sitter.Node | None) -> str:
         """Return the expression of a value; of alternatives, the first that has an expression."""
@@ -989,10 +976,10 @@ class _TypeCollector:
         """Return the types whose members a type has."""
         kind = node.type
         if kind in ("type_identifier", "nested_type_identifier"):
-            return [self._extraction.text(node)]
+            return [self.text(node)]
         if kind == "generic_type":
             name = node.child_by_field_name("name")
-            text = self._extraction.text(name) if name is not None else ""
+            text = self.text(name) if name is not None else ""
             arguments = node.child_by_field_name("type_arguments")
             if text in WRAPPERS and arguments is not None and arguments.named_children:
                 return self.named_types(arguments.named_children[0])
@@ -1015,14 +1002,14 @@ class _TypeCollector:
         else:
             text = _type(self._extraction, value)
             if text:
-                self._extraction.aliases[self._extraction.text(name)] = text
+                self._extraction.aliases[self.text(name)] = text
 
     def import_alias(self, node: tree_sitter.Node) -> None:
         """Add the value of `import A = B.C`."""
         if node.type == "import_alias" and len(node.named_children) > 1:
             name, value = node.named_children[0], node.named_children[-1]
-            text = self._extraction.text(name)
-            self.learn(self.scope(name), text, expressions.assigned(self._extraction.text(value)))
+            text = self.text(name)
+            self.learn(self.scope(name), text, expressions.assigned(self.text(value)))
 
     def function(self, node: tree_sitter.Node) -> None:
         """Add the types of parameters and of the result."""
@@ -1092,13 +1079,13 @@ class _TypeCollector:
         if flag & SHORTHAND and flag & PARAMETER:
             around = self._extraction.class_around(self._extraction.scope_at(pattern.start_byte))
             if around is not None:
-                text = self._extraction.text(pattern)
+                text = self.text(pattern)
                 self.learn(self._number[around], text, expressions.declared(declared))
 
     def learn_parameter(self, pattern: tree_sitter.Node, source: str, index: int) -> None:
         scope, key = self.scope(pattern), expressions.parameter_key(index)
         if pattern.type == "identifier":
-            name = self._extraction.text(pattern)
+            name = self.text(pattern)
             self.learn(scope, name, source)
             if source[1:] not in _PRIMITIVES:
                 self.learn(scope, key, expressions.assigned(name))
@@ -1112,11 +1099,7 @@ class _TypeCollector:
         said = self.context(context)
         if said and pattern.type == "identifier":
             around = self._extraction.scopes[self.scope(pattern)].parent
-            self.learn(
-                self.scope(pattern),
-                self._extraction.text(pattern),
-                expressions.assigned(said, around),
-            )
+            self.bind(pattern, expressions.assigned(said, around))
 
     def variable(self, node: tree_sitter.Node) -> None:
         """Add the type of `const x: T = y`, and of fields."""
@@ -1124,7 +1107,7 @@ class _TypeCollector:
         value = node.child_by_field_name("value")
         if name is None or name.type in ("object_pattern", "computed_property_name"):
             return
-        scope, text = self.scope(name), self._extraction.text(name)
+        scope, text = self.scope(name), self.text(name)
         declared = _type(self._extraction, node.child_by_field_name("type"))
         if declared:
             self.learn(scope, text, expressions.declared(declared))
@@ -1135,11 +1118,8 @@ class _TypeCollector:
             said = self.value(value)
             for child in name.named_children if said else ():
                 if child.type == "identifier":
-                    self.learn(
-                        scope,
-                        self._extraction.text(child),
-                        expressions.assigned(expressions.item(said)),
-                    )
+                    item = expressions.item(said)
+                    self.learn(scope, self.text(child), expressions.assigned(item))
             return
         if value.type in _FUNCTIONS:
             returned = _type(self._extraction, value.child_by_field_name("return_type"))
@@ -1175,11 +1155,7 @@ class _TypeCollector:
             return
         said = self.value(right)
         if said:
-            self.learn(
-                self.scope(left),
-                self._extraction.text(left),
-                expressions.assigned(expressions.item(said)),
-            )
+            self.bind(left, expressions.assigned(expressions.item(said)))
 
     def assignment(self, node: tree_sitter.Node) -> None:
         """Add the value of `this.x = y` in a class."""
@@ -1189,9 +1165,7 @@ class _TypeCollector:
         scope = self._extraction.scope_at(node.start_byte)
         around = self._extraction.class_around(scope)
         if name is not None and said and around is not None:
-            self.learn(
-                self._number[around], self._extraction.text(name), expressions.assigned(said, scope)
-            )
+            self.learn(self._number[around], self.text(name), expressions.assigned(said, scope))
 
     def returned(self, node: tree_sitter.Node) -> None:
         """Add the first return value of a function without a declared type."""
@@ -1213,7 +1187,7 @@ class _TypeCollector:
     def pattern(self, node: tree_sitter.Node) -> None:
         """Add the types of a and c in `const {a, b: c} = x`."""
         said = self.context(self._extraction.contexts.get(node.start_byte, NO_CONTEXT))
-        if not said:
+        if node.type != "object_pattern" or not said:
             return
         for child in node.named_children:
             name = child
@@ -1227,8 +1201,8 @@ class _TypeCollector:
                 key, name = found, value
             if name.type in ("identifier", "shorthand_property_identifier_pattern"):
                 scope = self._extraction.scope_at(name.start_byte)
-                text = expressions.assigned(expressions.member(said, self._extraction.text(key)))
-                self.learn(scope, self._extraction.text(name), text)
+                text = expressions.assigned(expressions.member(said, self.text(key)))
+                self.learn(scope, self.text(name), text)
 
 
 def _documented(extraction: Extraction) -> None:
@@ -1323,7 +1297,7 @@ def _package(view: SymbolView, importer: str, name: str) -> str | None:
         if path is not None:
             said[around] = path
     if said:
-        return max(said.values(), key=lambda path: (_shared(path, importer), -len(path)))
+        return max(said.values(), key=lambda path: (shared_folders(path, importer), -len(path)))
     stems = [rest, f"{rest}/index"] if rest else ["index"]
     found: list[str] = []
     for middle in (f"{package}/src/", f"{package}/"):
@@ -1336,13 +1310,7 @@ def _package(view: SymbolView, importer: str, name: str) -> str | None:
             break
     if not found:
         return None
-    return max(found, key=lambda path: (_shared(path, importer), -len(path)))
-
-
-def _shared(one: str, other: str) -> int:
-    """How many folders two paths have in common."""
-    pairs = zip(one.split("/"), other.split("/"), strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return max(found, key=lambda path: (shared_folders(path, importer), -len(path)))
 
 
 WRAPPERS = frozenset(
@@ -1387,19 +1355,9 @@ TYPESCRIPT_RULES = Rules(
     common=_COMMON,
     self_types=frozenset(("this",)),
 )
-JAVASCRIPT_RULES = Rules(
-    module=module,
-    instance=frozenset(("this",)),
-    family=True,
-    merging=True,
-    renames=True,
-    closed=True,
-    marked=True,
+JAVASCRIPT_RULES = replace(
+    TYPESCRIPT_RULES,
+    typed_parameters=False,
     any_types=frozenset(("any", "unknown", "*")),
-    wrappers=WRAPPERS,
-    containers=_LISTS,
-    same=_SAME,
-    item=_ITEM,
-    takes=_TAKES,
-    common=_COMMON,
+    self_types=frozenset(),
 )
