@@ -99,10 +99,10 @@ class Linker:
         """Yield the uses of a symbol, also through macros; only in one file if ``path`` is
         given."""
         self.undecided = 0
-        wanted = frozenset(target for target in targets if isinstance(target, Name))
+        names = frozenset(target for target in targets if isinstance(target, Name))
         macros: dict[Name, None] = {}
         seen: set[tuple[str, int]] = set()
-        for use, macro in self._direct(name, wanted):
+        for use, macro in self._direct(name, names):
             if macro is not None:
                 macros[macro] = None
             seen.add((use.path, use.at))
@@ -122,7 +122,7 @@ class Linker:
                         yield ResolvedReference(use.path, use.at, use.flags, "likely", using.name)
 
     def _direct(
-        self, name: str, wanted: frozenset[Name]
+        self, name: str, names: frozenset[Name]
     ) -> Iterator[tuple[ResolvedReference, Name | None]]:
         """Yield uses with the symbol's own name, each with the macro whose text contains it."""
         for file, numbers in self.session.occurrences(name):
@@ -130,10 +130,10 @@ class Linker:
                 found = self.meaning(file, name, at, flags, receiver)
                 if found is None:
                     guessed = self.guess(file, name, file.receiver(receiver))
-                    if wanted.isdisjoint(guessed) and not self.possible(file, name, wanted):
+                    if names.isdisjoint(guessed) and not self.possible(file, name, names):
                         self.undecided += 1
                         continue
-                elif wanted.isdisjoint(found):
+                elif names.isdisjoint(found):
                     continue
                 scope = file.scopes[file.scope_at(at)]
                 macro = (
@@ -227,18 +227,18 @@ class Linker:
 
     def _derived(self, owner: Class) -> bool:
         """Return True if a class has an unknown base."""
-        for one in self.above(owner):
-            file = self.session.file(one.path)
-            for base in file.scope_table.bases.get(one.scope, ()) if file else ():
-                if file and self.declared(file, one.scope, base) in ((), FOREIGN):
+        for ancestor in self.above(owner):
+            file = self.session.file(ancestor.path)
+            for base in file.scope_table.bases.get(ancestor.scope, ()) if file else ():
+                if file and self.declared(file, ancestor.scope, base) in ((), FOREIGN):
                     return True
         return False
 
     def _is_namespace(self, name: str) -> bool:
         return any(
             scope.kind == "namespace" and scope.name.rpartition("::")[2] == name
-            for one in self.bound(name)
-            if (file := self.session.file(one.target.path)) is not None
+            for binding in self.bound(name)
+            if (file := self.session.file(binding.target.path)) is not None
             for scope in file.scopes
         )
 
@@ -286,17 +286,17 @@ class Linker:
     def _this(self, file: ResolverFile, scope: int) -> tuple[Class, ...]:
         """Return the class that the function around a scope is a member of."""
         while scope > 0:
-            one = file.scopes[scope]
-            if one.kind == "class":
-                return (Class(file.path, scope, one.name),)
-            if one.kind == "function" and "::" in one.name:
-                return self.declared(file, one.parent, one.name.rpartition("::")[0])
-            scope = one.parent
+            here = file.scopes[scope]
+            if here.kind == "class":
+                return (Class(file.path, scope, here.name),)
+            if here.kind == "function" and "::" in here.name:
+                return self.declared(file, here.parent, here.name.rpartition("::")[0])
+            scope = here.parent
         return ()
 
     def _enumerator(self, file: ResolverFile, name: str) -> list[Name]:
         """Return the definitions that a macro of the same name hides."""
-        candidates = [one for one in self.bound(name) if one.target.space == ""]
+        candidates = [candidate for candidate in self.bound(name) if candidate.target.space == ""]
         return self._linked(candidates, self._seen(file, candidates))
 
     def _own_member(self, file: ResolverFile, scope: int, name: str) -> list[Name]:
@@ -307,10 +307,10 @@ class Linker:
                 return self.ordinary(file, file.scopes[scope].parent, name, typed=True)
             return self.member((Class(file.path, scope, label),), name)
         found = [Name(file.path, scope, name)]
-        for one in self.definers(name) if label else ():
-            other = Name(one.path, one.scope, name)
-            if one.name == label and _twins(other, found[0]):
-                found.append(other)
+        for definer in self.definers(name) if label else ():
+            copy = Name(definer.path, definer.scope, name)
+            if definer.name == label and _twins(copy, found[0]):
+                found.append(copy)
         return found
 
     def ordinary(
@@ -322,15 +322,15 @@ class Linker:
         in_classes = _classes_hold(file)
         owner = self._namespace(file, scope) if in_classes else ""
         while scope > 0:
-            one = file.scopes[scope]
-            if scope in bound and one.kind in LOCAL:
+            here = file.scopes[scope]
+            if scope in bound and here.kind in LOCAL:
                 return [Name(file.path, scope, name)]
-            holds = one.kind == "class" or (one.kind == "function" and "::" in one.name)
-            if in_classes and holds and one.name != name:
+            holds = here.kind == "class" or (here.kind == "function" and "::" in here.name)
+            if in_classes and holds and here.name != name:
                 found = self.member(self._this(file, scope), name)
                 if found:
                     return found
-            scope = one.parent
+            scope = here.parent
         return self.globally(file, name, owner)
 
     @cached_method
@@ -353,12 +353,12 @@ class Linker:
         """Return the namespace around a scope."""
         names = []
         while scope > 0:
-            one = file.scopes[scope]
-            if one.kind == "namespace" and one.name:
-                names.append(one.name)
-            elif one.kind == "function" and "::" in one.name:
-                names.append(one.name.rpartition("::")[0])
-            scope = one.parent
+            here = file.scopes[scope]
+            if here.kind == "namespace" and here.name:
+                names.append(here.name)
+            elif here.kind == "function" and "::" in here.name:
+                names.append(here.name.rpartition("::")[0])
+            scope = here.parent
         return "::".join(reversed(names))
 
     # --- names of the program --------------------------------------------------------------
@@ -545,10 +545,10 @@ class Linker:
         share = max(shared_folders(one.target.path, file.path) for one in headers)
         return [one for one in headers if shared_folders(one.target.path, file.path) == share]
 
-    def _nearest(self, path: str, wanted: set[str]) -> set[str]:
+    def _nearest(self, path: str, paths: set[str]) -> set[str]:
         """Return those files that a file includes by the shortest path."""
         for level in self._reached(path):
-            near = wanted.intersection(level)
+            near = paths.intersection(level)
             if near:
                 return near
         return set()
@@ -559,11 +559,11 @@ class Linker:
         depth, count = 0, 0
         while count < INCLUDED:
             if depth == len(levels):
-                known = {one for level in levels for one in level}
+                reached = {each for level in levels for each in level}
                 following = dict.fromkeys(
-                    found for one in levels[-1] for found in self._included(one)
+                    found for each in levels[-1] for found in self._included(each)
                 )
-                levels.append([one for one in following if one not in known])
+                levels.append([each for each in following if each not in reached])
             if not levels[depth]:
                 return
             yield levels[depth]
@@ -575,7 +575,7 @@ class Linker:
         if file is None:
             return []
         found = (self.session.module(file, name) for name in file.scope_table.stars)
-        return [one for one in found if one is not None]
+        return [included for included in found if included is not None]
 
     @cached_method
     def tag(self, file: ResolverFile, name: str) -> list[Name]:
@@ -595,9 +595,9 @@ class Linker:
         `typedef struct a {…} a;` declares both.
         """
         found = dict.fromkeys(targets)
-        for one in list(found):
-            if isinstance(one, Name) and one.space in ("", "tag"):
-                found.update(dict.fromkeys(self._namesakes(one)))
+        for target in list(found):
+            if isinstance(target, Name) and target.space in ("", "tag"):
+                found.update(dict.fromkeys(self._namesakes(target)))
         return list(found)
 
     def _namesakes(self, target: Name) -> Iterator[Name]:
@@ -672,15 +672,15 @@ class Linker:
 
     def _of_names(self, names: Iterable[Name]) -> tuple[Class, ...]:
         """Return the classes of the first name that has a known type."""
-        for one in names:
-            if one.path == "":
+        for name in names:
+            if name.path == "":
                 return FOREIGN
-            file = self.session.file(one.path)
-            classes = self._of_class(file, one) if file else ()
+            file = self.session.file(name.path)
+            classes = self._of_class(file, name) if file else ()
             if classes:
                 return classes
-            sources = file.type_sources(one.scope, one.name) if file else ()
-            found = self._from(file, one.scope, sources) if file else ()
+            sources = file.type_sources(name.scope, name.name) if file else ()
+            found = self._from(file, name.scope, sources) if file else ()
             if found:
                 return found
         return ()
@@ -689,9 +689,9 @@ class Linker:
         self, file: ResolverFile, scope: int, names: Iterable[Name]
     ) -> tuple[Class, ...]:
         """Return the classes of a macro's text, evaluated where it is used."""
-        for one in names:
-            home = self.session.file(one.path) if one.space == "macro" else None
-            sources = home.type_sources(0, macro_key(one.name)) if home else ()
+        for macro in names:
+            home = self.session.file(macro.path) if macro.space == "macro" else None
+            sources = home.type_sources(0, macro_key(macro.name)) if home else ()
             if sources:
                 return self._from(file, scope, sources)
         return ()
@@ -728,27 +728,27 @@ class Linker:
                 found.update(dict.fromkeys(self._of_class(home, one)))
         return tuple(found) or self._of_macros(file, scope, names)
 
-    def _of_class(self, home: ResolverFile, one: Name) -> tuple[Class, ...]:
+    def _of_class(self, home: ResolverFile, name: Name) -> tuple[Class, ...]:
         """Return the classes that a name denotes, directly or as an alias."""
-        if one.space == "tag":
-            return self._of_tags((one,))
-        if _classes_hold(home) and home.scopes[one.scope].kind == "class":
-            inner = self._classes(one.path).get(one.name, ())
+        if name.space == "tag":
+            return self._of_tags((name,))
+        if _classes_hold(home) and home.scopes[name.scope].kind == "class":
+            inner = self._classes(name.path).get(name.name, ())
             classes = tuple(
-                Class(one.path, scope, one.name)
+                Class(name.path, scope, name.name)
                 for scope in inner
-                if _beyond_templates(home, home.scopes[scope].parent) == one.scope
+                if _beyond_templates(home, home.scopes[scope].parent) == name.scope
             )
             if classes:
                 return classes
-        alias = home.scope_table.aliases.get(one.name)
-        if not alias or alias == one.name or one in self._resolving:
+        alias = home.scope_table.aliases.get(name.name)
+        if not alias or alias == name.name or name in self._resolving:
             return ()
-        self._resolving.add(one)
+        self._resolving.add(name)
         try:
-            return self.declared(home, one.scope, alias)
+            return self.declared(home, name.scope, alias)
         finally:
-            self._resolving.discard(one)
+            self._resolving.discard(name)
 
     def _of_tags(self, tags: Iterable[Name]) -> tuple[Class, ...]:
         return tuple(
@@ -779,21 +779,21 @@ class Linker:
 
     def above(self, owner: Class) -> list[Class]:
         """Return a class, its bases, and its unnamed members, whose members are also its own."""
-        known = self._above.get(owner)
-        if known is not None:
-            return known
+        cached = self._above.get(owner)
+        if cached is not None:
+            return cached
         found, todo = [owner], [owner]
         self._above[owner] = found  # code being edited may contain circular inheritance
         while todo and len(found) < 60:
-            one = todo.pop()
-            file = self.session.file(one.path)
+            each = todo.pop()
+            file = self.session.file(each.path)
             if file is None:
                 continue
-            for base in file.scope_table.bases.get(one.scope, ()):
-                for other in self.declared(file, one.scope, base):
-                    if other not in found:
-                        found.append(other)
-                        todo.append(other)
+            for base in file.scope_table.bases.get(each.scope, ()):
+                for base_class in self.declared(file, each.scope, base):
+                    if base_class not in found:
+                        found.append(base_class)
+                        todo.append(base_class)
         return found
 
     def possible(self, file: ResolverFile, name: str, wanted: frozenset[Name]) -> bool:
@@ -839,10 +839,10 @@ def _within(owner: str, namespace: str) -> bool:
     return bool(owner) and f"::{namespace}::" in f"::{owner}::"
 
 
-def _twins(one: Name, other: Name) -> bool:
+def _twins(first: Name, second: Name) -> bool:
     """Return True if two names can be copies of each other in a header and its source.
 
     Parser generators write the declarations into both instead of including the header.
     """
-    a, b = one.path.rpartition("."), other.path.rpartition(".")
+    a, b = first.path.rpartition("."), second.path.rpartition(".")
     return a[0] == b[0] and a[2] != b[2]

@@ -116,25 +116,25 @@ def _everywhere(session: Session, file: ResolverFile, name: str) -> list[Target]
         return []
     return [
         Name(facts.path, facts.scope_at(definition.at), name)
-        for one, definition in session.definitions(name, file.language)
-        if definition.kind in kinds and (facts := session.file(one.path))
+        for defining, definition in session.definitions(name, file.language)
+        if definition.kind in kinds and (facts := session.file(defining.path))
     ]
 
 
 def _in_other_part(file: ResolverFile, scope: int, bound: frozenset[int]) -> bool:
     """Return True if another part of the namespace binds the name."""
     return file.scopes[scope].kind == "namespace" and any(
-        file.scopes[other].kind == "namespace" and file.canonical[other] == file.canonical[scope]
-        for other in bound
+        file.scopes[part].kind == "namespace" and file.canonical[part] == file.canonical[scope]
+        for part in bound
     )
 
 
 def bindings(session: Session, file: ResolverFile, scope: int, name: str) -> list[Target]:
     """Return the meanings of a name in the scope that binds it."""
-    imports = [one for one in file.imports.get(name, ()) if one.scope == scope]
+    imports = [each for each in file.imports.get(name, ()) if each.scope == scope]
     found: list[Target] = []
-    for one in imports:
-        found += imported(session, file, one, name, set())
+    for each in imports:
+        found += imported(session, file, each, name, set())
     if not imports or defined(session, file, scope, name):
         found.append(Name(file.path, file.canonical[scope], name))
     return found
@@ -149,23 +149,23 @@ def defined(session: Session, file: ResolverFile, scope: int, name: str) -> bool
 
 
 def imported(
-    session: Session, file: ResolverFile, one: Import, name: str, seen: set[tuple[str, str]]
+    session: Session, file: ResolverFile, binding: Import, name: str, seen: set[tuple[str, str]]
 ) -> list[Target]:
     """Return the targets of an import."""
-    if one.name:
-        return from_module(session, file, one.module, one.name, seen)
+    if binding.name:
+        return from_module(session, file, binding.module, binding.name, seen)
     if file.rules.roots:
-        if "." not in one.module:
-            return along(session, file, one.scope, one.module, seen)
-        path = session.module(file, one.module)  # a module declared in this file
+        if "." not in binding.module:
+            return along(session, file, binding.scope, binding.module, seen)
+        path = session.module(file, binding.module)  # a module declared in this file
         return [Module(path)] if path else []
     # `import a.b` binds `a`.
-    module = one.module.partition(".")[0] if name != one.local else one.module
+    module = binding.module.partition(".")[0] if name != binding.local else binding.module
     path = session.module(file, module)
     if path is None:
         return [External(module)]
-    whole = exported(session, path, WHOLE, seen) if file.rules.merging else []
-    return whole or [Module(path)]
+    module_value = exported(session, path, WHOLE, seen) if file.rules.merging else []
+    return module_value or [Module(path)]
 
 
 def from_module(
@@ -236,11 +236,11 @@ def _first(
     place = scope
     while place >= 0:
         if place in session.bound(file, name):
-            imports = [one for one in file.imports.get(name, ()) if one.scope == place]
+            imports = [each for each in file.imports.get(name, ()) if each.scope == place]
             # `use tokio;`, and `use a::b` while `a` is being resolved.
             found: list[Target] = []
-            for one in imports:
-                found += imported(session, file, one, name, seen)
+            for each in imports:
+                found += imported(session, file, each, name, seen)
             if not imports or defined(session, file, place, name):
                 found.append(Name(file.path, place, name))
             if found:
@@ -301,11 +301,13 @@ def exported(
     if not inside and name in file.private:
         return []
     imports = [
-        one for one in file.imports.get(name, ()) if one.scope == scope and (one.exported or inside)
+        each
+        for each in file.imports.get(name, ())
+        if each.scope == scope and (each.exported or inside)
     ]
     found: list[Target] = []
-    for one in imports:
-        found += imported(session, file, one, name, seen)
+    for each in imports:
+        found += imported(session, file, each, name, seen)
     if defined(session, file, scope, name):
         found.append(Name(path, scope, name))
     elif scope:

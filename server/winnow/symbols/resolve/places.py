@@ -57,9 +57,9 @@ def _places_of(types: Types, target: Name) -> list[NamePlace]:
         return members
     container = file.qualified(target.scope)
     found = [
-        NamePlace(target.path, one.at, one.name, one)
-        for one in session.view.definitions_in(target.path)
-        if one.name == target.name and one.container == container
+        NamePlace(target.path, definition.at, definition.name, definition)
+        for definition in session.view.definitions_in(target.path)
+        if definition.name == target.name and definition.container == container
     ]
     if found:
         return found
@@ -123,14 +123,14 @@ def _members(types: Types, file: ResolverFile, target: Name) -> list[NamePlace]:
     found = []
     for path, scope in dict.fromkeys(definers.get(types.class_at(file, target.scope), ())):
         facts = types.session.file(path)
-        for one in types.session.view.definitions_in(path) if facts else ():
+        for definition in types.session.view.definitions_in(path) if facts else ():
             if (
-                one.name == target.name
-                and (one.kind in file.rules.apart) == target.apart
+                definition.name == target.name
+                and (definition.kind in file.rules.apart) == target.apart
                 and facts is not None
-                and facts.container_scope(one) == scope
+                and facts.container_scope(definition) == scope
             ):
-                found.append(NamePlace(path, one.at, one.name, one))
+                found.append(NamePlace(path, definition.at, definition.name, definition))
     return found
 
 

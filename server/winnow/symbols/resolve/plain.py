@@ -130,7 +130,9 @@ class NameCandidates:
             around = file.class_around(file.scope_at(at))
             inside = around is not None and file.scopes[around].name == self.owners[target]
             return "likely" if inside else "possible"
-        near = self.single or any(self._is_near(file, one) for one in self.same[target])
+        near = self.single or any(
+            self._is_near(file, definition) for definition in self.same[target]
+        )
         return "likely" if near else "possible"
 
     def _is_member(self, target: Name) -> bool:

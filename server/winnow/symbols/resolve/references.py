@@ -121,18 +121,20 @@ class _Names:
             yield self._todo.pop(0)
 
     def add(self, name: str, path: str | None = None) -> None:
-        known = self._files.get(name, set())
-        if known is None or (path is not None and path in known):
+        paths = self._files.get(name, set())
+        if paths is None or (path is not None and path in paths):
             return
-        self._files[name] = None if path is None else {*known, path}
+        self._files[name] = None if path is None else {*paths, path}
         if name not in self._todo:
             self._todo.append(name)
 
     def add_renamed(self, file: ResolverFile, name: str, at: int) -> None:
         """Add the alias that an import or export at this offset gives."""
-        for one in file.scope_table.imports:
-            if one.at == at and one.local != name and one.name in (name, DEFAULT):
-                self.add(one.local, None if one.exported and one.scope == 0 else file.path)
+        for imported in file.scope_table.imports:
+            if imported.at == at and imported.local != name and imported.name in (name, DEFAULT):
+                self.add(
+                    imported.local, None if imported.exported and imported.scope == 0 else file.path
+                )
 
     def only_in(self, name: str) -> set[str] | None:
         return self._files[name]
@@ -240,7 +242,9 @@ class Resolver:
             return Meaning()
         if file.rules.merging:
             found = self._attribute(file, scope, name, parse_expression(receiver), apart)
-            return replace(found, targets=[one for one in found.targets if isinstance(one, Name)])
+            return replace(
+                found, targets=[target for target in found.targets if isinstance(target, Name)]
+            )
         owner = self.types.declared(file, scope, receiver)
         if isinstance(owner, Instance):
             found = self._member(owner.of, name, above=False, apart=apart)
@@ -300,7 +304,7 @@ class Resolver:
     def _extends(self, file: ResolverFile, name: str) -> bool:
         """Return True if an interface defines the member, so that any class can have it."""
         definers = self.types.definers(name, file.language)
-        return any(self.types.kind(one) in ("trait", "interface") for one in definers)
+        return any(self.types.kind(definer) in ("trait", "interface") for definer in definers)
 
     def _member(
         self, owner: Class, name: str, *, above: bool, static: bool = False, apart: bool = False
@@ -351,9 +355,11 @@ class Resolver:
     ) -> list[Target]:
         """Restrict targets to the declarations that this occurrence can mean, preferring workspace
         targets."""
-        known = [target for target in targets if not isinstance(target, External)]
+        in_workspace = [target for target in targets if not isinstance(target, External)]
         # If a symbol is also defined externally, its workspace definition counts.
-        return [self._select_declarations(target, file, at, flags) for target in known or targets]
+        return [
+            self._select_declarations(target, file, at, flags) for target in in_workspace or targets
+        ]
 
     def _select_declarations(
         self, target: Target, file: ResolverFile, at: int, flags: int
@@ -365,11 +371,11 @@ class Resolver:
         spaces = declared.get(at) if target.path == file.path else None
         meant = spaces or space(flags)
         for _ in declared:  # a declaration in two name spaces joins them
-            for one in declared.values():
-                meant |= one if one & meant else 0
+            for declaration in declared.values():
+                meant |= declaration if declaration & meant else 0
         return (
             target
-            if all(one & meant for one in declared.values())
+            if all(declaration & meant for declaration in declared.values())
             else replace(target, spaces=meant)
         )
 
@@ -466,11 +472,11 @@ class Resolver:
         if name == CONSTRUCTOR and flags & CALLED:
             return file.rules.super_name
         if name == DEFAULT and flags & ROLE == IMPORTED:
-            for one in file.scope_table.imports:
-                if one.at == at and any(
-                    start == at for start, _, _ in self.session.unpacked(file, one.local)
+            for imported_name in file.scope_table.imports:
+                if imported_name.at == at and any(
+                    start == at for start, _, _ in self.session.unpacked(file, imported_name.local)
                 ):
-                    return one.local
+                    return imported_name.local
         return name
 
     def _constructed(self, targets: list[Target], path: str | None) -> Iterator[ResolvedReference]:
@@ -481,9 +487,9 @@ class Resolver:
                 continue
             around = file.canonical[scope_of_name(file.scopes, target.scope)]
             of = Name(target.path, around, file.scopes[target.scope].name)
-            for one in self.references(of.name, [of], path):
-                if one.flags & CALLED:
-                    yield replace(one, name=one.name or of.name)
+            for use in self.references(of.name, [of], path):
+                if use.flags & CALLED:
+                    yield replace(use, name=use.name or of.name)
 
     def _files(
         self, name: str, names: _Names, path: str | None
@@ -515,14 +521,16 @@ class Resolver:
             file = self.session.file(owner.path)
             if file is not None and file.rules.marked:
                 tops.update(
-                    one for one in self.types.mro(owner) if definers.get(one, 0) & OF_OBJECTS
+                    definer
+                    for definer in self.types.mro(owner)
+                    if definers.get(definer, 0) & OF_OBJECTS
                 )
         if not tops:
             return []
         return [
-            one
-            for one, kind in definers.items()
-            if kind & OF_OBJECTS and not tops.isdisjoint(self.types.mro(one))
+            definer
+            for definer, kind in definers.items()
+            if kind & OF_OBJECTS and not tops.isdisjoint(self.types.mro(definer))
         ]
 
     def _linked(self, target: Target) -> bool:
@@ -543,15 +551,15 @@ class Resolver:
         self,
         file: ResolverFile,
         name: str,
-        wanted: Iterable[Target],
+        targets: Iterable[Target],
         places: Iterable[tuple[int, int, int]],
     ) -> Iterator[ResolvedReference]:
         candidates = self._plain(name, world(file.language))
         for at, flags, receiver in places:
             tiers = {
-                candidates.tier(file, one, at, flags, receiver)
-                for one in wanted
-                if isinstance(one, Name)
+                candidates.tier(file, target, at, flags, receiver)
+                for target in targets
+                if isinstance(target, Name)
             } - {None}
             if tiers:
                 tier: Tier = "likely" if "likely" in tiers else "possible"
@@ -617,7 +625,7 @@ class Resolver:
             file, owner = self._file(target), self._owner(target)
             if file is not None and owner is not None and file.rules.structural:
                 found |= self.types.satisfying(owner, name, file.language)
-        return frozenset(Name(one.path, one.scope, name) for one in found)
+        return frozenset(Name(related.path, related.scope, name) for related in found)
 
     def _possible(
         self,

@@ -106,10 +106,10 @@ class ResolverFile:
     def imports(self) -> dict[str, list[Import]]:
         """Imports by local name; `import a.b` is also listed under `a`."""
         found: dict[str, list[Import]] = {}
-        for one in self.scope_table.imports:
-            found.setdefault(one.local, []).append(one)
-            if not one.name and "." in one.local:
-                found.setdefault(one.local.partition(".")[0], []).append(one)
+        for each in self.scope_table.imports:
+            found.setdefault(each.local, []).append(each)
+            if not each.name and "." in each.local:
+                found.setdefault(each.local.partition(".")[0], []).append(each)
         return found
 
     @cached_property

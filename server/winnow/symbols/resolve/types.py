@@ -468,13 +468,13 @@ class Types:
     def _attribute(
         self, owner: Class, name: str, called: bool, above: bool, *, instance: bool
     ) -> Type:
-        for one in self.mro(owner)[1 if above else 0 :]:
-            for path, scope in self._places(one, name, called):
+        for ancestor in self.mro(owner)[1 if above else 0 :]:
+            for path, scope in self._places(ancestor, name, called):
                 file = self.session.file(path)
                 if file is None:
                     continue
                 found = self._bound(file, scope, name, owner, called)
-                if isinstance(found, Function) and instance and self.is_property(one, name):
+                if isinstance(found, Function) and instance and self.is_property(ancestor, name):
                     return self._called(found)
                 if found is not None:
                     return found
@@ -494,7 +494,7 @@ class Types:
         if file is None or (not file.rules.apart and file.rules.package is None):
             return own
         found = self.standing(name, file.language, called == ("method" in file.rules.apart))
-        return [*own, *(one for one in found.get(owner, ()) if one not in own)]
+        return [*own, *(place for place in found.get(owner, ()) if place not in own)]
 
     def is_property(self, owner: Class, name: str) -> bool:
         return any(
@@ -593,7 +593,7 @@ class Types:
         found = [owner]
         level = [owner]
         while level and len(found) < MRO:
-            above = [base for one in level for base in self._bases(one)]
+            above = [base for each in level for base in self._bases(each)]
             level = [base for base in dict.fromkeys(above) if base not in found]
             found += level
         self._mro[owner] = found
@@ -619,8 +619,10 @@ class Types:
         around = file.scopes[scope].parent
         found = []
         for written in file.scope_table.bases.get(scope, ()):
-            for one in self.each(file, around, parse_expression(written)):
-                base = one.of if isinstance(one, Instance) else one  # another name for it
+            for found_type in self.each(file, around, parse_expression(written)):
+                base = (
+                    found_type.of if isinstance(found_type, Instance) else found_type
+                )  # another name for it
                 if isinstance(base, Class):
                     found.append(base)
         return found
@@ -640,10 +642,12 @@ class Types:
         if not definers:
             return None
         classes = self.mro(owner)[1 if above else 0 :]
-        found = next((one for one in classes if one in definers), None)
+        found = next((candidate for candidate in classes if candidate in definers), None)
         if found is None and file is not None and file.rules.extending:
             # The base itself may name the class (Rust's `impl Trait for Type`).
-            found = next((one for one in definers if owner in self.below(one)), None)
+            found = next(
+                (candidate for candidate in definers if owner in self.below(candidate)), None
+            )
         return found
 
     def members(
@@ -658,12 +662,17 @@ class Types:
         if not definers:
             return []
         kind = OF_CLASS if static else OF_OBJECTS
-        for wanted in (kind, OF_OBJECTS | OF_CLASS):
-            found = self._nearest(self._bases(owner) if above else [owner], definers, wanted)
+        for kinds in (kind, OF_OBJECTS | OF_CLASS):
+            found = self._nearest(self._bases(owner) if above else [owner], definers, kinds)
             if found:
                 return [
-                    Name(one.path, one.scope, name, static=not definers[one] & ~OF_CLASS & wanted)
-                    for one in found
+                    Name(
+                        definer.path,
+                        definer.scope,
+                        name,
+                        static=not definers[definer] & ~OF_CLASS & kinds,
+                    )
+                    for definer in found
                 ]
         return []
 
@@ -672,8 +681,8 @@ class Types:
         seen: set[Class] = set()
         while level and len(seen) < MRO:
             seen.update(level)
-            found.update((one, None) for one in level if definers.get(one, 0) & kind)
-            above = [base for one in level if one not in found for base in self._bases(one)]
+            found.update((each, None) for each in level if definers.get(each, 0) & kind)
+            above = [base for each in level if each not in found for base in self._bases(each)]
             level = [base for base in dict.fromkeys(above) if base not in seen]
         return list(found)
 
@@ -727,16 +736,16 @@ class Types:
 
     def below(self, owner: Class) -> set[Class]:
         """Return a class and all its subclasses."""
-        known = self._below.get(owner)
-        if known is not None:
-            return known
+        cached = self._below.get(owner)
+        if cached is not None:
+            return cached
         found = self._below[owner] = {owner}
         todo = [owner]
         while todo and len(found) < BELOW:
-            one = todo.pop()
-            for file, scope in self.session.view.subclasses(one.name.rpartition(".")[2]):
+            base = todo.pop()
+            for file, scope in self.session.view.subclasses(base.name.rpartition(".")[2]):
                 facts = self.session.file(file.path)
-                if facts is None or one not in self._bases_at(facts, scope):
+                if facts is None or base not in self._bases_at(facts, scope):
                     continue
                 derived = self.class_at(facts, scope)
                 if derived not in found:
@@ -749,32 +758,43 @@ class Types:
         satisfies, or classes that satisfy the interface."""
         is_interface = self.kind(owner) == "interface"
         found = set()
-        for one in self.definers(name, language):
-            if one == owner or (self.kind(one) == "interface") == is_interface:
+        for definer in self.definers(name, language):
+            if definer == owner or (self.kind(definer) == "interface") == is_interface:
                 continue
-            interface, other = (owner, one) if is_interface else (one, owner)
-            if all(self.definer(other, member) for member in self._members(interface)):
-                found.add(one)
+            interface, related = (owner, definer) if is_interface else (definer, owner)
+            if all(self.definer(related, member) for member in self._members(interface)):
+                found.add(definer)
         return found
 
     def _members(self, owner: Class) -> set[str]:
         return {
             definition.name
-            for one in self.mro(owner)
-            for definition in self.session.view.definitions_in(one.path)
-            if definition.container == one.name
+            for ancestor in self.mro(owner)
+            for definition in self.session.view.definitions_in(ancestor.path)
+            if definition.container == ancestor.name
         }
 
 
 def either(types: Iterable[Type]) -> Type:
     """Return a union of the known types."""
     found: dict[Type, None] = {}
-    for one in types:
-        found.update((each, None) for each in (one.types if isinstance(one, Either) else (one,)))
-    known = tuple(one for one in found if one is not None and not isinstance(one, Untyped))
-    if len(known) > 1:
-        return Either(known)
-    return known[0] if known else next((one for one in found if one is not None), None)
+    for alternative in types:
+        found.update(
+            (each, None)
+            for each in (alternative.types if isinstance(alternative, Either) else (alternative,))
+        )
+    usable = tuple(
+        alternative
+        for alternative in found
+        if alternative is not None and not isinstance(alternative, Untyped)
+    )
+    if len(usable) > 1:
+        return Either(usable)
+    return (
+        usable[0]
+        if usable
+        else next((alternative for alternative in found if alternative is not None), None)
+    )
 
 
 def _of_items(value: Items, name: str, rules: Rules) -> Type:

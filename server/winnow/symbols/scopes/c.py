@@ -201,8 +201,8 @@ def read(extraction: Extraction) -> None:
     for node in extraction.captured.get("cast", ()):
         cast = node.child_by_field_name("type")
         inner = cast.child_by_field_name("type") if cast is not None else None
-        said = said_by(extraction, inner)
-        extraction.chains.casts[node.start_byte] = said
+        cast_type = type_text_of(extraction, inner)
+        extraction.chains.casts[node.start_byte] = cast_type
     for node in extraction.captured.get("text", ()):
         _read_macro(extraction, node.start_byte, node.end_byte)
     for at, end in _macros_before(extraction.source):
@@ -241,7 +241,7 @@ def add_functions(extraction: Extraction) -> None:
         if scope.kind != "prototype" or (scope.start not in functions and scope.start not in inside)
     ]
     first, *rest = [*scopes, *functions.values()]
-    extraction.scopes = [first, *sorted(rest, key=lambda one: (one.start, -one.end))]
+    extraction.scopes = [first, *sorted(rest, key=lambda scope: (scope.start, -scope.end))]
     extraction.link_scopes()
 
 
@@ -289,10 +289,10 @@ def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:
     body = _ALIAS.fullmatch(extraction.source, value.start_byte, value.end_byte)
     if body is None:
         return
-    said = _BRACKETS.sub(b"", body.group(1)).replace(b"->", b".").decode("utf-8", "replace")
-    is_type = said.startswith(("struct ", "union "))
-    said = said.replace("union ", "struct ")
-    source = expressions.declared(said) if is_type else expressions.assigned(said)
+    text = _BRACKETS.sub(b"", body.group(1)).replace(b"->", b".").decode("utf-8", "replace")
+    is_type = text.startswith(("struct ", "union "))
+    text = text.replace("union ", "struct ")
+    source = expressions.declared(text) if is_type else expressions.assigned(text)
     key = expressions.macro_key(extraction.text(name))
     extraction.types.setdefault(0, {}).setdefault(key, source)
 
@@ -305,23 +305,23 @@ def declare(extraction: Extraction) -> None:
     for node in extraction.captured.get("declared", ()):
         at = node.start_byte
         while following < len(declarations) and declarations[following].start_byte <= at:
-            one = declarations[following]
+            declaration = declarations[following]
             following += 1
-            if one.end_byte <= at:
+            if declaration.end_byte <= at:
                 continue
-            while around and around[-1][0] <= one.start_byte:
+            while around and around[-1][0] <= declaration.start_byte:
                 around.pop()
-            around.append(_declaration(extraction, one))
+            around.append(_declaration(extraction, declaration))
         while around and around[-1][0] <= at:
             around.pop()
         if not around or at < around[-1][1]:
             continue
-        _, _, said, storage = around[-1]
-        if said in ("auto", "const auto", "__auto_type"):
+        _, _, type_text, storage = around[-1]
+        if type_text in ("auto", "const auto", "__auto_type"):
             source = _assigned(extraction, node)
         else:
-            source = expressions.declared(said) if said else ""
-        _learn(extraction, node, said, source, storage)
+            source = expressions.declared(type_text) if type_text else ""
+        _learn(extraction, node, type_text, source, storage)
 
 
 def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, int, str, str]:
@@ -334,19 +334,19 @@ def _declaration(extraction: Extraction, node: tree_sitter.Node) -> tuple[int, i
         storage = ""
         if kind.start_byte > node.start_byte:
             words = extraction.source[node.start_byte : kind.start_byte].split()
-            storage = next((one for one in ("static", "extern") if one.encode() in words), "")
-    return node.end_byte, kind.end_byte, said_by(extraction, kind), storage
+            storage = next((word for word in ("static", "extern") if word.encode() in words), "")
+    return node.end_byte, kind.end_byte, type_text_of(extraction, kind), storage
 
 
 def _learn(
-    extraction: Extraction, node: tree_sitter.Node, said: str, source: str, storage: str
+    extraction: Extraction, node: tree_sitter.Node, type_text: str, source: str, storage: str
 ) -> None:
     scope, name = extraction.scope_at(node.start_byte), extraction.text(node)
     while extraction.scopes[scope].kind == "template":
         scope = extraction.scopes[scope].parent
     kind = extraction.scopes[scope].kind
     if storage == "typedef":
-        extraction.aliases[name] = said
+        extraction.aliases[name] = type_text
         extraction.private.append(name)
         return
     if storage == "static" and kind in ("module", "namespace"):
@@ -365,13 +365,13 @@ def _assigned(extraction: Extraction, node: tree_sitter.Node) -> str:
     while parent is not None and parent.type.endswith("_declarator"):
         value = parent.child_by_field_name("value")
         if value is not None:
-            said = extraction.chains.describe(value.start_byte, value.end_byte)
-            return expressions.assigned(said) if said else ""
+            value_text = extraction.chains.describe(value.start_byte, value.end_byte)
+            return expressions.assigned(value_text) if value_text else ""
         parent = parent.parent
     return ""
 
 
-def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
+def type_text_of(extraction: Extraction, node: tree_sitter.Node | None) -> str:
     """Return the name of a type, with `struct ` before a tag.
 
     Unnamed structs become ``{12``, with the offset of their members; types without members, "".
@@ -380,11 +380,9 @@ def said_by(extraction: Extraction, node: tree_sitter.Node | None) -> str:
         return ""
     if node.type in ("struct_specifier", "union_specifier", "class_specifier"):
         name = node.child_by_field_name("name")
-        return (
-            f"struct {extraction.text(name)}"
-            if name is not None
-            else expressions.unnamed_at(node.start_byte)
-        )
+        if name is None:
+            return expressions.unnamed_at(node.start_byte)
+        return f"struct {extraction.text(name)}"
     return extraction.text(node)
 
 
@@ -397,18 +395,18 @@ def _initializers(extraction: Extraction) -> None:
         while around and around[-1][0] <= start:
             around.pop()
         outer = around[-1][1] if around else ""
-        said = _initialized(source[max(0, start - _BEFORE) : start], outer)
-        around.append((node.end_byte, said))
+        value = _initialized(source[max(0, start - _BEFORE) : start], outer)
+        around.append((node.end_byte, value))
         scope = extraction.scope_at(start)
-        one = extraction.scopes[scope]
-        if said and one.kind == "initializer" and one.start == start:
-            extraction.types.setdefault(scope, {})[expressions.INITIALIZED] = said
+        initializer = extraction.scopes[scope]
+        if value and initializer.kind == "initializer" and initializer.start == start:
+            extraction.types.setdefault(scope, {})[expressions.INITIALIZED] = value
     for node in extraction.captured.get("offset", ()):
         kind = node.child_by_field_name("type")
         inner = kind.child_by_field_name("type") if kind is not None else None
-        said = said_by(extraction, inner)
+        cast_type = type_text_of(extraction, inner)
         types = extraction.types.setdefault(extraction.scope_at(node.start_byte), {})
-        types[expressions.INITIALIZED] = expressions.assigned(expressions.cast(said))
+        types[expressions.INITIALIZED] = expressions.assigned(expressions.cast(cast_type))
 
 
 def _initialized(before: bytes, outer: str) -> str:

@@ -72,8 +72,8 @@ def prepare(extraction: Extraction) -> None:
         extraction.flags.pop(node.start_byte, None)
     c.add_functions(extraction)
     extraction.scopes = [
-        msgspec.structs.replace(one, name=_plain(one.name)) if "<" in one.name else one
-        for one in extraction.scopes
+        msgspec.structs.replace(scope, name=_plain(scope.name)) if "<" in scope.name else scope
+        for scope in extraction.scopes
     ]
     for capture, flag in FLAGS.items():
         for node in extraction.captured.get(capture, ()):
@@ -117,7 +117,9 @@ def collect(extraction: Extraction) -> None:
         if name is not None and kind is not None:
             extraction.aliases[extraction.text(name)] = extraction.text(kind)
     # Types have linkage in C++.
-    extraction.private = [one for one in extraction.private if one not in extraction.aliases]
+    extraction.private = [
+        name_text for name_text in extraction.private if name_text not in extraction.aliases
+    ]
 
 
 def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:

@@ -174,11 +174,11 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     if node.type == "field_declaration" and not names:
         _base(extraction, declared.start_byte, text)
         return
-    said = type_name(text)
-    if node.type == "variadic_parameter_declaration" and said:
-        said += "[]"
+    type_text = type_name(text)
+    if node.type == "variadic_parameter_declaration" and type_text:
+        type_text += "[]"
     for name in names:
-        _learn(extraction, name, expressions.declared(said))
+        _learn(extraction, name, expressions.declared(type_text))
 
 
 def _base(extraction: Extraction, at: int, text: str) -> None:
@@ -195,17 +195,19 @@ def _assigned(
     extraction: Extraction, names: list[tree_sitter.Node], values: list[tree_sitter.Node]
 ) -> None:
     """Add the values of `a, b := x, y` or `a, b := f()`."""
-    names = [one for one in names if one.is_named]
+    names = [child for child in names if child.is_named]
     if len(names) == len(values):
         for name, value in zip(names, values, strict=True):
             _learn(extraction, name, expressions.assigned(_value(extraction, value)))
     elif len(values) == 1:
-        said = _value(extraction, values[0])
+        value_text = _value(extraction, values[0])
         for place, name in enumerate(names):
             if place == 0:
-                _learn(extraction, name, expressions.assigned(said))
-            elif said.endswith("()"):
-                _learn(extraction, name, expressions.assigned(expressions.result(said, place)))
+                _learn(extraction, name, expressions.assigned(value_text))
+            elif value_text.endswith("()"):
+                _learn(
+                    extraction, name, expressions.assigned(expressions.result(value_text, place))
+                )
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node) -> str:
@@ -248,15 +250,15 @@ def _returns(extraction: Extraction, node: tree_sitter.Node) -> None:
         return
     found = []
     if result.type == "parameter_list":
-        for one in result.named_children:
-            declared = one.child_by_field_name("type")
+        for parameter in result.named_children:
+            declared = parameter.child_by_field_name("type")
             if declared is not None:
-                count = max(1, len(one.children_by_field_name("name")))
+                count = max(1, len(parameter.children_by_field_name("name")))
                 found += [type_name(extraction.text(declared))] * count
     else:
         found.append(type_name(extraction.text(result)))
-    for place, said in enumerate(found):
-        returns[expressions.result_key(called, place or None)] = expressions.declared(said)
+    for place, type_text in enumerate(found):
+        returns[expressions.result_key(called, place or None)] = expressions.declared(type_text)
 
 
 def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
@@ -268,9 +270,9 @@ def _narrowed(extraction: Extraction, node: tree_sitter.Node) -> None:
     for case in node.named_children:
         declared = case.children_by_field_name("type") if case.type == "type_case" else []
         if len(declared) == 1:
-            said = type_name(extraction.text(declared[0]))
+            type_text = type_name(extraction.text(declared[0]))
             scope = extraction.scope_at(case.start_byte)
-            extraction.types.setdefault(scope, {})[name] = expressions.declared(said)
+            extraction.types.setdefault(scope, {})[name] = expressions.declared(type_text)
 
 
 def type_name(text: str) -> str:
@@ -355,7 +357,7 @@ def _beside(view: SymbolView, name: str) -> str | None:
 
 def _folders(root: Path) -> list[Path]:
     try:
-        return sorted(one for one in root.iterdir() if one.is_dir())
+        return sorted(folder for folder in root.iterdir() if folder.is_dir())
     except OSError:
         return []
 

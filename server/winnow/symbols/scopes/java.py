@@ -132,7 +132,9 @@ def _mark(extraction: Extraction, node: tree_sitter.Node, flag: int) -> None:
 
 
 def _import(extraction: Extraction, node: tree_sitter.Node) -> None:
-    path = next((one for one in node.named_children if "identifier" in one.type), None)
+    path = next(
+        (candidate for candidate in node.named_children if "identifier" in candidate.type), None
+    )
     if path is None:
         return
     _mark(extraction, path, LABEL)
@@ -162,8 +164,8 @@ def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
     name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
     if name is None or parameters is None:
         return
-    for one in parameters.named_children:
-        component = one.child_by_field_name("name")
+    for parameter in parameters.named_children:
+        component = parameter.child_by_field_name("name")
         if component is not None:
             at = component.start_byte
             extraction.flags[at] = extraction.flags.get(at, 0) & ~(BINDS | PARAMETER) | MEMBER
@@ -194,7 +196,9 @@ def collect(extraction: Extraction) -> None:
         for node in captured.get(kind, ()):
             _declared(extraction, node)
     for node in captured.get("bounded", ()):
-        bound = next(one for one in node.named_children if one.type == "type_bound")
+        bound = next(
+            candidate for candidate in node.named_children if candidate.type == "type_bound"
+        )
         if bound.named_children:
             said = _type(extraction, bound.named_children[0])
             _learn(extraction, node.named_children[0], expressions.declared(said))
@@ -218,21 +222,24 @@ def _bases(extraction: Extraction, node: tree_sitter.Node) -> None:
     found: list[str] = []
     for child in node.named_children:
         if child.type == "superclass":
-            found += [_head(extraction.text(one)) for one in child.named_children]
+            found += [_head(extraction.text(candidate)) for candidate in child.named_children]
         elif child.type in ("super_interfaces", "extends_interfaces"):
-            for one in child.named_children:
-                found += [_head(extraction.text(base)) for base in one.named_children]
+            for candidate in child.named_children:
+                found += [_head(extraction.text(base)) for base in candidate.named_children]
     scope = extraction.scope_at(body.start_byte + 1)
     if found:
         extraction.bases[scope] = found
     if node.type == "record_declaration":
         parameters = node.child_by_field_name("parameters")
-        for one in parameters.named_children if parameters is not None else ():
-            declared, name = one.child_by_field_name("type"), one.child_by_field_name("name")
+        for candidate in parameters.named_children if parameters is not None else ():
+            declared, name = (
+                candidate.child_by_field_name("type"),
+                candidate.child_by_field_name("name"),
+            )
             if declared is not None and name is not None:
-                said = expressions.declared(_type(extraction, declared))
-                extraction.types.setdefault(scope, {})[extraction.text(name)] = said
-                extraction.returns.setdefault(scope, {})[extraction.text(name)] = said
+                source = expressions.declared(_type(extraction, declared))
+                extraction.types.setdefault(scope, {})[extraction.text(name)] = source
+                extraction.returns.setdefault(scope, {})[extraction.text(name)] = source
 
 
 def _head(text: str) -> str:
@@ -250,22 +257,28 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Add the types of `T a = x, b` in any kind of declaration; `var` has the type of its value."""
     declared = node.child_by_field_name("type") or node.child_by_field_name("right")
     if declared is None and node.named_children:
-        declared = next((one for one in node.named_children if one.type != "modifiers"), None)
+        declared = next(
+            (declarator for declarator in node.named_children if declarator.type != "modifiers"),
+            None,
+        )
     if declared is None:
         return
-    said = _type(extraction, declared)
+    type_text = _type(extraction, declared)
     if node.type == "spread_parameter":
-        said += "[]"
+        type_text += "[]"
     declarators = node.children_by_field_name("declarator") or [
-        one for one in node.named_children if one.type == "variable_declarator"
+        declarator for declarator in node.named_children if declarator.type == "variable_declarator"
     ]
-    for one in declarators or [node]:
-        name, value = one.child_by_field_name("name"), one.child_by_field_name("value")
+    for declarator in declarators or [node]:
+        name, value = (
+            declarator.child_by_field_name("name"),
+            declarator.child_by_field_name("value"),
+        )
         if name is None:
             continue
-        if said != "var":
-            dimensions = "[]" if one.child_by_field_name("dimensions") is not None else ""
-            _learn(extraction, name, expressions.declared(said + dimensions))
+        if type_text != "var":
+            dimensions = "[]" if declarator.child_by_field_name("dimensions") is not None else ""
+            _learn(extraction, name, expressions.declared(type_text + dimensions))
         elif value is not None:
             described = extraction.chains.describe(value.start_byte, value.end_byte)
             if described:
@@ -294,7 +307,11 @@ def _links(extraction: Extraction, node: tree_sitter.Node) -> None:
             owner += (b"." if owner else b"") + word[0]
         if link[2] and not owner and extraction.scope_at(node.start_byte) == 0:
             # The comment precedes a class of the file.
-            behind = (one.name for one in extraction.definitions if one.start >= node.end_byte)
+            behind = (
+                candidate.name
+                for candidate in extraction.definitions
+                if candidate.start >= node.end_byte
+            )
             owner = next(behind, "").encode()
         if link[2]:
             flags = ATTRIBUTE | (APART if link[3] else 0)
@@ -318,9 +335,9 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
         return f"{name}/"
     file = f"{parts[first]}.java"
     ending = "/".join(["", *parts[:first], file])
-    for one in view.files_named(file):
-        if one.path.endswith(ending):
-            return f"{one.path}::{'.'.join(parts[first:])}"
+    for candidate in view.files_named(file):
+        if candidate.path.endswith(ending):
+            return f"{candidate.path}::{'.'.join(parts[first:])}"
     return None
 
 

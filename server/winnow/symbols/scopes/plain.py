@@ -125,7 +125,7 @@ def find_occurrences(
         for name in _names(grammar, node)
     }
     names: dict[str, list[int]] = {}
-    defined = {(one.at, one.name) for one in extraction.definitions}
+    defined = {(definition.at, definition.name) for definition in extraction.definitions}
     places = {
         (node.start_byte, node.end_byte)
         for node in captured.get("identifier", ())
@@ -163,11 +163,20 @@ def _leaf(node: tree_sitter.Node) -> tree_sitter.Node:
 
 def _scopes(definitions: list[Definition]) -> list[LexicalScope]:
     found: dict[tuple[int, int], LexicalScope] = {}
-    for one in definitions:
-        kind = "function" if one.kind in _FUNCTIONS else "class" if one.kind in CONTAINERS else ""
-        start = one.at + len(one.name.encode())
-        if kind and start < one.end:
-            found.setdefault((start, -one.end), LexicalScope(start, one.end, 0, kind, one.name))
+    for definition in definitions:
+        kind = (
+            "function"
+            if definition.kind in _FUNCTIONS
+            else "class"
+            if definition.kind in CONTAINERS
+            else ""
+        )
+        start = definition.at + len(definition.name.encode())
+        if kind and start < definition.end:
+            found.setdefault(
+                (start, -definition.end),
+                LexicalScope(start, definition.end, 0, kind, definition.name),
+            )
     return [found[key] for key in sorted(found)]
 
 

@@ -38,31 +38,33 @@ _DEPTH = 8
 
 def collect(extraction: Extraction) -> None:
     """Add the aliases of a configuration or manifest; other JSON files have none."""
-    root = next((one for one in extraction.roots[0].named_children if one.type == "object"), None)
-    said = _pairs(extraction, root)
-    options = _pairs(extraction, said.get("compilerOptions"))
+    root = next(
+        (child for child in extraction.roots[0].named_children if child.type == "object"), None
+    )
+    settings = _pairs(extraction, root)
+    options = _pairs(extraction, settings.get("compilerOptions"))
     for text, node in _strings(extraction, options.get("baseUrl")):
         _add(extraction, ".", text, node)
     for pattern, value in _pairs(extraction, options.get("paths")).items():
         for text, node in _strings(extraction, value):
             _add(extraction, pattern, text, node)
     for key in ("extends", "references"):
-        extraction.stars += [text for text, _ in _strings(extraction, said.get(key))]
-    if "compilerOptions" in said or "extends" in said:
+        extraction.stars += [text for text, _ in _strings(extraction, settings.get(key))]
+    if "compilerOptions" in settings or "extends" in settings:
         return
-    for name, node in _strings(extraction, said.get("name"))[:1]:
+    for name, node in _strings(extraction, settings.get("name"))[:1]:
         extraction.package = name
         extraction.more.append((_PACKAGE + name, node.start_byte, STRING))
-    exports = said.get("exports")
+    exports = settings.get("exports")
     ways = _pairs(extraction, exports)
     if exports is not None and not any(way.startswith(".") for way in ways):
         ways = {".": exports}
-    for way, value in [*ways.items(), *_pairs(extraction, said.get("imports")).items()]:
+    for way, value in [*ways.items(), *_pairs(extraction, settings.get("imports")).items()]:
         if way.startswith((".", "#")):
             for text, node in _strings(extraction, value):
                 _add(extraction, way, text, node)
     for key in _MAIN:
-        for text, node in _strings(extraction, said.get(key)):
+        for text, node in _strings(extraction, settings.get(key)):
             _add(extraction, ".", text, node)
 
 
@@ -141,7 +143,7 @@ def packaged(view: SymbolView, package: str, rest: str) -> Iterator[tuple[str, s
         for alias in _ordered(_read(scope_table.imports, folder)):
             path = alias.path_of(way)
             if path is not None:
-                yield from ((folder, one) for one in _sources(folder, path))
+                yield from ((folder, source) for source in _sources(folder, path))
         for place in (f"{folder}/src", folder):
             yield folder, f"{place}/{rest}" if rest else place
 
@@ -157,18 +159,18 @@ def _sources(folder: str, path: str) -> Iterator[str]:
 
 def _aliases(view: SymbolView, folder: str) -> list[Alias]:
     """Return the aliases of the configurations in a folder and its parents, nearest first."""
-    known = _known.setdefault(view, {})
-    if folder not in known:
+    cached = _known.setdefault(view, {})
+    if folder not in cached:
         found: list[Alias] = []
         for name in CONFIGURATIONS:
             found += _configured(view, f"{folder}/{name}", folder, set())
         manifest = view.scope_table(f"{folder}/{MANIFEST}")
         if manifest is not None:
-            own = [one for one in manifest.imports if one.local.startswith("#")]
+            own = [imported for imported in manifest.imports if imported.local.startswith("#")]
             found += _ordered(_read(own, folder))
         around = folder.rpartition("/")[0]
-        known[folder] = [*found, *(_aliases(view, around) if around else ())]
-    return known[folder]
+        cached[folder] = [*found, *(_aliases(view, around) if around else ())]
+    return cached[folder]
 
 
 def _configured(view: SymbolView, path: str, top: str, seen: set[str]) -> list[Alias]:
@@ -179,20 +181,33 @@ def _configured(view: SymbolView, path: str, top: str, seen: set[str]) -> list[A
         return []
     seen.add(path)
     folder = path.rpartition("/")[0]
-    others = [one for star in scope_table.stars for one in _others(view, folder, star)]
-    inherited = [one for other in others for one in _configured(view, other, top, seen)]
-    base = next((one.module for one in scope_table.imports if one.local == "."), None)
+    configurations = [
+        imported for star in scope_table.stars for imported in _others(view, folder, star)
+    ]
+    inherited = [
+        imported
+        for configuration in configurations
+        for imported in _configured(view, configuration, top, seen)
+    ]
+    base = next(
+        (imported.module for imported in scope_table.imports if imported.local == "."), None
+    )
     if base is not None:
         folder = posixpath.normpath(posixpath.join(folder, base))
     else:
         # Paths are relative to the `baseUrl`, wherever it is declared.
         folder = next(
-            (one.path[:-2] for one in inherited if not one.start and one.end == ""), folder
+            (
+                imported.path[:-2]
+                for imported in inherited
+                if not imported.start and imported.end == ""
+            ),
+            folder,
         )
     paths = [
-        Import(one.local, one.module.replace("${configDir}", top), "", 0, one.at)
-        for one in scope_table.imports
-        if one.local != "."
+        Import(imported.local, imported.module.replace("${configDir}", top), "", 0, imported.at)
+        for imported in scope_table.imports
+        if imported.local != "."
     ]
     found = _ordered(_read(paths, folder))
     if base is not None:
@@ -218,13 +233,13 @@ def _others(view: SymbolView, folder: str, star: str) -> Iterator[str]:
 
 def _read(imports: list[Import], folder: str) -> list[Alias]:
     found = []
-    for one in imports:
-        start, star, end = one.local.partition("*")
-        path = posixpath.normpath(posixpath.join(folder, one.module))
+    for imported in imports:
+        start, star, end = imported.local.partition("*")
+        path = posixpath.normpath(posixpath.join(folder, imported.module))
         found.append(Alias(start, end if star else None, path))
     return found
 
 
 def _ordered(aliases: list[Alias]) -> list[Alias]:
     """Sort exact names first, then by the longest prefix."""
-    return sorted(aliases, key=lambda one: (one.end is not None, -len(one.start)))
+    return sorted(aliases, key=lambda alias: (alias.end is not None, -len(alias.start)))

@@ -384,7 +384,9 @@ def module(view: SymbolView, importer: str, name: str) -> str | None:
     if dots:
         folder = importer.rsplit("/", dots)[0]
         stem = f"{folder}/{rest}" if rest else folder
-        return next((one for one in _files(stem, bool(rest)) if view.file(one)), None)
+        return next(
+            (candidate for candidate in _files(stem, bool(rest)) if view.file(candidate)), None
+        )
     found = [
         file.path
         for ending in _files(rest, True)

@@ -189,14 +189,14 @@ def _fields(extraction: Extraction, node: tree_sitter.Node) -> None:
     owner = type_name(extraction.text(declared)).encode()
     body = node.child_by_field_name("body") or node
     flags = extraction.flags
-    for one in body.named_children:
-        field = one.child_by_field_name("field") or one.child_by_field_name("name")
-        if one.type == "shorthand_field_initializer":
-            field = one.named_children[-1]
+    for child in body.named_children:
+        field = child.child_by_field_name("field") or child.child_by_field_name("name")
+        if child.type == "shorthand_field_initializer":
+            field = child.named_children[-1]
             flags[field.start_byte] = SHORTHAND
         elif field is not None and field.type == "shorthand_field_identifier":
             flags[field.start_byte] = SHORTHAND | BINDS
-        elif field is not None and one.type in ("field_initializer", "field_pattern"):
+        elif field is not None and child.type in ("field_initializer", "field_pattern"):
             flags[field.start_byte] = KEY | APART
         if field is not None:
             extraction.owners[field.start_byte] = owner
@@ -386,11 +386,13 @@ def _declared(extraction: Extraction, node: tree_sitter.Node) -> None:
     if declared is not None:
         _learn(extraction, name, expressions.declared(type_name(extraction.text(declared))))
     elif value is not None:
-        said = _value(extraction, value)
-        _learn(extraction, name, expressions.assigned(said))
-        if name.type == "tuple_pattern" and said.endswith("()"):
-            for place, one in enumerate(name.named_children):
-                _learn(extraction, one, expressions.assigned(expressions.result(said, place)))
+        value_text = _value(extraction, value)
+        _learn(extraction, name, expressions.assigned(value_text))
+        if name.type == "tuple_pattern" and value_text.endswith("()"):
+            for place, child in enumerate(name.named_children):
+                _learn(
+                    extraction, child, expressions.assigned(expressions.result(value_text, place))
+                )
 
 
 def _value(extraction: Extraction, value: tree_sitter.Node, items: str = "") -> str:
@@ -445,7 +447,9 @@ def type_name(text: str) -> str:
     rest = text[head.end() :]
     if rest.startswith("<"):
         arguments = [
-            said for one in _arguments(rest) if (said := type_name(one)) and one[:1] != "'"
+            argument_type
+            for argument in _arguments(rest)
+            if (argument_type := type_name(argument)) and argument[:1] != "'"
         ]
         return f"{name}<{', '.join(arguments)}>" if arguments else name
     return name

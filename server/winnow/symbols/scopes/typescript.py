@@ -346,8 +346,10 @@ def _make_classes(extraction: Extraction) -> None:
                 flags[name.start_byte] = flags.get(name.start_byte, 0) & ~ROLE | MEMBER | DEFINES
     functions = _makers(extraction, made)
     if parts or functions:
-        scopes = [one for one in extraction.scopes for one in (*functions.get(one, ()), one)]
-        extraction.scopes = sorted([*scopes, *parts], key=lambda one: (one.start, -one.end))
+        scopes = [
+            scope for scope in extraction.scopes for scope in (*functions.get(scope, ()), scope)
+        ]
+        extraction.scopes = sorted([*scopes, *parts], key=lambda scope: (scope.start, -scope.end))
         extraction.link_scopes()
 
 
@@ -380,7 +382,7 @@ def _makers(extraction: Extraction, made: set[str]) -> dict[LexicalScope, list[L
         if (number := extraction.function_around(extraction.scope_at(node.start_byte))) is not None
     }
     found: dict[LexicalScope, list[LexicalScope]] = {}
-    starts = {one.start: one for one in extraction.scopes if one.kind == "function"}
+    starts = {scope.start: scope for scope in extraction.scopes if scope.kind == "function"}
     for node in extraction.captured.get("function", ()):
         if node.type not in ("function_declaration", "function_expression"):
             continue
@@ -528,7 +530,8 @@ def _exports(extraction: Extraction) -> None:
 def _publish(extraction: Extraction, names: set[str]) -> None:
     """Mark imports under these names as exported."""
     extraction.imports = [
-        replace(one, exported=True) if one.local in names else one for one in extraction.imports
+        replace(imported, exported=True) if imported.local in names else imported
+        for imported in extraction.imports
     ]
 
 
@@ -642,8 +645,12 @@ def _common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
         text = extraction.text(value)
         extraction.imports.append(Import("export=", "", text, 0, value.start_byte))
     elif value.type == "object":
-        shorthands = (one for one in value.named_children if one.type.startswith("shorthand"))
-        _publish(extraction, {extraction.text(one) for one in shorthands})
+        shorthands = (
+            child_node
+            for child_node in value.named_children
+            if child_node.type.startswith("shorthand")
+        )
+        _publish(extraction, {extraction.text(child_node) for child_node in shorthands})
         for child in value.named_children:
             if child.type == "pair":
                 key = child.child_by_field_name("key")
@@ -735,14 +742,16 @@ def _expected(extraction: Extraction, node: tree_sitter.Node, depth: int = 0) ->
         return (0, 0, expressions.cast(declared_type)) if declared_type else NO_CONTEXT
     if kind == "assignment_expression":
         left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
-        other = left if right is not None and right.id == node.id else right
-        return _of(extraction, other, "")
+        assigned_from = left if right is not None and right.id == node.id else right
+        return _of(extraction, assigned_from, "")
     if kind == "arguments":
         call = parent.parent
         called = None
         if call is not None:
             called = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-        index = next((i for i, one in enumerate(parent.named_children) if one.id == node.id), 0)
+        index = next(
+            (i for i, argument in enumerate(parent.named_children) if argument.id == node.id), 0
+        )
         return _of(extraction, called, expressions.argument("", index))
     if kind in ("pair", "pair_pattern") and parent.parent is not None:
         key = parent.child_by_field_name("key")
@@ -784,7 +793,7 @@ def _parameter_expected(extraction: Extraction, parameter: tree_sitter.Node, dep
     if parameters is None or function is None:
         return NO_CONTEXT
     index = next(
-        (i for i, one in enumerate(parameters.named_children) if one.id == parameter.id), 0
+        (i for i, child in enumerate(parameters.named_children) if child.id == parameter.id), 0
     )
     return _passed(extraction, function, index, depth)
 
@@ -958,14 +967,14 @@ class _TypeCollector:
             if part.type == "class_heritage":
                 for clause in part.named_children:
                     if clause.type == "extends_clause":
-                        said = self.value(clause.child_by_field_name("value"))
-                        found += [said] if said else []
+                        described = self.value(clause.child_by_field_name("value"))
+                        found += [described] if described else []
                     elif clause.type == "implements_clause":
                         for child in clause.named_children:
                             found += self.named_types(child)
                     else:
-                        said = self.value(clause)
-                        found += [said] if said else []
+                        described = self.value(clause)
+                        found += [described] if described else []
             elif part.type == "extends_type_clause":
                 for child in part.named_children:
                     found += self.named_types(child)
@@ -1018,14 +1027,14 @@ class _TypeCollector:
         parameters = node.child_by_field_name("parameters")
         declared = _type(extraction, node.child_by_field_name("return_type"))
         if name is not None and name.type != "computed_property_name":
-            said = expressions.declared(declared)
+            source = expressions.declared(declared)
             body = node.child_by_field_name("body")
             text = extraction.text(name)
             if any(child.type in ("get", "set") for child in node.children[:4]):
                 if declared:
-                    self.learn(self.scope(name), text, said)
+                    self.learn(self.scope(name), text, source)
             elif declared or body is None:
-                self.returns(self.scope(name), text, said)
+                self.returns(self.scope(name), text, source)
         self.parameters(node, parameters)
 
     def signature(self, node: tree_sitter.Node) -> None:
@@ -1054,9 +1063,9 @@ class _TypeCollector:
                 continue
             typed = parameter.child_by_field_name("type")
             if typed is not None:
-                said = _type(extraction, typed)
-                if said and pattern is not None:
-                    self.declared_parameter(pattern, said, index)
+                type_text = _type(extraction, typed)
+                if type_text and pattern is not None:
+                    self.declared_parameter(pattern, type_text, index)
             else:
                 value = parameter.child_by_field_name("value")
                 default = self.value(value) if value is not None else ""
@@ -1096,10 +1105,10 @@ class _TypeCollector:
         self, pattern: tree_sitter.Node, node: tree_sitter.Node, context: Context, index: int
     ) -> None:
         """Add the expected type of a parameter without a type."""
-        said = self.context(context)
-        if said and pattern.type == "identifier":
+        described = self.context(context)
+        if described and pattern.type == "identifier":
             around = self._extraction.scopes[self.scope(pattern)].parent
-            self.bind(pattern, expressions.assigned(said, around))
+            self.bind(pattern, expressions.assigned(described, around))
 
     def variable(self, node: tree_sitter.Node) -> None:
         """Add the type of `const x: T = y`, and of fields."""
@@ -1115,10 +1124,10 @@ class _TypeCollector:
         if value is None:
             return
         if name.type == "array_pattern":
-            said = self.value(value)
-            for child in name.named_children if said else ():
+            described = self.value(value)
+            for child in name.named_children if described else ():
                 if child.type == "identifier":
-                    item = expressions.item(said)
+                    item = expressions.item(described)
                     self.learn(scope, self.text(child), expressions.assigned(item))
             return
         if value.type in _FUNCTIONS:
@@ -1128,13 +1137,15 @@ class _TypeCollector:
                 return
             body = value.child_by_field_name("body")
             if body is not None and body.type != "statement_block":
-                said = self.value(body)
+                described = self.value(body)
                 inner = self.scope(body)
-                self.returns(scope, text, expressions.assigned(said, inner) if said else "")
+                self.returns(
+                    scope, text, expressions.assigned(described, inner) if described else ""
+                )
             return
-        said = self.value(value)
-        if said:
-            self.learn(scope, text, expressions.assigned(said))
+        described = self.value(value)
+        if described:
+            self.learn(scope, text, expressions.assigned(described))
 
     def static(self, node: tree_sitter.Node) -> None:
         """Make `this` in static members the class."""
@@ -1153,19 +1164,21 @@ class _TypeCollector:
         operator = node.child_by_field_name("operator")
         if left is None or operator is None or operator.type != "of" or left.type != "identifier":
             return
-        said = self.value(right)
-        if said:
-            self.bind(left, expressions.assigned(expressions.item(said)))
+        described = self.value(right)
+        if described:
+            self.bind(left, expressions.assigned(expressions.item(described)))
 
     def assignment(self, node: tree_sitter.Node) -> None:
         """Add the value of `this.x = y` in a class."""
         left = node.child_by_field_name("left")
         name = left.child_by_field_name("property") if left is not None else None
-        said = self.value(node.child_by_field_name("right"))
+        described = self.value(node.child_by_field_name("right"))
         scope = self._extraction.scope_at(node.start_byte)
         around = self._extraction.class_around(scope)
-        if name is not None and said and around is not None:
-            self.learn(self._number[around], self.text(name), expressions.assigned(said, scope))
+        if name is not None and described and around is not None:
+            self.learn(
+                self._number[around], self.text(name), expressions.assigned(described, scope)
+            )
 
     def returned(self, node: tree_sitter.Node) -> None:
         """Add the first return value of a function without a declared type."""
@@ -1177,17 +1190,17 @@ class _TypeCollector:
         parent = self._number[function.parent]
         if not function.name or function.name in self._extraction.returns.get(parent, {}):
             return
-        said = self.value(node.named_children[0])
-        if not said:
+        described = self.value(node.named_children[0])
+        if not described:
             return
         if function.name in self._extraction.types.get(parent, {}):
             return
-        self.returns(parent, function.name, expressions.assigned(said, scope))
+        self.returns(parent, function.name, expressions.assigned(described, scope))
 
     def pattern(self, node: tree_sitter.Node) -> None:
         """Add the types of a and c in `const {a, b: c} = x`."""
-        said = self.context(self._extraction.contexts.get(node.start_byte, NO_CONTEXT))
-        if node.type != "object_pattern" or not said:
+        described = self.context(self._extraction.contexts.get(node.start_byte, NO_CONTEXT))
+        if node.type != "object_pattern" or not described:
             return
         for child in node.named_children:
             name = child
@@ -1201,7 +1214,7 @@ class _TypeCollector:
                 key, name = found, value
             if name.type in ("identifier", "shorthand_property_identifier_pattern"):
                 scope = self._extraction.scope_at(name.start_byte)
-                text = expressions.assigned(expressions.member(said, self.text(key)))
+                text = expressions.assigned(expressions.member(described, self.text(key)))
                 self.learn(scope, self.text(name), text)
 
 
@@ -1267,11 +1280,11 @@ def _file(view: SymbolView, stem: str) -> str | None:
                 return stem
             stems = [stem[: -len(end)], stem]
             break
-    for one in stems:
+    for path in stems:
         for middle in ("", "/index"):
             for end in _EXTENSIONS:
-                if view.file(one + middle + end) is not None:
-                    return one + middle + end
+                if view.file(path + middle + end) is not None:
+                    return path + middle + end
     return None
 
 
@@ -1291,13 +1304,15 @@ def _package(view: SymbolView, importer: str, name: str) -> str | None:
     parts = name.split("/")
     count = 2 if name[0] == "@" else 1
     package, rest = parts[min(count, len(parts)) - 1], "/".join(parts[count:])
-    said: dict[str, str] = {}
+    by_folder: dict[str, str] = {}
     for around, stem in projects.packaged(view, "/".join(parts[:count]), rest):
-        path = None if around in said else _file(view, stem)
+        path = None if around in by_folder else _file(view, stem)
         if path is not None:
-            said[around] = path
-    if said:
-        return max(said.values(), key=lambda path: (shared_folders(path, importer), -len(path)))
+            by_folder[around] = path
+    if by_folder:
+        return max(
+            by_folder.values(), key=lambda path: (shared_folders(path, importer), -len(path))
+        )
     stems = [rest, f"{rest}/index"] if rest else ["index"]
     found: list[str] = []
     for middle in (f"{package}/src/", f"{package}/"):
