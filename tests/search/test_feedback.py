@@ -1,4 +1,4 @@
-"""feedback and search_metrics: what a caller tells, and what is told."""
+"""Tests of feedback and search_metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def call(workspace: Workspace, tool: str, **params: Any) -> Any:
     return await TOOLS[tool].call(workspace, params, no_progress)
 
 
-async def test_feedback_is_taken_down_for_the_search(
+async def test_feedback_is_recorded_for_the_search(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -40,7 +40,9 @@ async def test_feedback_is_taken_down_for_the_search(
     assert TOOLS["feedback"].plain(result) == "src/loader.py: recorded for 'load_plugin' (grep)"
 
 
-async def test_what_is_not_known_is_refused(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_unknown_searches_and_paths_are_refused(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
     workspace = make_workspace(project)
     found = (await call(workspace, "grep", pattern="load_plugin")).search_id
     told = {"search_id": found, "path": "src/loader.py", "action": "opened"}
@@ -64,7 +66,9 @@ async def test_what_is_not_known_is_refused(make_workspace: MakeWorkspace, proje
     assert (await call(workspace, "search_metrics")).satisfaction.opened == 0
 
 
-async def test_turned_off_both_say_so(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_feedback_and_metrics_warn_if_learning_is_off(
+    make_workspace: MakeWorkspace, project: Path
+) -> None:
     off, _ = merged(Config(), {"learning": {"enabled": False}}, "test")
     workspace = make_workspace(project, config=off)
     found = await call(workspace, "grep", pattern="load_plugin")
@@ -77,7 +81,7 @@ async def test_turned_off_both_say_so(make_workspace: MakeWorkspace, project: Pa
     assert TOOLS["search_metrics"].plain(metrics).endswith(f"[note: {LEARNING_OFF}]")
 
 
-async def test_metrics_say_once_that_there_is_no_room(
+async def test_metrics_report_once_that_the_index_is_full(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -96,7 +100,7 @@ async def test_metrics_say_once_that_there_is_no_room(
     assert found.what.endswith("MB: raise the limit")
 
 
-async def test_metrics_name_what_is_not_indexed_and_what_found_nothing(
+async def test_metrics_name_unindexed_files_and_failed_queries(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     config, _ = merged(Config(), {"limits": {"parse_bytes": 100}}, "test")

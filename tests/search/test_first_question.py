@@ -46,7 +46,7 @@ QUESTIONS = (
 
 
 def module(number: int) -> str:
-    """A module of many small functions, another one for each number."""
+    """Return a module of many small functions that depend on the number."""
     draw = random.Random(number)
     names = [f"{draw.choice(WORDS)}_{draw.choice(WORDS)}_{number}_{n}" for n in range(20)]
     return "\n\n".join(f"def {name}(order):\n    return order + {number}" for name in names) + "\n"
@@ -87,10 +87,10 @@ def warm(office: Path) -> dict[str, Asked]:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.tool)
-def test_fresh_processes_that_are_asked_at_once_answer_as_one_whose_index_is_open(
+def test_fresh_processes_answer_like_one_whose_index_is_open(
     office: Path, warm: dict[str, Asked], question: Question
 ) -> None:
-    """In CI five for each of four tools: 20 answers of 20 (#21)."""
+    """Five processes for each of four tools in CI: 20 of 20 answers are right (#21)."""
     expected = warm[question.tool]
     assert question.file in expected.paths
     for door in ("lsp", "mcp", "cli", "lsp", "mcp")[: 5 if CI else 3]:

@@ -60,7 +60,7 @@ async def error_of(workspace: Any, name: str, path: str) -> SearchError:
     return failed.value
 
 
-def test_the_table_has_every_tool_that_takes_a_path() -> None:
+def test_the_table_has_every_tool_with_a_path() -> None:
     with_path = {
         name
         for name, tool in TOOLS.items()
@@ -140,7 +140,7 @@ async def test_search_docs_finds_nothing_at_a_missing_path_and_names_it(
         ("nothing", ""),
     ],
 )
-async def test_the_message_names_a_path_that_is_much_alike(
+async def test_the_message_suggests_a_similar_path(
     path: str, meant: str, project: Path, make_workspace: MakeWorkspace
 ) -> None:
     error = await error_of(make_workspace(project), "grep", path)
@@ -149,7 +149,7 @@ async def test_the_message_names_a_path_that_is_much_alike(
 
 
 @requires_posix
-async def test_a_path_that_is_alike_and_leads_out_is_not_named(
+async def test_a_similar_path_outside_is_not_suggested(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     outside = write_files(project.parent / "outside", {"private.txt": "x"})
@@ -158,7 +158,7 @@ async def test_a_path_that_is_alike_and_leads_out_is_not_named(
     assert "Did you mean" not in error.message
 
 
-async def test_a_refresh_with_a_deleted_file_forgets_it_and_says_that_it_is_missing(
+async def test_a_refresh_of_a_deleted_file_removes_it_and_reports_it(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(project)

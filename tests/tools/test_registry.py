@@ -1,4 +1,4 @@
-"""The mechanism of tools: names, schemas, and params of strangers."""
+"""Tests of the registry: names, schemas and untrusted params."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_names_are_derived_from_the_coroutine() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
-def test_every_tool_and_every_field_says_what_it_is(tool: Tool[Any, Any]) -> None:
+def test_every_tool_and_field_has_a_description(tool: Tool[Any, Any]) -> None:
     assert tool.description
     assert tool.input_schema["type"] == "object"
     assert "$ref" not in str(tool.input_schema)
@@ -51,7 +51,7 @@ def test_every_tool_and_every_field_says_what_it_is(tool: Tool[Any, Any]) -> Non
         ({"search_terms": ["\ud800"]}, "`search_terms[0]`: not valid Unicode"),
     ],
 )
-def test_what_does_not_fit_names_the_field(change: dict[str, Any], message: str) -> None:
+def test_invalid_values_name_the_field(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParams) as invalid:
         TOOL.parse({**GOOD, **change})
     assert invalid.value.message.lower().startswith(message.lower())
@@ -64,7 +64,7 @@ def test_a_missing_field_is_named() -> None:
         TOOL.parse([])
 
 
-def test_a_bare_string_is_a_list_of_one_for_every_list() -> None:
+def test_a_bare_string_is_a_list_of_one_item() -> None:
     params = TOOL.parse({"query": "q", "search_terms": "a", "include": "*.py"})
     assert params == KeywordSearchParams(query="q", search_terms=["a"], include=["*.py"])
 
@@ -78,10 +78,10 @@ JSON = st.recursive(
 
 @settings(max_examples=100)
 @given(st.dictionaries(st.integers(0, 30), JSON), st.dictionaries(st.text(), JSON) | st.just({}))
-def test_anything_is_params_or_an_error_with_a_bounded_message(
+def test_any_data_is_valid_or_an_error_with_a_bounded_message(
     known: dict[int, Any], unknown: dict[str, Any]
 ) -> None:
-    """The same values for the fields of every tool."""
+    """Params for every tool with the same values."""
     for tool in TOOLS.values():
         names = [field.name for field in tool.fields]
         raw = unknown | {
@@ -104,7 +104,7 @@ def test_ranges_may_be_written_as_text() -> None:
     assert TOOLS["read_file"].parse({"path": "a", "spans": {"start": 40}}).spans == expected[2:]
 
 
-def test_structs_in_a_schema_stand_where_they_are_used() -> None:
+def test_schemas_inline_their_structs() -> None:
     spans = TOOLS["read_file"].input_schema["properties"]["spans"]
     as_object, as_text = spans["items"]["anyOf"]
     assert as_object["properties"]["start"]["type"] == "integer"
@@ -114,7 +114,7 @@ def test_structs_in_a_schema_stand_where_they_are_used() -> None:
     assert (mode["type"], mode["enum"]) == ("string", ["counts", "files", "matches"])
 
 
-def test_null_is_a_field_that_is_not_given() -> None:
+def test_null_means_a_missing_field() -> None:
     """Models that must name every field send it."""
     nothing = dict.fromkeys((field.name for field in TOOLS["grep"].fields), None)
     given = {**nothing, "pattern": "x", "max_results": 3}

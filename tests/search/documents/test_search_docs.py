@@ -365,7 +365,7 @@ async def test_pages_hold_each_line_once(workspace_of: Made, root: Path) -> None
     assert got == everything
 
 
-async def test_a_change_between_two_pages_is_told(workspace_of: Made, root: Path) -> None:
+async def test_a_change_between_two_pages_is_reported(workspace_of: Made, root: Path) -> None:
     workspace = workspace_of(root)
     first = await search(workspace, "revenue", max_results=2)
     assert first.cursor is not None

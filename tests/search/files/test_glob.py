@@ -1,4 +1,4 @@
-"""glob, as a coroutine on real trees: what it finds, in which order, what it says of the rest."""
+"""Tests of glob on real trees: matches, order, pages and reports of excluded files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def paths(workspace: Workspace, pattern: str = "**", **params: Any) -> lis
     return [one.path for one in (await glob(workspace, pattern, **params)).files]
 
 
-async def test_files_that_match_with_size_and_time(
+async def test_matching_files_have_sizes_and_times(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     os.utime(project / "src/main.py", ns=(0, 1_700_000_000_999_999_999))
@@ -100,7 +100,7 @@ def listed(root: Path, *arguments: str) -> list[str]:
 
 
 def generated(chance: random.Random, names: list[str]) -> str:
-    """A pattern that is likely to match something."""
+    """Generate a pattern that is likely to match something."""
     parts = []
     for part in chance.choice(names).split("/"):
         cut = chance.randrange(len(part))
@@ -120,7 +120,7 @@ def generated(chance: random.Random, names: list[str]) -> str:
 
 
 async def equals_ripgrep(root: Path, workspace: Workspace, patterns: int, seed: str) -> int:
-    """Compare generated patterns: ripgrep's globs override ignore files and ours do not."""
+    """Compare generated patterns without ignore files, which ripgrep's globs override."""
     chance = random.Random(seed)
     searched = set(listed(root))
     names = sorted(searched)
@@ -136,7 +136,7 @@ async def equals_ripgrep(root: Path, workspace: Workspace, patterns: int, seed: 
 
 
 @requires_posix
-async def test_generated_patterns_match_what_ripgreps_globs_match(
+async def test_generated_patterns_match_like_ripgreps_globs(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     chance = random.Random(7)
@@ -155,7 +155,7 @@ async def test_generated_patterns_on_a_real_tree(make_workspace: MakeWorkspace) 
 
 
 @requires_posix
-async def test_a_pattern_is_seen_from_the_root_and_from_the_path(
+async def test_patterns_are_relative_to_the_root_or_the_path(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     write_files(project, {"src/src/x.py": "", "src/tests/y.py": "", "src/[z]/a.py": ""})
@@ -182,7 +182,7 @@ async def test_a_pattern_is_seen_from_the_root_and_from_the_path(
 
 
 @requires_posix
-async def test_an_absolute_pattern_is_for_its_own_root(
+async def test_absolute_patterns_match_in_their_root(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     one, other, inner = tmp_path / "one [1]", tmp_path / "other", tmp_path / "one [1]/inner"
@@ -200,14 +200,16 @@ async def test_an_absolute_pattern_is_for_its_own_root(
 
 
 @pytest.mark.parametrize("pattern", ["[", "{a", "a[!", "[z-a]"])
-async def test_what_is_no_pattern_is_refused(
+async def test_invalid_patterns_are_refused(
     project: Path, make_workspace: MakeWorkspace, pattern: str
 ) -> None:
     with pytest.raises(InvalidParams, match=r"`pattern`: .* is not a glob"):
         await glob(make_workspace(project), pattern)
 
 
-async def test_other_params_that_are_refused(project: Path, make_workspace: MakeWorkspace) -> None:
+async def test_other_invalid_params_are_refused(
+    project: Path, make_workspace: MakeWorkspace
+) -> None:
     workspace = make_workspace(project)
     for pattern in ("", "  "):
         with pytest.raises(EmptyQuery):
@@ -230,7 +232,7 @@ async def test_other_params_that_are_refused(project: Path, make_workspace: Make
             await glob(workspace, **params)
 
 
-async def test_a_broken_ignore_file_does_no_harm(
+async def test_a_broken_ignore_file_is_harmless(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     (project / ".gitignore").write_text("[\n{a\nignored/\n")
@@ -240,7 +242,7 @@ async def test_a_broken_ignore_file_does_no_harm(
 
 
 @requires_posix
-async def test_names_of_any_bytes_can_be_passed_on(
+async def test_names_of_any_bytes_can_be_passed_to_other_tools(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     names = [b"\xff\xfe.py", b"new\nline.py", b"esc\x1b[31m.py", b" a ", b"-x", "ü😀.py".encode()]
@@ -264,7 +266,7 @@ async def test_names_of_any_bytes_can_be_passed_on(
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Files in folders, with equal sizes and times among them."""
+    """Files in folders; some have equal sizes and times."""
     chance = random.Random(3)
     for number in range(57):
         folder = tmp_path / chance.choice(["a", "a/b", "ab", "é", "z"])
@@ -307,7 +309,7 @@ async def test_pages_hold_every_file_once(
 
 @pytest.mark.parametrize("sort_by", ["path", "mtime", "size"])
 @pytest.mark.parametrize("change", ["added", "removed", "changed", "none", "behind"])
-async def test_what_changes_before_the_cursor_is_told(
+async def test_changes_before_the_cursor_are_reported(
     many: Path, make_workspace: MakeWorkspace, sort_by: str, change: str
 ) -> None:
     workspace = make_workspace(many)
@@ -335,7 +337,9 @@ async def test_what_changes_before_the_cursor_is_told(
         assert [one.path for one in second.files] == expected[20:]
 
 
-async def test_the_file_at_the_cursor_may_go(many: Path, make_workspace: MakeWorkspace) -> None:
+async def test_the_file_at_the_cursor_may_be_deleted(
+    many: Path, make_workspace: MakeWorkspace
+) -> None:
     workspace = make_workspace(many)
     everything = await paths(workspace)
     first = await glob(workspace, max_results=20)
@@ -356,7 +360,7 @@ async def test_a_cursor_of_another_request_is_refused(
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, 2**33, 2**40, -(2**40)])
-async def test_times_of_any_size(
+async def test_extreme_times_are_shown(
     tmp_path: Path, make_workspace: MakeWorkspace, seconds: int
 ) -> None:
     write_files(tmp_path, {"a": "", "b": ""})
@@ -405,7 +409,9 @@ async def test_an_empty_answer_is_not_truncated(
     assert (result.files, result.truncated, result.cursor) == ([], False, None)
 
 
-async def test_a_stream_has_the_files_once(project: Path, make_workspace: MakeWorkspace) -> None:
+async def test_streamed_files_are_not_repeated_in_the_result(
+    project: Path, make_workspace: MakeWorkspace
+) -> None:
     class Streaming(Recorder):
         streaming = True
 
@@ -439,7 +445,7 @@ async def test_ignored_and_hidden_files_are_found_on_request(
     assert not any(".git/" in one for one in await paths(workspace, include_hidden=True))
 
 
-async def test_where_nothing_matches_what_was_left_out_is_named(
+async def test_excluded_matches_are_counted_if_nothing_matches(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     library = git_commit(tmp_path / "library", {"s.sub": ""})
@@ -465,7 +471,9 @@ async def test_where_nothing_matches_what_was_left_out_is_named(
     assert await warnings("*.sub", scope="open") == ["only the 0 files of scope='open' count"]
 
 
-async def test_submodules_once_on_request(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_submodules_are_listed_once_on_request(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
     library = git_commit(tmp_path / "library", {"x": ""})
     root = git_commit(tmp_path / "root", {"a": ""})
     git(root, "submodule", "--quiet", "add", str(library), "dep")
@@ -482,7 +490,9 @@ async def test_submodules_once_on_request(tmp_path: Path, make_workspace: MakeWo
     ]
 
 
-async def test_changed_and_open_files(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_the_scope_can_be_changed_or_open_files(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
     root = write_files(
         git_commit(tmp_path / "root", {"a.py": "", "b.py": ""}), {"b.py": "x", "c": ""}
     )
@@ -497,7 +507,9 @@ async def test_changed_and_open_files(tmp_path: Path, make_workspace: MakeWorksp
     assert [page.files[0].path for page in (first, second, third)] == ["b.py", "c", "new/d.py"]
 
 
-async def test_several_roots_each_file_once(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_several_roots_list_each_file_once(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     inner, deep = two / "inner", two / "inner/deep"
     for root in (one, two, inner, deep):
@@ -544,7 +556,7 @@ async def test_unsaved_documents_are_found_with_their_size(
     assert await paths(workspace, "new.py", exclude=["ignored"]) == []
 
 
-async def test_documents_that_cannot_be_laid_out_are_told(
+async def test_documents_that_cannot_be_copied_are_reported(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(project)
@@ -572,10 +584,10 @@ async def test_a_listing_that_takes_too_long_says_so(
 
 
 @requires_posix
-async def test_what_was_listed_in_time_is_answered(
+async def test_files_listed_before_the_timeout_are_returned(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
-    """A ripgrep that stops half way stands for a slow disk."""
+    """A ripgrep that hangs after some files, as on a slow disk."""
     slow = tmp_path / "rg"
     slow.write_text(
         "#!/bin/sh\n[ $1 = --version ] && exit\nprintf 'src/main.py\\0src/lo'\nexec sleep 20\n"
@@ -593,7 +605,7 @@ async def test_what_was_listed_in_time_is_answered(
 
 
 @requires_permissions
-async def test_folders_that_cannot_be_read_are_told(
+async def test_unreadable_folders_are_reported(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     (project / "closed").mkdir()
@@ -605,7 +617,7 @@ async def test_folders_that_cannot_be_read_are_told(
 
 
 @requires_posix
-async def test_what_is_no_file_is_not_found(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_only_regular_files_are_found(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     write_files(tmp_path, {"a": ""})
     os.mkfifo(tmp_path / "pipe")
     os.mknod(tmp_path / "socket", stat.S_IFSOCK | 0o600)

@@ -1,4 +1,4 @@
-"""read_file, as a coroutine and in its thread: real files, real hazards."""
+"""Tests of read_file on real files, with real hazards."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def content(result: ReadFileResult) -> str:
 
 
 def pages(folder: Path, path: str, **params: Any) -> Iterator[ReadFileResult]:
-    """The answer and all that its cursors continue it with."""
+    """Return an answer and the pages that its cursors lead to."""
     result = read(folder, path, **params)
     yield result
     while result.cursor:
@@ -90,7 +90,7 @@ def numbered(tmp_path: Path) -> Path:
 # --- spans ---------------------------------------------------------------------------------
 
 
-async def test_a_whole_file_is_read(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_a_complete_file_is_read(make_workspace: MakeWorkspace, project: Path) -> None:
     recorder = Recorder()
     result = await TOOL.call(make_workspace(project), {"path": "src/loader.py"}, recorder)
     text = (project / "src/loader.py").read_text()
@@ -128,7 +128,7 @@ def test_many_spans_are_merged_and_clamped(numbered: Path) -> None:
     assert (result.truncated, result.completeness.complete, result.warnings) == (False, True, [])
 
 
-def test_spans_beyond_the_end_are_told(numbered: Path) -> None:
+def test_spans_beyond_the_end_are_reported(numbered: Path) -> None:
     result = read(
         numbered, "a.txt", spans=["900-950", "480-481", "700", {"start": 2_000, "end": None}]
     )
@@ -150,7 +150,7 @@ def test_spans_beyond_the_end_are_told(numbered: Path) -> None:
         ([], [(1, 480)]),
     ],
 )
-def test_spans_are_also_understood_as_text(
+def test_spans_can_be_written_as_text(
     numbered: Path, given: object, expected: list[tuple[int, int]]
 ) -> None:
     assert spans(read(numbered, "a.txt", spans=given)) == expected
@@ -171,13 +171,13 @@ def test_spans_are_also_understood_as_text(
         (7, "`spans`: expected array, got integer"),
     ],
 )
-def test_what_is_no_span_is_named(numbered: Path, given: object, problem: str) -> None:
+def test_invalid_spans_are_named(numbered: Path, given: object, problem: str) -> None:
     with pytest.raises(InvalidParams) as error:
         read(numbered, "a.txt", spans=given)
     assert error.value.message.startswith(problem)
 
 
-def test_an_empty_file_has_no_lines_and_is_no_error(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     result = read(tmp_path, "empty")
     assert (result.total_lines, result.chunks, result.returned, result.truncated) == (
@@ -205,13 +205,13 @@ def test_max_lines_ends_a_page_and_the_cursor_continues_it(numbered: Path) -> No
     assert found[2].cursor is None
 
 
-def test_a_page_has_500_lines_unless_another_number_is_asked_for(tmp_path: Path) -> None:
+def test_a_page_has_500_lines_by_default(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x\n" * 501)
     assert [page.returned for page in pages(tmp_path, "a.txt")] == [500, 1]
 
 
 @pytest.mark.parametrize("max_tokens", [1, 150, 300, 1_000, 4_000])
-def test_max_tokens_is_kept_and_used(numbered: Path, max_tokens: int) -> None:
+def test_answers_fit_max_tokens_and_use_them(numbered: Path, max_tokens: int) -> None:
     result = read(numbered, "a.txt", max_tokens=max_tokens)
     if result.returned > 1:
         assert estimated_tokens(result) <= max_tokens
@@ -222,7 +222,7 @@ def test_max_tokens_is_kept_and_used(numbered: Path, max_tokens: int) -> None:
     assert "".join(map(content, found)) == (numbered / "a.txt").read_text()
 
 
-def test_long_lines_are_shortened_before_lines_are_left_out(tmp_path: Path) -> None:
+def test_long_lines_are_shortened_before_lines_are_dropped(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(("x" * 1_000 + "\n") * 5)
     result = read(tmp_path, "a.txt", max_tokens=600)
     assert content(result) == ("x" * SHORT_LINE_CHARACTERS + "…\n") * 5
@@ -238,7 +238,7 @@ def test_a_line_of_more_than_2000_characters_is_cut(tmp_path: Path) -> None:
     assert (result.completeness.complete, result.truncated, result.cursor) == (False, True, None)
 
 
-def test_an_answer_is_bounded_in_bytes_and_continued(tmp_path: Path) -> None:
+def test_an_answer_has_a_size_limit_and_a_cursor(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(("x" * 1_999 + "\n") * 20)
     found = list(pages(tmp_path, "a.txt", limits=Limits(answer_bytes=10_000)))
     assert [page.returned for page in found] == [6, 6, 6, 2]
@@ -257,7 +257,7 @@ SPANS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(TEXTS, SPANS, st.integers(1, 9), st.sampled_from([0, 1, 150, 170, 200]), st.booleans())
-def test_pages_together_are_what_was_asked_for(
+def test_pages_together_have_the_requested_lines(
     tmp_path_factory: pytest.TempPathFactory,
     text: str,
     given: list[dict[str, int]],
@@ -290,7 +290,7 @@ def test_pages_together_are_what_was_asked_for(
     assert [page.truncated for page in found] == [True] * (len(found) - 1) + [False]
 
 
-def test_a_change_between_two_pages_is_told(numbered: Path) -> None:
+def test_a_change_between_two_pages_is_reported(numbered: Path) -> None:
     first = read(numbered, "a.txt", max_lines=10)
     with (numbered / "a.txt").open("a") as file:
         file.write("one more\n")
@@ -339,7 +339,7 @@ def test_a_cursor_of_another_file_is_refused(numbered: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("text", ["größe\r\nand\nmore\r\r\n\r\nlast", "größe\n", "größe\r\n"])
-def test_kept_line_ends_give_the_file_byte_for_byte(
+def test_kept_line_endings_reproduce_the_file(
     tmp_path: Path, encoding: str, mark: bytes, text: str
 ) -> None:
     raw = mark + text.encode(encoding)
@@ -362,7 +362,7 @@ def test_kept_line_ends_give_the_file_byte_for_byte(
         (b"", None),
     ],
 )
-def test_line_endings_are_told(tmp_path: Path, raw: bytes, expected: str | None) -> None:
+def test_line_endings_are_reported(tmp_path: Path, raw: bytes, expected: str | None) -> None:
     (tmp_path / "a.txt").write_bytes(raw)
     assert read(tmp_path, "a.txt").line_endings == expected
 
@@ -378,7 +378,7 @@ def test_lines_that_do_not_fit_the_encoding_or_hold_nuls_are_named(tmp_path: Pat
     ]
 
 
-def test_binary_files_are_refused_politely(tmp_path: Path) -> None:
+def test_binary_files_are_refused_with_their_kind(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 1_992)
     with pytest.raises(BinaryFile) as error:
         read(tmp_path, "a.png")
@@ -389,7 +389,7 @@ def test_binary_files_are_refused_politely(tmp_path: Path) -> None:
 # --- the editor's text ---------------------------------------------------------------------
 
 
-def test_the_editors_text_is_read_not_the_disks(numbered: Path) -> None:
+def test_unsaved_text_is_read_instead_of_the_file(numbered: Path) -> None:
     file = numbered / "a.txt"
     result = read(numbered, "a.txt", buffers={file: "edited\r\ntwo"}, line_endings="keep")
     assert (content(result), result.unsaved, result.total_lines) == ("edited\r\ntwo", True, 2)
@@ -418,7 +418,7 @@ def test_an_open_document_is_recognised_however_its_folder_is_spelled(numbered: 
     assert read(numbered, str(link / "a.txt"), buffers={numbered / "a.txt": "edited"}).unsaved
 
 
-def test_an_edit_between_two_pages_is_told(numbered: Path) -> None:
+def test_an_edit_between_two_pages_is_reported(numbered: Path) -> None:
     buffers = {numbered / "a.txt": "a\n" * 9}
     first = read(numbered, "a.txt", buffers=buffers, max_lines=2)
     second = read(numbered, "a.txt", buffers=buffers, max_lines=2, cursor=first.cursor)
@@ -429,7 +429,7 @@ def test_an_edit_between_two_pages_is_told(numbered: Path) -> None:
 
 
 @requires_posix
-def test_a_document_with_the_name_of_no_file_does_not_stand_for_it(tmp_path: Path) -> None:
+def test_documents_named_like_a_folder_or_fifo_are_ignored(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(NotAFile):
@@ -441,7 +441,7 @@ def test_a_document_with_the_name_of_no_file_does_not_stand_for_it(tmp_path: Pat
         read(tmp_path, "a", buffers={Path("/bad\0name"): "text"})
 
 
-def test_halves_of_surrogate_pairs_in_a_document_are_mended(tmp_path: Path) -> None:
+def test_lone_surrogates_in_a_document_are_replaced(tmp_path: Path) -> None:
     result = read(tmp_path, "a", buffers={tmp_path / "a": "a\ud800b \ud83d\ude00\udc00"})
     assert content(result) == "a\N{REPLACEMENT CHARACTER}b 😀\N{REPLACEMENT CHARACTER}"
 
@@ -449,7 +449,7 @@ def test_halves_of_surrogate_pairs_in_a_document_are_mended(tmp_path: Path) -> N
 # --- paths ---------------------------------------------------------------------------------
 
 
-def test_several_folders_are_looked_in_and_named(numbered: Path, tmp_path: Path) -> None:
+def test_several_folders_are_searched_and_named(numbered: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("other\n")
@@ -476,7 +476,7 @@ def test_without_a_folder_no_path_is_read(project: Path) -> None:
             answer([], {}, ReadFileParams(path=path), Limits())
 
 
-def test_what_is_outside_of_the_workspace_is_refused(numbered: Path) -> None:
+def test_paths_outside_the_workspace_are_refused(numbered: Path) -> None:
     folder = numbered / "folder"
     folder.mkdir()
     for path in ("../a.txt", str(numbered / "a.txt"), "x/../../a.txt", "/etc/passwd", "/"):
@@ -485,7 +485,7 @@ def test_what_is_outside_of_the_workspace_is_refused(numbered: Path) -> None:
 
 
 @requires_posix
-def test_links_are_followed_inside_only(numbered: Path) -> None:
+def test_symlinks_are_followed_only_inside_the_workspace(numbered: Path) -> None:
     folder = numbered / "folder"
     folder.mkdir()
     (folder / "in.txt").write_text("inside\n")
@@ -507,7 +507,7 @@ def test_links_are_followed_inside_only(numbered: Path) -> None:
 
 
 @requires_posix
-def test_a_link_that_takes_the_files_place_is_not_followed_out(numbered: Path) -> None:
+def test_a_symlink_that_replaces_the_file_is_not_followed(numbered: Path) -> None:
     folder = numbered / "folder"
     folder.mkdir()
     file = folder / "b.txt"
@@ -521,7 +521,7 @@ def test_a_link_that_takes_the_files_place_is_not_followed_out(numbered: Path) -
 
 @pytest.mark.slow
 @requires_posix
-def test_a_file_that_is_swapped_all_the_time_never_shows_what_is_outside(tmp_path: Path) -> None:
+def test_a_file_swapped_repeatedly_never_reveals_outside_text(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (tmp_path / "secret").write_text("secret\n")
@@ -550,16 +550,14 @@ def test_a_file_that_is_swapped_all_the_time_never_shows_what_is_outside(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
-def test_nothing_of_the_systems_is_read_even_in_a_workspace_of_everything() -> None:
+def test_system_files_are_never_read_even_in_a_root_workspace() -> None:
     for path in ("/proc/self/environ", "proc/self/status", "/dev/zero", "/sys/kernel/notes"):
         with pytest.raises(PathOutsideWorkspace):
             read(Path("/"), path)
 
 
 @requires_posix
-def test_what_is_no_file_is_refused_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_special_files_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a socket's path must be short
     os.mkfifo("pipe")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -569,7 +567,7 @@ def test_what_is_no_file_is_refused_at_once(
                 read(tmp_path, path)
 
 
-def test_what_is_not_there_is_not_found(project: Path) -> None:
+def test_missing_files_are_not_found(project: Path) -> None:
     for path in ("nothing.py", "src/main.py/below", "src/" + "x" * 300):
         with pytest.raises(NotFound):
             read(project, path)
@@ -587,7 +585,7 @@ def test_names_need_not_be_unicode_nor_on_one_line(tmp_path: Path) -> None:
 
 
 @requires_permissions
-def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a\n")
     (tmp_path / "a").chmod(0)
     with pytest.raises(NotAFile, match="Permission denied"):
@@ -598,7 +596,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
 # --- time and memory -----------------------------------------------------------------------
 
 
-def test_time_that_runs_out_is_told(tmp_path: Path) -> None:
+def test_a_timeout_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1234567\n" * 100_000)
     hurried = Limits(search_seconds=1e-9)
     result = read(tmp_path, "a.txt", spans=["90000-90001"], limits=hurried)
@@ -666,7 +664,7 @@ print(result.chunks[0].content.split()[0], result.total_lines, grown, seconds)
 
 
 def check_memory(folder: Path, size: int) -> None:
-    """Read near the end of a file of about that size, in a process of its own."""
+    """Read near the end of a file of about this size, in a separate process."""
     lines = 10_000
     block = b"".join(b"%06d and some text as a log has it\n" % number for number in range(lines))
     count = size // len(block)
@@ -691,14 +689,14 @@ def check_memory(folder: Path, size: int) -> None:
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
-def test_a_span_of_a_big_file_is_read_without_holding_the_file(tmp_path: Path) -> None:
+def test_a_span_of_a_big_file_is_read_in_constant_memory(tmp_path: Path) -> None:
     check_memory(tmp_path, 200 * 1024**2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 @pytest.mark.slow
 @pytest.mark.hazard  # to write the file takes longer than all that it shows
-def test_a_span_of_two_gigabytes_is_read_without_holding_them(tmp_path: Path) -> None:
+def test_a_span_of_two_gigabytes_is_read_in_constant_memory(tmp_path: Path) -> None:
     check_memory(tmp_path, 2 * 1024**3)
 
 
@@ -717,7 +715,7 @@ def test_plain_text_has_numbers_separators_and_notes(numbered: Path) -> None:
     )
 
 
-def test_plain_text_is_harmless_and_as_many_lines_as_the_file(tmp_path: Path) -> None:
+def test_plain_text_is_sanitized_and_has_the_lines_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("\x1b[31mred\x07\r\na\rb\u2028\n\n\n".encode())
     result = read(tmp_path, "a.txt")
     sign = "\N{REPLACEMENT CHARACTER}"

@@ -1,4 +1,4 @@
-"""tree, as a coroutine on real folders: broad, in pages, and open about what is missing."""
+"""Tests of tree on real folders: breadth, pages and reports of omitted entries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def text(workspace: Workspace, **params: Any) -> list[str]:
 
 
 def shown(entries: Sequence[TreeEntry], above: str = "") -> Iterator[str]:
-    """The paths of all entries, folders with a slash."""
+    """Yield the paths of all entries, folders with a slash."""
     for entry in entries:
         yield above + entry.name + "/" * (entry.type == "folder")
         yield from shown(entry.children or [], f"{above}{entry.name}/")
@@ -98,7 +98,7 @@ async def test_depth_include_hidden_and_sizes(make_workspace: MakeWorkspace, pro
         assert (await tree(workspace, path=path)).text == (await tree(workspace)).text
 
 
-async def test_paths_that_are_refused(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_invalid_paths_are_refused(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = make_workspace(project)
     with pytest.raises(NotAFolder) as file:
         await tree(workspace, path="src/main.py")
@@ -117,7 +117,7 @@ async def test_paths_that_are_refused(make_workspace: MakeWorkspace, project: Pa
 
 
 def broad_tree(folder: Path, count: int) -> Path:
-    """A folder of so many files, among others that go deep."""
+    """Create a folder with `count` files, next to deep folders."""
     files = [f"many/{number:03}" for number in range(count)]
     files += [f"{name}/{name}/{name}/x" for name in "abz"] + ["top", "many/sub/y"]
     return write_files(folder, dict.fromkeys(files, "x"))
@@ -125,7 +125,7 @@ def broad_tree(folder: Path, count: int) -> Path:
 
 @pytest.fixture
 def broad(tmp_path: Path) -> Path:
-    """A folder of 250 files, among others that go deep."""
+    """A folder with 250 files, next to deep folders."""
     return broad_tree(tmp_path / "broad", 250)
 
 
@@ -165,7 +165,7 @@ async def test_a_folder_with_many_entries_does_not_starve_others(
     assert (result.total_found, result.returned, result.truncated) == (2_007, 220, True)
 
 
-async def test_what_is_left_out_of_the_folder_itself_is_said(
+async def test_omitted_entries_of_the_folder_itself_are_counted(
     broad: Path, make_workspace: MakeWorkspace
 ) -> None:
     assert await text(make_workspace(broad), max_entries=2) == [
@@ -174,7 +174,7 @@ async def test_what_is_left_out_of_the_folder_itself_is_said(
 
 
 @pytest.mark.parametrize("change", ["added", "removed", "behind", "text"])
-async def test_what_changes_before_the_cursor_is_told(
+async def test_changes_before_the_cursor_are_reported(
     broad: Path, make_workspace: MakeWorkspace, change: str
 ) -> None:
     workspace = make_workspace(broad)
@@ -214,7 +214,7 @@ async def test_fewer_tokens_shorten_in_steps_and_lose_nothing(
     assert (least.returned, least.truncated, bool(least.cursor)) == (1, True, True)
 
 
-async def test_what_could_not_be_shorter_is_not_truncated(
+async def test_an_answer_that_cannot_be_shorter_is_not_truncated(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(tmp_path)
@@ -240,7 +240,9 @@ async def test_deep_trees(tmp_path: Path, make_workspace: MakeWorkspace) -> None
 
 
 @requires_posix
-async def test_names_of_any_bytes_do_no_harm(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+async def test_names_of_any_bytes_are_harmless(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
     names = [
         b"\xff/x",
         b"new\n  line/x",
@@ -273,7 +275,7 @@ async def test_names_of_any_bytes_do_no_harm(tmp_path: Path, make_workspace: Mak
 
 
 @requires_posix
-async def test_links_are_shown_and_not_followed(
+async def test_symlinks_are_shown_and_not_followed(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     root = write_files(
@@ -298,7 +300,7 @@ async def test_links_are_shown_and_not_followed(
 
 
 @requires_posix
-async def test_empty_folders_are_shown_and_what_is_no_file_is_not(
+async def test_empty_folders_are_shown_and_special_files_are_not(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     write_files(tmp_path, {"a/x": "", "only_hidden/.keep": ""})
@@ -332,7 +334,7 @@ async def test_unsaved_documents_are_shown(make_workspace: MakeWorkspace, projec
 
 
 @requires_permissions
-async def test_folders_that_cannot_be_read_are_told_once(
+async def test_unreadable_folders_are_reported_once(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     (project / "closed").mkdir()
@@ -346,7 +348,7 @@ async def test_folders_that_cannot_be_read_are_told_once(
 # --- several roots -------------------------------------------------------------------------
 
 
-async def test_several_roots_each_with_what_is_its_own(
+async def test_several_roots_each_have_their_own_entries(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     one, two, inner = tmp_path / "one", tmp_path / "two", tmp_path / "two/inner"
@@ -393,7 +395,7 @@ async def test_submodules_are_shown_on_request(
 # --- what is short -------------------------------------------------------------------------
 
 
-async def test_where_nothing_is_what_was_left_out_is_named(
+async def test_excluded_files_are_counted_if_the_tree_is_empty(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = {".gitignore": "*.log\n", "a.log": "", ".x/b.md": ""}
@@ -435,7 +437,7 @@ async def test_a_listing_that_takes_too_long_says_so(
     assert result.completeness.reasons == ["stopped after 2 seconds: not every file was seen"]
 
 
-async def test_more_left_out_than_is_remembered_is_told(
+async def test_too_many_excluded_files_are_reported(
     project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.text.skipped_files.REMEMBERED", 1)
