@@ -24,7 +24,7 @@ pytest.register_assert_rewrite("symbols.references")
 from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
-from winnow.config import Config, ModelSettings, merged  # noqa: E402
+from winnow.config import Config, ModelSettings, merge_layer  # noqa: E402
 from winnow.index.build.throttle import Machine  # noqa: E402
 from winnow.index.store.file_record import CLOCK_NS  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
@@ -237,7 +237,7 @@ def models_config(server: ModelServer, *names: str, **llm: object) -> Config:
             base_url=base_url,
             key_env="FAKE_API_KEY",
         )
-    config, problems = merged(Config(), {"llm": llm}, "test")
+    config, problems = merge_layer(Config(), {"llm": llm}, "test")
     assert problems == []
     import msgspec
 

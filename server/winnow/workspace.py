@@ -28,7 +28,7 @@ from winnow.text.links import with_links
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
-from winnow.text.scope import Scope, search_roots, search_scope, unused_files
+from winnow.text.scope import Scope, search_roots, search_scope, unusable_file_warnings
 from winnow.text.selection import Selector
 from winnow.types import FileParams, PageParams, ScopeParams, SearchParams
 
@@ -226,7 +226,7 @@ class Workspace:
 
     def ignore_warnings(self, roots: Iterable[Path]) -> list[str]:
         """Return a warning for each ignore file that searches of these roots do not apply."""
-        return [*unused_files(roots), *self.ignore_files.warnings()]
+        return [*unusable_file_warnings(roots), *self.ignore_files.warnings()]
 
     @property
     def ripgrep(self) -> str:

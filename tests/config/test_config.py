@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import requires_posix
-from winnow.config import MODELS, PREFERRED, Config, ModelSettings, Prices, merged
+from winnow.config import MODELS, PREFERRED, Config, ModelSettings, Prices, merge_layer
 from winnow.storage.config_files import load
 
 
@@ -48,7 +48,7 @@ def test_later_layers_win_value_by_value(tmp_path: Path) -> None:
 
 def test_an_invalid_value_is_reported_and_the_previous_one_stays() -> None:
     layer = {"limits": {"search_seconds": "long", "term_bytes": 100}, "llm": {"enabled": 1}}
-    config, problems = merged(Config(), layer, "settings")
+    config, problems = merge_layer(Config(), layer, "settings")
     assert (config.limits.search_seconds, config.limits.term_bytes) == (10.0, 100)
     assert [problem.split(" is ")[0] for problem in problems] == [
         "settings: `limits.search_seconds`",
@@ -102,8 +102,8 @@ def test_a_custom_model_is_merged_field_by_field() -> None:
     own = {
         "llm": {"models": {"o": {"provider": "openai", "model": "m", "base_url": "http://[::1]"}}}
     }
-    config, problems = merged(Config(), own, "user")
-    config, more = merged(config, {"llm": {"models": {"o": {"input_tokens": 9000}}}}, "editor")
+    config, problems = merge_layer(Config(), own, "user")
+    config, more = merge_layer(config, {"llm": {"models": {"o": {"input_tokens": 9000}}}}, "editor")
     assert problems + more == []
     assert (config.llm.models["o"].model, config.llm.models["o"].input_tokens) == ("m", 9000)
 
@@ -111,11 +111,11 @@ def test_a_custom_model_is_merged_field_by_field() -> None:
 def test_a_table_for_a_plain_value_is_one_value() -> None:
     """Found by review: each of these crashed the program."""
     prices = {"llm": {"models": {"gpt5-mini": {"prices": {"input": 1.0, "output": 2.0}}}}}
-    config, problems = merged(Config(), prices, "user")
+    config, problems = merge_layer(Config(), prices, "user")
     assert problems == []
     assert config.llm.models["gpt5-mini"].prices == Prices(input=1.0, output=2.0)
     for layer in ({"search": {"exclude": {"a": 1}}}, {"limits": {"term_bytes": {"b": {"c": 2}}}}):
-        same, problems = merged(config, layer, "workspace")
+        same, problems = merge_layer(config, layer, "workspace")
         assert same == config
         assert len(problems) == 1
 
@@ -142,7 +142,9 @@ def test_patterns_of_secrets_are_bounded(tmp_path: Path, rule: str, good: bool) 
     (tmp_path / "winnow.toml").write_text(f'[search]\nsecrets = ["{rule}"]\n')
     config, problems = load({"HOME": str(tmp_path / "home")}, tmp_path)
     assert (len(config.search.secrets), len(problems)) == ((1, 0) if good else (0, 1))
-    config, problems = merged(Config(), {"llm": {"secrets": [rule.replace("\\\\", "\\")]}}, "user")
+    config, problems = merge_layer(
+        Config(), {"llm": {"secrets": [rule.replace("\\\\", "\\")]}}, "user"
+    )
     assert (len(config.llm.secrets), len(problems)) == ((1, 0) if good else (0, 1))
 
 
@@ -159,14 +161,14 @@ def test_a_workspace_cannot_remove_patterns_or_allow_values(tmp_path: Path) -> N
 
 
 def test_a_section_that_is_not_a_table_is_reported() -> None:
-    config, problems = merged(Config(), {"search": 5, "llm": {"models": 7}}, "user")
+    config, problems = merge_layer(Config(), {"search": 5, "llm": {"models": 7}}, "user")
     assert config == Config()
     assert len(problems) == 2
 
 
 def test_a_removed_setting_is_ignored_with_a_warning() -> None:
     layer = {"index": {"order_by_model": True, "max_files": 7}}
-    config, problems = merged(Config(), layer, "settings")
+    config, problems = merge_layer(Config(), layer, "settings")
     assert config.index.max_files == 7
     [problem] = problems
     assert problem.startswith("settings: `index.order_by_model` is ignored: it was removed")

@@ -12,7 +12,7 @@ import pytest_asyncio
 import winnow
 import winnow.documents.formats
 from conftest import write_files
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.documents.extract import ocr
 from winnow.documents.format import _by_extension, _by_extensions, format_of, formats
 from winnow.documents.library.library import DocumentLibrary, Reporting
@@ -102,7 +102,7 @@ async def make_library(
     def make(
         folder: Path | None = None, reporting: Reporting | None = None, **documents: object
     ) -> DocumentLibrary:
-        config, problems = merged(Config(), {"documents": documents}, "test")
+        config, problems = merge_layer(Config(), {"documents": documents}, "test")
         assert problems == []
         folder = folder or tmp_path_factory.mktemp("texts")
         made.append(

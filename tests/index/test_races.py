@@ -17,7 +17,7 @@ import pytest
 from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from waiting_for import until
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.index.build import disk_scan
 from winnow.index.build import folder as module
 from winnow.index.build.disk_scan import Changes, IndexScope
@@ -465,7 +465,7 @@ async def test_files_indexed_for_references_and_lost_are_indexed_again(
     """As on a full disk, when the store is replaced by a temporary one."""
     texts = {"net.py": "def send(): ...\n", "app.py": "from net import send\n\nsend()\n"}
     project = write_files(git_init(tmp_path / "project"), texts)
-    config, _ = merged(Config(), {"index": {"auto_index_threshold": 0}}, "test")
+    config, _ = merge_layer(Config(), {"index": {"auto_index_threshold": 0}}, "test")
     workspace = make_workspace(project, config=config)
 
     async def no_check(*_: object) -> None:

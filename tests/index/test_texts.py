@@ -14,7 +14,7 @@ import pytest
 
 from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write_files
 from waiting_for import until
-from winnow.config import Config, IndexSettings, merged
+from winnow.config import Config, IndexSettings, merge_layer
 from winnow.index.build.extraction import extract_file
 from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.build.workers import IndexWorkers
@@ -225,7 +225,7 @@ async def test_excluded_patterns_are_searched_without_the_index(
     assert await holding(workspace, "plugin") == ["docs/guide.md", "src/loader.py"]
     problems = await workspace.index.problems()
     assert problems == {f"{project}/{path}": EXCLUDED for path in more}
-    config, _ = merged(workspace.config, {"index": {"exclude_patterns": ["*.md"]}}, "test")
+    config, _ = merge_layer(workspace.config, {"index": {"exclude_patterns": ["*.md"]}}, "test")
     workspace.reconfigure(config)
     await workspace.index.build()
     found = await holding(workspace, "plugin")
@@ -257,7 +257,7 @@ async def test_a_full_index_drops_the_oldest_files_and_reports_it(
         expected = [] if f"m{number:02}.py" in left_out else [f"src/m{number:02}.py"]
         assert await holding(workspace, f"only_in_{number}()") == expected
     # With more room, they are indexed.
-    config, _ = merged(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
+    config, _ = merge_layer(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
     workspace.reconfigure(config)
     await workspace.index.build()
     assert await workspace.index.problems() == {}
@@ -279,7 +279,7 @@ async def test_files_that_fit_again_are_no_longer_reported(
     write_files(project, {"src/new.py": "def new(): ...\n"})
     assert await workspace.index.refresh([project / "src/new.py"], SECONDS)
     assert workspace.index.problem_messages() == [f"1 files are left out: {FULL}"]
-    config, _ = merged(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
+    config, _ = merge_layer(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
     workspace.reconfigure(config)
     assert await workspace.index.refresh([], SECONDS)
     assert workspace.index.problem_messages() == []
@@ -504,7 +504,7 @@ async def test_added_secret_rules_apply_to_an_existing_index(
     assert await holding(workspace, "acme_k3y7q9w2") == ["a.py"]
     assert await holding(workspace, "no_such_text") == []
     rules = {"search": {"secrets": ["acme_[a-z0-9]{8}"]}}
-    config, problems = merged(workspace.config, rules, "winnow.toml")
+    config, problems = merge_layer(workspace.config, rules, "winnow.toml")
     assert not problems
     workspace.reconfigure(config)
     await workspace.index.build()

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
-from winnow.config import Config, IndexSettings, merged
+from winnow.config import Config, IndexSettings, merge_layer
 from winnow.errors import IndexUnavailable
 from winnow.index.build import folder as folder_module
 from winnow.index.build import unsaved
@@ -108,7 +108,7 @@ async def test_a_build_has_the_scope_of_searches(
 async def test_a_check_indexes_a_small_folder_or_completes_a_started_index(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    config, _ = merged(Config(), {"index": {"auto_index_threshold": 4}}, "test")
+    config, _ = merge_layer(Config(), {"index": {"auto_index_threshold": 4}}, "test")
     workspace = make_workspace(project, config=config)
     assert await state(workspace) == ("none", 0, 4)
     await workspace.index.build()
@@ -118,14 +118,14 @@ async def test_a_check_indexes_a_small_folder_or_completes_a_started_index(
     assert await names(another) == {**ALL, "src/main.py": "principal"}
     await another.index.clear()
     assert await state(make_workspace(project, config=config)) == ("none", 0, 4)
-    config, _ = merged(Config(), {"index": {"auto_index_threshold": 5}}, "test")
+    config, _ = merge_layer(Config(), {"index": {"auto_index_threshold": 5}}, "test")
     assert await state(make_workspace(project, config=config)) == ("ready", 4, 4)
 
 
 async def test_excluded_files_are_not_indexed_until_the_settings_change(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    config, _ = merged(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
+    config, _ = merge_layer(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
     workspace = make_workspace(project, config=config)
     (project / ".winnowignore").write_text("main.py\n")
     await workspace.index.build()
@@ -374,7 +374,7 @@ async def test_files_without_symbols_are_reported(
 async def test_the_settings_can_disable_the_index(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    config, _ = merged(Config(), {"index": {"enabled": False}}, "test")
+    config, _ = merge_layer(Config(), {"index": {"enabled": False}}, "test")
     workspace = make_workspace(project, config=config)
     await workspace.index.build()
     assert (await state(workspace))[0] == "none"
@@ -387,7 +387,7 @@ async def test_the_settings_can_disable_the_index(
 
 async def test_a_home_folder_is_not_indexed(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     home = write_files(tmp_path / "home", {"a.py": "def a(): ...\n"})
-    allowed, _ = merged(Config(), {"workspace": {"allow_home_root": True}}, "test")
+    allowed, _ = merge_layer(Config(), {"workspace": {"allow_home_root": True}}, "test")
     workspace = make_workspace(home, environment={"HOME": str(home)}, config=allowed)
     await workspace.index.build()
     assert (await state(workspace))[0] == "none"
@@ -398,7 +398,7 @@ async def test_a_home_folder_is_not_indexed(make_workspace: MakeWorkspace, tmp_p
 async def test_a_folder_with_too_many_files_is_not_indexed(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    config, _ = merged(Config(), {"index": {"max_files": 2}}, "test")
+    config, _ = merge_layer(Config(), {"index": {"max_files": 2}}, "test")
     workspace = make_workspace(project, config=config)
     await workspace.index.build()
     assert workspace.index.state().state == "none"
@@ -528,7 +528,7 @@ async def test_a_file_dated_to_the_far_future_is_indexed(
 async def test_an_index_answers_while_it_is_rebuilt(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, _ = merged(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
+    config, _ = merge_layer(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
     workspace = make_workspace(project, config=config)
     await workspace.index.build()
     workspace.reconfigure(Config())
@@ -707,7 +707,7 @@ async def test_search_data_is_loaded_only_if_there_is_an_index(
 ) -> None:
     """It takes memory that a server without an index must not use."""
     project = write_files(tmp_path / "project", {"a.py": "def first(): ...\n"})
-    allowed, _ = merged(Config(), {"workspace": {"allow_home_root": True}}, "test")
+    allowed, _ = merge_layer(Config(), {"workspace": {"allow_home_root": True}}, "test")
     for home, loads in ((project, 0), (tmp_path / "elsewhere", 1)):
         workspace = make_workspace(project, environment={"HOME": str(home)}, config=allowed)
         loaded: list[str] = []

@@ -30,7 +30,7 @@ from conftest import (
 )
 from model_server import ModelServer
 from planted import Draw
-from winnow.config import Config, LlmSettings, ModelSettings, Prices, merged
+from winnow.config import Config, LlmSettings, ModelSettings, Prices, merge_layer
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
 from winnow.privacy.outbound import audit, destination_of, is_this_machine, no_consent
 from winnow.privacy.outbound.audit import AuditLog, DayUse
@@ -604,7 +604,7 @@ async def test_secrets_by_rules_of_user_and_workspace_are_not_sent(
     users, projects = ("ac" + f"m{name}_" + draw.of("abcdef0123456789", 32) for name in "ab")
     write_files(project, {"src/keys.py": f"load_plugin('{users}', '{projects}')\n"})
     layer = {"search": {"secrets": ["acmb_[a-f0-9]{32}"]}}
-    config, problems = merged(
+    config, problems = merge_layer(
         models_config(model_server, "openai-test", secrets=["acma_[a-f0-9]{32}"]), layer, "x"
     )
     assert problems == []
@@ -753,7 +753,7 @@ def test_the_user_state_folder_follows_the_platform(tmp_path: Path) -> None:
 
 
 def test_caps_and_consent_can_only_be_set_by_the_user() -> None:
-    config, problems = merged(
+    config, problems = merge_layer(
         Config(), {"llm": {"daily_tokens": 5, "consent": "never", "request_tokens": 10}}, "x"
     )
     assert config.llm == msgspec.structs.replace(LlmSettings(), daily_tokens=5)

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from winnow.processes.waiting import acquire_within, within
+from winnow.processes.waiting import acquire_within, wait_within
 
 
 async def test_a_result_in_time_is_returned() -> None:
-    assert await within(asyncio.sleep(0, "done"), 5) == "done"
+    assert await wait_within(asyncio.sleep(0, "done"), 5) == "done"
 
 
 async def test_slow_work_is_cancelled() -> None:
@@ -23,7 +23,7 @@ async def test_slow_work_is_cancelled() -> None:
             ended.set()
 
     with pytest.raises(asyncio.TimeoutError):
-        await within(work(), 0.01)
+        await wait_within(work(), 0.01)
     assert ended.is_set()
 
 
@@ -32,7 +32,7 @@ async def test_errors_of_the_work_are_raised() -> None:
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        await within(work(), 5)
+        await wait_within(work(), 5)
 
 
 @pytest.mark.parametrize("turns_of_the_loop", range(6))
@@ -68,7 +68,7 @@ async def test_waiting_for_a_slot_times_out() -> None:
 async def test_a_cancellation_together_with_the_result_is_not_lost(turns_of_the_loop: int) -> None:
     """Before Python 3.12, asyncio.wait_for loses the cancellation."""
     answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    request = asyncio.create_task(within(answer, 60))
+    request = asyncio.create_task(wait_within(answer, 60))
     await asyncio.sleep(0.01)
     answer.set_result("done")
     for _ in range(turns_of_the_loop):

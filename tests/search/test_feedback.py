@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, write_files
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace, UnknownSearch
 from winnow.index.store.file_record import FULL
 from winnow.tools import TOOLS
@@ -69,7 +69,7 @@ async def test_unknown_searches_and_paths_are_refused(
 async def test_feedback_and_metrics_warn_if_learning_is_off(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    off, _ = merged(Config(), {"learning": {"enabled": False}}, "test")
+    off, _ = merge_layer(Config(), {"learning": {"enabled": False}}, "test")
     workspace = make_workspace(project, config=off)
     found = await call(workspace, "grep", pattern="load_plugin")
     told = {"search_id": found.search_id, "path": "src/loader.py", "action": "opened"}
@@ -103,7 +103,7 @@ async def test_metrics_report_once_that_the_index_is_full(
 async def test_metrics_name_unindexed_files_and_failed_queries(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    config, _ = merged(Config(), {"limits": {"parse_bytes": 100}}, "test")
+    config, _ = merge_layer(Config(), {"limits": {"parse_bytes": 100}}, "test")
     write_files(project, {"src/large.py": "def load_plugin(): ...\n" + "x = 1\n" * 100})
     workspace = make_workspace(project, config=config)
     await workspace.index.build()

@@ -14,7 +14,7 @@ from conftest import MakeWorkspace, child_environment, git_init, requires_posix,
 from frontends.lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from search.test_missing_paths import PARAMS
 from waiting_for import until
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import NoWorkspace, PathOutsideWorkspace, RootRefused
 from winnow.storage.config_files import load
 from winnow.text.roots import refusal
@@ -23,7 +23,7 @@ from winnow.tools.grep import GrepResult
 from winnow.types import no_progress
 
 SETTING = {"workspace": {"allow_home_root": True}}
-ALLOWED, _ = merged(Config(), SETTING, "test")
+ALLOWED, _ = merge_layer(Config(), SETTING, "test")
 FILES = {
     "private.txt": "rocket\n",
     "project/main.py": "rocket = 1\n",

@@ -19,9 +19,9 @@ from winnow.text.encodings import (
     UTF_16_BE,
     UTF_16_LE,
     binary_kind,
-    decoded,
+    decode_text,
     detect,
-    eight_bit,
+    utf_8_or_latin_1,
 )
 
 TEXT = "class Größe:\n    pass\n"
@@ -52,7 +52,7 @@ def name_of(raw: bytes) -> str | None:
 def test_the_encoding_of_a_text_is_found(raw: bytes, name: str) -> None:
     assert name_of(raw) == name
     if raw not in (b"", b"caf\xe9", b"ascii\n"):
-        assert decoded(raw) == TEXT
+        assert decode_text(raw) == TEXT
 
 
 def test_a_character_cut_by_the_sample_does_not_suggest_latin_1() -> None:
@@ -63,9 +63,9 @@ def test_a_character_cut_by_the_sample_does_not_suggest_latin_1() -> None:
 
 
 def test_a_single_invalid_byte_does_not_turn_utf_8_into_latin_1() -> None:
-    assert eight_bit("äöü".encode() + b"\xe9 x", last=True) is UTF_8
-    assert eight_bit("äöü".encode("latin-1") + b"\xe9 x", last=True) is LATIN_1
-    assert eight_bit("\N{REPLACEMENT CHARACTER}".encode(), last=True) is UTF_8
+    assert utf_8_or_latin_1("äöü".encode() + b"\xe9 x", last=True) is UTF_8
+    assert utf_8_or_latin_1("äöü".encode("latin-1") + b"\xe9 x", last=True) is LATIN_1
+    assert utf_8_or_latin_1("\N{REPLACEMENT CHARACTER}".encode(), last=True) is UTF_8
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def zipped(*names: str) -> bytes:
 def test_binary_files_are_named_by_kind(raw: bytes, what: str) -> None:
     assert name_of(raw) is None
     assert binary_kind(raw) == what
-    assert decoded(raw) is None
+    assert decode_text(raw) is None
 
 
 def test_real_binary_files_are_recognized(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from winnow.config import Limits
 from winnow.errors import InvalidPattern
 from winnow.processes.children import Processes
 from winnow.text import grep
-from winnow.text.buffers import Overlay, unsaved
+from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.grep import TextSearch, first_null
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import search_scope
@@ -94,7 +94,7 @@ async def test_counts_include_unsaved_documents(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "needle\n", "b.txt": "needle\n"})
     scope = search_scope([tmp_path], SearchParams())
     buffers = {tmp_path / "a.txt": "hay", tmp_path / "c.txt": "needle needle"}
-    with unsaved(buffers, scope) as overlay:
+    with unsaved_overlay(buffers, scope) as overlay:
         search = search_in(tmp_path, "needle", overlay=overlay)
         assert await search.count(matches=True) == {"b.txt": 1, "c.txt": 2}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import RIPGREP, MakeWorkspace, git_init, requires_posix, write_files
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import SearchTimedOut
 from winnow.text.links import folder_links
 from winnow.text.scope import search_scope
@@ -233,7 +233,7 @@ async def test_following_links_respects_the_time_limit(
     )
     slow.chmod(0o755)
     layer = {"limits": {"search_seconds": 1.0}, "programs": {"rg": str(slow)}}
-    config, _ = merged(Config(), layer, "test")
+    config, _ = merge_layer(Config(), layer, "test")
     with pytest.raises(SearchTimedOut):
         await followed(make_workspace, root, config=config)
 

@@ -14,7 +14,15 @@ from conftest import requires_linux, requires_permissions, requires_posix, write
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.storage.paths import is_below, is_inside, real_path, shown_path
 from winnow.storage.untrusted import open_untrusted
-from winnow.text.paths import Located, Resolved, also_in, held_by, locate, open_regular, read_below
+from winnow.text.paths import (
+    Located,
+    PathResolver,
+    containing_root,
+    is_in_later_root,
+    locate,
+    open_regular,
+    read_below,
+)
 
 pytestmark = requires_posix
 
@@ -156,7 +164,7 @@ def test_the_cache_resolves_paths_like_realpath(
         "src/../out/x/y", "./in/./a.py", "gone", "gone/x", "nothing/x",
     ]  # fmt: skip
     paths += ["/", "/etc", *(str(folder / path) for path in paths)]
-    resolved = Resolved()
+    resolved = PathResolver()
     for _ in range(2):
         assert [resolved.file(path) for path in paths] == [os.path.realpath(one) for one in paths]
     assert resolved.named("chain/again") == str(folder / "src/again")
@@ -171,7 +179,7 @@ def test_folders_are_resolved_once(folder: Path, monkeypatch: pytest.MonkeyPatch
         return os.path.realpath(path)
 
     monkeypatch.setattr("winnow.text.paths.real_path", recorded)
-    resolved = Resolved()
+    resolved = PathResolver()
     for name in ("src/a.py", "src/a b.py", "%41.py"):
         assert resolved.file(str(folder / name)) == str(folder / name)
     assert resolved_paths == ["/"]
@@ -195,9 +203,9 @@ def test_a_relative_path_belongs_to_the_first_root_that_has_it(
     assert locate("src/a.py", roots).place == 0
     assert locate("only", roots) == Located(1, "only", str(other / "only"))
     assert locate(str(other / "src/a.py"), roots).place == 1
-    assert also_in("src/a.py", locate("src/a.py", roots), roots)
-    assert not also_in("only", locate("only", roots), roots)
-    assert not also_in(str(folder / "src/a.py"), locate("src/a.py", roots), roots)
+    assert is_in_later_root("src/a.py", locate("src/a.py", roots), roots)
+    assert not is_in_later_root("only", locate("only", roots), roots)
+    assert not is_in_later_root(str(folder / "src/a.py"), locate("src/a.py", roots), roots)
     with pytest.raises(NotFound):
         locate("nothing", roots)
     with pytest.raises(NoWorkspace):
@@ -215,7 +223,10 @@ def test_a_document_need_not_be_on_disk(folder: Path) -> None:
 
 def test_the_deepest_of_nested_roots_contains_a_path() -> None:
     roots = ["/a", "/a/b/", "/a/bc"]
-    held = {path: held_by(path, roots) for path in ("/a/x/y", "/a/b", "/a/b/x", "/a/bc/x", "/ab/x")}
+    held = {
+        path: containing_root(path, roots)
+        for path in ("/a/x/y", "/a/b", "/a/b/x", "/a/bc/x", "/ab/x")
+    }
     assert held == {
         "/a/x/y": (0, "x/y"),
         "/a/b": (1, "."),
@@ -223,7 +234,7 @@ def test_the_deepest_of_nested_roots_contains_a_path() -> None:
         "/a/bc/x": (2, "x"),
         "/ab/x": None,
     }
-    assert held_by("/x\\y", ["/"]) == (0, "x\\y")
+    assert containing_root("/x\\y", ["/"]) == (0, "x\\y")
 
 
 def test_a_common_name_prefix_is_not_inside() -> None:

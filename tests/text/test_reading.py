@@ -21,8 +21,8 @@ from winnow.text.reading import (
     ReadLimits,
     ReadResult,
     count_within,
-    first_from,
-    merged,
+    first_line_from,
+    merge_ranges,
     read_lines,
 )
 
@@ -32,7 +32,7 @@ Read = Callable[[int], bytes]
 
 
 def read(raw: bytes, *ranges: LineRange, bounds: ReadLimits = WIDE, first: int = 1) -> ReadResult:
-    return read_lines(io.BytesIO(raw).read, merged(ranges), bounds, first=first)
+    return read_lines(io.BytesIO(raw).read, merge_ranges(ranges), bounds, first=first)
 
 
 def whole(reading: ReadResult) -> str:
@@ -60,7 +60,7 @@ def numbers(reading: ReadResult) -> list[int]:
 def test_ranges_are_sorted_and_merged_if_they_overlap_or_touch(
     ranges: list[LineRange], expected: list[LineRange]
 ) -> None:
-    assert merged(ranges) == expected
+    assert merge_ranges(ranges) == expected
 
 
 RANGES = st.lists(
@@ -78,10 +78,10 @@ def test_merged_ranges_have_the_same_lines(ranges: list[LineRange], number: int)
     def held(given: list[LineRange], one: int) -> bool:
         return any(each.start <= one <= (each.end or one) for each in given or [LineRange(1)])
 
-    joined = merged(ranges)
+    joined = merge_ranges(ranges)
     lines = [one for one in range(1, 100) if held(ranges, one)]
     assert [one for one in range(1, 100) if held(joined, one)] == lines
-    assert first_from(number, joined) == next((one for one in lines if one >= number), None)
+    assert first_line_from(number, joined) == next((one for one in lines if one >= number), None)
     assert count_within(joined, 99) == len(lines)
 
 
@@ -148,11 +148,11 @@ def test_ranges_select_their_lines(
     text: str, encoding: Encoding, ranges: list[LineRange], most: int, first: int
 ) -> None:
     lines = re.findall(r"[^\n]*\n|[^\n]+$", text)
-    joined = merged(ranges)
+    joined = merge_ranges(ranges)
     expected = [
         (number, line)
         for number, line in enumerate(lines, 1)
-        if number >= first and first_from(number, joined) == number
+        if number >= first and first_line_from(number, joined) == number
     ][:most]
     raw = encoding.mark + text.encode(encoding.codec)
     with pytest.MonkeyPatch.context() as patch:

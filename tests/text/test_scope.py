@@ -13,7 +13,7 @@ from conftest import RIPGREP, git, git_commit, git_init, requires_posix, write_f
 from winnow.config.globs import glob_regex
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.storage.paths import shown_path
-from winnow.text.scope import order, plain, repository_root, search_roots, search_scope
+from winnow.text.scope import clean_path, path_order, repository_root, search_roots, search_scope
 from winnow.types import SearchParams
 
 
@@ -202,16 +202,16 @@ def test_files_are_ordered_like_ripgrep(tmp_path: Path) -> None:
         *scope.paths,
     ]
     run = subprocess.run(command, cwd=first, capture_output=True, check=True)
-    listed = [plain(os.fsdecode(one)) for one in run.stdout.split(b"\0") if one]
+    listed = [clean_path(os.fsdecode(one)) for one in run.stdout.split(b"\0") if one]
     assert len(listed) == 2 * len(names)
-    assert sorted(sorted(listed), key=order(scope)) == listed
+    assert sorted(sorted(listed), key=path_order(scope)) == listed
 
 
 def test_a_path_is_ordered_by_the_last_search_path_that_contains_it(project: Path) -> None:
     scope = search_scope([project], SearchParams())
     scope = msgspec.structs.replace(scope, paths=(".", "./l", "./l/m", "./k"))
     paths = ["l/m/x", "k/x", "l/x", "lx", "k", "z"]
-    assert sorted(paths, key=order(scope)) == ["lx", "z", "l/x", "l/m/x", "k", "k/x"]
+    assert sorted(paths, key=path_order(scope)) == ["lx", "z", "l/x", "l/m/x", "k", "k/x"]
 
 
 # --- roots ---------------------------------------------------------------------------------

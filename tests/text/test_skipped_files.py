@@ -10,7 +10,7 @@ import pytest
 
 from conftest import RIPGREP, git_init, requires_posix, write_files
 from winnow.text import skipped_files as module
-from winnow.text.skipped_files import DEBUG, SkippedFiles, logged, skipped_counts
+from winnow.text.skipped_files import DEBUG, SkippedFiles, as_logged, skipped_counts
 from winnow.types import Skipped
 
 pytestmark = pytest.mark.process
@@ -80,7 +80,7 @@ def test_names_of_any_bytes(root: Path) -> None:
     assert complaints == []
     assert skipped.ignored == 8
     names = [b"\xff.log", b"new\nline.log", "ü😀.log".encode()]
-    assert {logged(os.fsdecode(name)) for name in names} <= skipped.excluded
+    assert {as_logged(os.fsdecode(name)) for name in names} <= skipped.excluded
 
 
 def test_files_of_other_types_are_not_counted(root: Path) -> None:

@@ -322,7 +322,7 @@ class Config(Section, frozen=True, kw_only=True):
         return (*self.llm.secrets, *self.search.secrets)
 
 
-def merged(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
+def merge_layer(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
     """Return the configuration with a layer's values, and a message for each invalid value."""
     problems = []
     for keys, value in list(_leaves(layer, msgspec.to_builtins(config))):

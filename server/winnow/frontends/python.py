@@ -68,7 +68,7 @@ class Workspace(ToolMethods):
         config, self.problems = config_files.load(
             self._environment, repository_root(self.folders[0])
         )
-        self._config, wrong = configuration.merged(config, settings or {}, "settings")
+        self._config, wrong = configuration.merge_layer(config, settings or {}, "settings")
         if wrong:
             raise ValueError("; ".join(wrong))
         user = User.of(self._environment, self._config.index.location)

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
-from winnow.text.scope import Scope, joined, plain
+from winnow.text.scope import Scope, clean_path, join_path
 
 # Larger trees are not cached: checking this number of folders takes 50 ms.
 MOST_FOLDERS = 20_000
@@ -70,7 +70,7 @@ class Unindexed:
         unless changes to them cannot be detected."""
         changed = None
         if len(scope.roots) == 1 and set(scope.arguments) >= _ALL:
-            changed = _changed(str(scope.root), plain(scope.paths[0]), listed)
+            changed = _changed(str(scope.root), clean_path(scope.paths[0]), listed)
         if changed is None or max(changed.values()) > began - RECENT_NS:
             return
         kept = {**self._kept, _key(scope): Kept(files, known, changed)}
@@ -99,7 +99,7 @@ def _changed(root: str, path: str, listed: Sequence[str]) -> dict[str, int] | No
     try:
         while left:
             folder = left.pop()
-            where = joined(root, folder)
+            where = join_path(root, folder)
             state = os.stat(where)
             changed[where] = state.st_ctime_ns
             # A folder has a link from itself, one from its parent, and one from each subfolder;

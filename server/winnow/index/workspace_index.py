@@ -49,7 +49,7 @@ from winnow.processes.memory import anonymous_bytes
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.paths import real_path
 from winnow.storage.state_folder import User, is_indexed
-from winnow.text.paths import held_by
+from winnow.text.paths import containing_root
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.roots import is_indexable
 from winnow.text.scope import search_roots
@@ -810,7 +810,7 @@ def _by_folder(
             parent, name = os.path.split(path)
             if parent not in parents:
                 parents[parent] = real_path(parent)
-            held = held_by(os.path.join(parents[parent], name), roots)
+            held = containing_root(os.path.join(parents[parent], name), roots)
             if held:
                 found.setdefault(folders[held[0]], set()).add(held[1])
     return found

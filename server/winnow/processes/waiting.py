@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def within(work: Awaitable[T], seconds: float) -> T:
+async def wait_within(work: Awaitable[T], seconds: float) -> T:
     """Return the result of an awaitable. After the time, cancel it and raise
     asyncio.TimeoutError."""
     task = asyncio.ensure_future(work)
@@ -43,7 +43,7 @@ async def acquire_within(slots: asyncio.Semaphore, seconds: float) -> None:
         raise asyncio.TimeoutError
 
 
-async def to_the_end(work: Awaitable[T], undo: Callable[[T], object] | None = None) -> T:
+async def run_to_end(work: Awaitable[T], undo: Callable[[T], object] | None = None) -> T:
     """Return the result of an awaitable. If the caller is canceled, let the work finish, pass its
     result to ``undo`` and raise: a thread cannot be canceled, and its result needs an owner."""
     task = asyncio.ensure_future(work)

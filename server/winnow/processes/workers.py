@@ -26,7 +26,7 @@ import winnow
 from winnow.errors import SearchFailed
 from winnow.processes.children import Child, Processes
 from winnow.processes.memory import anonymous_bytes, processor_seconds, wants_processor
-from winnow.processes.waiting import within
+from winnow.processes.waiting import wait_within
 
 J = TypeVar("J")
 A = TypeVar("A")
@@ -502,7 +502,7 @@ class WorkerPool(Generic[J, A]):
         """Wait for work, or for a reason to stop. Return False if neither came in the time."""
         waiting = self._changed.wait_for(lambda: self._has_work() or self._is_surplus())
         try:
-            return await within(waiting, seconds)
+            return await wait_within(waiting, seconds)
         except asyncio.TimeoutError:
             return False
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from winnow.config import ModelSettings
-from winnow.processes.waiting import within
+from winnow.processes.waiting import wait_within
 from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, NamedFile, Validator
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key, with_cost
@@ -141,7 +141,7 @@ async def rank(
         answer = _Answer(sent, root, on_file)
         key = cache_key(model, prompts.PROMPT_VERSION, query, sent.body)
         try:
-            await within(_ask(models, model, answer, key, patience, deadline), left)
+            await wait_within(_ask(models, model, answer, key, patience, deadline), left)
         except asyncio.TimeoutError:
             error = f"no complete answer within {models.settings.deadline_seconds:g} s"
         except NotSent as problem:
@@ -233,7 +233,7 @@ async def _call(
     """Feed the pieces of one call to the answer. Raises ModelError, also if none comes in time."""
     pieces = models.ask(model, request_for(answer.prompt, json=json))
     try:
-        piece = await within(_next(pieces), patience)
+        piece = await wait_within(_next(pieces), patience)
         while piece is not None:
             if isinstance(piece, Usage):
                 answer.usage = piece

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from winnow.config import WORKSPACE_FILE, WORKSPACE_SECTIONS, Config, merged
+from winnow.config import WORKSPACE_FILE, WORKSPACE_SECTIONS, Config, merge_layer
 from winnow.storage.untrusted import UnusableFile, read_untrusted, read_users_own
 
 if sys.version_info >= (3, 11):
@@ -23,7 +23,7 @@ def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple
     config, problems = Config(), list[str]()
     user = _user_file(environment)
     layer, unreadable = _read(user, read_users_own)
-    config, invalid = merged(config, layer, str(user))
+    config, invalid = merge_layer(config, layer, str(user))
     problems += unreadable + invalid
     if workspace is not None:
         file = workspace / WORKSPACE_FILE
@@ -36,7 +36,7 @@ def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple
             if key not in WORKSPACE_SECTIONS
         ]
         harmless = {key: layer[key] for key in WORKSPACE_SECTIONS if key in layer}
-        config, invalid = merged(config, harmless, str(file))
+        config, invalid = merge_layer(config, harmless, str(file))
         problems += invalid
     return config, problems
 

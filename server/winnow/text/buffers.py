@@ -18,8 +18,8 @@ from msgspec import Struct
 from winnow.storage.paths import is_below, real_path, shown_path
 from winnow.storage.untrusted import UnusableFile, open_untrusted, read_untrusted
 from winnow.storage.writing import create_file, temporary_folder
-from winnow.text.encodings import decoded
-from winnow.text.paths import held_by
+from winnow.text.encodings import decode_text
+from winnow.text.paths import containing_root
 from winnow.text.reading import CHARACTER_BYTES
 from winnow.text.scope import Scope
 
@@ -48,7 +48,7 @@ class Overlay(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def unsaved(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
+def unsaved_overlay(buffers: Mapping[Path, str], scope: Scope) -> Iterator[Overlay]:
     """Write the documents in scope that differ from the disk to an overlay, during the block."""
     changed = list(_changed(buffers, scope))
     if not changed:
@@ -105,7 +105,7 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
         with contextlib.suppress(OSError, ValueError):
             # The client may spell a folder differently. The file itself need not exist.
             real = os.path.join(real_path(path.parent), path.name)
-            held = held_by(real, roots)
+            held = containing_root(real, roots)
             if held is None or not _differs(real, text):
                 continue
             place, below = held
@@ -127,7 +127,7 @@ def is_unsaved(path: str, text: str) -> bool:
     if not _differs(path, text):
         return False
     try:
-        return is_large or decoded(_read(path, (len(text) + 1) * CHARACTER_BYTES)) != text
+        return is_large or decode_text(_read(path, (len(text) + 1) * CHARACTER_BYTES)) != text
     except UnusableFile:  # another process has replaced it
         return True
 

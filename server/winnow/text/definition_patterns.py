@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from msgspec import Struct
 
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
-from winnow.text.scope import Scope, plain
+from winnow.text.scope import Scope, clean_path
 
 # Words before a name in its definition, in any language.
 _DEFINERS = (
@@ -71,6 +71,6 @@ async def _listed(
     command = [*arguments, "--null", *scope.arguments, "--", *scope.paths]
     async with ripgrep.start(command, cwd=scope.root) as child:
         async for record in child.records(b"\0", RECORD_BYTES):
-            path = plain(os.fsdecode(record))
+            path = clean_path(os.fsdecode(record))
             if scope.covers(path):
                 yield path

@@ -107,7 +107,7 @@ def detect(sample: bytes, is_complete: bool) -> Encoding | None:
     """Return the encoding of a file that starts with ``sample``; None if it is not text.
 
     ``is_complete`` is True if the sample is the entire file. ASCII counts as UTF-8;
-    :func:`eight_bit` decides by the bytes after it.
+    :func:`utf_8_or_latin_1` decides by the bytes after it.
     """
     for marked in MARKED:
         if sample.startswith(marked.mark):
@@ -116,7 +116,7 @@ def detect(sample: bytes, is_complete: bool) -> Encoding | None:
         return _utf_16_without_mark(sample)
     if sample.isascii():
         return UTF_8
-    encoding = eight_bit(sample, is_complete)
+    encoding = utf_8_or_latin_1(sample, is_complete)
     if encoding is LATIN_1:
         controls = len(_NO_TEXT.findall(sample))
         if controls > len(sample) * _MOST_CONTROLS or _kind(sample):
@@ -124,7 +124,7 @@ def detect(sample: bytes, is_complete: bool) -> Encoding | None:
     return encoding
 
 
-def eight_bit(piece: bytes, last: bool) -> Encoding:
+def utf_8_or_latin_1(piece: bytes, last: bool) -> Encoding:
     """Return UTF-8 or Latin-1, by the first piece of a file that is not ASCII.
 
     Its last character may be incomplete unless it is the ``last`` piece. One broken character does
@@ -164,20 +164,20 @@ def _kind(sample: bytes) -> str | None:
     return next((kind for at, magic, kind in _KINDS if sample.startswith(magic, at)), None)
 
 
-def decoded(raw: bytes) -> str | None:
+def decode_text(raw: bytes) -> str | None:
     """Return a file's text without its byte-order mark; None if it is not text."""
     sample = raw[:SAMPLE_BYTES]
     encoding = detect(sample, len(sample) == len(raw))
     if encoding is None:
         return None
     if encoding is UTF_8 and sample.isascii():
-        encoding = eight_bit(raw, last=True)
+        encoding = utf_8_or_latin_1(raw, last=True)
     return raw[len(encoding.mark) :].decode(encoding.codec, "replace")
 
 
-def in_utf_8(raw: bytes) -> bytes | None:
+def to_utf_8(raw: bytes) -> bytes | None:
     """Return a file's text in UTF-8, without a byte-order mark; None if it is not text."""
     if raw.isascii() and b"\0" not in raw:
         return raw
-    text = decoded(raw)
+    text = decode_text(raw)
     return None if text is None else text.encode("utf-8", "replace")

@@ -38,7 +38,7 @@ from winnow.text.ripgrep import (
     ran_out_of_memory,
     unreadable_files,
 )
-from winnow.text.scope import Scope, joined, order, plain
+from winnow.text.scope import Scope, clean_path, join_path, path_order
 from winnow.text.skipped_files import DEBUG, SkippedFiles, skipped_files_for
 
 PROBE_SECONDS = 0.06
@@ -128,7 +128,7 @@ class TextSearch:
         """
         waiting = await self._unsaved_lines()
         self._in_buffers = sum(len(line.line.ranges) for _, lines in waiting for line in lines)
-        key = order(self.scope)
+        key = path_order(self.scope)
         async with contextlib.aclosing(self._lines_on_disk()) as on_disk:
             at = ""
             async for path, line in on_disk:
@@ -153,7 +153,7 @@ class TextSearch:
                 async for path, line in self._read(child, prefix):
                     found.setdefault(path, []).append(line)
                 await self._check(child)
-        return sorted(found.items(), key=lambda item: order(self.scope)(item[0]))
+        return sorted(found.items(), key=lambda item: path_order(self.scope)(item[0]))
 
     async def _lines_on_disk(self) -> AsyncGenerator[FoundLine, None]:
         named = self._named_files()
@@ -196,7 +196,7 @@ class TextSearch:
         self.with_nulls = set(nulls)
         self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
         texts = [path for path in named if nulls.get(path, BUFFER_BYTES) >= BUFFER_BYTES]
-        return sorted(texts, key=order(self.scope))
+        return sorted(texts, key=path_order(self.scope))
 
     def _counted_files(self, counts: Mapping[str, int], reached: str = "") -> list[str]:
         """Return the matching files in order, from the file that the probe reached."""
@@ -205,7 +205,7 @@ class TextSearch:
         late = self._late_binaries()
         if not self.timed_out and not late:
             self.total = sum(counts.values()) + self._in_buffers
-        key = order(self.scope)
+        key = path_order(self.scope)
         files = sorted({*counts, *late}, key=key)
         return [path for path in files if not reached or key(path) >= key(reached)]
 
@@ -263,7 +263,7 @@ class TextSearch:
 
         Raises SearchFailed if none is large.
         """
-        names = [plain(file) for file in files]
+        names = [clean_path(file) for file in files]
         rest = names[names.index(reached) if reached else 0 :]
         large = {path for path in rest if self._size(path) > RECORD_BYTES}
         if not large:
@@ -288,7 +288,7 @@ class TextSearch:
         async for event in events(child, self.limits.line_characters):
             if isinstance(event, FileBegin):
                 dropped = self._count_long(path, child, dropped)
-                path = (prefix or "") + plain(event.path)
+                path = (prefix or "") + clean_path(event.path)
                 is_included = self._includes(path, unsaved=prefix is not None)
                 any_found = False
             elif isinstance(event, FileLine) and is_included:
@@ -331,7 +331,7 @@ class TextSearch:
             # ripgrep reads only up to the first match, and does not see a NUL byte behind it.
             self.partly_binary -= late.keys()
         self.finished = not self.timed_out
-        key = order(self.scope)
+        key = path_order(self.scope)
         return dict(sorted(counts.items(), key=lambda item: key(item[0])))
 
     async def _count_late(self, *, matches: bool) -> dict[str, int]:
@@ -390,7 +390,7 @@ class TextSearch:
         ripgrep searches binary files on its command line completely. The first NUL byte shows the
         part that it would search otherwise, except in a multiline search.
         """
-        files = [joined(".", path) for path in candidates if path not in self.overlay.paths]
+        files = [join_path(".", path) for path in candidates if path not in self.overlay.paths]
         counts: dict[str, int] = {}
         # Ignore files don't apply to files on the command line: ripgrep would only read them.
         options = ["--no-ignore", *(["--threads=1"] if self._is_little(files) else []), "--"]
@@ -460,7 +460,7 @@ class TextSearch:
         would search if they are named. None if it does not list them."""
         files = self.scope.files
         if files is None:
-            only = plain(self.scope.paths[0])
+            only = clean_path(self.scope.paths[0])
             if len(self.scope.paths) > 1 or os.path.isdir(self.scope.root / only):
                 return None
             files = (only,)
@@ -524,7 +524,7 @@ def _advice(problem: str) -> str:
 def _listed(output: bytes) -> Iterator[tuple[str, int]]:
     """Yield the paths of ``--files-with-matches``, each with a 1: "PATH\\0PATH\\0"."""
     for path in os.fsdecode(output).split("\0")[:-1]:
-        yield plain(path), 1
+        yield clean_path(path), 1
 
 
 def _counted(output: bytes) -> Iterator[tuple[str, int]]:
@@ -534,14 +534,14 @@ def _counted(output: bytes) -> Iterator[tuple[str, int]]:
     for piece in pieces:
         count, end, following = piece.partition(b"\n")
         if end and count:  # otherwise it is incomplete
-            yield plain(os.fsdecode(path)), int(count)
+            yield clean_path(os.fsdecode(path)), int(count)
         path = following
 
 
 def first_nulls(root: Path, paths: Iterable[str]) -> dict[str, int]:
     """Return the offset of the first NUL byte of each file that has one."""
     folder = str(root)
-    found = ((path, first_null(joined(folder, path))) for path in paths)
+    found = ((path, first_null(join_path(folder, path))) for path in paths)
     return {path: null for path, null in found if null is not None}
 
 

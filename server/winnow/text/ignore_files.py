@@ -34,7 +34,7 @@ from winnow.errors import SearchFailed
 from winnow.storage.paths import is_below, real_path, shown_path
 from winnow.storage.untrusted import problem_of
 from winnow.text.git_files import exclude_files, git_settings, shared_files
-from winnow.text.paths import held_by
+from winnow.text.paths import containing_root
 
 GIT_IGNORE = ".gitignore"
 DOT_NAMES = (".ignore", ".rgignore")
@@ -254,12 +254,12 @@ def _problem(path: str) -> str | None:
 
 
 def _way_out(path: str, roots: Sequence[str]) -> str | None:
-    if os.path.islink(path) and held_by(real_path(path), roots) is None:
+    if os.path.islink(path) and containing_root(real_path(path), roots) is None:
         return "it is a symlink that leads out of the workspace"
     return None
 
 
 def _warning(file: Unusable, roots: Sequence[str]) -> str:
-    held = held_by(file.path, roots)
+    held = containing_root(file.path, roots)
     shown = shown_path(held[1] if held else file.path)[0]
     return f"not applied: {shown}, {file.reason} (ripgrep ran with {file.option})"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from winnow.errors import SearchError
 from winnow.storage.paths import real_path
-from winnow.text.encodings import in_utf_8
-from winnow.text.paths import Resolved, held_by, open_regular
+from winnow.text.encodings import to_utf_8
+from winnow.text.paths import PathResolver, containing_root, open_regular
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _QUOTED = re.compile(rb"\"[^\"\\]*\"|'[^'\\]*'|`[^`\\]*`")
@@ -127,13 +127,13 @@ class SourceTexts:
         roots: Sequence[Path],
         buffers: Mapping[Path, str],
         max_bytes: int,
-        resolved: Resolved | None = None,
+        resolved: PathResolver | None = None,
     ) -> None:
         self._roots = [real_path(root) for root in roots]
         self._buffers = buffers
         self._max_bytes = max_bytes
         self._texts: dict[str, SourceText | None] = {}
-        self._resolved = resolved or Resolved()
+        self._resolved = resolved or PathResolver()
 
     def read(self, path: str) -> SourceText | None:
         """Return the text of a file by its absolute path; None if it cannot be read."""
@@ -148,13 +148,13 @@ class SourceTexts:
         raw = self.raw(path, self._max_bytes)
         if raw is None or len(raw) > self._max_bytes:
             return None
-        data = in_utf_8(raw)
+        data = to_utf_8(raw)
         return None if data is None else SourceText(data)
 
     def raw(self, path: str, max_bytes: int) -> bytes | None:
         """Return the file's contents on disk, cut to ``max_bytes`` + 1; None if unreadable."""
         real = self._resolved.file(path)
-        held = held_by(real, self._roots)
+        held = containing_root(real, self._roots)
         if held is None:
             return None
         try:

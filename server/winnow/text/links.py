@@ -19,8 +19,8 @@ import msgspec
 from winnow.errors import SearchTimedOut
 from winnow.storage.paths import is_below, is_inside, real_path
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines
-from winnow.text.scope import Scope, plain
-from winnow.text.skipped_files import DEBUG, SkippedFiles, logged
+from winnow.text.scope import Scope, clean_path
+from winnow.text.skipped_files import DEBUG, SkippedFiles, as_logged
 
 # Rounds of links to folders with links.
 ROUNDS = 10
@@ -38,7 +38,7 @@ def folder_links(scope: Scope, excluded: Set[str], seconds: float) -> int | None
         if time.monotonic() > until:
             return None
         for path, entry in _entries(scope.root, waiting.pop()):
-            if logged(path) in excluded:
+            if as_logged(path) in excluded:
                 continue
             if entry.is_symlink():
                 with contextlib.suppress(OSError):  # a loop, or a folder without permission
@@ -80,7 +80,7 @@ async def _list(
     """Return the files that ripgrep lists and the scope covers."""
     arguments = ["--files", "--null", *arguments]
     async with ripgrep.start(arguments, cwd=scope.root, log_parser=skipped) as child:
-        paths = [plain(os.fsdecode(path)) async for path in child.records(b"\0", RECORD_BYTES)]
+        paths = [clean_path(os.fsdecode(path)) async for path in child.records(b"\0", RECORD_BYTES)]
         await child.wait()
         if child.timed_out:
             raise SearchTimedOut(ripgrep.seconds)
@@ -108,7 +108,7 @@ class _Links:
         self._scope = scope
         self._roots = [real_path(root) for root in scope.roots]
         # The paths of the scope, and the chosen links, with their targets.
-        self._paths = {plain(path): self._real(plain(path)) for path in scope.paths}
+        self._paths = {clean_path(path): self._real(clean_path(path)) for path in scope.paths}
         self._chosen: dict[str, str] = {}
         self._waiting: set[str] = set()
         self._new = [*self._paths]
@@ -166,7 +166,7 @@ class _Links:
                 if entry.name.startswith(".") and not hidden:
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if logged(path) in excluded or self._scope.leaves_out(path + "/" * is_folder):
+                if as_logged(path) in excluded or self._scope.leaves_out(path + "/" * is_folder):
                     continue
                 if is_folder:
                     waiting.append(path)

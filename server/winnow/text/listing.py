@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from winnow.processes.children import Child
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, pattern_problem, unreadable_files
-from winnow.text.scope import Scope, plain
+from winnow.text.scope import Scope, clean_path
 from winnow.text.skipped_files import DEBUG, SkippedFiles, skipped_files_for
 
 
@@ -44,11 +44,11 @@ async def _read_paths(child: Child, scope: Scope, listing: Listing) -> None:
         # Decode all records at once: one by one, that takes as long again as ripgrep.
         complete, end, rest = (rest + chunk).rpartition(b"\0")
         if end:
-            paths = map(plain, os.fsdecode(complete).split("\0"))
+            paths = map(clean_path, os.fsdecode(complete).split("\0"))
             listing.paths += paths if covers_all else filter(scope.covers, paths)
     code = await child.wait()
     listing.timed_out |= child.timed_out
-    listing.unreadable |= set(map(plain, unreadable_files(child.stderr)))
+    listing.unreadable |= set(map(clean_path, unreadable_files(child.stderr)))
     if not child.timed_out:
         pattern_problem(code, child.stderr)
 
@@ -62,7 +62,7 @@ async def _unsaved_only(
         arguments = ["--files", "--null", *scope_arguments(scope, folder, prefix)]
         async with ripgrep.start(arguments, cwd=folder) as child:
             async for record in child.records(b"\0", RECORD_BYTES):
-                path = prefix + plain(os.fsdecode(record))
+                path = prefix + clean_path(os.fsdecode(record))
                 if path not in listed and scope.covers(path):
                     found.append(path)
     return found

@@ -77,7 +77,7 @@ def _hint(path: str, missing: str, root: str, *, several: bool) -> str:
     return f"Did you mean {shown_path(close)[0]!r}?"
 
 
-def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
+def is_in_later_root(path: str, located: Located, roots: Sequence[Path]) -> bool:
     """Return True if a relative path also exists below a later root."""
     later = roots[located.place + 1 :]
     return not os.path.isabs(path) and any(
@@ -85,7 +85,7 @@ def also_in(path: str, located: Located, roots: Sequence[Path]) -> bool:
     )
 
 
-def held_by(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
+def containing_root(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
     """Return the place of the deepest root that contains a path, and the path below it.
 
     None if no root does. All paths are absolute, and either resolved or spelled alike, as in the
@@ -134,7 +134,7 @@ def _real(path: str) -> str | None:
         return None
 
 
-class Resolved:
+class PathResolver:
     """A cache of resolved paths for one request, which resolves each folder once."""
 
     def __init__(self) -> None:
@@ -201,7 +201,7 @@ def open_regular(real: str, root: str) -> int:
 def read_below(path: str, roots: Sequence[str], max_bytes: int = SETTINGS_BYTES) -> bytes | None:
     """Return the contents of a regular file of the workspace, without links that lead out of it;
     None if there is none, or if it is larger than ``max_bytes``."""
-    held = held_by(path, roots)
+    held = containing_root(path, roots)
     if held is None:
         return None
     try:

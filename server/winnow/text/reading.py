@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from winnow.text.encodings import SAMPLE_BYTES, Encoding, detect, eight_bit
+from winnow.text.encodings import SAMPLE_BYTES, Encoding, detect, utf_8_or_latin_1
 
 CHUNK_BYTES = 1024 * 1024
 # The maximum length of a character in any encoding.
@@ -63,7 +63,7 @@ class ReadResult(Struct, frozen=True):
     missed: bool
 
 
-def merged(ranges: Sequence[LineRange]) -> list[LineRange]:
+def merge_ranges(ranges: Sequence[LineRange]) -> list[LineRange]:
     """Return the ranges in order, with those merged that overlap or touch; all lines if empty."""
     joined: list[LineRange] = []
     for lines in sorted(ranges, key=lambda lines: lines.start) or [LineRange(1)]:
@@ -76,7 +76,7 @@ def merged(ranges: Sequence[LineRange]) -> list[LineRange]:
     return joined
 
 
-def first_from(number: int, ranges: Sequence[LineRange]) -> int | None:
+def first_line_from(number: int, ranges: Sequence[LineRange]) -> int | None:
     """Return the first line in the merged ranges from a line on."""
     place = bisect.bisect_left(ranges, number, key=lambda lines: lines.end or sys.maxsize)
     return max(number, ranges[place].start) if place < len(ranges) else None
@@ -117,7 +117,7 @@ def read_lines(
         ended = len(chunk) < CHUNK_BYTES
         # The bytes before it are the same in UTF-8 and Latin-1.
         if undecided and not chunk.isascii():
-            collector.encoding = eight_bit(chunk, ended)
+            collector.encoding = utf_8_or_latin_1(chunk, ended)
             undecided = False
         collector.feed(chunk)
     if ended:
@@ -158,7 +158,7 @@ class _Collector:
         # A longer line certainly has too many characters; one more is for a carriage return.
         self._line_bytes = (limits.line_characters + 1) * CHARACTER_BYTES
         self._number = 1  # of the current line
-        self._next = first_from(first, ranges)
+        self._next = first_line_from(first, ranges)
         self._lines: list[ReadLine] = []
         self._bytes = 0
         self._piece = bytearray()
@@ -245,7 +245,7 @@ class _Collector:
         self._bytes += len(piece)
         self._piece.clear()
         self._long = False
-        self._next = first_from(self._number + 1, self._ranges)
+        self._next = first_line_from(self._number + 1, self._ranges)
 
 
 def _decoded(piece: bytes, codec: str, cut: bool) -> tuple[str, bool]:

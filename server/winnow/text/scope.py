@@ -20,7 +20,7 @@ from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorks
 from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
 from winnow.storage.state_folder import state_root
 from winnow.storage.untrusted import UnusableFile, read_untrusted
-from winnow.text.paths import also_in, locate
+from winnow.text.paths import is_in_later_root, locate
 from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
@@ -130,7 +130,7 @@ class Scope(Struct, frozen=True):
 
     def shown(self, path: str) -> DisplayPath:
         """Return a path as results show it."""
-        return shown_below(*self.locate(path), several=len(self.roots) > 1)
+        return display_path(*self.locate(path), several=len(self.roots) > 1)
 
     def absolute(self, path: str) -> str:
         """Return the absolute path, with ``/``."""
@@ -151,7 +151,7 @@ class Scope(Struct, frozen=True):
         return self.root, path
 
 
-def shown_below(root: Path, below: str, *, several: bool) -> DisplayPath:
+def display_path(root: Path, below: str, *, several: bool) -> DisplayPath:
     """Return a path below a root as results show it; ``several`` if there are other roots."""
     text, encoded = shown_path(below)
     named, changed = _shown_root(str(root))
@@ -185,7 +185,7 @@ def ignore_rules(root: Path) -> Iterator[Rule]:
                 yield Rule(glob_regex(pattern.removeprefix("!")), pattern.startswith("!"))
 
 
-def unused_files(roots: Iterable[Path]) -> list[str]:
+def unusable_file_warnings(roots: Iterable[Path]) -> list[str]:
     """Return a warning for each file of the roots that Winnow should read and cannot use."""
     files = [root / name for root in roots for name in (IGNORE_FILE, MODULES_FILE)]
     problems = ((file.name, _lines_of(file)[1]) for file in files)
@@ -220,23 +220,23 @@ def repository_root(folder: Path) -> Path:
     return state_root(folder) or folder
 
 
-def joined(folder: str, path: str) -> str:
+def join_path(folder: str, path: str) -> str:
     """Join a folder and a file's path like ``os.path.join``, in a quarter of the time, because
     there are thousands."""
     return path if os.path.isabs(path) else f"{folder}{os.sep}{path}"
 
 
-def plain(path: str) -> str:
+def clean_path(path: str) -> str:
     """Return the path as results show it: without a leading `./`, with `/`."""
     if os.sep != "/":
         path = path.replace(os.sep, "/")
     return path.removeprefix("./")
 
 
-def order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
+def path_order(scope: Scope) -> Callable[[str], tuple[int, bytes]]:
     """Return a sort key that orders files like ripgrep's ``--sort=path``: by the paths of the
     scope, then folder by folder and name by name."""
-    places = {plain(path): place for place, path in enumerate(scope.paths)}
+    places = {clean_path(path): place for place, path in enumerate(scope.paths)}
 
     def key(path: str) -> tuple[int, bytes]:
         place = 0
@@ -329,7 +329,7 @@ def search_scope(
         located = locate(params.path, roots, unsaved)
         if not _searchable(located.real, unsaved):
             raise NotFound(params.path)
-        if also_in(params.path, located, roots):
+        if is_in_later_root(params.path, located, roots):
             warnings.append(
                 f"{params.path} is in several workspace folders: searched in"
                 f" {roots[located.place]}; pass an absolute path to choose"

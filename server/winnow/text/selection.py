@@ -22,9 +22,9 @@ from winnow.processes.programs import InstalledPrograms
 from winnow.storage.paths import is_inside, real_path, shown_path
 from winnow.text.buffers import is_unsaved, unsaved_paths
 from winnow.text.git_files import is_linked_from_outside
-from winnow.text.paths import held_by
+from winnow.text.paths import containing_root
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
-from winnow.text.scope import Scope, checked_out_submodules, order
+from winnow.text.scope import Scope, checked_out_submodules, path_order
 from winnow.types import FileParams
 
 # The configuration of an untrusted repository names programs for git to run: disable them all.
@@ -55,7 +55,7 @@ class Selector:
         named = [path for path in files if scope.covers_named(path, types)]
         return msgspec.structs.replace(
             scope,
-            files=tuple(sorted(named, key=order(scope))),
+            files=tuple(sorted(named, key=path_order(scope))),
             warnings=(*scope.warnings, *warnings),
         )
 
@@ -70,7 +70,7 @@ class Selector:
                 real = real_path(path)
             except (OSError, ValueError):
                 continue
-            held = held_by(real, roots)
+            held = containing_root(real, roots)
             if held is None or not is_inside(real, roots[held[0]]):
                 continue
             place, below = held

@@ -35,9 +35,9 @@ class SkippedFiles:
     """The files that one run of ripgrep with :data:`DEBUG` skipped.
 
     A skipped folder counts once. ``binary`` maps each binary file to the offset of its first NUL
-    byte. ``excluded`` has the paths of ignored and hidden entries, as :func:`logged` spells them,
-    up to :data:`REMEMBERED`; beyond that ``is_truncated`` is True. ``symlinks`` counts links to
-    files: ripgrep does not log links to folders.
+    byte. ``excluded`` has the paths of ignored and hidden entries, in the form of
+    :func:`as_logged`, up to :data:`REMEMBERED`; beyond that ``is_truncated`` is True. ``symlinks``
+    counts links to files: ripgrep does not log links to folders.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class SkippedFiles:
             self.ignored += 1
 
 
-def logged(path: str) -> str:
+def as_logged(path: str) -> str:
     """Return the path as ripgrep's log spells it: it writes only Unicode."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
 

@@ -18,7 +18,7 @@ from winnow.search.grep.search import GrepSearch, start_search
 from winnow.storage.paths import shown_path
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
-from winnow.text.scope import Scope, order
+from winnow.text.scope import Scope, path_order
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
@@ -403,7 +403,7 @@ def _first_after_cursor(
     params: GrepParams, scope: Scope, counts: Mapping[str, int]
 ) -> tuple[int, bool]:
     """Return the index of the first file after the cursor, and whether earlier files changed."""
-    key = order(scope)
+    key = path_order(scope)
 
     def passed(position: bytes) -> int:
         last = key(os.fsdecode(position))

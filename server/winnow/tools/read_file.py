@@ -23,7 +23,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
 from winnow.storage.paths import shown_path
-from winnow.text.reading import LineRange, ReadLine, count_within, first_from, merged
+from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import tool
@@ -228,7 +228,7 @@ def request_of(params: ReadFileParams) -> ReadRequest:
             raise InvalidParams(f"spans[{place}]", problem)
         ranges.append(LineRange(start, span.end))
     first, _ = cursor.decode(params, int) or (1, None)
-    return ReadRequest(params.path, merged(ranges), first, params.max_lines)
+    return ReadRequest(params.path, merge_ranges(ranges), first, params.max_lines)
 
 
 def page_of(params: ReadFileParams, found: FileText) -> ReadFileResult:
@@ -268,7 +268,7 @@ def _result(
     """Return the answer with these lines, the first of those that were read."""
     reading = found.reading
     # Without a line, the next page would be the same.
-    next_line = first_from(lines[-1].number + 1, found.ranges) if lines else None
+    next_line = first_line_from(lines[-1].number + 1, found.ranges) if lines else None
     if next_line is not None and reading.ended and next_line > reading.seen:
         next_line = None
     path, encoded = shown_path(found.located.below)

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import MakeWorkspace, Recorder, child_environment, write_files
 from waiting_for import until
-from winnow.config import OWN_FOLDER, Config, merged
+from winnow.config import OWN_FOLDER, Config, merge_layer
 from winnow.ranking.history import history as module
 from winnow.ranking.history.boosts import EXPLICIT
 from winnow.ranking.history.history import SearchHistory, below
@@ -26,7 +26,7 @@ from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.workspace import Workspace
 
-OFF, _ = merged(Config(), {"learning": {"enabled": False}}, "test")
+OFF, _ = merge_layer(Config(), {"learning": {"enabled": False}}, "test")
 
 
 async def call(
@@ -130,7 +130,7 @@ async def test_a_search_is_stored_with_all_its_fields(
 async def test_reads_pipelines_and_further_searches_are_outcomes(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    on, _ = merged(Config(), {"bash": {"enabled": True}}, "test")
+    on, _ = merge_layer(Config(), {"bash": {"enabled": True}}, "test")
     workspace = make_workspace(project, config=on)
     first = await call(workspace, "keyword_search", **SEARCHES["keyword_search"])
     await call(workspace, "bash", command="rg plugins src")
@@ -207,7 +207,7 @@ async def test_reading_files_and_boosts_creates_no_store(
 async def test_nothing_is_written_to_a_home_folder(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    allowed, _ = merged(Config(), {"workspace": {"allow_home_root": True}}, "test")
+    allowed, _ = merge_layer(Config(), {"workspace": {"allow_home_root": True}}, "test")
     environment = {**os.environ, "HOME": str(project / "src")}
     workspace = make_workspace(project, environment=environment, config=allowed)
     result = await call(workspace, "grep", pattern="load_plugin")

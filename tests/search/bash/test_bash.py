@@ -28,7 +28,7 @@ from conftest import (
     write_files,
 )
 from documents.making_pdf import make_pdf
-from winnow.config import BashSettings, Config, merged
+from winnow.config import BashSettings, Config, merge_layer
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
 from winnow.storage.config_files import load
 from winnow.tools import TOOLS
@@ -689,7 +689,7 @@ async def test_rga_writes_nothing_into_the_workspace(
     assert not (tmp_path / "home/.config").exists()
     # With the home folder itself as the workspace, the cache is kept nowhere.
     home = write_files(git_init(tmp_path / "other"), {"a.html": "<p>plugin</p>\n"})
-    allowed, _ = merged(ON, {"workspace": {"allow_home_root": True}}, "test")
+    allowed, _ = merge_layer(ON, {"workspace": {"allow_home_root": True}}, "test")
     inside = make_workspace(
         home, config=allowed, environment={"PATH": os.environ["PATH"], "HOME": str(home)}
     )

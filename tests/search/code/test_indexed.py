@@ -14,7 +14,7 @@ import pytest
 from asking import answered, pages
 from conftest import FAKE_KEY, MakeWorkspace, git_init, write_files
 from winnow.config import Config, IndexSettings
-from winnow.config import merged as with_layer
+from winnow.config import merge_layer as with_layer
 from winnow.errors import InvalidParams
 from winnow.search.code.indexed import merged
 from winnow.tools import TOOLS

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
 from documents.conftest import formats_of_tests
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.documents.library import builtin, library
 from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import text_path
@@ -36,7 +36,7 @@ from winnow.search.answer.shorten import estimated_tokens
 from winnow.search.documents import answer
 from winnow.search.documents import search as documents_search
 from winnow.search.documents.engines import run_engines
-from winnow.text.scope import Scope, order
+from winnow.text.scope import Scope, path_order
 from winnow.tools import TOOLS
 from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.document_text import plain as text_plain
@@ -97,7 +97,9 @@ def read_root(tmp_path_factory: pytest.TempPathFactory, formats_of_tests: dict[s
 
 
 def settings(**documents: object) -> Config:
-    config, problems = merged(Config(), {"documents": {"engine": "builtin", **documents}}, "test")
+    config, problems = merge_layer(
+        Config(), {"documents": {"engine": "builtin", **documents}}, "test"
+    )
     assert problems == []
     return config
 
@@ -606,9 +608,9 @@ async def test_a_text_that_is_deleted_before_it_is_answered_is_no_empty_line(
 
     def deleted_now(scope: Scope) -> Any:
         workspace.library.texts.folder.joinpath(text_path(*known.ready)).unlink(missing_ok=True)
-        return order(scope)
+        return path_order(scope)
 
-    monkeypatch.setattr(answer, "order", deleted_now)
+    monkeypatch.setattr(answer, "path_order", deleted_now)
     result = await search(workspace, "revenue")
     assert [one.path for one in result.documents] == ["legal/old/terms.PAG", "sheets/budget.pag"]
     assert (result.pending, result.total_found) == (1, 3)

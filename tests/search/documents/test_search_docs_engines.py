@@ -15,7 +15,7 @@ import pytest
 
 from conftest import CI, MakeWorkspace, requires, requires_posix
 from documents.making_pdf import make_pdf
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.documents.extract import ocr
 from winnow.errors import ProgramNotInstalled, SearchFailed, SearchTimedOut
 from winnow.tools import TOOLS
@@ -82,7 +82,7 @@ def variables(root: Path, path: str) -> dict[str, str]:
 @pytest.fixture
 def workspace_of(make_workspace: MakeWorkspace) -> Made:
     def make(root: Path, path: str = os.environ["PATH"], **documents: object) -> Workspace:
-        config, problems = merged(Config(), {"documents": documents}, "test")
+        config, problems = merge_layer(Config(), {"documents": documents}, "test")
         assert problems == []
         return make_workspace(root, config=config, environment=variables(root, path))
 

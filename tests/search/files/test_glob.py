@@ -25,7 +25,7 @@ from conftest import (
     requires_posix,
     write_files,
 )
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.tools import TOOLS
@@ -577,7 +577,7 @@ async def test_a_listing_that_takes_too_long_says_so(
     slow.write_text("#!/bin/sh\nexec sleep 20\n")
     slow.chmod(0o755)
     layer = {"limits": {"search_seconds": 0.2}, "programs": {"rg": str(slow)}}
-    config, _ = merged(Config(), layer, "test")
+    config, _ = merge_layer(Config(), layer, "test")
     with pytest.raises(SearchTimedOut) as timed_out:
         await glob(make_workspace(project, config=config))
     assert timed_out.value.data == {"kind": "timeout", "seconds": 0.2}
@@ -595,7 +595,7 @@ async def test_files_listed_before_the_timeout_are_returned(
     slow.chmod(0o755)
     root = write_files(tmp_path / "root", {"src/main.py": ""})
     layer = {"limits": {"search_seconds": 2.0}, "programs": {"rg": str(slow)}}
-    config, _ = merged(Config(), layer, "test")
+    config, _ = merge_layer(Config(), layer, "test")
     result = await glob(make_workspace(root, config=config))
     assert [one.path for one in result.files] == ["src/main.py"]
     assert (result.completeness.complete, result.completeness.timed_out) == (False, True)

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import MakeWorkspace, Recorder, requires_permissions, requires_posix
-from winnow.config import Config, Limits, merged
+from winnow.config import Config, Limits, merge_layer
 from winnow.errors import (
     BinaryFile,
     InvalidParams,
@@ -620,7 +620,7 @@ async def test_a_cancelled_request_stops_reading(
     with (tmp_path / "a.txt").open("wb") as file:
         file.write(b"text\n" * 20_000)
         file.truncate(100 * 1024**3)
-    config, _ = merged(Config(), {"limits": {"search_seconds": 600.0}}, "test")
+    config, _ = merge_layer(Config(), {"limits": {"search_seconds": 600.0}}, "test")
     before = threading.active_count()
     call = TOOL.call(make_workspace(tmp_path, config=config), {"path": "a.txt"}, no_progress)
     task = asyncio.create_task(call)

@@ -22,7 +22,7 @@ from conftest import (
     requires_posix,
     write_files,
 )
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import InvalidParams, NotAFolder, NotFound, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.search.files.tree import TreeEntry
@@ -421,7 +421,7 @@ async def test_a_listing_that_takes_too_long_says_so(
     slow.write_text("#!/bin/sh\n[ $1 = --version ] && exit\nexec sleep 20\n")
     slow.chmod(0o755)
     layer: dict[str, Any] = {"limits": {"search_seconds": 0.2}, "programs": {"rg": str(slow)}}
-    config, _ = merged(Config(), layer, "test")
+    config, _ = merge_layer(Config(), layer, "test")
     with pytest.raises(SearchTimedOut):
         await tree(make_workspace(root, config=config))
     slow.write_text(
@@ -429,7 +429,7 @@ async def test_a_listing_that_takes_too_long_says_so(
         "echo 'rg: DEBUG|x' >&2\nprintf './src/a\\0./s'\nexec sleep 20\n"
     )
     layer["limits"] = {"search_seconds": 2.0}
-    config, _ = merged(Config(), layer, "test")
+    config, _ = merge_layer(Config(), layer, "test")
     result = await tree(make_workspace(root, config=config))
     # What ripgrep would have left out is not known: nothing is shown beside its files.
     assert result.text == "root/\n  src/\n    a"

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import MakeWorkspace, Recorder, git_init, requires_posix, write_files
 from unending_ripgrep import UNENDING, unending_ripgrep
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import (
     EmptyQuery,
     InvalidParams,
@@ -60,7 +60,7 @@ async def all_places(workspace: Workspace, pattern: str, **params: Any) -> list[
 
 def with_limits(rg: str = "", **limits: Any) -> Config:
     layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
-    config, problems = merged(Config(), layer, "test")
+    config, problems = merge_layer(Config(), layer, "test")
     assert not problems
     return config
 
@@ -553,7 +553,7 @@ async def test_a_count_of_excluded_matches_that_is_cut_short_says_so(
     write_files(folder, {"plain.py": "alpha = 1\n", ".hidden/two.txt": "hidden_word\n"})
     (folder / "data.bin").write_bytes(b"\0 of another kind\n")
     monkeypatch.setattr("winnow.search.answer.completeness.EXCLUDED_SECONDS", 2.0)
-    config, _ = merged(Config(), {"programs": {"rg": str(program)}}, "test")
+    config, _ = merge_layer(Config(), {"programs": {"rg": str(program)}}, "test")
     workspace = make_workspace(folder, config=config, environment={"PATH": os.environ["PATH"]})
     no_time = "0 matches; not all excluded files could be searched in time"
     found = await grep(workspace, "hidden_word", mode="files")
@@ -589,7 +589,7 @@ async def test_globs_are_taken_as_people_write_them(
 async def test_what_the_configuration_leaves_out_is_said(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    config, problems = merged(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
+    config, problems = merge_layer(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
     assert not problems
     result = await grep(make_workspace(project, config=config), "Plugins")
     assert result.warnings == ["not searched: files in search.exclude (docs/**)"]

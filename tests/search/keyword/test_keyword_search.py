@@ -26,7 +26,7 @@ from conftest import (
 from model_server import ModelServer
 from planted import Draw, all_planted, private_key
 from unending_ripgrep import UNENDING, unending_ripgrep
-from winnow.config import Config, merged
+from winnow.config import Config, merge_layer
 from winnow.errors import (
     EmptyQuery,
     InvalidPattern,
@@ -66,7 +66,7 @@ def statuses(result: KeywordSearchResult) -> dict[str, str]:
 
 def with_limits(rg: str = "", **limits: Any) -> Config:
     layer = {"limits": limits, "programs": {"rg": rg} if rg else {}}
-    config, problems = merged(Config(), layer, "test")
+    config, problems = merge_layer(Config(), layer, "test")
     assert not problems
     return config
 
@@ -129,7 +129,7 @@ async def test_where_even_shrunk_terms_leave_nothing_a_warning_says_so(
     """Whoever asked for smaller forms is not told to ask for them (#21)."""
     config = Config()
     if left == "no room for a path":
-        config, _ = merged(config, {"limits": {"term_bytes": 4}}, "test")
+        config, _ = merge_layer(config, {"limits": {"term_bytes": 4}}, "test")
     else:
         counts = dict[str, int]()
         monkeypatch.setattr(terms.TermSearch, "_count", AsyncMock(return_value=counts))
@@ -624,7 +624,7 @@ async def test_an_empty_query(make_workspace: MakeWorkspace, project: Path) -> N
 
 
 async def test_ripgrep_is_missing(make_workspace: MakeWorkspace, project: Path) -> None:
-    config, _ = merged(Config(), {"programs": {"rg": "/no/such/rg"}}, "test")
+    config, _ = merge_layer(Config(), {"programs": {"rg": "/no/such/rg"}}, "test")
     with pytest.raises(ProgramNotInstalled) as missing:
         await search(make_workspace(project, config=config), "a")
     assert missing.value.data["kind"] == "ripgrep_not_installed"
@@ -635,7 +635,7 @@ def stand_in(folder: Path, script: str) -> Config:
     program = folder / "rg"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    config, _ = merged(Config(), {"programs": {"rg": str(program)}}, "test")
+    config, _ = merge_layer(Config(), {"programs": {"rg": str(program)}}, "test")
     return config
 
 

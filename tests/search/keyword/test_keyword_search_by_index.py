@@ -11,7 +11,7 @@ import pytest
 
 from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, models_config, write_files
 from model_server import ModelServer
-from winnow.config import Config, IndexSettings, LearningSettings, merged
+from winnow.config import Config, IndexSettings, LearningSettings, merge_layer
 from winnow.errors import TermsTooBroad
 from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
@@ -353,7 +353,7 @@ async def test_an_index_that_does_not_answer_in_time_holds_nothing_up(
 async def test_the_first_partial_result_does_not_wait_for_the_index(
     make_workspace: MakeWorkspace, slow_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, _ = merged(Config(), {"limits": {"search_seconds": 60}}, "test")
+    config, _ = merge_layer(Config(), {"limits": {"search_seconds": 60}}, "test")
     workspace = make_workspace(write_files(slow_project, FILES), config=config)
     held = asyncio.Event()
     ask = indexed.search_index

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterator
 
 from winnow.documents.extract.input_stream import ByteStream
-from winnow.text.encodings import LATIN_1, SAMPLE_BYTES, UTF_8, Encoding, detect, eight_bit
+from winnow.text.encodings import LATIN_1, SAMPLE_BYTES, UTF_8, Encoding, detect, utf_8_or_latin_1
 
 # A line that does not end is cut there: what has such lines is seldom read by anyone.
 LONGEST_LINE = 1024 * 1024
@@ -59,7 +59,7 @@ def _decoded(piece: bytes, pieces: ChunkReader, encoding: Encoding) -> Iterator[
     decoder = None if encoding is UTF_8 else codecs.getincrementaldecoder(encoding.codec)("replace")
     while piece:
         if decoder is None and not piece.isascii():
-            found = eight_bit(piece, pieces.over)
+            found = utf_8_or_latin_1(piece, pieces.over)
             decoder = codecs.getincrementaldecoder(found.codec)("replace")
         codec = decoder or codecs.getincrementaldecoder(LATIN_1.codec)()
         yield codec.decode(piece)

@@ -29,7 +29,7 @@ from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import DocumentFormat, format_of, formats
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
-from winnow.text.encodings import decoded
+from winnow.text.encodings import decode_text
 
 # A message is parsed in memory, in three times its size.
 LONGEST_MESSAGE = 32 * 1024**2
@@ -184,7 +184,7 @@ def _text(part: Message) -> str:
             return raw.decode(charset, "replace")
         except (LookupError, ValueError):
             pass  # an encoding that nobody knows
-    text = decoded(raw)
+    text = decode_text(raw)
     return raw.decode("utf-8", "replace") if text is None else text
 
 
@@ -265,7 +265,7 @@ def _header(message: Message, name: str) -> str:
 def _words(text: str) -> str:
     """A header's text with its encoded words decoded, and on one line."""
     raw = text.encode("utf-8", "surrogateescape")
-    text = " ".join((decoded(raw) or "").split())
+    text = " ".join((decode_text(raw) or "").split())
     try:
         return "".join(
             piece if isinstance(piece, str) else _decoded_word(piece, charset)

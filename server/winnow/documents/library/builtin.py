@@ -19,7 +19,7 @@ from winnow.documents.library.request import (
 from winnow.documents.library.texts import key_of_path, text_path
 from winnow.errors import InvalidPattern, SearchFailed
 from winnow.processes.children import Child
-from winnow.processes.waiting import within
+from winnow.processes.waiting import wait_within
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines, pattern_problem
 
 # Documents that have just been read are searched together, after this time.
@@ -256,7 +256,7 @@ class _Reading:
         until = deadline
         while len(taken) < most and (left := until - loop.time()) > 0:
             try:
-                one = await within(self._done.get(), left)
+                one = await wait_within(self._done.get(), left)
             except asyncio.TimeoutError:
                 break
             if isinstance(one, SearchFailed):

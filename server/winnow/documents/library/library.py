@@ -34,7 +34,7 @@ from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import TextStore
 from winnow.errors import NotFound, SearchFailed, SearchTimedOut, UnreadableDocument
 from winnow.processes.children import Processes
-from winnow.processes.waiting import to_the_end, within
+from winnow.processes.waiting import run_to_end, wait_within
 from winnow.processes.workers import WorkerKind, WorkerPool
 from winnow.storage.writing import temporary_folder
 
@@ -215,7 +215,7 @@ class DocumentLibrary:
         if taken is not None and stamp is not None and taken.stamp == stamp:
             return taken
         try:
-            taken = await within(self._read_one(document), left)
+            taken = await wait_within(self._read_one(document), left)
         except asyncio.TimeoutError:
             self.go_on([document])
             raise SearchTimedOut(seconds) from None
@@ -279,12 +279,12 @@ class DocumentLibrary:
                     noted[document.file] = taken
                     if loop.time() > due:
                         noted, saved = {}, noted
-                        await to_the_end(self._note(saved))
+                        await run_to_end(self._note(saved))
                         due = loop.time() + SAVE_SECONDS
                     yield document, taken
         finally:
             # A search that has all its answers cancels this; they count as changed until noted.
-            await to_the_end(self._note(noted))
+            await run_to_end(self._note(noted))
 
     async def _taking(
         self, documents: Sequence[DocumentFile], urgent: bool

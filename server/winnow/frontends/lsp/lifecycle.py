@@ -119,7 +119,7 @@ def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> Non
     folder = repository_root(workspace.folders[0]) if workspace.folders else None
     merged, problems = config_files.load(workspace.environment, folder)
     for layer, source in ((server.options, "initializationOptions"), (client, "settings")):
-        merged, wrong = configuration.merged(merged, layer or {}, source)
+        merged, wrong = configuration.merge_layer(merged, layer or {}, source)
         problems += wrong
     was_enabled = workspace.config.index.enabled
     workspace.reconfigure(merged)

@@ -29,7 +29,7 @@ from winnow.index.store.file_record import (
 )
 from winnow.storage.paths import is_below, real_path
 from winnow.text.buffers import Overlay
-from winnow.text.encodings import decoded
+from winnow.text.encodings import decode_text
 from winnow.text.git_files import git_settings
 from winnow.text.ignore_files import with_restarts
 from winnow.text.listing import Listing, list_files
@@ -210,7 +210,7 @@ def read_text(root: Path, path: str) -> str | None:
     try:
         real = real_path(root / path)
         with os.fdopen(open_regular(real, str(root)), "rb") as file:
-            return decoded(file.read(MOST_BYTES))
+            return decode_text(file.read(MOST_BYTES))
     except (OSError, SearchError):
         return None
 

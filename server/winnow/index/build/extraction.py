@@ -38,7 +38,7 @@ from winnow.symbols.extract.driver import extract
 from winnow.symbols.extract.packed import pack
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import Language, language_of
-from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decoded
+from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decode_text
 from winnow.text.paths import open_regular
 
 # A larger text with lines of this average length is a bundle or a table of numbers: its definitions
@@ -155,7 +155,7 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
 def _in_utf_8(raw: bytes) -> bytes | None:
     """Return a text in UTF-8 without a byte order mark; None if it is binary. If it is in UTF-8
     already, as nearly always, the same object is returned: a copy may take megabytes."""
-    text = decoded(raw)
+    text = decode_text(raw)
     source = None if text is None else text.encode("utf-8", "replace")
     return raw if source == raw else source
 

@@ -63,7 +63,7 @@ from winnow.index.store.file_record import (
 from winnow.index.store.reader import Reader, StoreVersion
 from winnow.index.store.store import CHECKED, CONSENT, Store, delete, delete_files
 from winnow.processes.memory import return_free_pages
-from winnow.processes.waiting import to_the_end, within
+from winnow.processes.waiting import run_to_end, wait_within
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.lock import locked
@@ -232,7 +232,7 @@ class FolderIndex:
 
     async def reader(self) -> Reader:
         """Open a snapshot of the store; the caller closes it."""
-        return await to_the_end(self._with_store(Store.reader), Reader.close)
+        return await run_to_end(self._with_store(Store.reader), Reader.close)
 
     async def known(self, paths: Collection[str]) -> dict[str, FileState]:
         """Return the indexed states of the files that are in the index."""
@@ -251,7 +251,7 @@ class FolderIndex:
             await self.watcher.aclose()
         async with self._opening:
             self._closed = True
-            await to_the_end(asyncio.to_thread(_close, {self._store, self._successor}))
+            await run_to_end(asyncio.to_thread(_close, {self._store, self._successor}))
 
     # --- bringing it up to date ------------------------------------------------------------
 
@@ -321,7 +321,7 @@ class FolderIndex:
         """Return the open successor of the damaged store. Raises IndexUnavailable."""
         damaged = await self.store()
         if self._successor is None:
-            await to_the_end(self._begin_successor(damaged))
+            await run_to_end(self._begin_successor(damaged))
         assert self._successor is not None
         return self._successor
 
@@ -790,7 +790,7 @@ class FolderIndex:
         async with contextlib.aclosing(batches):
             with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):
                 while True:
-                    batch = await within(anext(batches), end - time.monotonic())
+                    batch = await wait_within(anext(batches), end - time.monotonic())
                     await self._write(batch)
                     yield [path for path, facts in batch.items() if facts is not None]
 
@@ -879,7 +879,7 @@ class FolderIndex:
                 self.problem = ""
                 await self._reset()
             if self._store is None:
-                await to_the_end(self._open())
+                await run_to_end(self._open())
             assert self._store is not None
             return self._store
 
@@ -959,7 +959,7 @@ class FolderIndex:
             if found is None and (self._suspected != (store, str(error)) or not certain):
                 logger.info("The index of %s is opened again: %s", self.root, error)
                 await self._reset()
-                await to_the_end(self._open())
+                await run_to_end(self._open())
                 assert self._store is not None
                 self._suspected = self._store, str(error)
                 return
@@ -987,7 +987,7 @@ class FolderIndex:
         self._times = None
         self._next_check = 0.0
         self.stores_changed += store is not None
-        await to_the_end(asyncio.to_thread(_close, {store, successor}))
+        await run_to_end(asyncio.to_thread(_close, {store, successor}))
 
     async def _query(self, query: Callable[[Reader], T]) -> T:
         """Run a query on a snapshot of the store in a thread, see :meth:`_with_store`."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from winnow.index.watch.channel import WatchChannel
-from winnow.processes.waiting import within
+from winnow.processes.waiting import wait_within
 
 # The thread ends within microseconds, unless a system call hangs: nothing waits for that.
 CLOSE_SECONDS = 0.1
@@ -74,7 +74,7 @@ class Watcher:
         if self._exchange is None or self._exchange.ended.is_set() or sys.platform != "linux":
             return False
         try:
-            return await within(self._exchange.ask(), seconds)
+            return await wait_within(self._exchange.ask(), seconds)
         except asyncio.TimeoutError:
             return False
 
@@ -89,7 +89,7 @@ class Watcher:
             return
         self._exchange.close()
         with contextlib.suppress(asyncio.TimeoutError):
-            await within(self._exchange.ended.wait(), CLOSE_SECONDS)
+            await wait_within(self._exchange.ended.wait(), CLOSE_SECONDS)
 
     def _run(self, exchange: WatchChannel) -> None:
         if sys.platform == "linux":

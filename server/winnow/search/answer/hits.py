@@ -19,7 +19,7 @@ from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
-from winnow.text.paths import Resolved
+from winnow.text.paths import PathResolver
 from winnow.text.scope import Scope
 from winnow.types import Answer, Completeness, Hit, PageParams
 
@@ -70,7 +70,7 @@ class CurrentTexts:
 
     def __init__(self, scope: Scope, buffers: Mapping[Path, str]) -> None:
         self._scope = scope
-        self._resolved = Resolved()
+        self._resolved = PathResolver()
         # The client may spell a folder in another way.
         spelled = {Path(self._resolved.named(str(path))): text for path, text in buffers.items()}
         self._sources = SourceTexts(scope.roots, spelled, MOST_BYTES, self._resolved)

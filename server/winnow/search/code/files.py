@@ -12,9 +12,9 @@ from winnow.errors import InvalidParams, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.completeness import completeness_of, links_of, unsaved_failed
 from winnow.search.answer.hits import HitList
 from winnow.symbols.search.match import EXACT, PART, PREFIX, WORDS, Pattern, fold, is_subsequence
-from winnow.text.buffers import unsaved
+from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
-from winnow.text.paths import held_by, path_of_uri
+from winnow.text.paths import containing_root, path_of_uri
 from winnow.text.scope import Scope, path_matcher
 from winnow.types import Hit, Progress, ScopeParams
 from winnow.workspace import Workspace
@@ -48,7 +48,7 @@ async def files_named(
     async with workspace.search_slots:
         progress(f"Looking for files: {name[:60]}")
         ripgrep = workspace.run_ripgrep()
-        with unsaved(workspace.buffers, scope) as overlay:
+        with unsaved_overlay(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
         if listing.timed_out and not listing.paths:
             raise SearchTimedOut(ripgrep.seconds)
@@ -97,7 +97,7 @@ def _below_roots(scope: Scope, name: str) -> str:
         name = os.path.expanduser(name)
     if os.path.isabs(name):
         roots = [str(root) for root in scope.roots]
-        held = held_by(os.path.normpath(name), roots)
+        held = containing_root(os.path.normpath(name), roots)
         if held is not None:
             return held[1]
     name = re.sub(r"^[A-Za-z]:(?=[\\/])", "", name)

@@ -30,7 +30,7 @@ from winnow.search.answer.shorten import shorten
 from winnow.storage.paths import shown_path
 from winnow.text.listing import Listing
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, order, plain
+from winnow.text.scope import Scope, clean_path, path_order
 from winnow.types import Completeness, Progress, Skipped
 from winnow.types.search_docs import (
     DocumentMatch,
@@ -79,7 +79,7 @@ class DocumentSearch:
 
     def _is_asked_for(self, document: DocumentFile) -> bool:
         """Whether the request is about this very document, or its format."""
-        asked = plain(self.scope.paths[0])
+        asked = clean_path(self.scope.paths[0])
         return bool(self.params.file_types) or document.path == asked
 
     def read_by(self, engine: EngineName, documents: Iterable[DocumentFile]) -> None:
@@ -153,7 +153,7 @@ def result_of(search: DocumentSearch, room: int) -> SearchDocsResult:
 
 def _result(search: DocumentSearch, room: int) -> SearchDocsResult:
     params = search.params
-    key = order(search.scope)
+    key = path_order(search.scope)
     found = sorted(search.found, key=lambda one: key(one.document.path))
     rows = [(one, place) for one in found for place in range(len(one.hits))]
     first, changed = _first_behind(params, search.scope, rows)
@@ -368,7 +368,7 @@ def _marks(hits: Sequence[DocumentHit]) -> Sequence[object]:
 
 def _first_behind(params: SearchDocsParams, scope: Scope, rows: Sequence[Row]) -> tuple[int, bool]:
     """The place of the first line behind the cursor, and whether those before have changed."""
-    key = order(scope)
+    key = path_order(scope)
 
     def passed(position: DocumentPosition) -> int:
         last = (key(os.fsdecode(position.path)), position.place)

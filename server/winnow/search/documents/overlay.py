@@ -20,7 +20,7 @@ from winnow.documents.library.overlay import DocumentOverlay
 from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import text_path
 from winnow.errors import SearchFailed
-from winnow.processes.waiting import within
+from winnow.processes.waiting import wait_within
 from winnow.search.documents.search import document_in, document_scope
 from winnow.storage.writing import link_or_copy
 from winnow.text.buffers import Overlay
@@ -88,7 +88,7 @@ async def _read(
         left = deadline - asyncio.get_running_loop().time()
         # Those that are left are counted, whatever the reason.
         with contextlib.suppress(asyncio.TimeoutError, SearchFailed):
-            await within(read(), left)
+            await wait_within(read(), left)
 
 
 def _lay_out(

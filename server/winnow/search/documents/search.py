@@ -25,7 +25,7 @@ from winnow.search.answer.completeness import WIDENING, count_excluded_matches, 
 from winnow.search.answer.cursor import stamp_of
 from winnow.search.documents.answer import DocumentSearch, nothing_at, result_of
 from winnow.search.documents.engines import run_engines
-from winnow.text.buffers import Overlay, unsaved
+from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import TextPattern, pattern_problem
@@ -60,7 +60,7 @@ async def search_documents(
     except asyncio.TimeoutError:
         raise SearchTimedOut(params.timeout, WAITED) from None
     try:
-        with unsaved(workspace.buffers, scope) as overlay:
+        with unsaved_overlay(workspace.buffers, scope) as overlay:
             await _search(workspace, search, wanted, ends, overlay)
             await _drop_changed(workspace, search)
             if search.timed_out and not search.found and not search.searched:

@@ -18,7 +18,7 @@ from winnow.errors import NotAFile, UnreadableDocument
 from winnow.search.answer.cursor import stamp_of
 from winnow.search.documents.engines import find_rga
 from winnow.storage.paths import real_path, shown_path
-from winnow.text.buffers import unsaved
+from winnow.text.buffers import unsaved_overlay
 from winnow.text.paths import Located, locate
 from winnow.types import Progress, SearchParams
 from winnow.workspace import Workspace
@@ -102,7 +102,7 @@ async def read_document_at(
     )
     progress(f"Reading {document.path}")
     scope = workspace.scope(SearchParams())
-    with unsaved(workspace.buffers, scope) as overlay:
+    with unsaved_overlay(workspace.buffers, scope) as overlay:
         name = scope.prefix(located.place) + located.below
         if name in overlay.paths and is_written(overlay.read(name)):
             document = msgspec.structs.replace(document, content=str(overlay.file(name)))

@@ -20,10 +20,10 @@ from winnow.search.answer.completeness import (
     unsaved_failed,
     with_short_deadline,
 )
-from winnow.text.buffers import Overlay, unsaved
+from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, order, path_matcher
+from winnow.text.scope import Scope, path_matcher, path_order
 from winnow.types import Completeness, FileParams, Progress, Result, SearchParams
 from winnow.workspace import Workspace
 
@@ -87,7 +87,7 @@ class FileList:
 
     def count_before(self, key: int, path: str) -> int:
         """Return the number of files up to a position in the list, which need not be there."""
-        in_order = order(self.scope)
+        in_order = path_order(self.scope)
         last = (-key, in_order(path))
         return sum(
             (-other, in_order(one)) <= last
@@ -128,7 +128,7 @@ async def list_matches(
         progress(f"Listing files that match {pattern[:60]}")
         ripgrep = workspace.run_ripgrep()
         scope = await workspace.narrow_scope(scope, where, ripgrep)
-        with unsaved(workspace.buffers, scope) as overlay:
+        with unsaved_overlay(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
             paths = [path for path in listing.paths if matches(path)]
             if listing.timed_out and not paths:
@@ -158,7 +158,7 @@ def _sorted(
     paths: list[str], sort_by: SortBy, scope: Scope, overlay: Overlay
 ) -> tuple[list[str], list[int]]:
     """Sort paths, and return them with the keys they are sorted by, largest first."""
-    in_order = order(scope)
+    in_order = path_order(scope)
     if sort_by == "path":
         return sorted(paths, key=in_order), [0] * len(paths)
     keys = {path: _key(_state(scope, overlay, path), sort_by) for path in paths}

@@ -23,8 +23,8 @@ from winnow.config import Limits
 from winnow.errors import BinaryFile, NotAFile, NotFound, SearchError, UnreadableDocument
 from winnow.search.answer.cursor import stamp_of
 from winnow.storage.paths import real_path, shown_path
-from winnow.text.encodings import UTF_8, Encoding, binary_kind, decoded
-from winnow.text.paths import Located, also_in, locate, open_regular
+from winnow.text.encodings import UTF_8, Encoding, binary_kind, decode_text
+from winnow.text.paths import Located, is_in_later_root, locate, open_regular
 from winnow.text.reading import (
     CHARACTER_BYTES,
     LineRange,
@@ -163,7 +163,7 @@ def read_text(
         warnings = []
         if source.stamp() != stamp:
             warnings.append("the file changed while it was read")
-    if also_in(request.path, located, roots):
+    if is_in_later_root(request.path, located, roots):
         warnings.append(f"{request.path!r} is in several folders: this is the one in {root}")
     return FileText(
         root=root,
@@ -236,6 +236,6 @@ def _differs(text: str, real: str, root: Path) -> bool:
             if os.fstat(file.fileno()).st_size > limit:
                 return True
             with io.BufferedReader(file) as buffered:
-                return decoded(buffered.read()) != text
+                return decode_text(buffered.read()) != text
     except (NotFound, NotAFile, OSError):
         return True

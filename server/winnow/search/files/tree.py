@@ -28,12 +28,12 @@ from winnow.search.answer.completeness import (
     with_short_deadline,
 )
 from winnow.storage.paths import shown_path
-from winnow.text.buffers import Overlay, unsaved
+from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.folders import Kind, Node, add_sizes, add_unlisted, folders_of
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, plain
-from winnow.text.skipped_files import logged
+from winnow.text.scope import Scope, clean_path
+from winnow.text.skipped_files import as_logged
 from winnow.types import Completeness, Progress, Result, SearchParams
 from winnow.workspace import Workspace
 
@@ -170,7 +170,7 @@ async def list_tree(
     async with workspace.search_slots:
         progress(f"Listing {filters.path or '.'}")
         ripgrep = workspace.run_ripgrep()
-        with unsaved(workspace.buffers, scope) as overlay:
+        with unsaved_overlay(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
             if listing.timed_out and not listing.paths:
                 raise SearchTimedOut(ripgrep.seconds)
@@ -197,7 +197,7 @@ def _root(scope: Scope, overlay: Overlay, listing: Listing, depth: int, sizes: b
     for path in listing.paths:
         files[scope.locate(path)[0]].append(path)
     tops = []
-    for path, paths in zip(map(plain, scope.paths), files.values(), strict=True):
+    for path, paths in zip(map(clean_path, scope.paths), files.values(), strict=True):
         if not os.path.isdir(os.path.join(base, path)):
             raise NotAFolder(scope.filters.path)
         top = folders_of(path, paths, depth)
@@ -226,7 +226,7 @@ def _covers(scope: Scope, listing: Listing, path: str) -> bool:
     if os.path.basename(path.rstrip("/")) == OWN_FOLDER:  # it may be created at this moment
         return False
     excluded = listing.skipped_files.excluded if listing.skipped_files else ()
-    return logged(path.rstrip("/")) not in excluded and not scope.leaves_out(path)
+    return as_logged(path.rstrip("/")) not in excluded and not scope.leaves_out(path)
 
 
 def _ordered(node: Node, level: int) -> Iterator[tuple[TreePosition, Node]]:

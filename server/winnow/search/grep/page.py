@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from winnow.text.buffers import Overlay
 from winnow.text.ripgrep import FileLine
-from winnow.text.scope import DisplayPath, Scope, order
+from winnow.text.scope import DisplayPath, Scope, path_order
 from winnow.types import InFile, Result
 
 # Approximate size of a match besides the text of its lines.
@@ -102,7 +102,7 @@ class GrepPage:
         self._max_matches = max_matches
         self._room = max_bytes
         self._scope = scope
-        self._order = order(scope)
+        self._order = path_order(scope)
         self._files = Fingerprint(scope, overlay)
         self._previews = _Previews(context)
         self._path, self._raw_path = "", b""

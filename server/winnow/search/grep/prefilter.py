@@ -20,7 +20,7 @@ from msgspec import Struct
 from winnow.errors import InvalidParams
 from winnow.storage.paths import is_below
 from winnow.text.ripgrep import Ripgrep, TextPattern
-from winnow.text.scope import Scope, joined, plain
+from winnow.text.scope import Scope, clean_path, join_path
 from winnow.text.selection import file_type_globs
 from winnow.workspace import Workspace
 
@@ -156,7 +156,7 @@ def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
 def _is_indexed(workspace: Workspace, scope: Scope) -> bool:
     """Return True if the index lists the path of the scope, which ripgrep searches even if it is
     hidden or ignored. A single file does not need the index."""
-    path = plain(scope.paths[0])
+    path = clean_path(scope.paths[0])
     return path == "." or (
         os.path.isdir(scope.root / path) and workspace.index.has_folder(scope.root, path)
     )
@@ -171,7 +171,7 @@ def _regular(root: Path, files: Sequence[str], most: int | None) -> list[str] | 
     folder = str(root)
     for path in files:
         try:
-            state = os.lstat(joined(folder, path))
+            state = os.lstat(join_path(folder, path))
         except (OSError, ValueError):
             continue
         if not stat.S_ISREG(state.st_mode):

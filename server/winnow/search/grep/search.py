@@ -28,7 +28,7 @@ from winnow.search.answer.completeness import (
 )
 from winnow.search.grep.page import GrepMatch, GrepPage
 from winnow.search.grep.prefilter import PrefilteredFiles, prefilter
-from winnow.text.buffers import Overlay, unsaved
+from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
@@ -200,7 +200,7 @@ async def start_search(
 ) -> AsyncIterator[GrepSearch]:
     """Prepare a search for one pattern; unsaved documents replace their files in the block."""
     [prefiltered] = await prefilter(workspace, ripgrep, scope, [query])
-    with unsaved(workspace.buffers, scope) as overlay:
+    with unsaved_overlay(workspace.buffers, scope) as overlay:
         search = TextSearch(
             ripgrep=ripgrep,
             scope=scope,
@@ -297,7 +297,7 @@ class _ExcludedCounter:
         self, scope: Scope, query: TextPattern, candidates: Sequence[str] | None
     ) -> int:
         search = self._search
-        with unsaved(self._workspace.buffers, scope) as overlay:
+        with unsaved_overlay(self._workspace.buffers, scope) as overlay:
             other = TextSearch(
                 self.ripgrep,
                 scope,

@@ -15,7 +15,7 @@ from winnow.index.workspace_index import WorkspaceIndex
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
 from winnow.storage.paths import shown_path
-from winnow.text.paths import held_by
+from winnow.text.paths import containing_root
 from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, Skipped
 from winnow.workspace import Workspace
@@ -97,7 +97,7 @@ async def left_out_of(
 
 def _count_covered(scope: Scope, covers: Covers, problems: Mapping[str, str]) -> NotCovered:
     roots = [root.as_posix() for root in scope.roots]
-    located = ((held_by(path, roots), problem) for path, problem in problems.items())
+    located = ((containing_root(path, roots), problem) for path, problem in problems.items())
     return not_covered(Counter(problem for at, problem in located if at and covers(*at)), 0)
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.index.postings.terms import words
-from winnow.processes.waiting import within
+from winnow.processes.waiting import wait_within
 from winnow.ranking import local
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.snippets import LINES, Excerpt, Wanted
@@ -164,7 +164,7 @@ async def _ask(
     if not (workspace.has_index and _knows_much(workspace.index.state())):
         return None
     with contextlib.suppress(asyncio.TimeoutError):
-        await within(begun.wait(), BEGIN_SECONDS)
+        await wait_within(begun.wait(), BEGIN_SECONDS)
     # numpy takes time to load.
     from winnow.search.code.indexed import search_index
 

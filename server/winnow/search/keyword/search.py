@@ -36,7 +36,7 @@ from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
 from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_file, result_of
 from winnow.search.keyword.terms import TermMatches, TermSearch
-from winnow.text.buffers import unsaved
+from winnow.text.buffers import unsaved_overlay
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Line, Progress, Ranked, SearchParams
@@ -214,7 +214,7 @@ async def _prefilter(request: Request, search: TermSearch) -> None:
 async def _overlaid(request: Request, search: TermSearch) -> AsyncIterator[None]:
     """Have the search see unsaved documents, and the texts of PDFs and the like if wanted."""
     workspace, params = request.workspace, request.params
-    with unsaved(workspace.buffers, request.scope) as overlay:
+    with unsaved_overlay(workspace.buffers, request.scope) as overlay:
         search.overlay = overlay
         if not params.include_documents or params.file_types:
             yield

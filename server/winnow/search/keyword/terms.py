@@ -23,7 +23,7 @@ from winnow.text import ripgrep
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.grep import BUFFER_BYTES, NO_FILES, first_null, first_nulls
 from winnow.text.ignore_files import IgnoreFiles
-from winnow.text.scope import Scope, plain
+from winnow.text.scope import Scope, clean_path
 from winnow.types import Line
 
 CONTEXT_LINES = 10  # REQ-KWS-002
@@ -189,7 +189,7 @@ class TermSearch:
             environment=self.environment,
         ) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
-                path = plain(os.fsdecode(record))
+                path = clean_path(os.fsdecode(record))
                 if scope.covers(path):
                     paths.add(path)
         return paths
@@ -276,7 +276,7 @@ class TermSearch:
         async with self._start([*arguments, *self.scope.arguments], self.scope.paths) as child:
             async for record in child.records(b"\0", ripgrep.RECORD_BYTES):
                 path = os.fsdecode(record)
-                if self._wanted(plain(path)):
+                if self._wanted(clean_path(path)):
                     listed.append(path)
             code = await child.wait()
             self.timed_out |= child.timed_out
@@ -291,7 +291,7 @@ class TermSearch:
         return True
 
     async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
-        new = [path for path in paths if plain(path) not in found.files]
+        new = [path for path in paths if clean_path(path) not in found.files]
         await self._search_files(found, new, CONTEXT_LINES, None)
 
     async def _search_files(
@@ -334,7 +334,7 @@ class TermSearch:
             self.timed_out |= child.timed_out
 
     def _take_count(self, counts: dict[str, int], raw: bytes, count: bytes) -> None:
-        path = plain(os.fsdecode(raw))
+        path = clean_path(os.fsdecode(raw))
         if path and count.isdigit() and self._wanted(path):
             counts[path] = int(count)
 
@@ -388,7 +388,7 @@ class TermSearch:
         searched: int | None = None
         async for event in ripgrep.events(child, self.limits.line_characters):
             if isinstance(event, ripgrep.FileBegin):
-                path = (unsaved_in or "") + plain(event.path)
+                path = (unsaved_in or "") + clean_path(event.path)
                 wanted = self._wanted(path, unsaved=unsaved_in is not None)
                 lines, first = {}, -1
             elif isinstance(event, ripgrep.FileLine):

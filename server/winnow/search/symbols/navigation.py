@@ -41,7 +41,7 @@ from winnow.symbols.resolve.session import ResolverFile
 from winnow.symbols.search.weight import category_of, weight
 from winnow.symbols.view import File, SymbolView
 from winnow.text.lines import SourceText, SourceTexts
-from winnow.text.paths import held_by
+from winnow.text.paths import containing_root
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
 
@@ -216,7 +216,7 @@ class Navigation:
 
     def below(self, path: str) -> str:
         """A path below the root that holds it, the deepest of several."""
-        held = held_by(path, self.view.roots())
+        held = containing_root(path, self.view.roots())
         return held[1] if held else path
 
     def unread(self, symbol: str, path: str = "") -> dict[str, str]:

@@ -25,8 +25,8 @@ from winnow.symbols.file_symbols import Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
-from winnow.text.paths import held_by, locate
-from winnow.text.scope import DisplayPath, shown_below
+from winnow.text.paths import containing_root, locate
+from winnow.text.scope import DisplayPath, display_path
 from winnow.types import Completeness, Progress, Skipped
 from winnow.workspace import Workspace
 
@@ -256,7 +256,7 @@ def _symbol_at(
 
 def _below(roots: Sequence[Path], path: str) -> tuple[Path, str]:
     """Return the root of an indexed file, and the path below it."""
-    held = held_by(path, [root.as_posix() for root in roots])
+    held = containing_root(path, [root.as_posix() for root in roots])
     if held is None:  # in a folder that was added during the request
         return roots[0], os.path.relpath(path, roots[0]).replace(os.sep, "/")
     return roots[held[0]], held[1]
@@ -270,7 +270,7 @@ class _Shown:
         self._roots = roots
 
     def path(self, path: str) -> DisplayPath:
-        return shown_below(*_below(self._roots, path), several=len(self._roots) > 1)
+        return display_path(*_below(self._roots, path), several=len(self._roots) > 1)
 
     def in_words(self, path: str) -> str:
         """Return a path for a sentence, with its root if there are several."""

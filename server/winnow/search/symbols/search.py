@@ -36,9 +36,9 @@ from winnow.text.definition_patterns import (
     definition_patterns,
     files_with,
 )
-from winnow.text.paths import held_by
+from winnow.text.paths import containing_root
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, shown_below
+from winnow.text.scope import Scope, display_path
 from winnow.text.selection import file_type_globs
 from winnow.types import Completeness, IndexState, PageParams, Progress, SearchParams, Skipped
 from winnow.workspace import Workspace
@@ -249,7 +249,7 @@ class SymbolSearch:
 
     def _located(self, path: str) -> tuple[int, str] | None:
         """Return the number of the root that holds a file, and the path below it."""
-        return held_by(path, [root.as_posix() for root in self.scope.roots])
+        return containing_root(path, [root.as_posix() for root in self.scope.roots])
 
     # --- without an index ------------------------------------------------------------------
 
@@ -387,7 +387,7 @@ class SymbolSearch:
             if located := self._located(found.file.path):
                 place, below = located
                 roots, definition = self.scope.roots, found.definition
-                at = shown_below(roots[place], below, several=len(roots) > 1)
+                at = display_path(roots[place], below, several=len(roots) > 1)
                 row = FoundSymbol(
                     name=definition.name,
                     qualified_name=definition.qualified_name,
