@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from winnow.privacy.outbound.audit import RequestEnd, SentRequest
+from winnow.privacy.outbound.audit_log import RequestEnd, SentRequest
 
 
 def sent(number: int, *, tokens: int = 100, day: str = "2026-01-02", **more: Any) -> SentRequest:

@@ -32,8 +32,8 @@ from model_server import ModelServer
 from planted import Draw
 from winnow.config import Config, LlmSettings, ModelSettings, Prices, merge_layer
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
-from winnow.privacy.outbound import audit, destination_of, is_this_machine, no_consent
-from winnow.privacy.outbound.audit import AuditLog, DayUse
+from winnow.privacy.outbound import audit_log, destination_of, is_this_machine, no_consent
+from winnow.privacy.outbound.audit_log import AuditLog, DayUse
 from winnow.privacy.outbound.caps import cost
 from winnow.privacy.outbound.consent import Consents
 from winnow.ranking.models import Models
@@ -207,7 +207,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = sys.argv[4:]
 from audited import ended, sent
-from winnow.privacy.outbound.audit import AuditLog
+from winnow.privacy.outbound.audit_log import AuditLog
 
 class Full(Exception): pass
 
@@ -250,7 +250,7 @@ def test_many_processes_can_write_one_log_and_share_a_cap(
 def test_full_log_files_are_rotated_and_the_oldest_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "FILE_BYTES", 2_000)
+    monkeypatch.setattr(audit_log, "FILE_BYTES", 2_000)
     log = AuditLog(tmp_path)
     for number in range(100):
         log.begin(sent(number), no_check, needs_use=False)
@@ -572,7 +572,7 @@ async def test_a_cap_on_a_request_shortens_the_prompt(
     assert result.ranked_by.kind == "llm"
     assert "more did not fit its input" in result.warnings[0]
     [request] = (
-        audit.AuditLog(state_folder({"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}))
+        audit_log.AuditLog(state_folder({"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}))
         .read()
         .requests
     )

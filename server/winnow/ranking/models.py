@@ -31,7 +31,7 @@ from winnow.privacy.outbound import (
     is_this_machine,
     no_consent,
 )
-from winnow.privacy.outbound.audit import Outcome, RequestEnd, SentRequest, now
+from winnow.privacy.outbound.audit_log import Outcome, RequestEnd, SentRequest, now
 from winnow.privacy.outbound.caps import cost
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider
 from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider

@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from winnow.errors import StateUnavailable
-from winnow.privacy.outbound.audit import LoggedRequest, Outcome, Purpose, now
+from winnow.privacy.outbound.audit_log import LoggedRequest, Outcome, Purpose, now
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.registry import tool

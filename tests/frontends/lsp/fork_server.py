@@ -39,7 +39,7 @@ LOADED = (
     *(
         "winnow.documents.library.library",
         "winnow.ranking.semantic.search",
-        "winnow.privacy.secrets.files",
+        "winnow.privacy.secrets.secret_files",
     ),
     *(
         "winnow.symbols.search.find",

@@ -11,7 +11,7 @@ import pytest
 
 from winnow.ranking.semantic.decision_trees import MAX_LEAVES, MAX_SCORED, UNASKED, Ranker, trained
 from winnow.ranking.semantic.features import DENSE_FEATURES, FEATURES
-from winnow.ranking.semantic.paths import KINDS
+from winnow.ranking.semantic.path_index import KINDS
 
 # Three trees trained by LightGBM, packed, with rows and its predictions for them.
 FIXTURE = Path(__file__).parent / "fixtures/trees.json"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ranked_texts import corpus_of
 from winnow.index.postings.corpus import Corpus
-from winnow.ranking.semantic.paths import PathIndex
+from winnow.ranking.semantic.path_index import PathIndex
 from winnow.ranking.semantic.search import FoundPassage, search
 
 FILLER = "\n\n".join(f"def helper{n}(value):\n    return value + {n}" for n in range(30))

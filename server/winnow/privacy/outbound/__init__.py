@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from winnow.config import LlmSettings, ModelSettings
-from winnow.privacy.outbound.audit import AuditLog, DayUse, SentRequest
+from winnow.privacy.outbound.audit_log import AuditLog, DayUse, SentRequest
 from winnow.privacy.outbound.caps import cap_problem
 from winnow.privacy.outbound.consent import Consents
 from winnow.storage.paths import shown_path

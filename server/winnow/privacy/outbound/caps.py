@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.config import LlmSettings, ModelSettings, Prices
-from winnow.privacy.outbound.audit import DayUse, SentRequest
+from winnow.privacy.outbound.audit_log import DayUse, SentRequest
 
 
 def cost(

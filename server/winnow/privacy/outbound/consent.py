@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from winnow.privacy.outbound.audit import now
+from winnow.privacy.outbound.audit_log import now
 from winnow.storage.lock import locked_briefly
 from winnow.storage.untrusted import read_untrusted
 from winnow.storage.writing import private_folder, replace_file

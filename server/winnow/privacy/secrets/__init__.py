@@ -18,10 +18,10 @@ from winnow.privacy.secrets.connections import connections
 from winnow.privacy.secrets.custom_rules import custom_rules
 from winnow.privacy.secrets.detector import Detector, SecretMatch
 from winnow.privacy.secrets.encoded import encoded
-from winnow.privacy.secrets.files import is_secret_file
 from winnow.privacy.secrets.formats import known_formats
 from winnow.privacy.secrets.hashes import password_hashes
 from winnow.privacy.secrets.keys import base64_lines, private_keys
+from winnow.privacy.secrets.secret_files import is_secret_file
 from winnow.privacy.secrets.structures import structures
 
 __all__ = ["Redacted", "is_secret_file", "masked", "redacted", "redacted_path", "redactions"]

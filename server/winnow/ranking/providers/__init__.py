@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from winnow.privacy.outbound.audit import Purpose
+from winnow.privacy.outbound.audit_log import Purpose
 from winnow.text.sanitize import clean_line
 from winnow.types.keyword_search import Usage
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.vectors.best import Floats, best_of_each
-from winnow.ranking.semantic.paths import KINDS, PathIndex, unasked_kinds
+from winnow.ranking.semantic.path_index import KINDS, PathIndex, unasked_kinds
 from winnow.ranking.semantic.question import Question
 
 Numbers = npt.NDArray[np.int64]

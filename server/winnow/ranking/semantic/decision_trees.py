@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.index.vectors.best import Floats
-from winnow.ranking.semantic.paths import KINDS
+from winnow.ranking.semantic.path_index import KINDS
 
 # Leaves of a tree, one bit each in the mask of a condition.
 MAX_LEAVES = 8

@@ -24,7 +24,7 @@ from winnow.ranking.semantic.candidates import (
     Postings,
     TermPostings,
 )
-from winnow.ranking.semantic.paths import PathIndex, Traits
+from winnow.ranking.semantic.path_index import PathIndex, Traits
 from winnow.ranking.semantic.question import Question
 from winnow.symbols.file_symbols import Definition
 

@@ -18,7 +18,7 @@ from winnow.index.postings.contents import TYPES
 from winnow.index.vectors.best import Floats, best_of_each, starts_of, top_of_each
 from winnow.ranking.semantic.candidates import DOCUMENT_FIELDS, bm25
 from winnow.ranking.semantic.evidence import Evidence
-from winnow.ranking.semantic.paths import KINDS, unasked_kinds
+from winnow.ranking.semantic.path_index import KINDS, unasked_kinds
 from winnow.ranking.semantic.question import Question
 
 # Each chunk counts the words of the file's name twice and of its folders once: every passage is

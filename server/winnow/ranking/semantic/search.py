@@ -24,7 +24,7 @@ from winnow.ranking.semantic.candidates import SINGLE, find_candidates, read_pos
 from winnow.ranking.semantic.decision_trees import trained
 from winnow.ranking.semantic.evidence import Definitions, Evidence, gather
 from winnow.ranking.semantic.features import compute
-from winnow.ranking.semantic.paths import PathIndex, name_of
+from winnow.ranking.semantic.path_index import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
 from winnow.symbols.file_symbols import Definition
 
