@@ -268,8 +268,8 @@ def is_empty(source: str) -> bool:
 
 def add_source(sources: str, source: str, limit: int) -> str:
     """Add a type source unless it is there or there are ``limit``."""
-    known = sources.split(OR)
-    return sources if source in known or len(known) >= limit else f"{sources}{OR}{source}"
+    present = sources.split(OR)
+    return sources if source in present or len(present) >= limit else f"{sources}{OR}{source}"
 
 
 def unnamed(scope: int) -> str:

@@ -218,10 +218,10 @@ class Linker:
         first, *rest = receiver.names
         while rest:
             namespace = "::".join(rest)
-            found = [one for one in self.bound(name) if one.owner == namespace]
+            found = [binding for binding in self.bound(name) if binding.owner == namespace]
             if found:
-                known = first == ELSEWHERE or self._is_namespace(first)
-                return [] if known else self._linked(found, self._seen(file, found))
+                is_known = first == ELSEWHERE or self._is_namespace(first)
+                return [] if is_known else self._linked(found, self._seen(file, found))
             rest = rest[1:]
         return []
 
@@ -426,8 +426,10 @@ class Linker:
         while file.scopes[scope].kind == "class":
             scope = file.scopes[scope].parent
         if file.scopes[scope].kind not in LOCAL:
-            one = file.scopes[scope]
-            private = name in file.scope_table.private or (one.kind == "namespace" and not one.name)
+            scope_found = file.scopes[scope]
+            private = name in file.scope_table.private or (
+                scope_found.kind == "namespace" and not scope_found.name
+            )
             owner = self._namespace(file, scope) if in_classes else ""
             bound[Bound(Name(file.path, scope, name), private, enum, owner)] = None
 
@@ -438,7 +440,7 @@ class Linker:
         if _classes_hold(file):
             candidates = self._around(file, candidates, owner)
         else:
-            candidates = [one for one in candidates if one.target.space != "tag"]
+            candidates = [binding for binding in candidates if binding.target.space != "tag"]
         if candidates:
             return self._linked(candidates, self._seen(file, candidates))
         # Declared outside the workspace, unless it is a member.
@@ -451,64 +453,73 @@ class Linker:
         Those of the innermost enclosing namespace come first, then those of namespaces that the
         file uses, then any if all are of one namespace (argument-dependent lookup in a call).
         """
-        macros = [one for one in candidates if one.target.space == "macro"]
+        macros = [binding for binding in candidates if binding.target.space == "macro"]
         place = owner
         while True:
-            found = [one for one in candidates if one.owner == place and one not in macros]
+            found = [
+                binding
+                for binding in candidates
+                if binding.owner == place and binding not in macros
+            ]
             if found or not place:
                 break
             place = place.rpartition("::")[0]
         if not found:
-            used = [one.module for one in file.scope_table.imports if one.module]
-            found = [one for one in candidates if any(_within(one.owner, it) for it in used)]
-        if not found and len({one.owner for one in candidates if one not in macros}) == 1:
-            found = [one for one in candidates if one not in macros]
+            used = [binding.module for binding in file.scope_table.imports if binding.module]
+            found = [
+                binding for binding in candidates if any(_within(binding.owner, it) for it in used)
+            ]
+        if (
+            not found
+            and len({binding.owner for binding in candidates if binding not in macros}) == 1
+        ):
+            found = [binding for binding in candidates if binding not in macros]
         return found + macros
 
     def _in_namespace(self, file: ResolverFile, namespace: str, name: str) -> list[Name]:
         """Return the meanings of `namespace::name`; the namespace may be an enumeration."""
         first, sign, rest = namespace.partition("::")
-        for one in file.imports.get(first, ()):
-            if not one.name:
-                namespace = one.module + sign + rest
+        for binding in file.imports.get(first, ()):
+            if not binding.name:
+                namespace = binding.module + sign + rest
         self.bound(first)
         while first in self._opened and namespace:
             namespace = namespace.partition("::")[2]
             first = namespace.partition("::")[0]
         last = namespace.rpartition("::")[2]
         candidates = [
-            one
-            for one in self.bound(name)
-            if one.target.space != "macro"
+            binding
+            for binding in self.bound(name)
+            if binding.target.space != "macro"
             and (
-                _within(one.owner, namespace)
-                or (one.enum == last if last else one.owner == namespace)
+                _within(binding.owner, namespace)
+                or (binding.enum == last if last else binding.owner == namespace)
             )
         ]
-        exact = [one for one in candidates if one.owner == namespace] or candidates
+        exact = [binding for binding in candidates if binding.owner == namespace] or candidates
         return self._linked(exact, self._seen(file, exact))
 
     def _linked(self, candidates: list[Bound], seen: list[Bound]) -> list[Name]:
         """Return the declarations of visible bindings; with linkage, those in all files."""
-        macros = [one.target for one in seen if one.target.space == "macro"]
+        macros = [binding.target for binding in seen if binding.target.space == "macro"]
         if macros:
             # `#define A A` means the name that it hides. Otherwise, conditions select the macro or
             # the name.
-            places = {one.path for one in macros}
-            own = any(self._names_itself(one) for one in macros)
+            places = {binding.path for binding in macros}
+            own = any(self._names_itself(binding) for binding in macros)
             seen = [
-                one
-                for one in seen
-                if one.target.path in places
-                and (own or not one.enum or one.target.space == "macro")
+                binding
+                for binding in seen
+                if binding.target.path in places
+                and (own or not binding.enum or binding.target.space == "macro")
             ]
-        found = dict.fromkeys(one.target for one in seen)
-        for one in seen:
-            if one.enum not in ("", UNNAMED):
-                twins = (it for it in candidates if it.enum == one.enum)
-                found.update((it.target, None) for it in twins if _twins(it.target, one.target))
-        if any(not one.private for one in seen):
-            found.update((one.target, None) for one in candidates if not one.private)
+        found = dict.fromkeys(binding.target for binding in seen)
+        for binding in seen:
+            if binding.enum not in ("", UNNAMED):
+                twins = (it for it in candidates if it.enum == binding.enum)
+                found.update((it.target, None) for it in twins if _twins(it.target, binding.target))
+        if any(not binding.private for binding in seen):
+            found.update((binding.target, None) for binding in candidates if not binding.private)
         return list(found)
 
     def _names_itself(self, macro: Name) -> bool:
@@ -520,14 +531,14 @@ class Linker:
         """Return the candidates visible in a file."""
         if not candidates:
             return []
-        here = [one for one in candidates if one.target.path == file.path]
+        here = [binding for binding in candidates if binding.target.path == file.path]
         if here:
             return here
-        paths = {one.target.path for one in candidates}
-        if not all(one.private for one in candidates) and all(
-            not one.private or one.target.path.endswith(SOURCES) for one in candidates
+        paths = {binding.target.path for binding in candidates}
+        if not all(binding.private for binding in candidates) and all(
+            not binding.private or binding.target.path.endswith(SOURCES) for binding in candidates
         ):
-            return [one for one in candidates if not one.private]
+            return [binding for binding in candidates if not binding.private]
         if len(paths) == 1:
             [path] = paths
             if path.endswith(SOURCES) and path not in self._included(file.path):
@@ -535,15 +546,21 @@ class Linker:
             return candidates
         near = self._nearest(file.path, paths)
         if near:
-            return [one for one in candidates if one.target.path in near]
+            return [binding for binding in candidates if binding.target.path in near]
         # A header may rely on headers included before it.
         headers = [
-            one for one in candidates if not one.private or not one.target.path.endswith(SOURCES)
+            binding
+            for binding in candidates
+            if not binding.private or not binding.target.path.endswith(SOURCES)
         ]
         if not headers:
             return []
-        share = max(shared_folders(one.target.path, file.path) for one in headers)
-        return [one for one in headers if shared_folders(one.target.path, file.path) == share]
+        share = max(shared_folders(binding.target.path, file.path) for binding in headers)
+        return [
+            binding
+            for binding in headers
+            if shared_folders(binding.target.path, file.path) == share
+        ]
 
     def _nearest(self, path: str, paths: set[str]) -> set[str]:
         """Return those files that a file includes by the shortest path."""
@@ -580,7 +597,9 @@ class Linker:
     @cached_method
     def tag(self, file: ResolverFile, name: str) -> list[Name]:
         """Return the meanings of `struct name`: the nearest definitions."""
-        candidates = [one.target for one in self.bound(name) if one.target.space == "tag"]
+        candidates = [
+            binding.target for binding in self.bound(name) if binding.target.space == "tag"
+        ]
         paths = {target.path for target in candidates}
         near = self._nearest(file.path, paths) if len(paths) > 1 else paths
         found = [target for target in candidates if not near or target.path in near]
@@ -772,9 +791,9 @@ class Linker:
         found: dict[Name, None] = {}
         definers = self.definers(name)
         for owner in owners:
-            for one in self.above(owner):
-                if any(one.path == it.path and one.scope == it.scope for it in definers):
-                    found[Name(one.path, one.scope, name)] = None
+            for base in self.above(owner):
+                if any(base.path == each.path and base.scope == each.scope for each in definers):
+                    found[Name(base.path, base.scope, name)] = None
         return list(found)
 
     def above(self, owner: Class) -> list[Class]:
@@ -796,19 +815,23 @@ class Linker:
                         todo.append(base_class)
         return found
 
-    def possible(self, file: ResolverFile, name: str, wanted: frozenset[Name]) -> bool:
+    def possible(self, file: ResolverFile, name: str, targets: frozenset[Name]) -> bool:
         """Return True if a member of something unknown can only be one of the targets."""
         definers = self.definers(name)
-        ours = [one for one in definers if Name(one.path, one.scope, name) in wanted]
+        ours = [
+            definer for definer in definers if Name(definer.path, definer.scope, name) in targets
+        ]
         if not ours:
             return False
         if len(ours) < len(definers):
             near = {path for level in self._reached(file.path) for path in level}
-            definers = [one for one in definers if one.path in near]
-            ours = [one for one in ours if one.path in near]
-        names = {(one.path, one.name) if not one.name else one.name for one in ours}
+            definers = [definer for definer in definers if definer.path in near]
+            ours = [definer for definer in ours if definer.path in near]
+        names = {
+            (definer.path, definer.name) if not definer.name else definer.name for definer in ours
+        }
         return bool(ours) and all(
-            one in ours or (one.name and one.name in names) for one in definers
+            definer in ours or (definer.name and definer.name in names) for definer in definers
         )
 
 

@@ -174,7 +174,7 @@ def from_module(
     """Return the targets of `from module import name` in this file."""
     if file.rules.roots:
         found = along(session, file, 0, module, seen)
-        return [one for place in found for one in within(session, place, name, seen)]
+        return [target for place in found for target in within(session, place, name, seen)]
     path = session.module(file, module)
     if path is None:
         # A folder without an `__init__` file.
@@ -207,13 +207,13 @@ def along(
         if name == "super":
             found = [
                 Module(parent)
-                for one in found
-                if isinstance(one, Module)
-                and (module := session.file(one.path))
+                for target in found
+                if isinstance(target, Module)
+                and (module := session.file(target.path))
                 and (parent := session.module(module, "super"))
             ]
             continue
-        found = [one for place in found for one in within(session, place, name, set(seen))]
+        found = [target for place in found for target in within(session, place, name, set(seen))]
     return found
 
 
@@ -332,8 +332,8 @@ def from_stars(
     for module in file.scope_table.stars:
         if file.rules.roots:
             targets = along(session, file, 0, module, set(seen))
-            found = [one for place in targets for one in within(session, place, name, seen)]
-            found = [one for one in found if not isinstance(one, External)]
+            found = [target for place in targets for target in within(session, place, name, seen)]
+            found = [target for target in found if not isinstance(target, External)]
             if found:
                 return found
             continue

@@ -86,16 +86,18 @@ def _linked(session: Session, file: ResolverFile, target: Name) -> list[NamePlac
         and _is_bound_in(file, at, target.scope)
     ]
     found = [
-        NamePlace(target.path, one.at, one.name, one)
-        for one in session.view.definitions_in(target.path)
-        if one.name == target.name and one.at in bound
+        NamePlace(target.path, definition.at, definition.name, definition)
+        for definition in session.view.definitions_in(target.path)
+        if definition.name == target.name and definition.at in bound
     ]
     if of_class:
         container = file.qualified(target.scope)
         found += [
-            NamePlace(other.path, one.at, one.name, one)
-            for other, one in session.definitions(target.name)
-            if one.container == container and not one.declared and one.at not in bound
+            NamePlace(other.path, definition.at, definition.name, definition)
+            for other, definition in session.definitions(target.name)
+            if definition.container == container
+            and not definition.declared
+            and definition.at not in bound
         ]
     return found or [NamePlace(target.path, at, target.name) for at in bound[:1]]
 

@@ -65,19 +65,19 @@ class NameCandidates:
                     continue  # it is only visible in that function
             else:
                 targets = targets_at(file.path, definition.at, name)
-                found = [one for one in targets if isinstance(one, Name)]
+                found = [candidate for candidate in targets if isinstance(candidate, Name)]
             owner = around or file.path.rpartition("/")[2].partition(".")[0]
-            for one in found:
-                self.all[one] = None
-                self.owners[one] = owner
-                self.by_owner.setdefault(owner, set()).add(one)
+            for candidate in found:
+                self.all[candidate] = None
+                self.owners[candidate] = owner
+                self.by_owner.setdefault(owner, set()).add(candidate)
                 if definition.kind in _VARIABLES:
-                    self._variables.add(one)
-                key = f"{file.path} {one.scope}"
+                    self._variables.add(candidate)
+                key = f"{file.path} {candidate.scope}"
                 if definition.kind in _SPREAD or file.language in _OPEN:
                     key = definition.qualified_name
-                self.same[one] = groups.setdefault(key, set())
-                self.same[one].add(one)
+                self.same[candidate] = groups.setdefault(key, set())
+                self.same[candidate].add(candidate)
         self.single = len(groups) == 1
 
     def meant(self, file: ResolverFile, at: int, flags: int, receiver: int) -> set[Name] | None:
@@ -152,6 +152,11 @@ class NameCandidates:
         """Return the likely definitions of a name, or all if none is likely."""
         meant = self.meant(file, at, flags, receiver)
         if meant is not None:
-            return sorted(meant, key=lambda one: (one.path, one.scope))
-        close = {same for one in self.all if self._is_near(file, one) for same in self.same[one]}
-        return [one for one in self.all if one in close or not close]
+            return sorted(meant, key=lambda candidate: (candidate.path, candidate.scope))
+        close = {
+            same
+            for candidate in self.all
+            if self._is_near(file, candidate)
+            for same in self.same[candidate]
+        }
+        return [candidate for candidate in self.all if candidate in close or not close]

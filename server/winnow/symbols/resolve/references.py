@@ -84,12 +84,12 @@ def _either(meanings: list[Meaning]) -> Meaning:
     """Combine alternative meanings."""
     if len(meanings) == 1:
         return meanings[0]
-    targets = list(dict.fromkeys(target for one in meanings for target in one.targets))
+    targets = list(dict.fromkeys(target for meaning in meanings for target in meaning.targets))
     return Meaning(
         targets,
-        unknown=any(one.unknown for one in meanings),
-        of=next((one.of for one in meanings if one.of is not None), None),
-        either=any(len(one.targets) < len(targets) for one in meanings),
+        unknown=any(meaning.unknown for meaning in meanings),
+        of=next((meaning.of for meaning in meanings if meaning.of is not None), None),
+        either=any(len(meaning.targets) < len(targets) for meaning in meanings),
     )
 
 
@@ -130,11 +130,9 @@ class _Names:
 
     def add_renamed(self, file: ResolverFile, name: str, at: int) -> None:
         """Add the alias that an import or export at this offset gives."""
-        for imported in file.scope_table.imports:
-            if imported.at == at and imported.local != name and imported.name in (name, DEFAULT):
-                self.add(
-                    imported.local, None if imported.exported and imported.scope == 0 else file.path
-                )
+        for alias in file.scope_table.imports:
+            if alias.at == at and alias.local != name and alias.name in (name, DEFAULT):
+                self.add(alias.local, None if alias.exported and alias.scope == 0 else file.path)
 
     def only_in(self, name: str) -> set[str] | None:
         return self._files[name]
@@ -264,11 +262,11 @@ class Resolver:
             module = file.scope_table.modules[at]
             path = self.session.module(file, module)
             return [Module(path) if path else External(module)]
-        for one in file.scope_table.imports:
-            if one.at == at and one.name == name:
-                return from_module(self.session, file, one.module, name, set())
-        for one in file.imports.get(name, ()):
-            return imported(self.session, file, one, name, set())
+        for imported_name in file.scope_table.imports:
+            if imported_name.at == at and imported_name.name == name:
+                return from_module(self.session, file, imported_name.module, name, set())
+        for imported_name in file.imports.get(name, ()):
+            return imported(self.session, file, imported_name, name, set())
         return []
 
     def _attribute(
@@ -500,9 +498,9 @@ class Resolver:
             if only is None or file.path in only:
                 yield file, numbers
 
-    def _add_defaults(self, names: _Names, wanted: dict[Target, Target]) -> None:
+    def _add_defaults(self, names: _Names, targets: dict[Target, Target]) -> None:
         """Also search for `default` if a file exports a target under that name."""
-        for target in list(wanted):
+        for target in list(targets):
             file = self.session.file(target.path) if isinstance(target, Name) else None
             if file is None or not file.rules.renames:
                 continue
@@ -590,20 +588,24 @@ class Resolver:
             if not file.rules.family or file.rules.marked:
                 continue
             definers = self.types.definers(name, file.language, target.apart)
-            above = [one for one in self.types.mro(owner) if one in definers]
+            above = [definer for definer in self.types.mro(owner) if definer in definers]
             if file.rules.extending:
                 # A member without a base belongs to its class only.
-                above = [one for one in above if self.types.kind(one) in ("trait", "interface")]
+                above = [
+                    definer
+                    for definer in above
+                    if self.types.kind(definer) in ("trait", "interface")
+                ]
             for top in above:
                 found.update(
-                    Name(one.path, one.scope, name, target.apart)
-                    for one in self.types.below(top)
-                    if one in definers
+                    Name(definer.path, definer.scope, name, target.apart)
+                    for definer in self.types.below(top)
+                    if definer in definers
                 )
         return frozenset(found)
 
     def _is_override(
-        self, file: ResolverFile, at: int, flags: int, wanted: Iterable[Target]
+        self, file: ResolverFile, at: int, flags: int, targets: Iterable[Target]
     ) -> bool:
         """Return True if a member declared here, in an unnamed class, overrides a target."""
         if not file.rules.family or file.rules.marked or flags & ROLE != MEMBER:
@@ -613,9 +615,9 @@ class Resolver:
             return False
         above = self.types.mro(self.types.class_at(file, scope))[1:]
         return any(
-            isinstance(one, Name) and one.apart == bool(flags & APART) and owner in above
-            for one in wanted
-            if (owner := self._owner(one))
+            isinstance(target, Name) and target.apart == bool(flags & APART) and owner in above
+            for target in targets
+            if (owner := self._owner(target))
         )
 
     def _satisfying(self, name: str, targets: list[Target]) -> frozenset[Name]:
@@ -667,11 +669,11 @@ class Resolver:
         if not file.rules.marked:
             family = frozenset().union(*map(self.family, owners))
         definers = self.types.definers(name, file.language, apart)
-        others = sum(owner not in family for owner in definers) + (name in file.rules.common)
+        rival_count = sum(owner not in family for owner in definers) + (name in file.rules.common)
         if apart and not any(owner in family for owner in definers):
-            others = NEVER
+            rival_count = NEVER
         names = frozenset(owner.name.rpartition(".")[2] for owner in family)
-        rivals = self._cached_rivals[key] = Rivals(others, len(family), names)
+        rivals = self._cached_rivals[key] = Rivals(rival_count, len(family), names)
         return rivals
 
     @cached_method

@@ -282,10 +282,14 @@ class Types:
                     return [Name(definer.path, definer.scope, name, apart)]
             if place == 0 and place in imported and name in file.imports:
                 found = bindings(self.session, file, place, name)
-                return [one for one in found if not isinstance(one, Name) or one.apart == apart]
+                return [
+                    target
+                    for target in found
+                    if not isinstance(target, Name) or target.apart == apart
+                ]
             place = file.scopes[place].parent
         found = outside(self.session, file, scope, name)
-        return [one for one in found if not isinstance(one, Name) or one.apart == apart]
+        return [target for target in found if not isinstance(target, Name) or target.apart == apart]
 
     def _receiver(self, file: ResolverFile, scope: int, name: str) -> Type:
         """Return the type of `self` or `this`: an instance of the enclosing class, or as
@@ -539,11 +543,16 @@ class Types:
                 return own
         if last in rules.wrappers and arguments:
             inner = next(
-                (found for one in arguments if (found := self.declared(file, scope, one))), None
+                (
+                    found
+                    for argument in arguments
+                    if (found := self.declared(file, scope, argument))
+                ),
+                None,
             )
             return inner if isinstance(inner, Instance) or own is None else own
         if last in rules.containers and arguments:
-            items = [one for one in arguments if one.strip(" .")]
+            items = [argument for argument in arguments if argument.strip(" .")]
             inner = self.declared(file, scope, items[-1]) if items else None
             return Items(inner) if inner is not None else None
         if text.endswith("[]"):

@@ -200,8 +200,8 @@ def collect(extraction: Extraction) -> None:
             candidate for candidate in node.named_children if candidate.type == "type_bound"
         )
         if bound.named_children:
-            said = _type(extraction, bound.named_children[0])
-            _learn(extraction, node.named_children[0], expressions.declared(said))
+            type_text = _type(extraction, bound.named_children[0])
+            _learn(extraction, node.named_children[0], expressions.declared(type_text))
     for node in captured.get("method", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and declared is not None:

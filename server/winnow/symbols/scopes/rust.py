@@ -347,15 +347,15 @@ def collect(extraction: Extraction) -> None:
     for node in captured.get("function", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("return_type")
         if name is not None:
-            said = type_name(extraction.text(declared)) if declared is not None else ""
+            type_text = type_name(extraction.text(declared)) if declared is not None else ""
             scope = extraction.scope_at(name.start_byte)
             returns = extraction.returns.setdefault(scope, {})
-            returns[extraction.text(name)] = expressions.declared(said)
+            returns[extraction.text(name)] = expressions.declared(type_text)
             if declared is not None and declared.type == "tuple_type":
                 for place, one in enumerate(declared.named_children):
-                    said = type_name(extraction.text(one))
+                    type_text = type_name(extraction.text(one))
                     returns[expressions.result_key(extraction.text(name), place)] = (
-                        expressions.declared(said)
+                        expressions.declared(type_text)
                     )
     for node in captured.get("alias", ()):
         name, declared = node.child_by_field_name("name"), node.child_by_field_name("type")
