@@ -1,4 +1,4 @@
-"""The text form of expressions and type sources, and the structs it stands for."""
+"""The text form of expressions and type sources, and the structs that it encodes."""
 
 from __future__ import annotations
 

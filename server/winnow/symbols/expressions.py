@@ -1,4 +1,4 @@
-"""The text form of expressions and type sources, and the structs it stands for.
+"""The text form of expressions and type sources, and the structs that it encodes.
 
 Extraction writes this text into the :class:`~winnow.symbols.file_symbols.ScopeTable`, and the store
 keeps it; the resolver works on the structs. An :class:`Expression` is a chain of steps:

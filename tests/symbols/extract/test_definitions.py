@@ -1,9 +1,9 @@
-"""Definitions of every language, as the marked files in ``fixtures/`` expect them.
+"""The definitions of every language, as markers in ``fixtures/`` state them.
 
-To add a language: write `fixtures/<anything>.<extension>`, a little program with everything that
-can be defined in it, and mark every definition as `markers.py` says. The whole list is compared:
-a definition without a marker fails as well as a marker without a definition. The language is
-told by the file's name. Run one with `pytest tests/symbols/test_definitions.py -k python`.
+To add a language, write `fixtures/<anything>.<extension>`: a small program with every kind of
+definition, each with a marker (see `markers.py`). The complete list is compared: a definition
+without a marker fails, and so does a marker without a definition. The file name selects the
+language. Run one with `pytest tests/symbols/extract/test_definitions.py -k python`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def definitions_of(path: str, source: bytes) -> list[Definition]:
 
 
 def in_lines(expected: list[Expected]) -> list[str]:
-    return [str(one) for one in sorted(expected, key=lambda one: (one.line, one.name))]
+    return [
+        str(marker) for marker in sorted(expected, key=lambda marker: (marker.line, marker.name))
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
@@ -40,8 +42,10 @@ def test_definitions_match_their_markers(name: str) -> None:
     assert len(markers) == len(expected), "two markers for one name on one line"
     unmarked = Expected(-1, "", "", frozenset(), "", lines=(0, 0), signature="")
     described = [
-        markers.get((one.line, one.qualified_name), unmarked).describes(one, source)
-        for one in found
+        markers.get((definition.line, definition.qualified_name), unmarked).describes(
+            definition, source
+        )
+        for definition in found
     ]
     assert in_lines(described) == in_lines(expected)
 
@@ -49,23 +53,24 @@ def test_definitions_match_their_markers(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
 def test_definitions_have_correct_offsets(name: str) -> None:
     source, _ = read_fixture(FIXTURES / name)
-    for one in definitions_of(name, source):
-        assert one.start <= one.at < one.end <= len(source), one
-        line = source[source.rfind(b"\n", 0, one.at) + 1 : one.at]
+    for definition in definitions_of(name, source):
+        assert definition.start <= definition.at < definition.end <= len(source), definition
+        line = source[source.rfind(b"\n", 0, definition.at) + 1 : definition.at]
         text = line.decode()
         utf16 = len(text.encode("utf-16-le")) // 2
-        assert one.columns == (len(line), len(text), utf16), one
-        assert one.line == source.count(b"\n", 0, one.at), one
+        assert definition.columns == (len(line), len(text), utf16), definition
+        assert definition.line == source.count(b"\n", 0, definition.at), definition
         # In some grammars, the range ends after the end of the last line.
-        assert one.end_line in (
-            source.count(b"\n", 0, one.end),
-            source.count(b"\n", 0, one.end - 1),
-        ), one
+        assert definition.end_line in (
+            source.count(b"\n", 0, definition.end),
+            source.count(b"\n", 0, definition.end - 1),
+        ), definition
 
 
 def outline(path: str, source: bytes) -> list[tuple[str, str, int, str]]:
     return [
-        (one.kind, one.qualified_name, one.line, one.doc) for one in definitions_of(path, source)
+        (definition.kind, definition.qualified_name, definition.line, definition.doc)
+        for definition in definitions_of(path, source)
     ]
 
 
@@ -89,12 +94,18 @@ def test_line_ends_and_byte_order_marks_change_nothing() -> None:
     assert outline("a.py", SOURCE.replace("\n", "\r\n").encode()) == OUTLINE
     assert outline("a.py", b"\xef\xbb\xbf" + SOURCE.encode()) == OUTLINE
     windows = definitions_of("a.py", SOURCE.replace("\n", "\r\n").encode())
-    assert [one.signature for one in windows] == ["class Client", "def send(self, data)"]
+    assert [definition.signature for definition in windows] == [
+        "class Client",
+        "def send(self, data)",
+    ]
 
 
-def test_columns_are_in_bytes_and_code_points_and_utf_16_units() -> None:
+def test_columns_count_bytes_code_points_and_utf_16_units() -> None:
     source = "/* 𝒳é */ const é = 1, 𝒳y = 2; let z;\nlet a;".encode()
-    assert [(one.name, one.line, one.columns) for one in definitions_of("a.js", source)] == [
+    assert [
+        (definition.name, definition.line, definition.columns)
+        for definition in definitions_of("a.js", source)
+    ] == [
         ("é", 0, (19, 15, 16)),
         ("𝒳y", 0, (27, 22, 23)),
         ("z", 0, (42, 34, 36)),
@@ -104,26 +115,29 @@ def test_columns_are_in_bytes_and_code_points_and_utf_16_units() -> None:
 
 def test_text_that_is_not_utf_8_still_has_definitions() -> None:
     source = b"# \xff\xfe\ndef caf\xe9(): pass\n\nclass A:\n    def after(self): pass\n"
-    names = [one.qualified_name for one in definitions_of("a.py", source)]
+    names = [definition.qualified_name for definition in definitions_of("a.py", source)]
     assert names[-2:] == ["A", "A.after"]
 
 
 @pytest.mark.slow
 def test_a_file_with_one_line_is_as_fast_as_others() -> None:
-    one = "function a(b){return b};var é=function(){return 1};"
-    source = ("/* x */\n" + one * 8_000).encode()
+    line = "function a(b){return b};var é=function(){return 1};"
+    source = ("/* x */\n" + line * 8_000).encode()
     began = time.process_time()
     found = definitions_of("a.js", source)
-    assert time.process_time() - began < 15  # it was 20 and more, and grew with the square
+    assert time.process_time() - began < 15  # once over 20, growing with the square of the length
     assert len(found) == 16_000
-    column = len(one) * 8_000 - len("é=function(){return 1};")
+    column = len(line) * 8_000 - len("é=function(){return 1};")
     assert found[-1].columns == (column + 7_999, column, column)
 
 
 @pytest.mark.slow
 def test_very_deep_definitions_are_dropped() -> None:
     deep = "".join(f"function f{number}() {{" for number in range(1500)) + "}" * 1500
-    names = [one.name for one in definitions_of("a.js", (deep + "\nfunction g() {}").encode())]
+    names = [
+        definition.name
+        for definition in definitions_of("a.js", (deep + "\nfunction g() {}").encode())
+    ]
     assert names == [f"f{number}" for number in range(64)] + ["g"]
 
 

@@ -69,8 +69,8 @@ def made_up_names(count: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_of_many_the_best_are_found() -> None:
-    """In the order of classes that a score for each name gives; within one, about the shortest."""
+def test_the_best_of_many_names_are_found() -> None:
+    """The table orders names like `Pattern.score`; within a class, roughly by length."""
     names = made_up_names(60_000)
     searched = table(*names)
     assert len(searched) == 60_000
@@ -82,7 +82,7 @@ def test_of_many_the_best_are_found() -> None:
             assert found.total == sum(score > 0 for score in scores), (text, limit)
             kept = [score for score, _ in found.names]
             assert len(kept) == min(limit, found.total)
-            # Which of a class are kept is a matter of their lengths alone, and not of case.
+            # Within a class, only the length decides, not the case.
             for score, best in zip(kept, scores, strict=False):
                 assert best - score <= WITHIN, (text, limit, score, best)
             if found.names and scores[0] == 1:

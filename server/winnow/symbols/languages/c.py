@@ -126,7 +126,7 @@ CONSTANT = re.compile(r"\bconstexpr\b|\bconst\b[^*]*$")
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A variable that is `const` itself, not only its pointee, is a constant."""
+    """Turn a variable that is `const` itself, not only its pointee, into a constant."""
     if name in KEYWORDS:
         return ""
     return "constant" if kind == "variable" and CONSTANT.search(header) else kind

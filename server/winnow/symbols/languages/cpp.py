@@ -104,8 +104,7 @@ DEFINITIONS = (
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A method with the name of its class is a constructor; only operators start with
-    `operator`."""
+    """Recognize constructors by the name of their class, and operators, constants and keywords."""
     if name in KEYWORDS:
         return ""
     if kind == "method" and name == container.rpartition(".")[2]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from winnow.symbols.language import Language
 from winnow.symbols.scopes import projects
 
-# A file with more keys is a data table; nobody navigates it.
+# A file with more keys is a data table, which no one navigates.
 KEYS = 500
 
 TOML = Language(

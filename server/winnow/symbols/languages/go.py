@@ -45,12 +45,12 @@ DEFINITIONS = f"""
 
 
 def exported(header: str, name: str) -> bool:
-    """Names that start with a capital are exported."""
+    """Return True for names that start with a capital."""
     return name[:1].isupper()
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """The blank identifier defines nothing."""
+    """Drop the blank identifier, which defines nothing."""
     return "" if name == "_" else kind
 
 

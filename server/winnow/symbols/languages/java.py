@@ -36,7 +36,7 @@ _CONSTANT = re.compile(r"\bstatic\b.*\bfinal\b|\bfinal\b.*\bstatic\b", re.DOTALL
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Fields that are `static final` are constants."""
+    """Turn `static final` fields into constants."""
     return "constant" if kind == "field" and _CONSTANT.search(header) else kind
 
 

@@ -86,7 +86,7 @@ _PRIVATE = re.compile(r"\bprivate\b")
 
 
 def exported(header: str, name: str) -> bool:
-    """Declarations need `export` or `declare`; members are visible unless private."""
+    """Return True for declarations with `export` or `declare`, and members that are not private."""
     return (
         _DECLARATION.match(header) is None
         and not name.startswith("#")
@@ -95,7 +95,7 @@ def exported(header: str, name: str) -> bool:
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Getters and setters are properties; `const` binds constants."""
+    """Turn getters and setters into properties, and `const` variables into constants."""
     if kind == "variable" and _CONST.match(header):
         return "constant"
     if kind == "method":

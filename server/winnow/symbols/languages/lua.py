@@ -43,7 +43,7 @@ DEFINITIONS = """
 
 
 def exported(header: str, name: str) -> bool:
-    """Names are exported unless `local`."""
+    """Return True unless the definition is `local`."""
     return not header.startswith("local ")
 
 

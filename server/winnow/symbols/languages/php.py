@@ -29,7 +29,7 @@ DEFINITIONS = """
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A promoted constructor parameter is a property of the class."""
+    """Turn a promoted constructor parameter into a property of the class."""
     return "property" if kind == "field" else kind
 
 

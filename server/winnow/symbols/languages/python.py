@@ -56,12 +56,12 @@ DEFINITIONS = f"""
 
 
 def exported(header: str, name: str) -> bool:
-    """Names without a leading underscore, and special names, are exported."""
+    """Return True for names without a leading underscore, and for special names."""
     return not name.startswith("_") or name.endswith("__")
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Names in capitals are constants; `__init__` is a constructor."""
+    """Turn names in capitals into constants, and `__init__` into a constructor."""
     if kind in ("variable", "field") and name.isupper() and len(name) > 1:
         return "constant"
     if kind == "method" and name == "__init__":

@@ -41,7 +41,7 @@ DEFINITIONS = """
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """Functions in modules are methods, too."""
+    """Turn functions in modules into methods."""
     return "method" if kind == "function" and container else kind
 
 

@@ -64,12 +64,12 @@ _PUBLIC = re.compile(r"\bpub\b|^macro_rules")
 
 
 def exported(header: str, name: str) -> bool:
-    """Items are exported if they are `pub`, however restricted."""
+    """Return True for `pub` items, however restricted."""
     return _PUBLIC.search(header) is not None
 
 
 def kind(kind: str, header: str, name: str, container: str) -> str:
-    """A constant without a name only serves a compile-time check."""
+    """Drop constants without a name, which only serve compile-time checks."""
     return "" if name == "_" else kind
 
 

@@ -46,7 +46,7 @@ DEFINITIONS = (
 
 
 def exported(header: str, name: str) -> bool:
-    """`pub` and `export` declarations are exported; fields are as visible as their container."""
+    """Return True for `pub` and `export` declarations, and for fields."""
     header = header.rpartition("\n")[2].strip()
     return not header or header.startswith(("pub", "export"))
 

@@ -300,7 +300,7 @@ def _alias(extraction: Extraction, node: tree_sitter.Node) -> None:
 def declare(extraction: Extraction) -> None:
     """Add the type of each declared name."""
     declarations = extraction.captured.get("declaration", [])
-    around: list[tuple[int, int, str, str]] = []  # end, end of the type, what it says, storage
+    around: list[tuple[int, int, str, str]] = []  # end, end of the type, type, storage class
     following = 0
     for node in extraction.captured.get("declared", ()):
         at = node.start_byte

@@ -864,7 +864,7 @@ def _quoted(extraction: Extraction, node: tree_sitter.Node) -> None:
 
 
 def _lookup(extraction: Extraction, node: tree_sitter.Node) -> str:
-    """Return the expression that a type is looked up in: `T["a"]["b"]` becomes `<T>.a.b`."""
+    """Return the expression before a lookup in a type: `T["a"]["b"]` becomes `<T>.a.b`."""
     if node.type == "lookup_type" and len(node.named_children) == 2:
         owner = _lookup(extraction, node.named_children[0])
         key = _string(extraction, node.named_children[1])
@@ -951,7 +951,7 @@ class _TypeCollector:
         return self._extraction.chains.describe(node.start_byte, node.end_byte)
 
     def context(self, context: Context) -> str:
-        """The short form of what is expected somewhere."""
+        """Return the expression of a context."""
         start, end, rest = context
         if not end:
             return rest

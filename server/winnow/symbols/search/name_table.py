@@ -135,7 +135,7 @@ class _Block:
         return bytes(self.rows[row]).rstrip(b"\0").decode("ascii")
 
     def names(self, rows: NDArray[np.intp]) -> list[str]:
-        """The names of some rows."""
+        """Return the names of some rows."""
         found: list[bytes] = self.rows[rows].view(f"S{self.rows.shape[1]}")[:, 0].tolist()
         return [name.decode("ascii") for name in found]
 
