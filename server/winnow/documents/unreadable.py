@@ -1,22 +1,22 @@
-"""Reasons why no text can be taken from a document."""
+"""Reasons why a document cannot be read."""
 
 from __future__ import annotations
 
-PICTURE = "it is a picture: recognition of characters (documents.ocr) is off"
+PICTURE = "it is an image, and OCR (documents.ocr) is off"
 
 
 class Unreadable(Exception):
-    """A document, or a part of one, of which no text can be taken; the message is the reason."""
+    """A document, or a part of one, without readable text; the message is the reason."""
 
 
 class TooMuchMemory(Unreadable):
-    """What was at hand did not suffice: with more, it may be read."""
+    """A document that needs more memory than the worker has; another worker may read it."""
 
     def __init__(self) -> None:
-        super().__init__("it takes too much memory to read")
+        super().__init__("reading it needs too much memory")
 
 
 def damaged(error: Exception) -> str:
-    """The reason for what a library could not read."""
-    said = f"{type(error).__name__}: {str(error)[:200]}" if str(error) else type(error).__name__
-    return f"it is damaged: {said}"
+    """Return the reason for an exception of a library."""
+    name = type(error).__name__
+    return f"it is damaged: {name}: {str(error)[:200]}" if str(error) else f"it is damaged: {name}"

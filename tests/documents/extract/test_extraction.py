@@ -97,14 +97,14 @@ def test_a_lack_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: DocumentInput, output: TextOutput) -> None:
         raise MemoryError
 
-    with pytest.raises(Unreadable, match=r"^it takes too much memory to read$"):
+    with pytest.raises(Unreadable, match=r"^reading it needs too much memory$"):
         reading(monkeypatch, read)
 
 
 def test_a_picture_is_read_only_where_characters_are_recognised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(Unreadable, match=r"^it is a picture: recognition of characters"):
+    with pytest.raises(Unreadable, match=r"^it is an image, and OCR"):
         reading(monkeypatch, lambda source, output: None, is_image=True)
 
 

@@ -168,7 +168,7 @@ async def test_a_document_that_cannot_be_read_says_why_and_is_not_tried_again(
     problems = {
         "hang.hang": "it took longer than 1.5 s",
         "b.crash": "its parser has crashed",
-        "c.greedy": "it takes too much memory to read",
+        "c.greedy": "reading it needs too much memory",
         "d.defect": "it is damaged: ZeroDivisionError: division by zero",
         "empty.pag": "it has no text",
         "large.pag": "it is too large: 0 MiB (see documents.file_bytes)",
@@ -254,15 +254,15 @@ async def test_the_background_reads_the_last_changed_first_and_tells(
     library = make_library(reporting=reporting)
     documents = documents_in(tmp_path, *names)
     assert [one.path for one in (await library.sort(documents)).unread] == names[::-1]
-    library.go_on(documents[:20])
-    library.go_on(documents[10:])
+    library.read_in_background(documents[:20])
+    library.read_in_background(documents[10:])
     assert library.waiting == 30
     while library.waiting:
         await asyncio.sleep(0.02)
     assert told[-1] == (30, 30)
     # What was read last is noted a moment after it was told.
-    assert library._going_on is not None
-    await asyncio.wait_for(library._going_on, 20)
+    assert library._background is not None
+    await asyncio.wait_for(library._background, 20)
     assert list((await library.sort(documents)).unread) == []
 
 
@@ -284,14 +284,14 @@ async def test_a_reading_that_is_cancelled_at_its_end_is_noted_all_the_same(
     write_files(tmp_path, {"a.pag": TEXT})
     library, documents = make_library(), documents_in(tmp_path, "a.pag")
     is_noting, may_note = asyncio.Event(), asyncio.Event()
-    note = library._note
+    note = library._save
 
     async def held(taken: Mapping[str, ExtractionResult]) -> None:
         is_noting.set()
         await may_note.wait()
         await note(taken)
 
-    monkeypatch.setattr(library, "_note", held)
+    monkeypatch.setattr(library, "_save", held)
     reading = asyncio.create_task(read(library, documents))
     await is_noting.wait()
     reading.cancel()

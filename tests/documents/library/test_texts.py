@@ -125,9 +125,9 @@ def test_what_a_process_has_laid_out_that_was_killed_is_deleted(tmp_path: Path) 
 
 
 def test_links_are_elsewhere_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with TextStore(tmp_path).laid_folder() as folder:
+    with TextStore(tmp_path).overlay_folder() as folder:
         assert Path(folder).parent == tmp_path
-    with TextStore(tmp_path / "gone").laid_folder() as folder:
+    with TextStore(tmp_path / "gone").overlay_folder() as folder:
         assert tmp_path not in Path(folder).parents
 
 

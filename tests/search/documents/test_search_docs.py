@@ -503,13 +503,13 @@ async def test_when_time_is_up_what_was_found_is_answered_and_the_rest_read(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "QUICK_SECONDS", 0.7)
-    some = builtin._Reading.some
+    some = builtin._Reading.next_batch
 
     async def some_in_time(reading: Any, most: int, seconds: float, deadline: float) -> Any:
         """Have time be up when only those are left that hang."""
         return await some(reading, most, seconds, deadline if most > 4 else 0.0)
 
-    monkeypatch.setattr(builtin._Reading, "some", some_in_time)
+    monkeypatch.setattr(builtin._Reading, "next_batch", some_in_time)
     write_files(root, {"slow/a.hang": "", "slow/b.hang": "", "slow/c.hang": "", "slow/d.hang": ""})
     workspace = workspace_of(root)
     result = await search(workspace, "revenue", timeout=60)
@@ -571,7 +571,7 @@ async def test_a_search_that_is_cancelled_reads_on_in_the_background(
         reading.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(builtin._Reading, "some", wait)
+    monkeypatch.setattr(builtin._Reading, "next_batch", wait)
     workspace = workspace_of(root)
     task = asyncio.create_task(search(workspace, "revenue"))
     await reading.wait()

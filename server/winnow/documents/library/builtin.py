@@ -1,4 +1,4 @@
-"""The built-in engine: documents are read into texts once, and the texts searched with ripgrep."""
+"""The built-in engine: extract the text of each document once, and search it with ripgrep."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ from winnow.processes.children import Child
 from winnow.processes.waiting import wait_within
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, command_lines, pattern_problem
 
-# Documents that have just been read are searched together, after this time.
+# The time after which documents that were just read are searched together.
 BATCH_SECONDS = 0.15
 _BEGIN, _MATCH, _END = (f'{{"type":"{kind}"'.encode() for kind in ("begin", "match", "end"))
-# What stands in a record behind the line itself: nothing in a line looks like it, as quotes are
-# escaped there.
-_BEHIND_LINE = b',"line_number":'
+# The text after the line in a record. Quotes in the line are escaped, so a line never contains it.
+_AFTER_LINE = b',"line_number":'
 _PATH = b'"path":{"text":"'
 
 
 class BuiltinSearch:
-    """One search; ``tell`` is handed what is found, as it is found. ``pending`` are the documents
-    that there was no time for; these are read in the background. ``searched`` are the files of
-    the documents whose text was searched, ``searched_keys`` are those of the texts."""
+    """A search with the built-in engine; ``report`` gets the answers as they are found.
+
+    ``pending`` are the documents that were not read in time and are read in the background.
+    ``searched`` are the files of the documents whose text was searched, and ``searched_keys`` the
+    keys of these texts.
+    """
 
     def __init__(
         self,
         library: DocumentLibrary,
         ripgrep: Ripgrep,
         query: DocumentQuery,
-        tell: Callable[[DocumentHits | ReadFailure], None],
+        report: Callable[[DocumentHits | ReadFailure], None],
     ) -> None:
         self.pending: list[DocumentFile] = []
         self.searched: set[str] = set()
@@ -50,20 +52,20 @@ class BuiltinSearch:
         self._library = library
         self._ripgrep = ripgrep
         self._query = query
-        self._tell = tell
+        self._report = report
         self._begun: asyncio.Task[_Searched] | None = None
 
     def another(self) -> BuiltinSearch:
-        """The same search, for other documents."""
-        return BuiltinSearch(self._library, self._ripgrep, self._query, self._tell)
+        """Return the same search for other documents."""
+        return BuiltinSearch(self._library, self._ripgrep, self._query, self._report)
 
     def begin(self, keys: Sequence[str]) -> None:
-        """Search these texts already, while it is looked for which documents there are."""
+        """Start to search these texts while the documents are still being listed."""
         if keys:
             self._begun = asyncio.create_task(self._search_texts(keys))
 
     async def aclose(self) -> None:
-        """End a search that was begun; harmless after :meth:`run`."""
+        """Cancel a search that was started; harmless after :meth:`run`."""
         if self._begun is not None:
             self._begun.cancel()
             await asyncio.gather(self._begun, return_exceptions=True)
@@ -72,68 +74,68 @@ class BuiltinSearch:
         """Search documents. Raises InvalidPattern and SearchFailed."""
         known = await self._library.sort(documents)
         for document, reason in known.unreadable:
-            self._tell(ReadFailure(document, reason))
+            self._report(ReadFailure(document, reason))
         for document, taken in known.partly:
-            self._tell_parts(document, taken)
+            self._report_parts(document, taken)
         self.pending = list(known.unread)
         reading = _Reading(self._library, known.unread)
         try:
             lost = await self._search_ready(known.ready)
             self.pending += lost
             await self._search_unread(reading, known.unread)
-            # Somebody has emptied the cache.
+            # The cache was emptied during the search.
             reading.add(lost)
             await self._search_unread(reading, lost)
         finally:
             await reading.aclose()
-            # Also of a search that nobody waits for any more: the next one is probably like it.
-            self._library.go_on(self.pending)
+            # Even if this search was canceled: the next search is probably similar.
+            self._library.read_in_background(self.pending)
         self._library.mark_used(self.searched_keys)
 
     async def _search_ready(
         self, ready: Mapping[str, Sequence[DocumentFile]]
     ) -> list[DocumentFile]:
-        """Search texts that are there, those that were begun with first."""
+        """Search cached texts, starting with those whose search was started early."""
         lost: list[DocumentFile] = []
         left = ready
         if self._begun is not None:
             begun = await self._begun
-            some = {key: ready[key] for key in (*begun.keys, *begun.found) if key in ready}
-            left = {key: ready[key] for key in ready if key not in some}
-            lost += await self._take(begun, some)
+            early = {key: ready[key] for key in (*begun.keys, *begun.found) if key in ready}
+            left = {key: ready[key] for key in ready if key not in early}
+            lost += await self._report_found(begun, early)
         return lost + await self._search(left)
 
     async def _search_unread(self, reading: _Reading, documents: Sequence[DocumentFile]) -> None:
-        """Search documents as they come from being read, until time is up."""
-        left = {one.file for one in documents}
+        """Search documents as they are read, until the deadline."""
+        left = {document.file for document in documents}
         while left:
-            some = await reading.some(len(left), BATCH_SECONDS, self._ripgrep.deadline)
-            if not some:
+            batch = await reading.next_batch(len(left), BATCH_SECONDS, self._ripgrep.deadline)
+            if not batch:
                 self.timed_out = True
                 return
             ready: dict[str, list[DocumentFile]] = {}
-            for document, taken in some:
+            for document, taken in batch:
                 left.discard(document.file)
                 if taken.problem:
-                    self._tell(ReadFailure(document, taken.problem))
+                    self._report(ReadFailure(document, taken.problem))
                 elif taken.key:
                     ready.setdefault(taken.key, []).append(document)
-                self._tell_parts(document, taken)
-            done = {document.file for document, _ in some}
+                self._report_parts(document, taken)
+            done = {document.file for document, _ in batch}
             lost = await self._search(ready)
-            self.pending = [*(one for one in self.pending if one.file not in done), *lost]
+            self.pending = [file for file in self.pending if file.file not in done] + lost
 
     async def _search(self, ready: Mapping[str, Sequence[DocumentFile]]) -> list[DocumentFile]:
-        """Search texts by their keys; gives the documents that are left."""
+        """Search texts by key; return the documents that were not searched."""
         if not ready:
             return []
-        return await self._take(await self._search_texts(list(ready)), ready)
+        return await self._report_found(await self._search_texts(list(ready)), ready)
 
-    async def _take(
+    async def _report_found(
         self, searched: _Searched, ready: Mapping[str, Sequence[DocumentFile]]
     ) -> list[DocumentFile]:
-        """Tell what was found in texts of documents; gives the documents that are left: their
-        texts are gone, or time was up."""
+        """Report the hits in texts. Return the documents whose texts were not searched, because
+        they were deleted or time ran out."""
         self.timed_out |= searched.timed_out
         for key, records in searched.found.items():
             for document in ready.get(key, ()):
@@ -141,19 +143,20 @@ class BuiltinSearch:
                     self._library.texts, key, records[: self._query.max_count], self._query
                 )
                 more = len(records) > self._query.max_count
-                self._tell(DocumentHits(document, "builtin", hits, more))
+                self._report(DocumentHits(document, "builtin", hits, more))
         done = {*searched.keys, *searched.found}.difference(searched.gone)
         for key, documents in ready.items():
             if key in done:
                 self.searched_keys.append(key)
-                self.searched.update(one.file for one in documents)
-        await self._library.forget([one for key in searched.gone for one in ready.get(key, ())])
-        return [one for key, documents in ready.items() if key not in done for one in documents]
+                self.searched.update(document.file for document in documents)
+        deleted = [file for key in searched.gone for file in ready.get(key, ())]
+        await self._library.forget(deleted)
+        return [file for key, documents in ready.items() if key not in done for file in documents]
 
-    def _tell_parts(self, document: DocumentFile, taken: ExtractionResult) -> None:
-        """Tell of the parts of a document that could not be read."""
-        for one in taken.failed:
-            self._tell(ReadFailure(document, one.reason, one.member))
+    def _report_parts(self, document: DocumentFile, taken: ExtractionResult) -> None:
+        """Report the unreadable parts of a document."""
+        for part in taken.failed:
+            self._report(ReadFailure(document, part.reason, part.member))
 
     # --- ripgrep ---------------------------------------------------------------------------
 
@@ -169,26 +172,26 @@ class BuiltinSearch:
                 if child.timed_out:
                     searched.timed_out = True
                     break
-                some = list(map(key_of_path, paths))
-                searched.keys += some
+                path_keys = list(map(key_of_path, paths))
+                searched.keys += path_keys
                 if code not in (0, 1):
                     searched.gone += await asyncio.to_thread(
-                        self._refused, code, child.stderr, some
+                        self._deleted, code, child.stderr, path_keys
                     )
         return searched
 
     def _arguments(self, paths: Sequence[str]) -> list[str]:
         return [
             "--json",
-            # One more tells whether there are more.
+            # One match more than the maximum shows that there are more.
             f"--max-count={self._query.max_count + 1}",
             *self._query.query.arguments(),
             "--",
             *paths,
         ]
 
-    def _refused(self, code: int, stderr: str, keys: Sequence[str]) -> list[str]:
-        """Return the texts that are gone, if that is why ripgrep complains.
+    def _deleted(self, code: int, stderr: str, keys: Sequence[str]) -> list[str]:
+        """Return the texts that were deleted, if that made ripgrep fail.
 
         Raises InvalidPattern, and SearchFailed for every other reason.
         """
@@ -202,8 +205,8 @@ class BuiltinSearch:
 
 
 class _Searched:
-    """Texts that were searched, by their keys: ``found`` has what ripgrep says of each matching
-    line, without the line; ``gone`` are those that are not there."""
+    """The keys of the texts that were searched; ``found`` has the end of ripgrep's record of each
+    matching line, without the line, and ``gone`` the texts that were deleted."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -213,12 +216,12 @@ class _Searched:
 
 
 async def _collect(child: Child, found: dict[str, list[bytes]]) -> None:
-    """Take what ripgrep says, file by file. It is not decoded: of thousands of lines, few are
-    answered."""
+    """Collect ripgrep's records by text. They are not decoded, because an answer contains few of
+    thousands of lines."""
     key, lines = "", list[bytes]()
     async for record in child.records(b"\n", RECORD_BYTES):
         if record.startswith(_MATCH):
-            lines.append(record[record.rfind(_BEHIND_LINE) + 1 :])
+            lines.append(record[record.rfind(_AFTER_LINE) + 1 :])
         elif record.startswith(_BEGIN):
             start = record.index(_PATH) + len(_PATH)
             path = record[start : record.index(b'"', start)].decode()
@@ -228,7 +231,7 @@ async def _collect(child: Child, found: dict[str, list[bytes]]) -> None:
 
 
 class _Reading:
-    """Documents while they are being read, in tasks of its own."""
+    """Background tasks that read documents."""
 
     def __init__(self, library: DocumentLibrary, documents: Sequence[DocumentFile]) -> None:
         self._library = library
@@ -239,29 +242,29 @@ class _Reading:
         self.add(documents)
 
     def add(self, documents: Sequence[DocumentFile]) -> None:
-        """Read these, too."""
+        """Start to read more documents."""
         if documents:
             self._tasks.append(asyncio.create_task(self._read(documents)))
 
-    async def some(
-        self, most: int, seconds: float, deadline: float
+    async def next_batch(
+        self, count: int, seconds: float, deadline: float
     ) -> list[tuple[DocumentFile, ExtractionResult]]:
-        """What has been read within some time of the first of it, at most so many; nothing if time
-        is up before.
+        """Return up to ``count`` results: the next one and those within ``seconds`` of it. The
+        batch is empty if there is none before the deadline.
 
-        Raises SearchFailed if nothing can read documents.
+        Raises SearchFailed if workers cannot be started.
         """
         loop = asyncio.get_running_loop()
         taken: list[tuple[DocumentFile, ExtractionResult]] = []
         until = deadline
-        while len(taken) < most and (left := until - loop.time()) > 0:
+        while len(taken) < count and (left := until - loop.time()) > 0:
             try:
-                one = await wait_within(self._done.get(), left)
+                result = await wait_within(self._done.get(), left)
             except asyncio.TimeoutError:
                 break
-            if isinstance(one, SearchFailed):
-                raise one
-            taken.append(one)
+            if isinstance(result, SearchFailed):
+                raise result
+            taken.append(result)
             if len(taken) == 1:
                 until = min(deadline, loop.time() + seconds)
         return taken
@@ -269,13 +272,13 @@ class _Reading:
     async def _read(self, documents: Sequence[DocumentFile]) -> None:
         try:
             async with contextlib.aclosing(self._library.read(documents)) as answers:
-                async for one in answers:
-                    self._done.put_nowait(one)
+                async for answer in answers:
+                    self._done.put_nowait(answer)
         except SearchFailed as error:
             self._done.put_nowait(error)
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

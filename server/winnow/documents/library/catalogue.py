@@ -1,8 +1,8 @@
-"""Which files have been read: by their path and stamp, the key of the text, or why there is none.
+"""A catalogue of the files that were read: by path and stamp, the key of the text or the problem.
 
-Kept on disk beside the texts, so that a new server need not read every document again to know that
-it has its text; one file of all processes. It may be lost at any time: the texts are found again by
-the content of the documents.
+All processes share one database beside the texts, so that a new server does not read every document
+again to compute its key. The database may be lost at any time, because a text is also found by the
+content of its document.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ _decode = msgspec.msgpack.Decoder(tuple[UnreadPart, ...]).decode
 
 
 class Catalogue:
-    """The files that were read, in memory and on disk; for one thread at a time."""
+    """The files that were read, in memory and on disk; not thread-safe."""
 
     def __init__(self, folder: Path, ocr: bool) -> None:
-        how = "-ocr" if ocr else ""
-        self._file = folder / f"files-{version().hex()}{how}.db"
+        suffix = "-ocr" if ocr else ""
+        self._file = folder / f"files-{version().hex()}{suffix}.db"
         self._known: dict[str, ExtractionResult | None] = {}
         self._connection: sqlite3.Connection | None = None
 
     def known(self, paths: Iterable[str]) -> Mapping[str, ExtractionResult | None]:
-        """What is known of files, by absolute path; None of those that were never read."""
+        """Return the results for files by absolute path; None for files that were never read."""
         missing = [path for path in paths if path not in self._known]
         if missing:
             self._known.update(dict.fromkeys(missing))
             self._run(lambda connection: self._load(connection, missing))
         return self._known
 
-    def add(self, taken: Mapping[str, ExtractionResult]) -> None:
-        """Take note of files that were read just now, or that are gone."""
-        self._known.update(taken)
-        self._run(lambda connection: _save(connection, taken))
+    def add(self, results: Mapping[str, ExtractionResult]) -> None:
+        """Add files that were read or are gone."""
+        self._known.update(results)
+        self._run(lambda connection: _save(connection, results))
 
     def forget(self, paths: Sequence[str]) -> None:
-        """Know nothing more of files."""
+        """Delete the entries of files."""
         for path in paths:
             self._known.pop(path, None)
         rows = [(os.fsencode(path),) for path in paths]
@@ -79,26 +79,26 @@ class Catalogue:
                 )
 
     def _run(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Do something with the database; if it cannot be, there is one less thing remembered."""
+        """Run a function on the database. Failures are logged: the catalogue is only a cache."""
         try:
             if self._connection is None:
                 self._connection = _connect(self._file)
             with self._connection:
                 work(self._connection)
-        except sqlite3.OperationalError as error:  # locked, or nothing can be written
-            logger.info("What was read is not remembered: %s", error)
+        except sqlite3.OperationalError as error:  # locked or read-only
+            logger.info("Cannot update the document catalogue: %s", error)
         except (sqlite3.DatabaseError, msgspec.MsgspecError, OSError, TypeError) as error:
-            logger.warning("What was read is forgotten: %s", error)
+            logger.warning("Deleting the damaged document catalogue: %s", error)
             self.close()
-            for end in ("", "-wal", "-shm"):
+            for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
-                    os.unlink(f"{self._file}{end}")
+                    os.unlink(f"{self._file}{suffix}")
 
 
 def _connect(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, timeout=WAIT_SECONDS, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=OFF")  # nothing is lost that cannot be found again
+    connection.execute("PRAGMA synchronous=OFF")  # the data can be computed again
     connection.execute(_TABLE)
     today = int(time.time()) // DAY_SECONDS
     with connection:
@@ -110,7 +110,7 @@ def _delete(connection: sqlite3.Connection, rows: Sequence[tuple[bytes]]) -> Non
     connection.executemany("DELETE FROM files WHERE path = ?", rows)
 
 
-def _save(connection: sqlite3.Connection, taken: Mapping[str, ExtractionResult]) -> None:
+def _save(connection: sqlite3.Connection, results: Mapping[str, ExtractionResult]) -> None:
     encode = msgspec.msgpack.encode
     today = int(time.time()) // DAY_SECONDS
     connection.executemany(
@@ -119,12 +119,12 @@ def _save(connection: sqlite3.Connection, taken: Mapping[str, ExtractionResult])
             (
                 os.fsencode(path),
                 today,
-                *msgspec.structs.astuple(one.stamp),
-                one.key,
-                one.problem,
-                encode(one.failed),
+                *msgspec.structs.astuple(result.stamp),
+                result.key,
+                result.problem,
+                encode(result.failed),
             )
-            for path, one in taken.items()
-            if one.stamp is not None
+            for path, result in results.items()
+            if result.stamp is not None
         ],
     )

@@ -1,7 +1,7 @@
-"""Matching lines of a document, made of its text when somebody asks for them.
+"""Matching lines that are read from a document's text only on access.
 
-A search may match thousands of lines of which a page of an answer holds some: ripgrep's word for
-where they are is kept, and the lines are read once they are wanted.
+A search may match thousands of lines, of which an answer contains a page. The hits therefore store
+the positions that ripgrep reports.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ class _Span(Struct):
     end: int
 
 
-class _Where(Struct):
-    """The end of a record of `rg --json`: the offset of the line and the spans are in bytes."""
+class _Position(Struct):
+    """The end of a record of `rg --json`; the offset and the spans are in bytes."""
 
     line_number: int
     absolute_offset: int
     submatches: list[_Span]
 
 
-_decode = msgspec.json.Decoder(_Where).decode
+_decode = msgspec.json.Decoder(_Position).decode
 
 
 class TextGone(Exception):
-    """A text was deleted before its lines were asked for."""
+    """A text was deleted before its lines were read."""
 
 
 class LazyHits(Sequence[DocumentHit]):
-    """The hits in one text, from the ends of ripgrep's records. To ask for some raises TextGone if
-    the text was deleted meanwhile."""
+    """The hits in a text, from the ends of ripgrep's records. Access raises TextGone if the text
+    has been deleted."""
 
     def __init__(
         self, texts: TextStore, key: str, records: Sequence[bytes], query: DocumentQuery
@@ -61,13 +61,13 @@ class LazyHits(Sequence[DocumentHit]):
     def __getitem__(self, place: int | slice) -> DocumentHit | Sequence[DocumentHit]:
         if not isinstance(place, slice):
             return self[place : place + 1 or None][0]
-        # Not kept: there may be hundreds of texts.
+        # The text is not cached: a search may have hundreds.
         text, text_map = self._text()
         return [self._hit(record, text, text_map) for record in self._records[place]]
 
     @property
     def marks(self) -> Sequence[bytes]:
-        """What tells whether these are the same hits as others, at no cost."""
+        """The records, to compare hits without reading them."""
         return self._records
 
     def _text(self) -> tuple[bytes, TextMap]:
@@ -76,19 +76,19 @@ class LazyHits(Sequence[DocumentHit]):
         except OSError:
             raise TextGone from None
 
-    def _hit(self, record: bytes, whole: bytes, text_map: TextMap) -> DocumentHit:
+    def _hit(self, record: bytes, content: bytes, text_map: TextMap) -> DocumentHit:
         # `"line_number":…}}`, of which the last brace closes the record.
-        where = _decode(b"{" + record[:-1])
-        number, start = where.line_number, where.absolute_offset
-        stop = _line_end(whole, start)
-        raw = whole[start:stop]
+        position = _decode(b"{" + record[:-1])
+        number, start = position.line_number, position.absolute_offset
+        stop = _line_end(content, start)
+        raw = content[start:stop]
         text = raw.decode("utf-8", "replace")
-        ranges = [_code_points(raw, one) for one in where.submatches]
+        ranges = [_code_points(raw, span) for span in position.submatches]
         place = text_map.place_at(number)
         first, end = text_map.part_of(number)
         context = self._query.context
-        before = _lines_before(whole, start, min(context, number - first))
-        after = _lines_behind(whole, stop, min(context, end - 1 - number))
+        before = _lines_before(content, start, min(context, number - first))
+        after = _lines_after(content, stop, min(context, end - 1 - number))
         return DocumentHit(
             text_map.shown_line(number),
             self._line(text, ranges),
@@ -113,7 +113,7 @@ def _line_end(text: bytes, start: int) -> int:
 
 
 def _lines_before(text: bytes, start: int, count: int) -> list[bytes]:
-    """The last lines before an offset at which a line begins."""
+    """Return the last lines before the start of a line."""
     lines: list[bytes] = []
     while len(lines) < count and start > 0:
         end, start = start - 1, text.rfind(b"\n", 0, start - 1) + 1
@@ -121,8 +121,8 @@ def _lines_before(text: bytes, start: int, count: int) -> list[bytes]:
     return lines[::-1]
 
 
-def _lines_behind(text: bytes, stop: int, count: int) -> list[bytes]:
-    """The next lines behind an offset at which a line ends."""
+def _lines_after(text: bytes, stop: int, count: int) -> list[bytes]:
+    """Return the next lines after the end of a line."""
     lines: list[bytes] = []
     while len(lines) < count and stop + 1 < len(text):
         start, stop = stop + 1, _line_end(text, stop + 1)

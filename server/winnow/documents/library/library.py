@@ -1,8 +1,8 @@
-"""The library: what is known of the documents of a workspace, and what reads them.
+"""The library: read the documents of a workspace in workers, and remember the results.
 
-A document is read once, in a worker, into a text on disk (:mod:`winnow.documents.library.texts`);
-after that a search costs no more than a search of that text. What a request had no time for goes on
-in the background, the documents that were changed last first.
+A worker reads each document once, into a text on disk (:mod:`winnow.documents.library.texts`);
+after that, a search of the document costs as much as a search of the text. Documents that a request
+did not read in time are read in the background, the most recently changed ones first.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from winnow.processes.waiting import run_to_end, wait_within
 from winnow.processes.workers import WorkerKind, WorkerPool
 from winnow.storage.writing import temporary_folder
 
-# A worker holds as little of a document as its format allows. The few that need more time or memory
-# than others are read one by one, so that all workers together stay below 400 MB.
+# A worker holds as little of a document as its format allows. The few documents that need more time
+# or memory are read one after the other, so that all workers together stay below 400 MB.
 QUICK_MEMORY_BYTES = 112 * 1024**2
 MEMORY_BYTES = 256 * 1024**2
-# Below 768 MB onnxruntime gives up, and a page takes seconds.
+# onnxruntime fails below 768 MB, and a page takes seconds.
 OCR_MEMORY_BYTES = 1024 * 1024**2
 OCR_SECONDS = 300.0
-# One that takes longer than this has to wait for all others: a few that hang keep nobody waiting.
+# A document that takes longer is postponed, so that a few that hang do not delay the others.
 QUICK_SECONDS = 3.0
-# Texts are counted, and some deleted, after new ones of this share of the limit.
+# The cache is trimmed after new texts of this share of its limit.
 TRIM_SHARE = 0.05
-# The background takes so many documents together.
-PORTION = 200
-# What is read together is noted together.
+# The number of documents in a background batch.
+BATCH = 200
+# Results within this time are written to the catalogue together.
 SAVE_SECONDS = 0.2
-# Texts that are in use are marked so often, well within the time that this protects them.
+# The interval for marking a text as used, well within the time that a mark protects it.
 MARK_SECONDS = 20.0
-# A text that another process deletes is made again, so often.
+# How often a text is extracted again when another process deletes it.
 ATTEMPTS = 3
-# Of so many searches it is known which texts they had.
+# The number of searches whose texts are remembered.
 RECENT = 8
 
 Report = Callable[[int, int], None]
@@ -81,8 +81,8 @@ class LibrarySettings(Protocol):
 
 
 class DocumentStates(Struct, frozen=True):
-    """Documents by what is known of them: those whose text is there, by its key; those that cannot
-    be read, with the reason; those that are still to be read, the last changed first."""
+    """Documents by state: ``ready`` by the key of their text, ``partly`` read ones, ``unreadable``
+    ones with the reason, and ``unread`` ones, the most recently changed first."""
 
     ready: Mapping[str, list[DocumentFile]]
     partly: Sequence[tuple[DocumentFile, ExtractionResult]]
@@ -91,10 +91,10 @@ class DocumentStates(Struct, frozen=True):
 
 
 class DocumentLibrary:
-    """The documents of a workspace; made inside a running event loop.
+    """The documents of a workspace; create it inside a running event loop.
 
-    ``config`` gives what holds now, ``folder`` is where texts are kept, a temporary one if there is
-    none; ``reporting`` is told of the work in the background.
+    ``settings`` returns the current settings, ``folder`` is the text cache (a temporary folder if
+    it is None), and ``reporting`` gets the progress of background work.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class DocumentLibrary:
         folder: Path | None,
         reporting: Reporting | None = None,
     ) -> None:
-        self._reporting = reporting or _nobody
+        self._reporting = reporting or _no_reporting
         self._settings = settings
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
@@ -116,7 +116,7 @@ class DocumentLibrary:
         self._catalogue = Catalogue(folder, ocr)
         seconds = settings().seconds
         quick_memory, memory, limit = QUICK_MEMORY_BYTES, MEMORY_BYTES, None
-        if ocr:  # any document may have pictures, and a worker recognises with two threads
+        if ocr:  # any document may have images, and OCR uses two threads per worker
             quick_memory = memory = OCR_MEMORY_BYTES
             seconds, limit = max(seconds, OCR_SECONDS), 1
 
@@ -138,28 +138,28 @@ class DocumentLibrary:
         quick = min(QUICK_SECONDS, seconds)
         self._quick = workers(postponed, quick, quick_memory, limit)
         self._slow = workers(unreadable, seconds, memory, 1)
-        self._using = asyncio.Lock()  # of the catalogue
+        self._catalogue_lock = asyncio.Lock()
         self._ocr = ocr
         self._waiting: dict[str, DocumentFile] = {}
-        self._going_on: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
         self._closed = False
-        self._new_bytes: float | None = None  # at the beginning, nobody has counted
+        self._new_bytes: float | None = None  # unknown until the first trim
         self._marked: dict[str, float] = {}
-        # What takes long to read, as it is: not to be tried as if it were quick.
-        self._long: dict[str, FileStamp] = {}
-        # The texts that searches of the same documents had, the last searches last.
+        # The state of documents that are known to be slow.
+        self._slow_stamps: dict[str, FileStamp] = {}
+        # The texts of recent searches, the latest search last.
         self.recent: dict[bytes, Sequence[str]] = {}
 
-    # --- what is known ---------------------------------------------------------------------
+    # --- the catalogue ---------------------------------------------------------------------
 
     async def sort(self, documents: Sequence[DocumentFile]) -> DocumentStates:
-        """What is known of documents that are there now; those that are gone are left out."""
-        async with self._using:
+        """Return the states of documents, without those that were deleted."""
+        async with self._catalogue_lock:
             return await asyncio.to_thread(self._sort, documents)
 
     def _sort(self, documents: Sequence[DocumentFile]) -> DocumentStates:
         self.texts.make_folder()
-        known = self._catalogue.known([one.file for one in documents])
+        known = self._catalogue.known([document.file for document in documents])
         ready: dict[str, list[DocumentFile]] = {}
         partly, unreadable, unread = [], [], []
         for document in documents:
@@ -183,20 +183,22 @@ class DocumentLibrary:
         return DocumentStates(ready, partly, unreadable, [document for _, _, document in unread])
 
     async def forget(self, documents: Sequence[DocumentFile]) -> None:
-        """Know nothing more of documents: their texts are gone, or they were there for a request
-        only."""
+        """Delete the catalogue entries of documents, because their texts were deleted or belonged
+        to a single request."""
         if documents:
-            async with self._using:
-                await asyncio.to_thread(self._catalogue.forget, [one.file for one in documents])
+            async with self._catalogue_lock:
+                await asyncio.to_thread(
+                    self._catalogue.forget, [document.file for document in documents]
+                )
 
     async def text(self, document: DocumentFile, seconds: float) -> tuple[list[str], TextMap]:
-        """The lines of a document, and what is known of them.
+        """Return the lines of a document and their locations.
 
-        Raises UnreadableDocument, NotFound if it is gone, SearchTimedOut and SearchFailed.
+        Raises UnreadableDocument, NotFound, SearchTimedOut and SearchFailed.
         """
         end = asyncio.get_running_loop().time() + seconds
         for _ in range(ATTEMPTS):
-            taken = await self._taken(document, end - asyncio.get_running_loop().time(), seconds)
+            taken = await self._result(document, end - asyncio.get_running_loop().time(), seconds)
             if taken.problem:
                 raise UnreadableDocument(document.path, taken.problem)
             text_map = self.texts.load_map(taken.key)
@@ -206,9 +208,11 @@ class DocumentLibrary:
             await self.forget([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
-    async def _taken(self, document: DocumentFile, left: float, seconds: float) -> ExtractionResult:
-        """What is known of a document, which is read first where that is needed."""
-        async with self._using:
+    async def _result(
+        self, document: DocumentFile, left: float, seconds: float
+    ) -> ExtractionResult:
+        """Return the result for a document, reading it if necessary."""
+        async with self._catalogue_lock:
             known = await asyncio.to_thread(self._catalogue.known, [document.file])
         taken = known[document.file]
         stamp = _stamp(document)
@@ -217,7 +221,7 @@ class DocumentLibrary:
         try:
             taken = await wait_within(self._read_one(document), left)
         except asyncio.TimeoutError:
-            self.go_on([document])
+            self.read_in_background([document])
             raise SearchTimedOut(seconds) from None
         if taken.stamp is None:
             raise NotFound(document.path)
@@ -230,7 +234,7 @@ class DocumentLibrary:
         return ExtractionResult(None)
 
     def mark_used(self, keys: Sequence[str]) -> None:
-        """Keep texts from being the next to go; in the background."""
+        """Mark texts as recently used, in a thread."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         new = [key for key in keys if now - self._marked.get(key, -MARK_SECONDS) >= MARK_SECONDS]
@@ -239,13 +243,12 @@ class DocumentLibrary:
             loop.run_in_executor(None, self.texts.mark_used, new)
 
     async def changed(self, documents: Sequence[DocumentFile]) -> set[str]:
-        """Which of these are not any more what was read, by their files; also those that are
-        gone."""
-        async with self._using:
+        """Return the files of documents that were changed or deleted since they were read."""
+        async with self._catalogue_lock:
             return await asyncio.to_thread(self._changed, documents)
 
     def _changed(self, documents: Sequence[DocumentFile]) -> set[str]:
-        known = self._catalogue.known([one.file for one in documents])
+        known = self._catalogue.known([document.file for document in documents])
         changed = set()
         for document in documents:
             taken, now = known[document.file], _stamp(document)
@@ -254,7 +257,7 @@ class DocumentLibrary:
         return changed
 
     def remember(self, search: bytes, keys: Sequence[str]) -> None:
-        """Which texts a search had, for the next one of the same documents."""
+        """Remember the texts of a search for the next search of the same documents."""
         self.recent.pop(search, None)
         self.recent[search] = keys
         while len(self.recent) > RECENT:
@@ -265,34 +268,34 @@ class DocumentLibrary:
     async def read(
         self, documents: Sequence[DocumentFile], *, urgent: bool = True
     ) -> AsyncGenerator[tuple[DocumentFile, ExtractionResult], None]:
-        """Read documents, in this order; gives each as it is done. Those that nobody has begun when
-        the iterator is closed are not read.
+        """Read documents in this order; yield each result as it is ready. Closing the iterator
+        drops the documents that no worker has started.
 
-        Raises SearchFailed if nothing can read them.
+        Raises SearchFailed if workers cannot be started.
         """
-        noted: dict[str, ExtractionResult] = {}
+        unsaved: dict[str, ExtractionResult] = {}
         loop = asyncio.get_running_loop()
         due = loop.time() + SAVE_SECONDS
         try:
-            async with contextlib.aclosing(self._taking(documents, urgent)) as answers:
+            async with contextlib.aclosing(self._extract_all(documents, urgent)) as answers:
                 async for document, taken in answers:
-                    noted[document.file] = taken
+                    unsaved[document.file] = taken
                     if loop.time() > due:
-                        noted, saved = {}, noted
-                        await run_to_end(self._note(saved))
+                        unsaved, saved = {}, unsaved
+                        await run_to_end(self._save(saved))
                         due = loop.time() + SAVE_SECONDS
                     yield document, taken
         finally:
-            # A search that has all its answers cancels this; they count as changed until noted.
-            await run_to_end(self._note(noted))
+            # A search that has all its answers cancels this. Unsaved results count as changed.
+            await run_to_end(self._save(unsaved))
 
-    async def _taking(
+    async def _extract_all(
         self, documents: Sequence[DocumentFile], urgent: bool
     ) -> AsyncGenerator[tuple[DocumentFile, ExtractionResult], None]:
-        """Documents with what became of them: first those that are quick to read."""
-        long = {one.file for one in documents if self._long.get(one.file) == _stamp(one)}
-        quick = [one for one in documents if one.file not in long]
-        left = [one for one in documents if one.file in long]
+        """Yield documents with their results, first those that are quick to read."""
+        slow = {one.file for one in documents if self._slow_stamps.get(one.file) == _stamp(one)}
+        quick = [one for one in documents if one.file not in slow]
+        left = [one for one in documents if one.file in slow]
         async with contextlib.aclosing(self._extract(self._quick, quick, urgent)) as answers:
             async for document, _, taken in answers:
                 if not taken.later:
@@ -300,11 +303,11 @@ class DocumentLibrary:
                     continue
                 left.append(document)
                 if (stamp := _stamp(document)) is not None:
-                    self._long[document.file] = stamp
-        # What is urgent may have a worker more; of these there is one, whatever is asked for.
+                    self._slow_stamps[document.file] = stamp
+        # An urgent request may add a worker, but there is only one for slow documents.
         async with contextlib.aclosing(self._extract(self._slow, left, urgent=False)) as answers:
             async for document, job, taken in answers:
-                self._long.pop(document.file, None)
+                self._slow_stamps.pop(document.file, None)
                 yield document, unreadable(job, taken.problem) if taken.later else taken
 
     async def _extract(
@@ -328,10 +331,10 @@ class DocumentLibrary:
             self._ocr,
         )
 
-    async def _note(self, taken: Mapping[str, ExtractionResult]) -> None:
+    async def _save(self, taken: Mapping[str, ExtractionResult]) -> None:
         if not taken:
             return
-        async with self._using:
+        async with self._catalogue_lock:
             await asyncio.to_thread(self._catalogue.add, taken)
             limit = self._settings().cache_bytes
             new = sum(one.bytes for one in taken.values())
@@ -342,45 +345,45 @@ class DocumentLibrary:
 
     # --- the background --------------------------------------------------------------------
 
-    def go_on(self, documents: Sequence[DocumentFile]) -> None:
-        """Read documents when nothing else is to be done, those that were changed last first."""
+    def read_in_background(self, documents: Sequence[DocumentFile]) -> None:
+        """Read documents while the workers are idle, the most recently changed ones first."""
         if self._closed:
             return
-        self._waiting.update({one.file: one for one in documents})
-        if self._waiting and (self._going_on is None or self._going_on.done()):
-            self._going_on = asyncio.create_task(self._go_on())
+        self._waiting.update({document.file: document for document in documents})
+        if self._waiting and (self._background is None or self._background.done()):
+            self._background = asyncio.create_task(self._read_waiting())
 
     @property
     def waiting(self) -> int:
-        """How many documents are still to be read in the background."""
+        """The number of documents that are waiting to be read in the background."""
         return len(self._waiting)
 
-    async def _go_on(self) -> None:
+    async def _read_waiting(self) -> None:
         done = 0
         try:
             async with self._reporting() as report:
                 while self._waiting:
-                    # In portions, so that what is asked for meanwhile is among the next.
-                    some = dict(list(self._waiting.items())[:PORTION])
-                    unread = (await self.sort(list(some.values()))).unread
+                    # In batches, so that new documents do not wait for all others.
+                    batch = dict(list(self._waiting.items())[:BATCH])
+                    unread = (await self.sort(list(batch.values()))).unread
                     async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
                         async for document, _ in answers:
                             self._waiting.pop(document.file, None)
-                            some.pop(document.file, None)
+                            batch.pop(document.file, None)
                             done += 1
                             report(done, done + len(self._waiting))
-                    for path in some:
+                    for path in batch:
                         self._waiting.pop(path, None)
         except SearchFailed as error:
             self._waiting.clear()
-            logger.warning("Documents are not read in the background: %s", error)
+            logger.warning("Cannot read documents in the background: %s", error)
 
     async def aclose(self) -> None:
-        """End what is under way, and the workers."""
+        """Stop the background task and the workers."""
         self._closed = True
-        if self._going_on is not None:
-            self._going_on.cancel()
-            await asyncio.gather(self._going_on, return_exceptions=True)
+        if self._background is not None:
+            self._background.cancel()
+            await asyncio.gather(self._background, return_exceptions=True)
         await asyncio.gather(self._quick.aclose(), self._slow.aclose())
         self._catalogue.close()
         if self._temporary is not None:
@@ -388,7 +391,7 @@ class DocumentLibrary:
 
 
 @contextlib.asynccontextmanager
-async def _nobody() -> AsyncIterator[Report]:
+async def _no_reporting() -> AsyncIterator[Report]:
     yield lambda done, total: None
 
 

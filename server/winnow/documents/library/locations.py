@@ -1,9 +1,8 @@
-"""Where in a document a line of its text comes from, and the text as a reader sees it.
+"""The location of each line of a document's text, and the text as the preview shows it.
 
-The text of a document is lines without any mark of ours, so that every match in it is one in the
-document. What page or sheet they come from is kept beside it, in the order of lines; where it is
-shown to a reader, each such part begins with a ruler, a line of its own, and line numbers count
-these lines, too.
+The text of a document contains only its own lines, so that every match in the text is a match in
+the document. A separate map gives the page or sheet of each line. The preview starts each part with
+a ruler, which is an additional line, and line numbers in answers count rulers.
 """
 
 from __future__ import annotations
@@ -24,12 +23,13 @@ PREVIEW_SCHEME = "winnow-doc"
 
 
 class DocumentLocation(Struct, frozen=True, omit_defaults=True, array_like=True):
-    """Where a line comes from, as far as the format has such places.
+    """The location of lines in a document; each format sets the fields that it has.
 
-    ``page``, ``slide``, ``row`` and ``paragraph`` count from 1; ``row`` and ``paragraph`` are those
-    of the first line: each further line is the next one. ``column`` is the number of the first cell
-    in the line (1 is A), and cells are separated by tabs. ``columns`` are names of cells, of a
-    table of a database. ``member`` is the file in an archive; ``!/`` leads into an inner archive.
+    ``page``, ``slide``, ``row`` and ``paragraph`` count from 1. ``row`` and ``paragraph`` are those
+    of the first line, and each following line is the next row or paragraph. ``column`` is the
+    number of the first cell in the line (1 is A); tabs separate cells. ``columns`` are the column
+    names of a database table. ``member`` is the file in an archive; ``!/`` separates nested
+    archives.
     """
 
     page: int | None = None
@@ -44,8 +44,8 @@ class DocumentLocation(Struct, frozen=True, omit_defaults=True, array_like=True)
 
 
 class Anchor(Struct, frozen=True, array_like=True):
-    """From ``line`` on, up to the next anchor, lines come from ``place``. With a ``ruler``, a
-    reader is shown that title before them."""
+    """The location of the lines from ``line`` up to the next anchor. The preview shows ``ruler`` as
+    a title before them."""
 
     line: int
     place: DocumentLocation
@@ -53,14 +53,14 @@ class Anchor(Struct, frozen=True, array_like=True):
 
 
 class UnreadPart(Struct, frozen=True, array_like=True):
-    """A part of a document that could not be read: a member of an archive, pages, or the rest."""
+    """An unreadable part of a document: a member of an archive, pages, or the rest of the text."""
 
     reason: str
     member: str = ""
 
 
 class TextMap(Struct, frozen=True, dict=True):
-    """What is known of a document's text; ``lines`` is their number, without rulers."""
+    """The locations of a document's lines; ``lines`` is their number, without rulers."""
 
     format: str
     lines: int
@@ -68,12 +68,12 @@ class TextMap(Struct, frozen=True, dict=True):
     failed: tuple[UnreadPart, ...] = ()
 
     def anchor_at(self, line: int) -> Anchor | None:
-        """The anchor that a line belongs to."""
+        """Return the last anchor at or before a line."""
         found = bisect.bisect_right(self.anchors, line, key=lambda anchor: anchor.line) - 1
         return self.anchors[found] if found >= 0 else None
 
     def place_at(self, line: int) -> DocumentLocation:
-        """Where a line comes from, with the row and the paragraph that are its own."""
+        """Return the location of a line, with its row and paragraph."""
         anchor = self.anchor_at(line)
         if anchor is None:
             return DocumentLocation()
@@ -85,29 +85,29 @@ class TextMap(Struct, frozen=True, dict=True):
         )
 
     def part_of(self, line: int) -> tuple[int, int]:
-        """The first line of the part that a line is of, and the one behind the last."""
+        """Return the first line of the part that contains a line, and the line after its end."""
         ruled = self._ruled
         found = bisect.bisect_right(ruled, line)
         first = ruled[found - 1] if found else 1
         return first, ruled[found] if found < len(ruled) else self.lines + 1
 
     def shown_line(self, line: int) -> int:
-        """The number of a line where rulers are lines, too."""
+        """Return the number of a line when rulers count as lines."""
         return line + bisect.bisect_right(self._ruled, line)
 
     def text_line(self, shown: int) -> int:
-        """The number without rulers of a line as it is shown."""
+        """Return the number of a preview line without rulers."""
         rulers = [line + place for place, line in enumerate(self._ruled)]
         return shown - bisect.bisect_left(rulers, shown)
 
     @functools.cached_property
     def _ruled(self) -> list[int]:
-        """The lines before which a reader sees rulers."""
+        """The lines that follow a ruler."""
         return [anchor.line for anchor in self.anchors if anchor.ruler]
 
     def shown(self, lines: Sequence[str]) -> Iterator[tuple[str, Anchor | None]]:
-        """The text as a reader sees it: lines with rulers between them, each with the anchor that
-        begins there."""
+        """Yield the lines of the preview, including rulers, each with the anchor that starts
+        there."""
         anchors = iter(self.anchors)
         waiting = next(anchors, None)
         for number, line in enumerate(lines, 1):
@@ -126,7 +126,7 @@ class TextMap(Struct, frozen=True, dict=True):
 
 
 def location_fields(place: DocumentLocation) -> dict[str, Any]:
-    """What every answer says of a place, by the names of the contract."""
+    """Return the fields of a location that every answer contains, by their wire names."""
     return {
         "page": place.page,
         "slide": place.slide,
@@ -137,7 +137,7 @@ def location_fields(place: DocumentLocation) -> dict[str, Any]:
 
 
 def cell_at(place: DocumentLocation, before: str) -> str | None:
-    """The cell of a match behind a part of its line: `B7`, or of a database `row 7, name`."""
+    """Return the cell of a match from the text before it: `B7`, or `row 7, name` in a database."""
     if place.row is None:
         return None
     column = place.column + before.count("\t")
@@ -148,7 +148,7 @@ def cell_at(place: DocumentLocation, before: str) -> str | None:
 
 
 def column_name(number: int) -> str:
-    """The name of a sheet's column: 1 is `A`, 27 is `AA`."""
+    """Return the name of a column in a sheet: 1 is `A`, 27 is `AA`."""
     name = ""
     while number > 0:
         number, letter = divmod(number - 1, 26)
@@ -157,13 +157,13 @@ def column_name(number: int) -> str:
 
 
 def preview_uri(uri: str, engine: str, line: int | None = None) -> str:
-    """The URI of a document's text, as an engine reads it, at a line."""
-    which = "?engine=rga" if engine == "rga" else ""
-    return f"{PREVIEW_SCHEME}{uri.removeprefix('file')}{which}" + (f"#L{line}" if line else "")
+    """Return the URI of a preview: the text of a document as an engine reads it, at a line."""
+    query = "?engine=rga" if engine == "rga" else ""
+    return f"{PREVIEW_SCHEME}{uri.removeprefix('file')}{query}" + (f"#L{line}" if line else "")
 
 
 def file_uri(path: str) -> str:
-    """The URI of a file, byte for byte, as pathlib has it, in a tenth of the time."""
+    """Return the same URI as ``Path.as_uri``, in a tenth of the time."""
     if os.sep == "/":
         return f"file://{quote_from_bytes(os.fsencode(path))}"
     return Path(path).as_uri()

@@ -1,4 +1,4 @@
-"""Documents that a search of files sees as files with their texts."""
+"""Extracted documents that a file search treats as text files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from winnow.types import Candidate
 
 
 class DocumentOverlay(Struct, frozen=True):
-    """Documents that are laid out: the format and the map of each text, by its path. ``pending``
-    counts those that were not read yet, ``unreadable`` those that cannot be."""
+    """Extracted documents that are placed in the search tree: the map of each text by path.
+
+    ``pending`` counts the documents that were not read yet, ``unreadable`` those that cannot be
+    read.
+    """
 
     documents: Mapping[str, TextMap] = {}
     pending: int = 0
     unreadable: int = 0
 
     def numbered(self, candidate: Candidate) -> Candidate:
-        """A candidate whose lines have the numbers of the text as a reader sees it."""
+        """Return a candidate with the line numbers of the preview."""
         text_map = self.documents.get(candidate.path)
         if text_map is None:
             return candidate

@@ -1,4 +1,4 @@
-"""What both engines are asked, and what they answer."""
+"""The queries and answers of both document engines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ EngineName = Literal["rga", "builtin"]
 
 
 class DocumentFile(Struct, frozen=True):
-    """A document to search: its path as ripgrep prints it, relative to the scope's root or
-    absolute, the same as an absolute one, the name of its format, and the root that it is in.
-    ``content`` is the file that has its content, where that is another one: what somebody is
-    writing and has not saved."""
+    """A document to search.
+
+    ``path`` is relative to the root of the scope, or absolute, as ripgrep prints it; ``absolute``
+    is the same file. ``format`` is the name of the format. ``content`` is the file with the current
+    content if the document has unsaved changes in an editor.
+    """
 
     path: str
     absolute: str
@@ -28,13 +30,13 @@ class DocumentFile(Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """The file to read."""
+        """The path of the file to read."""
         return self.content or self.absolute
 
 
 class DocumentQuery(Struct, frozen=True):
-    """What to find: lines of ``context`` before and after, at most ``max_count`` matching lines of
-    one document, and lines of more than ``width`` characters cut around their first match."""
+    """A search in documents: ``context`` lines before and after each match, at most ``max_count``
+    matching lines per document, and lines cut to ``width`` characters around their first match."""
 
     query: TextPattern
     context: int
@@ -43,9 +45,11 @@ class DocumentQuery(Struct, frozen=True):
 
 
 class DocumentHit(Struct, frozen=True):
-    """A matching line. ``number`` is its line in the text of the document as a reader is shown it;
-    ``before`` and ``after`` are the lines around it, as far as they are of the same part; ``cells``
-    those of a sheet or a table that match."""
+    """A matching line.
+
+    ``number`` is its line in the preview. ``before`` and ``after`` are the lines around it in the
+    same part of the document. ``cells`` are the matching cells of a sheet or table.
+    """
 
     number: int
     line: Line
@@ -56,8 +60,7 @@ class DocumentHit(Struct, frozen=True):
 
 
 class DocumentHits(Struct, frozen=True):
-    """The matching lines of one document; ``more`` says that there may be others beyond
-    ``max_count``."""
+    """The matching lines of a document; ``more`` is True if there are more than ``max_count``."""
 
     document: DocumentFile
     engine: EngineName
@@ -66,7 +69,7 @@ class DocumentHits(Struct, frozen=True):
 
 
 class ReadFailure(Struct, frozen=True):
-    """A document, or a member of it, of which no text or not all of it could be searched."""
+    """A document, or a member of it, whose text could not be searched completely."""
 
     document: DocumentFile
     reason: str
@@ -74,6 +77,6 @@ class ReadFailure(Struct, frozen=True):
 
 
 def is_written(text: bytes) -> bool:
-    """Whether the unsaved text of an editor is something that was written there, and not a binary
-    file that the editor shows as well as it can."""
+    """Return True if unsaved text was typed in an editor, and False if it looks like a binary file
+    that the editor displays as text."""
     return b"\0" not in text and "\N{REPLACEMENT CHARACTER}".encode() not in text

@@ -1,8 +1,8 @@
-"""Texts of documents on disk, each in a file that ripgrep can search, beside the map of its lines.
+"""The cache of document texts: a file that ripgrep can search, and the map of its lines.
 
-A text is named for the content of its document, the format that it was read as, and the version of
-what read it: the same document elsewhere, or back after a change, is read once. Files appear in one
-step, the text before its map: a map says that there is a text.
+The key of a text depends on the content of the document, its format and the version of the reader.
+A copy of a document, or one whose change is undone, is therefore not read again. Files are written
+atomically, the text before its map, so that a map implies a text.
 """
 
 from __future__ import annotations
@@ -27,17 +27,15 @@ from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import private_folder, replacing, temporary_folder
 
 HASHED_BYTES = 1024 * 1024
-# What was begun and not ended by then never will be.
+# Unfinished files of this age are deleted: their process has died.
 ABANDONED_SECONDS = 3600.0
-# A search may be about to answer from a text that was used so recently.
+# A running search may still read a text that was used within this time.
 PROTECTED_SECONDS = 60.0
-# When there is no more room, so much of it is made.
+# The share of the cache that is freed when it is full.
 FREED = 0.2
-# So many maps are kept in memory, of some hundred bytes each.
+# The number of maps in memory, each of some hundred bytes.
 MAPS = 2_000
-OVERLAY_PREFIX = (
-    "laid-"  # how the names of folders begin in which texts have the names of documents
-)
+OVERLAY_PREFIX = "laid-"  # the prefix of folders that link to texts by document name
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TextMap).decode
@@ -45,7 +43,7 @@ _decode = msgspec.msgpack.Decoder(TextMap).decode
 
 @functools.cache
 def version() -> bytes:
-    """What texts depend on beside the documents: the code that reads them, and its libraries."""
+    """Return a digest of the code and the libraries that read documents."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
@@ -60,7 +58,7 @@ def version() -> bytes:
 
 
 def key_of(file: IO[bytes], format_name: str, ocr: bool) -> str:
-    """The name of the text of a document, which is read to its end."""
+    """Read a document to its end, and return the key of its text."""
     digest = hashlib.blake2b(version(), digest_size=16)
     digest.update(f"{format_name} {ocr}\n".encode())
     while chunk := file.read(HASHED_BYTES):
@@ -69,12 +67,12 @@ def key_of(file: IO[bytes], format_name: str, ocr: bool) -> str:
 
 
 def text_path(key: str) -> str:
-    """Where a text is below the folder of a cache."""
+    """Return the path of a text in the folder of the cache."""
     return f"{key[:2]}/{key[2:]}.txt"
 
 
 def key_of_path(path: str) -> str:
-    """The key of a text by its path, as :func:`text_path` makes it."""
+    """Return the key of a text from its :func:`text_path`."""
     return path[:-4].replace("/", "").replace(os.sep, "")
 
 
@@ -83,19 +81,19 @@ def _map_path(key: str) -> str:
 
 
 class TextStore:
-    """The texts in one folder; any number of processes may write and read them at once."""
+    """The texts in a folder, which several processes may read and write at the same time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.map_of = functools.lru_cache(MAPS)(self._map_of)
 
     def make_folder(self) -> None:
-        """Have a folder, if there can be one: it may be deleted at any time."""
+        """Create the folder if it was deleted. Errors are ignored."""
         with contextlib.suppress(OSError):
             private_folder(self.folder)
 
     def load_map(self, key: str) -> TextMap | None:
-        """The map of a text; None if there is no such text."""
+        """Return the map of a text, or None if there is no such text."""
         try:
             with _opened(self.folder / _map_path(key)) as file:
                 return _decode(file.read())
@@ -103,70 +101,70 @@ class TextStore:
             return None
 
     def _map_of(self, key: str) -> TextMap:
-        """The map of a text, the last ones from memory. Raises OSError if there is no such text."""
+        """Return the map of a text. Raises OSError if there is no such text."""
         found = self.load_map(key)
         if found is None:
             raise FileNotFoundError(key)
         return found
 
     def lines(self, key: str) -> list[str]:
-        """The lines of a text. Raises OSError if it is gone."""
+        """Return the lines of a text. Raises OSError if it was deleted."""
         text = self.read(key).decode("utf-8", "replace")
         return text.removesuffix("\n").split("\n") if text else []
 
     def read(self, key: str) -> bytes:
-        """A text, in UTF-8. Raises OSError if it is gone."""
+        """Return a text in UTF-8. Raises OSError if it was deleted."""
         with _opened(self.folder / text_path(key)) as file:
             return file.read()
 
     def size(self, key: str) -> int:
-        """The size of a text. Raises OSError if it is gone."""
+        """Return the size of a text. Raises OSError if it was deleted."""
         return (self.folder / text_path(key)).stat().st_size
 
-    def write(self, key: str, take: Callable[[Callable[[bytes], object]], TextMap]) -> TextMap:
-        """Make a text: ``take`` hands its lines on, and gives the map. Whatever it raises, nothing
-        of it stays. Raises OSError where nothing can be written."""
+    def write(self, key: str, read: Callable[[Callable[[bytes], object]], TextMap]) -> TextMap:
+        """Write a text: ``read`` passes its lines to the function that it gets, and returns the
+        map. If it raises, no file remains. Raises OSError if the text cannot be written."""
         file = self.folder / text_path(key)
         private_folder(file.parent)
         with replacing(file) as stream:
-            made = take(stream.write)
+            text_map = read(stream.write)
         with replacing(self.folder / _map_path(key)) as stream:
-            stream.write(_encode(made))
-        return made
+            stream.write(_encode(text_map))
+        return text_map
 
-    def laid_folder(self) -> tempfile.TemporaryDirectory[str]:
-        """A folder for links to texts, beside them if something can be written there."""
+    def overlay_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """Return a temporary folder for links to texts, beside them if that is writable."""
         place = self.folder if os.access(self.folder, os.W_OK) else None
         return temporary_folder(OVERLAY_PREFIX, place)
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Keep texts from being the next to go."""
+        """Mark texts as recently used, so that others are deleted first."""
         for key in keys:
             with contextlib.suppress(OSError):
                 os.utime(self.folder / _map_path(key))
 
     def trim(self, max_bytes: int) -> int:
-        """Delete the texts that were used longest ago, if all together have more than
-        ``max_bytes``, but none that is in use; gives the bytes that are left."""
+        """Delete the least recently used texts if the cache exceeds ``max_bytes``, except those in
+        use. Return the remaining size."""
         entries = list(self._entries())
-        size = sum(one for _, one, _ in entries)
+        size = sum(bytes_ for _, bytes_, _ in entries)
         if size <= max_bytes:
             return size
         protected = time.time() - PROTECTED_SECONDS
-        for used, taken, key in sorted(entries):
+        for used, bytes_, key in sorted(entries):
             if size <= max_bytes * (1 - FREED) or used > protected:
                 break
-            # The map goes first: without one, there is no text.
+            # The map goes first, because it implies a text.
             for path in (_map_path(key), text_path(key)):
                 with contextlib.suppress(OSError):
                     (self.folder / path).unlink()
-            size -= taken
+            size -= bytes_
         return size
 
     def _entries(self) -> Iterator[tuple[float, int, str]]:
-        """When each text was used last, its size, and its key; what is half-made is deleted."""
+        """Yield the last use, size and key of each text, and delete abandoned files."""
         now = time.time()
-        _delete_laid(self.folder, now - ABANDONED_SECONDS)
+        _delete_overlays(self.folder, now - ABANDONED_SECONDS)
         for folder in _folders(self.folder):
             sizes: dict[str, int] = {}
             used: dict[str, float] = {}
@@ -187,12 +185,12 @@ def _opened(file: Path) -> IO[bytes]:
     return os.fdopen(open_untrusted(file), "rb")
 
 
-def _delete_laid(folder: Path, before: float) -> None:
-    """Delete what a process has laid out that was killed: its links keep texts from going."""
-    for laid in folder.glob(f"{OVERLAY_PREFIX}*"):
+def _delete_overlays(folder: Path, before: float) -> None:
+    """Delete the overlay folders of killed processes, whose links keep texts alive."""
+    for overlay in folder.glob(f"{OVERLAY_PREFIX}*"):
         with contextlib.suppress(OSError):
-            if laid.stat().st_mtime < before:
-                shutil.rmtree(laid)
+            if overlay.stat().st_mtime < before:
+                shutil.rmtree(overlay)
 
 
 def _folders(folder: Path) -> list[str]:

@@ -47,8 +47,8 @@ async def with_documents(
     listed = await _documents(workspace, params, ripgrep, overlay)
     await _read(library, listed, ripgrep.deadline)
     known = await library.sort(listed)
-    library.go_on(known.unread)
-    with library.texts.laid_folder() as folder:
+    library.read_in_background(known.unread)
+    with library.texts.overlay_folder() as folder:
         laid = await asyncio.to_thread(_lay_out, library, scope, known.ready, Path(folder))
         folders = [
             (below, scope.prefix(place))

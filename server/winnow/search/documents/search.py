@@ -184,7 +184,7 @@ async def _drop_changed(workspace: Workspace, search: DocumentSearch) -> None:
         again = await asyncio.to_thread(_those_there, [found[file] for file in changed])
         search.pending += again
         search.searched -= changed
-        workspace.library.go_on(again)
+        workspace.library.read_in_background(again)
 
 
 def document_in(scope: Scope, path: str) -> DocumentFile:
