@@ -86,7 +86,7 @@ def recognition() -> None:
     """What recognises characters is loaded, with all that its libraries keep for good."""
     import numpy as np
 
-    assert ocr.recognised(np.full((100, 100, 3), 255, np.uint8)) == []
+    assert ocr.recognized_lines(np.full((100, 100, 3), 255, np.uint8)) == []
 
 
 MakeLibrary = Callable[..., DocumentLibrary]

@@ -71,7 +71,7 @@ def test_no_two_formats_claim_the_same_end() -> None:
 
 
 def test_what_is_no_document_is_refused() -> None:
-    with pytest.raises(Unreadable, match=r"^it is no document whose format is known$"):
+    with pytest.raises(Unreadable, match=r"^its format is unknown$"):
         extract("a.xyz", io.BytesIO(b"x"), bytearray().extend)
 
 
@@ -155,7 +155,7 @@ def test_a_failure_is_told_once_and_many_are_cut() -> None:
         output.failed("broken", str(number))
     assert len(output.failures) == MOST_FAILURES + 1
     assert output.failures[:2] == (UnreadPart("first"), UnreadPart("broken", "0"))
-    assert output.failures[-1] == UnreadPart("more of it could not be read than is told")
+    assert output.failures[-1] == UnreadPart("further parts of it could not be read")
 
 
 # --- places ------------------------------------------------------------------------------------

@@ -338,7 +338,7 @@ def bomb(file: Path, name: str, piece: bytes, method: int = zipfile.ZIP_DEFLATED
             "b.zip",
             bytes(1024**2),
             zipfile.ZIP_DEFLATED,
-            "it is larger than what may still be unpacked",
+            "it exceeds the limit for unpacked data",
         ),
     ],
 )
@@ -387,7 +387,7 @@ def test_members_that_overlap_spend_the_budget_once(tmp_path: Path) -> None:
     _, failed = in_child(tmp_path / "a.zip")
     reasons = [reason for _, reason in failed]
     assert reasons[:4] == ["it is damaged, or no ZIP archive"] * 4
-    assert set(reasons[4:-1]) == {"it is larger than what may still be unpacked"}
+    assert set(reasons[4:-1]) == {"it exceeds the limit for unpacked data"}
 
 
 @pytest.mark.process
@@ -401,7 +401,7 @@ def test_a_hundred_nested_archives_are_read_to_a_depth(tmp_path: Path) -> None:
     lines, failed = in_child(tmp_path / "a.zip")
     assert lines == ["98", "99"]
     path = "!/".join(f"{number}.zip" for number in range(99, 93, -1))
-    assert failed == [[path, "it is inside of more than 5 archives"]]
+    assert failed == [[path, "it is nested in more than 5 archives"]]
 
 
 def test_a_directory_that_is_too_large_for_memory_is_done_without(

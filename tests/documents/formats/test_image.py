@@ -67,11 +67,11 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.uint8]]:
     many it had."""
     pictures: list[NDArray[np.uint8]] = []
 
-    def recognised(picture: NDArray[np.uint8]) -> list[str]:
+    def recognized_lines(picture: NDArray[np.uint8]) -> list[str]:
         pictures.append(picture)
         return [f"picture {len(pictures)}"]
 
-    monkeypatch.setattr(ocr, "recognised", recognised)
+    monkeypatch.setattr(ocr, "recognized_lines", recognized_lines)
     return pictures
 
 

@@ -208,7 +208,7 @@ def test_messages_that_hold_each_other_are_read_to_a_depth() -> None:
         f"body {number}" for number in range(11, 5, -1)
     ]
     path = "!/".join(f"{number}.eml" for number in range(10, 4, -1))
-    assert found.failed == [(path, "it is inside of more than 5 archives")]
+    assert found.failed == [(path, "it is nested in more than 5 archives")]
 
 
 # --- mailboxes ---------------------------------------------------------------------------------

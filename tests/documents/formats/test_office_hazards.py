@@ -245,7 +245,7 @@ def test_one_paragraph_of_300_megabytes_ends_with_the_room_for_text(tmp_path: Pa
     found = measured(zip_of(tmp_path / "a.docx", parts))
     assert found[0] == 1
     assert found[1] < 200
-    assert found[2] == ["one of its paragraphs or rows has no end: the rest is left out"]
+    assert found[2] == ["one of its paragraphs or rows is too long: the rest is left out"]
 
 
 @needs_proc

@@ -234,7 +234,7 @@ async def test_where_nothing_can_be_written_that_is_the_reason(
     write_files(tmp_path / "root", {"a.pag": TEXT})
     (tmp_path / "texts").write_text("a file, where a folder is needed")
     taken = await read(make_library(tmp_path / "texts"), documents_in(tmp_path / "root", "a.pag"))
-    assert taken["a.pag"].problem == "its text cannot be kept: Not a directory"
+    assert taken["a.pag"].problem == "its text cannot be saved: Not a directory"
 
 
 async def test_the_background_reads_the_last_changed_first_and_tells(

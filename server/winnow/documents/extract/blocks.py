@@ -1,4 +1,4 @@
-"""Texts out of archives: bytes of an encoding yet to be found, read piece by piece."""
+"""Read text files in archives: detect the encoding of a stream and decode it in blocks."""
 
 from __future__ import annotations
 
@@ -8,40 +8,41 @@ from collections.abc import Iterator
 from winnow.documents.extract.input_stream import ByteStream
 from winnow.text.encodings import LATIN_1, SAMPLE_BYTES, UTF_8, Encoding, detect, utf_8_or_latin_1
 
-# A line that does not end is cut there: what has such lines is seldom read by anyone.
+# Longer lines are split.
 LONGEST_LINE = 1024 * 1024
-# Most of what is no text shows it at once, and need not be unpacked any further.
+# Most binary files are recognized by their first bytes, so the rest need not be unpacked.
 _GLANCE_BYTES = 4096
 
 
 def blocks_of_text(stream: ByteStream) -> Iterator[str]:
-    """The text of a stream, in blocks of whole lines; nothing if it is no text.
+    """Yield the text of a stream in blocks of complete lines, or nothing if the stream is binary.
 
-    What there is before the stream raises is given first.
+    An error of the stream is raised after the text before it.
     """
-    pieces = ChunkReader(stream)
-    sample = pieces.take(_GLANCE_BYTES)
-    if detect(sample, pieces.over) is not None:
-        sample += pieces.take(SAMPLE_BYTES - len(sample))
-        encoding = detect(sample, pieces.over)
+    chunks = ChunkReader(stream)
+    sample = chunks.read(_GLANCE_BYTES)
+    if detect(sample, chunks.over) is not None:
+        sample += chunks.read(SAMPLE_BYTES - len(sample))
+        encoding = detect(sample, chunks.over)
     else:
         encoding = None
     if encoding is not None:
-        yield from _whole_lines(_decoded(sample[len(encoding.mark) :], pieces, encoding))
-    if pieces.error is not None:
-        raise pieces.error
+        yield from _complete_lines(_decoded(sample[len(encoding.mark) :], chunks, encoding))
+    if chunks.error is not None:
+        raise chunks.error
 
 
 class ChunkReader:
-    """A stream in pieces of a given size, the last of which may be smaller: it is ``over`` then,
-    by the ``error`` that the stream raised, if any."""
+    """Reads a stream in chunks of a given size. The last chunk may be smaller; ``over`` is True
+    then, and ``error`` is the exception that ended the stream."""
 
     def __init__(self, stream: ByteStream) -> None:
         self.over = False
         self.error: Exception | None = None
         self._stream = stream
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
+        """Return the next chunk, shorter than ``size`` at the end of the stream."""
         piece = bytearray()
         while len(piece) < size and not self.over:
             try:
@@ -54,27 +55,27 @@ class ChunkReader:
         return bytes(piece)
 
 
-def _decoded(piece: bytes, pieces: ChunkReader, encoding: Encoding) -> Iterator[str]:
-    # What is ASCII so far may be of either encoding.
+def _decoded(piece: bytes, chunks: ChunkReader, encoding: Encoding) -> Iterator[str]:
+    # ASCII text may be in either encoding.
     decoder = None if encoding is UTF_8 else codecs.getincrementaldecoder(encoding.codec)("replace")
     while piece:
         if decoder is None and not piece.isascii():
-            found = utf_8_or_latin_1(piece, pieces.over)
+            found = utf_8_or_latin_1(piece, chunks.over)
             decoder = codecs.getincrementaldecoder(found.codec)("replace")
         codec = decoder or codecs.getincrementaldecoder(LATIN_1.codec)()
         yield codec.decode(piece)
-        piece = pieces.take(SAMPLE_BYTES)
+        piece = chunks.read(SAMPLE_BYTES)
     if decoder is not None:
         yield decoder.decode(b"", final=True)
 
 
-def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
+def _complete_lines(texts: Iterator[str]) -> Iterator[str]:
     waiting = ""
     for text in texts:
-        whole, end, begun = text.rpartition("\n")
+        complete, end, rest = text.rpartition("\n")
         if end:
-            yield waiting + whole + end
-            waiting = begun
+            yield waiting + complete + end
+            waiting = rest
         elif len(waiting) < LONGEST_LINE:
             waiting += text
         else:

@@ -1,4 +1,4 @@
-"""Rows of sheets, written as lines whose places say which cells they are."""
+"""Write the rows of sheets as lines, with the location of their cells."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.library.locations import DocumentLocation
 
-# Cells so far from the one before them begin a line of their own: a row of two cells may be 16,384
-# wide, and a line is not.
+# A larger gap between cells starts a new line, because a row of two cells may have 16,384 columns.
 WIDEST_GAP = 64
 
 
 class SheetWriter:
-    """Writes the rows of one sheet; a row without text is none."""
+    """Writes the rows of a sheet, except those without text."""
 
     def __init__(self, output: TextOutput, name: str) -> None:
         self._output = output
@@ -22,8 +21,8 @@ class SheetWriter:
         self._next: tuple[int, int] | None = None
 
     def row(self, number: int, cells: Iterable[tuple[int, str]]) -> None:
-        """A row; the cells are those that have a text, with their columns, from left to right.
-        Rows and columns count from 1."""
+        """Write a row. ``cells`` has the columns and texts of its cells, from left to right. Rows
+        and columns count from 1."""
         line: list[str] = []
         first = following = 0
         for column, text in cells:
@@ -58,7 +57,7 @@ class SheetWriter:
             self._output.line(line)
 
     def notes(self, notes: Iterable[tuple[int, int, str]]) -> None:
-        """Notes at cells, given with rows and columns, after all rows."""
+        """Write the notes of cells, given by row and column, after all rows."""
         for index, (row, column, text) in enumerate(notes):
             place = DocumentLocation(sheet=self._name, row=row, column=column)
             if index == 0:

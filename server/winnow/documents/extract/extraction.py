@@ -1,4 +1,4 @@
-"""One document to its text: its format, what reads it, and what becomes of one that cannot be read.
+"""Extract the text of a document, with the reader of its format and limits for its members.
 
 Runs in a worker, see :mod:`winnow.documents.extract.worker`.
 """
@@ -16,21 +16,21 @@ from winnow.documents.format import UNSUPPORTED_EXTENSIONS, DocumentFormat, form
 from winnow.documents.library.locations import TextMap
 from winnow.documents.unreadable import PICTURE, TooMuchMemory, Unreadable, damaged
 
-TEXT_BYTES = 16 * 1024**2  # the most text of one document
+TEXT_BYTES = 16 * 1024**2  # the maximum text of a document
 UNPACKED_BYTES = 256 * 1024**2
-MEMBERS = 50_000  # looked at, texts or not
-DEEPEST = 5  # archives in archives
-MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text itself
+MEMBERS = 50_000  # of all archives in a document, text or not
+DEEPEST = 5  # nested archives
+MEMBER_TEXT_BYTES = 4 * 1024**2  # of a member that is a text file
 
 
 def extract(
     name: str, file: IO[bytes], write: Callable[[bytes], object], *, ocr: bool = False
 ) -> TextMap:
-    """Take the text of a document; ``write`` gets it line by line. Raises Unreadable if there is
-    none, with the reason."""
+    """Extract the text of a document; ``write`` gets it line by line. Raises Unreadable with the
+    reason if there is none."""
     document = format_of(name)
     if document is None:
-        raise Unreadable("it is no document whose format is known")
+        raise Unreadable("its format is unknown")
     output = TextOutput(write, TEXT_BYTES)
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
@@ -63,22 +63,22 @@ def _read(document: DocumentFormat, source: DocumentInput, output: TextOutput) -
     except MemoryError as error:
         raise TooMuchMemory from error
     except Exception as error:
-        # Whatever a library makes of a file that is not what it says: the file's fault, not ours.
+        # Libraries raise arbitrary exceptions for damaged files.
         raise Unreadable(damaged(error)) from error
 
 
 def _read_member(outer: DocumentInput, member: Member, output: TextOutput) -> None:
-    """Read a member of an archive: a document, a text, or nothing to be read."""
+    """Read a member of an archive if it is a document or a text file."""
     document = format_of(member.name)
     try:
         if document is None:
             _read_text(member, output)
         elif outer.depth >= DEEPEST:
-            output.failed(f"it is inside of more than {DEEPEST} archives", member.name)
+            output.failed(f"it is nested in more than {DEEPEST} archives", member.name)
         elif document.is_image and not outer.ocr:
-            pass  # pictures are no documents then
+            pass  # an image is not a document without OCR
         elif member.size is not None and member.size > outer.budget.left:
-            output.failed("it is larger than what may still be unpacked", member.name)
+            output.failed("it exceeds the limit for unpacked data", member.name)
         else:
             with outer.unpacked(member) as source:
                 _read_document(document, source, member.name, output)
@@ -92,15 +92,15 @@ def _read_member(outer: DocumentInput, member: Member, output: TextOutput) -> No
 def _read_document(
     document: DocumentFormat, source: DocumentInput, name: str, output: TextOutput
 ) -> None:
-    before = output.enter(name)
+    outer = output.enter(name)
     try:
         _read(document, source, output)
     finally:
-        output.leave(before)
+        output.leave(outer)
 
 
 def _read_text(member: Member, output: TextOutput) -> None:
-    """A member that is a text itself; of anything else nothing is read but its beginning."""
+    """Read a member that is a text file; of any other file, only the beginning is read."""
     before, size = None, 0
     try:
         for block in blocks_of_text(member.stream):

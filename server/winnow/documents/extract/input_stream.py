@@ -1,4 +1,4 @@
-"""What an extractor reads: a document, or a member of one, as a file that can be sought in."""
+"""The input of readers: a document, or a member of one, as a seekable file."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from winnow.documents.extract.output import TextOutput
 
 CHUNK_BYTES = 256 * 1024
-# A member of an archive is held in memory up to this size, and in a temporary file beyond.
+# A larger member of an archive is written to a temporary file.
 SPOOLED_BYTES = 2 * 1024 * 1024
-LONGEST_NAME = 1000  # places hold the names of members again and again
+LONGEST_NAME = 1000  # locations repeat the names of members
 
 
 class ByteStream(Protocol):
-    """A stream, as members of archives are."""
+    """A stream of bytes, such as a member of an archive."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class BudgetSpent(Unreadable):
-    """What is over for a member is over for all that it is inside of: whoever reads members in a
-    loop lets this pass."""
+    """The budget of the document is spent. A loop over members must not catch this, because the
+    budget also ends the reading of the archives around a member."""
 
 
 class Budget:
-    """How much may be unpacked of one document in all, whatever it is nested in."""
+    """The data that may be unpacked from a document, including all nested archives."""
 
     def __init__(self, max_bytes: int, members: int) -> None:
         self.max_bytes = max_bytes
@@ -42,7 +42,7 @@ class Budget:
         self._members_left = members
 
     def take(self, size: int) -> None:
-        """Raises BudgetSpent when there is no more."""
+        """Raise BudgetSpent if the budget is spent."""
         self.left -= size
         if self.left < 0:
             raise BudgetSpent(
@@ -50,15 +50,15 @@ class Budget:
             )
 
     def take_member(self) -> None:
-        """Raises BudgetSpent when there were too many."""
+        """Raise BudgetSpent if there are too many members."""
         self._members_left -= 1
         if self._members_left < 0:
             raise BudgetSpent(f"it has more than {self.max_members} members: the rest is left out")
 
 
 class Member(Struct, frozen=True):
-    """A member of an archive, an attachment, or what is compressed. ``stream`` gives what there is
-    before it raises; ``size`` is what the archive says of it."""
+    """A member of an archive, an attachment, or the content of a compressed file. ``stream`` yields
+    all data before it raises; ``size`` is the size that the archive states."""
 
     name: str
     stream: ByteStream
@@ -66,7 +66,7 @@ class Member(Struct, frozen=True):
 
 
 class _Spooled(tempfile.SpooledTemporaryFile[bytes]):
-    """As it is from Python 3.11 on: a file that says what can be done with it; `zipfile` asks."""
+    """The methods that `zipfile` calls and that exist since Python 3.11."""
 
     def readable(self) -> bool:
         return True
@@ -79,10 +79,10 @@ class _Spooled(tempfile.SpooledTemporaryFile[bytes]):
 
 
 class DocumentInput:
-    """A document to read: ``file`` can be sought in, ``name`` is its own, without folders.
+    """A document to read: a seekable ``file`` and its ``name`` without folders.
 
-    ``ocr`` says that characters in pictures are to be recognised. ``depth`` is how many archives
-    it is inside of.
+    ``ocr`` enables text recognition in images. ``depth`` is the number of archives around the
+    document.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class DocumentInput:
         self._read_member = read_member
 
     def limited(self, stream: ByteStream) -> io.BufferedReader:
-        """A stream of something unpacked, such as a part of a DOCX, whose bytes are counted.
+        """Return a stream of unpacked data, such as a part of a DOCX, that counts its bytes.
         Reading it raises BudgetSpent when the budget is spent."""
         return io.BufferedReader(CountedStream(stream, self.budget), CHUNK_BYTES)
 
@@ -118,11 +118,12 @@ class DocumentInput:
         size: int | None = None,
         counted: bool = False,
     ) -> None:
-        """Read a member of an archive, an attachment, or what is compressed: its text goes to the
-        output under its name, or the reason why there is none. Raises BudgetSpent.
+        """Read a member of an archive, an attachment, or the content of a compressed file. Its
+        text, or the reason why there is none, goes to the output under its name. Raises
+        BudgetSpent.
 
-        ``size`` is what the archive says of it; ``counted`` says that the stream is a part of one
-        whose bytes are counted already.
+        ``size`` is the size that the archive states. ``counted`` is True if the stream is part of
+        another one whose bytes are already counted.
         """
         assert self._read_member is not None
         self.budget.take_member()
@@ -132,7 +133,7 @@ class DocumentInput:
 
     @contextlib.contextmanager
     def unpacked(self, member: Member) -> Iterator[DocumentInput]:
-        """A member as a document to read."""
+        """Unpack a member, and yield it as a document to read."""
         with _Spooled(SPOOLED_BYTES) as file:
             size = 0
             while chunk := member.stream.read(CHUNK_BYTES):
@@ -151,7 +152,7 @@ class DocumentInput:
 
 
 def member_name(name: str) -> str:
-    """A member's name as it is shown: whatever the archive says, it leads nowhere."""
+    """Return the name of a member for display: relative, and without special characters."""
     cleaned = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
     steps = cleaned.replace("\\", "/").split("/")
     shown = "/".join(step for step in steps if step not in ("", ".", ".."))
@@ -159,7 +160,7 @@ def member_name(name: str) -> str:
 
 
 class CountedStream(io.RawIOBase):
-    """A stream whose bytes are counted, which gives what there is before it raises."""
+    """A stream that counts its bytes, and returns all data before it raises."""
 
     def __init__(self, stream: ByteStream, budget: Budget) -> None:
         self._stream = stream

@@ -1,7 +1,7 @@
-"""Paragraphs, tables and headings, put together to the lines of a document's text.
+"""Make lines of paragraphs, tables and headings.
 
-What all word processors, presentations and pages have in common: one line for a paragraph, one for
-a row of a table, and sections that begin with headings.
+All formats of word processors, presentations and web pages share this: a paragraph is a line, a
+table row is a line, and headings start sections.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from winnow.documents.extract.output import TextFull, TextOutput, cleaned
 from winnow.documents.extract.xml import XmlReader
 from winnow.documents.library.locations import DocumentLocation
 
-# The most that is held before it is a line; no more than this is a document's text.
+# The maximum text of a paragraph or row, which is the maximum text of a document.
 MOST_HELD = 16 * 1024**2
-# A title is shown with every hit: a paragraph that only looks like a heading must not be one.
+# Every hit shows the title, so a long paragraph with a heading style is cut.
 LONGEST_TITLE = 200
 
 
 def title_of(text: str) -> str:
-    """What a part is called that begins with this."""
+    """Return the title of a part that starts with this text."""
     return cleaned(text).strip()[:LONGEST_TITLE]
 
 
 class Sections:
-    """Writes lines, each in the section of the headings above it.
+    """Writes lines with the section that their headings form.
 
-    ``above`` are the titles that all of these are under, of parts that the caller has begun.
-    ``numbered`` says that lines are paragraphs, to be counted.
+    ``above`` are the titles of parts that the caller has started. ``numbered`` is True if lines are
+    paragraphs, which have numbers.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Sections:
         self._lines = 0
 
     def line(self, text: str) -> None:
-        """A paragraph."""
+        """Write a paragraph."""
         if not (self._lines or self._path or self._above) and self._numbered:
             self._output.at(self._place())
         self._lines += 1
         self._output.line(text)
 
     def heading(self, level: int, text: str) -> None:
-        """A paragraph that a section begins with; those of higher levels are inside of it."""
+        """Write a heading, which starts a section. Higher levels are nested in it."""
         title = title_of(text)
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
@@ -57,7 +57,7 @@ class Sections:
         self.line(text)
 
     def paragraph(self, text: str, level: int | None) -> None:
-        """A paragraph, or with a level a heading."""
+        """Write a paragraph, or a heading if it has a level."""
         if level is None:
             self.line(text)
         else:
@@ -72,7 +72,7 @@ class Sections:
 
 
 def write_part(output: TextOutput, title: str, lines: Sequence[str]) -> None:
-    """What stands beside the text of a document, such as its footnotes."""
+    """Write a part beside the main text, such as footnotes."""
     if lines:
         output.part(title, DocumentLocation(section=title, paragraph=1))
         for line in lines:
@@ -103,18 +103,18 @@ class _Paragraph:
 
 
 class Flow:
-    """Puts lines together from what begins and ends in XML.
+    """Makes lines from the start and end of elements.
 
-    ``emit`` gets each line with the level of a heading. The paragraphs of a cell and the rows of a
-    table in one are joined by spaces; the cells of a row are separated by tabs. A box, such as a
-    frame that a paragraph has beside it, gives lines that follow the paragraph's.
+    ``emit`` gets each line with its level if it is a heading. The paragraphs of a cell and the rows
+    of a nested table are joined by spaces; tabs separate the cells of a row. The lines of a box,
+    such as a frame beside a paragraph, follow the paragraph.
     """
 
     def __init__(self, emit: Callable[[str, int | None], object]) -> None:
         self._emit = emit
         self._paragraphs: list[_Paragraph] = []
         self._rows: list[list[str]] = []
-        # Where lines go that are not emitted yet, and whether that is a cell.
+        # The cells and boxes that collect lines, each with True for a cell.
         self._holders: list[tuple[bool, list[str]]] = []
         self._held = 0
 
@@ -124,12 +124,12 @@ class Flow:
         self._paragraphs.append(_Paragraph())
 
     def level(self, level: int | None) -> None:
-        """The paragraph is a heading."""
+        """Set the heading level of the current paragraph."""
         if self._paragraphs:
             self._paragraphs[-1].level = level
 
     def add(self, text: str) -> None:
-        """Some text of the paragraph. Raises TextFull when there is too much of it."""
+        """Add text to the paragraph. Raises TextFull if the paragraph is too long."""
         if self._paragraphs:
             self._held += len(text) + 8
             if self._held > MOST_HELD:
@@ -172,14 +172,14 @@ class Flow:
         cells = self._rows.pop()
         inside = bool(self._holders) and self._holders[-1][0]
         text = (" " if inside else "\t").join(cells)
-        # The first cells of a row may be empty: what follows stays in its columns.
+        # The first cells may be empty; the others stay in their columns.
         if inside or self._holders:
             self._deliver(text)
         elif any(cells):
             self._held = 0
             self._emit(text, None)
 
-    # --- what stands beside a paragraph ----------------------------------------------------
+    # --- boxes -----------------------------------------------------------------------------
 
     def begin_box(self, _attributes: object = None) -> None:
         self._holders.append((False, []))
@@ -193,7 +193,7 @@ class Flow:
                 self._deliver(line)
 
     def end_aside(self) -> list[str]:
-        """The lines of a box that do not belong here, such as a footnote's."""
+        """End a box that is written elsewhere, such as a footnote, and return its lines."""
         return self._holders.pop()[1]
 
 

@@ -1,6 +1,7 @@
-"""Characters in pictures to text, with RapidOCR: it runs on the processor alone, and its wheel
-brings the models along, so that nothing is fetched when it is used. Heavy, and therefore an extra:
-``winnow-ls[ocr]``.
+"""Recognize text in images with RapidOCR.
+
+RapidOCR runs on the CPU, and its wheel includes the models, so it downloads nothing. It is large
+and therefore an extra: ``winnow-ls[ocr]``.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A page of A4 has about 170 dots an inch then, which is enough for print.
+# An A4 page then has about 170 dots per inch, which is enough for print.
 LONGEST_SIDE = 2000
-MISSING = "recognition of characters is not installed: pip install 'winnow-ls[ocr]'"
-# More threads gain little for one page, and others want to work, too.
+MISSING = "OCR is not installed: pip install 'winnow-ls[ocr]'"
+# More threads gain little for a page, and take CPU time from other programs.
 _THREADS = 2
-# Measured with pages of manuals. Lines are looked for in a smaller picture: in a large one, a page
-# of a single line has none. Without the model that turns lines upside down, 98 words of 100 are
-# right instead of 95: it turns some that stand upright. One line at a time is as fast as six, with
-# 560 MB of memory instead of 900.
+# Measured with pages of manuals. Lines are detected in a smaller image, because a large image of a
+# page with a single line yields none. Without the model that rotates lines, 98 of 100 words are
+# right instead of 95, because it also rotates upright lines. Recognizing one line at a time is as
+# fast as six, and takes 560 MB of memory instead of 900.
 _SETTINGS = {
     "Global.log_level": "critical",
     "Global.max_side_len": LONGEST_SIDE,
@@ -37,21 +38,23 @@ _SETTINGS = {
 
 
 def is_installed() -> bool:
-    """Whether the extra is there."""
+    """Return True if the extra is installed."""
     return all(importlib.util.find_spec(name) for name in ("rapidocr", "onnxruntime"))
 
 
-def recognised(picture: NDArray[np.uint8]) -> list[str]:
-    """The lines of text in a picture, from top to bottom; ``picture`` is height × width × 3 in the
-    order blue, green, red. What stands side by side is one line, separated by tabs. Raises
-    Unreadable if the extra is not installed."""
+def recognized_lines(picture: NDArray[np.uint8]) -> list[str]:
+    """Return the lines of text in an image, from top to bottom.
+
+    ``picture`` is height × width × 3 in the order blue, green, red. Texts side by side become a
+    line, separated by tabs. Raises Unreadable if the extra is not installed.
+    """
     try:
         found = _engine()(picture)
     except Unreadable:
         raise
-    except Exception as error:  # the runtime has an exception of its own for everything
-        raise Unreadable(f"its characters cannot be recognised: {str(error)[:200]}") from error
-    # With nothing found there are other classes of results, and None for no boxes.
+    except Exception as error:  # onnxruntime raises its own exceptions
+        raise Unreadable(f"OCR failed: {str(error)[:200]}") from error
+    # An empty result has another class, or None for its boxes.
     boxes, texts = getattr(found, "boxes", None), getattr(found, "txts", None)
     if boxes is None or not texts:
         return []
@@ -60,8 +63,8 @@ def recognised(picture: NDArray[np.uint8]) -> list[str]:
 
 
 def joined(sides: Sequence[tuple[float, float, float]], texts: Sequence[str]) -> list[str]:
-    """Texts to lines; each has the left, the top and the bottom of its box. Boxes are in the same
-    line when the middle of one is within the first."""
+    """Join texts to lines. ``sides`` has the left, top and bottom of each box; a box belongs to a
+    line if its middle is within the first box of the line."""
     lines: list[list[int]] = []
     for box in sorted(range(len(texts)), key=lambda box: sum(sides[box][1:])):
         middle = sum(sides[box][1:]) / 2
@@ -75,11 +78,11 @@ def joined(sides: Sequence[tuple[float, float, float]], texts: Sequence[str]) ->
 
 @functools.cache
 def _engine() -> Any:
-    """The engine with its models, loaded once in a process: this takes a second."""
+    """Load the engine with its models, which takes a second, once per process."""
     if not is_installed():
         raise Unreadable(MISSING)
-    # Else, from the moment it is loaded, onnxruntime keeps what it is used for, and an id of the
-    # device, in the user's cache, and sends them to its makers.
+    # Without this, onnxruntime stores usage data and a device id in the user's cache as soon as it
+    # is loaded, and sends them to its makers.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     from rapidocr import RapidOCR
 

@@ -1,4 +1,4 @@
-"""Where extractors write the text of a document, with the places that it comes from."""
+"""The output of readers: the lines of a document and their locations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from winnow.documents.library.locations import Anchor, DocumentLocation, UnreadPart
 from winnow.documents.unreadable import Unreadable
 
-# What a page is set with, and nobody types when searching: ligatures, spaces of all widths, marks
-# where a word may be broken.
+# Typesetting that users do not type into queries: ligatures, spaces of all widths, marks where a
+# word may be broken.
 _TYPESETTING = {
     **{ord(char): " " for char in "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"},
     **{ord(char): " " for char in "\u2007\u2008\u2009\u200a\u202f\u205f\u3000"},
     **dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff")),
     **dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
-    # No character of a text; a NUL would make ripgrep take the text for binary.
+    # Control characters: with a NUL, ripgrep would treat the text as binary.
     **dict.fromkeys([*range(9), *range(14, 32), 127]),
 }
 _LINE_ENDS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -26,25 +26,25 @@ MOST_FAILURES = 100
 
 
 def cleaned(text: str) -> str:
-    """One line without what a page is set with."""
+    """Return a text as one line without typesetting characters."""
     return _LINE_ENDS.sub(" ", text).translate(_TYPESETTING)
 
 
 class TextFull(Exception):
-    """There is no room for more text: the rest of the document is left out, for this reason."""
+    """The text exceeds a limit: the rest of the document is left out, for this reason."""
 
-    def __init__(self, reason: str = "one of its paragraphs or rows has no end") -> None:
+    def __init__(self, reason: str = "one of its paragraphs or rows is too long") -> None:
         super().__init__(f"{reason}: the rest is left out")
 
 
 class Unwritable(Exception):
-    """The text cannot be written: the disk is full, for instance."""
+    """The text cannot be written, for example because the disk is full."""
 
 
 class TextOutput:
-    """Takes the text of one document, line by line.
+    """Writes the text of a document, line by line.
 
-    ``write`` gets each line as bytes in UTF-8; after ``max_bytes`` of them, TextFull is raised.
+    ``write`` gets each line in UTF-8. Lines beyond ``max_bytes`` raise TextFull.
     """
 
     def __init__(self, write: Callable[[bytes], object], max_bytes: int) -> None:
@@ -59,7 +59,7 @@ class TextOutput:
     # --- text ------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        """One line; line ends in it become spaces. An empty one counts as a line, too."""
+        """Write a line, which may be empty. Line breaks in it become spaces."""
         encoded = cleaned(text).rstrip().encode("utf-8", "replace") + b"\n"
         if self.bytes + len(encoded) > self._max_bytes:
             limit = self._max_bytes // 1024**2
@@ -72,21 +72,21 @@ class TextOutput:
             raise Unwritable(error.strerror or str(error)) from error
 
     def text(self, text: str) -> None:
-        """Several lines, as the text has them."""
+        """Write the lines of a text."""
         lines = _LINE_ENDS.split(text)
         if lines and not lines[-1]:
             lines.pop()
         for line in lines:
             self.line(line)
 
-    # --- places ----------------------------------------------------------------------------
+    # --- locations ----------------------------------------------------------------------------
 
     def part(self, title: str, place: DocumentLocation) -> None:
-        """A part of the document begins, which a reader sees under a ruler with this title."""
+        """Start a part of the document. The preview shows a ruler with this title."""
         self._anchor(place, title)
 
     def at(self, place: DocumentLocation) -> None:
-        """The next line comes from here."""
+        """Set the location of the next line."""
         self._anchor(place, "")
 
     def _anchor(self, place: DocumentLocation, ruler: str) -> None:
@@ -100,26 +100,27 @@ class TextOutput:
     # --- members of archives ---------------------------------------------------------------
 
     def enter(self, member: str) -> str:
-        """What follows is of a member of the archive; gives what it was of before."""
+        """Start a member of an archive; return the member to pass to :meth:`leave`."""
         before = self._member
         self._member = f"{before}!/{member}" if before else member
         self.part(self._member, DocumentLocation())
         return before
 
     def leave(self, before: str) -> None:
-        """Back to what it was of before."""
+        """Continue with the member that contains the current one."""
         self._member = before
 
-    # --- what could not be read ------------------------------------------------------------
+    # --- unreadable parts ------------------------------------------------------------
 
     def failed(self, reason: str, member: str = "") -> None:
-        """A part of the document could not be read; ``member`` names a member of the archive that
-        is read now. What is not named is the document, or the member, itself."""
+        """Report that a part of the document could not be read. ``member`` is a member of the
+        archive that is being read; without it, the document or the member itself could not be
+        read."""
         inner = [name for name in (self._member, member) if name]
         if len(self._failures) < MOST_FAILURES:
             self._failures[UnreadPart(reason, "!/".join(inner))] = None
         else:
-            self._failures[UnreadPart("more of it could not be read than is told")] = None
+            self._failures[UnreadPart("further parts of it could not be read")] = None
 
     def require_text(self) -> None:
         """Raise Unreadable if there is no text."""
@@ -129,5 +130,5 @@ class TextOutput:
 
     @property
     def failures(self) -> tuple[UnreadPart, ...]:
-        """What could not be read, each told once."""
+        """The unreadable parts, without duplicates."""
         return tuple(self._failures)

@@ -1,8 +1,8 @@
-"""Lines of a page of a PDF, put together from its characters and where these stand.
+"""Assemble the lines of a PDF page from the positions of its characters.
 
-PDFium does that itself, and better; but where a page has few lines, each character of which is
-placed by itself, it may take them for columns of vertical writing, and gives each character a line
-of its own, without spaces. Chromium prints such pages.
+PDFium does this better. But on a page with few lines and individually placed characters, as
+Chromium prints them, it may detect columns of vertical writing, and put each character on its own
+line, without spaces.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 
 from msgspec import Struct
 
-# A page with so many lines, most of which are no more than a character or a ligature.
+# A scattered page has this number of lines, and this share of them is a character or a ligature.
 FEWEST_LINES = 8
 SCATTERED = 0.75
 _LINE_END = re.compile("\r\n|\r|\n")
-# Of a line's height: what is further apart is another word; what is less aside is the same line.
+# Shares of a line's height: the gap between words, and the offset of another line.
 WORD_GAP = 0.15
 ASIDE = 0.4
 
 
 def is_scattered(text: str) -> bool:
-    """Whether a text of PDFium's looks as if characters of one line stood in lines of their own."""
+    """Return True if PDFium seems to have put each character on its own line."""
     lines = [line for line in _LINE_END.split(text) if line.strip()]
     short = sum(len(line) <= 2 for line in lines)
     return len(lines) >= FEWEST_LINES and short >= SCATTERED * len(lines)
@@ -43,8 +43,8 @@ class _Char(Struct, frozen=True):
 
 
 def text_by_places(textpage: Any) -> str:
-    """The text of a page, in lines as its characters stand in the order in which they were drawn:
-    from left to right, or one below the other."""
+    """Return the text of a page in lines, from the positions of characters in drawing order: from
+    left to right, or top to bottom."""
     pieces: list[str] = []
     before: _Char | None = None
     for char in _chars(textpage):
@@ -59,9 +59,9 @@ def _between(before: _Char, char: _Char) -> str:
     height = max(before.height, char.height)
     if abs(char.bottom - before.bottom) < ASIDE * height:
         gap = char.left - before.right
-        if gap < -height:  # back to where another line begins
+        if gap < -height:  # back to the start of another line
             return "\n"
-        # As far as that, it is another column.
+        # A larger gap separates columns.
         return "\n" if gap > 3 * height else " " * (gap > WORD_GAP * height)
     center = (before.left + before.right - char.left - char.right) / 2
     gap = before.bottom - char.top
@@ -69,7 +69,7 @@ def _between(before: _Char, char: _Char) -> str:
 
 
 def _chars(textpage: Any) -> Iterator[_Char]:
-    """The characters that are drawn, without those that PDFium puts between them."""
+    """Yield the characters that are drawn, without those that PDFium inserts."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()

@@ -1,8 +1,7 @@
-"""A worker: a child process that reads documents; started by
-:mod:`winnow.documents.library.library`.
+"""A child process that reads documents, started by :mod:`winnow.documents.library.library`.
 
-The only process that opens a document of a stranger with a library for its format. Its memory and
-the time for one document are bounded, and it ends with the server.
+Only workers open an untrusted document with a library for its format. Their memory and the time for
+a document are limited, and they exit with the server.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from winnow.errors import NotFound, SearchError
 from winnow.processes.worker_side import serve
 from winnow.text.paths import open_regular
 
-# A file that is written while it is read is read again, so often.
+# How often a file is read that changes while it is read.
 ATTEMPTS = 3
 
 
@@ -48,39 +47,39 @@ def main() -> None:
 
 def _answer(job: ExtractionJob) -> ExtractionResult:
     try:
-        return take(job)
+        return extract_to_cache(job)
     except MemoryError:
         return postponed(job, str(TooMuchMemory()))
 
 
-def take(job: ExtractionJob) -> ExtractionResult:
-    """Read a document, and put its text into the cache."""
+def extract_to_cache(job: ExtractionJob) -> ExtractionResult:
+    """Read a document, and write its text to the cache."""
     path = os.fsdecode(job.path)
     try:
         descriptor = open_regular(path, os.fsdecode(job.root))
     except NotFound:
         return ExtractionResult(None)
-    except SearchError as error:  # it may not be read, is no regular file, or has moved outside
+    except SearchError as error:  # not readable, not a regular file, or moved outside of the root
         return unreadable(job, error.message)
     with os.fdopen(descriptor, "rb") as file:
         for _ in range(ATTEMPTS):
             with contextlib.suppress(_Changed):
-                return _take(job, path, file)
+                return _extract(job, path, file)
             file.seek(0)
-    return unreadable(job, "it changes while it is read")
+    return unreadable(job, "it was changed while it was read")
 
 
 class _Changed(Exception):
     """The file was written while it was read."""
 
 
-def _take(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
-    """Read a document. Raises _Changed before anything of it is kept."""
+def _extract(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
+    """Read a document. Raises _Changed before its text is saved."""
     state = os.fstat(file.fileno())
     stamp = stamp_when_read(state)
     document = format_of(path)
     if document is None:
-        return ExtractionResult(stamp, problem="it is no document whose format is known")
+        return ExtractionResult(stamp, problem="its format is unknown")
     if state.st_size > job.max_bytes:
         size = f"{state.st_size / 1024**2:,.0f} MiB"
         return ExtractionResult(
@@ -89,8 +88,8 @@ def _take(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
     texts = TextStore(Path(os.fsdecode(job.folder)))
 
     def check() -> None:
-        """Raise _Changed if the file is not what it was."""
-        fresh = stamp.ctime_ns == NEVER  # then the clock of the file system may not tell
+        """Raise _Changed if the file has changed."""
+        fresh = stamp.ctime_ns == NEVER  # the file system's clock may be too coarse
         if fresh:
             file.seek(0)
         same = not fresh or key_of(file, document.name, job.ocr) == key
@@ -98,9 +97,9 @@ def _take(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
             raise _Changed
 
     def read(write: Callable[[bytes], object]) -> TextMap:
-        made = extract(os.path.basename(path), file, write, ocr=job.ocr)
+        text_map = extract(os.path.basename(path), file, write, ocr=job.ocr)
         check()
-        return made
+        return text_map
 
     key = key_of(file, document.name, job.ocr)
     known = texts.load_map(key)
@@ -115,10 +114,10 @@ def _take(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult:
         check()
         return ExtractionResult(stamp, problem=str(reason))
     except (OSError, Unwritable) as error:
-        # Another time there may be room.
-        passing = msgspec.structs.replace(stamp, ctime_ns=NEVER)
+        # Later, there may be space: never treat this result as current.
+        transient = msgspec.structs.replace(stamp, ctime_ns=NEVER)
         why = error.strerror if isinstance(error, OSError) else error
-        return ExtractionResult(passing, problem=f"its text cannot be kept: {why}")
+        return ExtractionResult(transient, problem=f"its text cannot be saved: {why}")
     return ExtractionResult(stamp, key, failed=known.failed, bytes=texts.size(key))
 
 

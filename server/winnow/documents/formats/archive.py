@@ -370,7 +370,7 @@ class _Forward:
     """A stream in which one can seek forward."""
 
     def __init__(self, stream: ByteStream) -> None:
-        self._pieces = ChunkReader(stream)
+        self._chunks = ChunkReader(stream)
         self._at = 0
 
     def tell(self) -> int:
@@ -384,9 +384,9 @@ class _Forward:
         return self._at
 
     def read(self, size: int, /) -> bytes:
-        data = self._pieces.take(size)
-        if not data and self._pieces.error is not None:
-            raise self._pieces.error
+        data = self._chunks.read(size)
+        if not data and self._chunks.error is not None:
+            raise self._chunks.error
         self._at += len(data)
         return data
 

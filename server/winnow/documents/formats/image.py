@@ -36,7 +36,7 @@ def read(source: DocumentInput, output: TextOutput) -> None:
             if pages > 1:
                 picture.seek(page)
                 output.part(f"Page {page + 1}", DocumentLocation(page=page + 1))
-            for line in ocr.recognised(_pixels(picture)):
+            for line in ocr.recognized_lines(_pixels(picture)):
                 output.line(line)
     if pages > MOST_PAGES:
         output.failed(f"it has {pages} pages: only the first {MOST_PAGES} are read")

@@ -171,7 +171,7 @@ class _Pages:
             self.pictures.append(number)
             return []
         try:
-            lines = ocr.recognised(_pixels(page))
+            lines = ocr.recognized_lines(_pixels(page))
         except Unreadable as reason:
             self.pictures.append(number)
             self._hint = str(reason)
