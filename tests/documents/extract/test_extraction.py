@@ -262,7 +262,7 @@ def test_of_a_long_text_in_an_archive_the_beginning_is_read() -> None:
 def test_a_damaged_member_leaves_the_others() -> None:
     found = extracted("a.zip", zipped(("a.txt", b"a"), ("b.zip", b"no archive"), ("c.txt", b"c")))
     assert found.lines == ["a", "c"]
-    assert found.failed == [("b.zip", "it is damaged, or no ZIP archive")]
+    assert found.failed == [("b.zip", "it is damaged, or not a ZIP archive")]
 
 
 def test_more_members_than_are_looked_at_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

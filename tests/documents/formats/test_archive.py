@@ -22,7 +22,7 @@ from winnow.documents.formats import archive
 from winnow.documents.unreadable import Unreadable
 
 NOISE = random.Random(7).randbytes(100_000)
-CUT = "it is cut or damaged: what could be found of it is read"
+CUT = "it is truncated or damaged: only part of it was read"
 
 
 def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -114,7 +114,7 @@ def test_members_come_in_the_order_of_the_archive(method: int) -> None:
 
 def test_a_member_that_is_packed_in_an_unread_way_is_told() -> None:
     found = extracted("a.zip", zipped(("a.txt", b"a"), method=zipfile.ZIP_LZMA))
-    assert found.failed == [("a.txt", "it is packed in a way that is not read (14)")]
+    assert found.failed == [("a.txt", "its compression method is not supported (14)")]
 
 
 def test_names_are_decoded_with_and_without_their_mark() -> None:
@@ -196,7 +196,7 @@ def test_a_damaged_member_of_a_zip_leaves_the_others() -> None:
     header[header.index(b"PK\3\4", 10)] = 0
     for damaged, lines, reason in (
         (document, ["a", "xbb", "c"], "its checksum is wrong"),
-        (header, ["a", "c"], "there is no member where it should be"),
+        (header, ["a", "c"], "a member is not at its stated position"),
     ):
         found = extracted("a.zip", bytes(damaged))
         assert found.lines == lines
@@ -386,7 +386,7 @@ def test_members_that_overlap_spend_the_budget_once(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(local + directory + end)
     _, failed = in_child(tmp_path / "a.zip")
     reasons = [reason for _, reason in failed]
-    assert reasons[:4] == ["it is damaged, or no ZIP archive"] * 4
+    assert reasons[:4] == ["it is damaged, or not a ZIP archive"] * 4
     assert set(reasons[4:-1]) == {"it exceeds the limit for unpacked data"}
 
 

@@ -99,7 +99,7 @@ def test_what_is_not_compressed_is_damaged(end: str, document: bytes) -> None:
 
 @pytest.mark.parametrize("end", PACK)
 def test_what_is_neither_text_nor_document_is_told(end: str) -> None:
-    with pytest.raises(Unreadable, match=r"^what it has inside is no text"):
+    with pytest.raises(Unreadable, match=r"^its content is neither text"):
         extracted(f"a.bin.{end}", PACK[end](bytes(1000)))
     with pytest.raises(Unreadable, match=r"^\.ps files are not supported$"):
         extracted(f"a.ps.{end}", PACK[end](b"%!PS-Adobe\n(text) show\n"))

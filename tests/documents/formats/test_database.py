@@ -79,7 +79,7 @@ def test_changes_that_are_not_in_the_database_yet_are_told(tmp_path: Path) -> No
         writer.executescript("PRAGMA journal_mode=WAL; INSERT INTO t VALUES ('new')")
         found = read(file)
     assert found.lines == ["old"]
-    assert found.failed == [("", "its newest changes are in a -wal file, which is not read")]
+    assert found.failed == [("", "its latest changes are in a -wal file, which is not read")]
 
 
 def test_a_database_in_an_archive_is_read_and_its_copy_is_gone(
@@ -168,7 +168,7 @@ def test_databases_of_all_encodings_are_read(tmp_path: Path, encoding: str) -> N
 
 def test_what_is_no_database_is_told() -> None:
     for document in (b"x", bytes(5000), b"\xd0\xcf\x11\xe0" * 1000):
-        with pytest.raises(Unreadable, match=r"^it is no SQLite database, or an encrypted one$"):
+        with pytest.raises(Unreadable, match=r"^it is not a SQLite database, or it is encrypted$"):
             extracted("thumbs.db", document)
     assert extracted("empty.db", b"").lines == []
 

@@ -135,8 +135,8 @@ def test_what_has_no_characters_or_is_no_picture_says_so() -> None:
     from PIL import Image
 
     white = Image.new("RGB", (300, 300), "white")
-    assert reason("a.png", saved(white, "PNG")) == "no characters are recognised in it"
-    assert reason("a.png", b"hello") == "it is damaged: no picture is found in it"
+    assert reason("a.png", saved(white, "PNG")) == "OCR found no text in it"
+    assert reason("a.png", b"hello") == "it is damaged: it contains no image"
     cut_off = saved(picture_of(TEXT), "PNG")[:2000]
     assert reason("a.png", cut_off).startswith("it is damaged: ")
 

@@ -193,7 +193,7 @@ def test_a_message_that_is_too_long_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_no_message_is_told() -> None:
     for document in (b"", b"no header\n", bytes(1000)):
-        with pytest.raises(Unreadable, match=r"^it is no message: it has no headers$"):
+        with pytest.raises(Unreadable, match=r"^it is not a message: it has no headers$"):
             extracted("a.eml", document)
 
 
@@ -269,6 +269,8 @@ def test_of_a_mailbox_that_is_too_large_the_beginning_is_read(
 
 def test_what_is_no_mailbox_is_told() -> None:
     for document in (b"*mbx*\r\n", b"Subject: s\n\n", bytes(1000)):
-        with pytest.raises(Unreadable, match=r"^it is no mailbox: no message begins it$"):
+        with pytest.raises(
+            Unreadable, match=r"^it is not a mailbox: it does not start with a message$"
+        ):
             extracted("a.mbx", document)
     assert extracted("a.mbox", b"").lines == []

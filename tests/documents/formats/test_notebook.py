@@ -87,5 +87,5 @@ def test_notebooks_of_version_3_are_read() -> None:
     [b"", b"{", b"[]", b"{}", b'{"cells": 3}', b'{"cells": [{}]}', b"\xff", b"[" * 100_000],
 )
 def test_what_is_no_notebook_is_told(document: bytes) -> None:
-    with pytest.raises(Unreadable, match=r"^it is (no notebook|damaged): "):
+    with pytest.raises(Unreadable, match=r"^it is (not a notebook|damaged): "):
         extracted("a.ipynb", document)

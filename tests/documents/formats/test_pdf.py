@@ -151,10 +151,10 @@ def test_a_title_that_leads_to_the_top_of_a_page_names_all_of_it() -> None:
 def test_titles_are_looked_for_in_their_order() -> None:
     lines = ["Notes", "Plan", "Notes", "", "2024", "Plan"]
     assert sections_of(lines, "Before", []) == {0: "Before"}
-    titles = [Title("Plan"), Title("Notes"), Title("Gone", whole_page=True), Title("2024")]
+    titles = [Title("Plan"), Title("Notes"), Title("Gone", at_top=True), Title("2024")]
     assert sections_of(lines, "Before", titles) == {0: "Before", 1: "Plan", 2: "Notes", 4: "2024"}
     assert sections_of(lines, "Before", [Title("Notes")]) == {0: "Notes"}
-    assert sections_of([], "Before", [Title("Notes", whole_page=True)]) == {0: "Notes"}
+    assert sections_of([], "Before", [Title("Notes", at_top=True)]) == {0: "Notes"}
 
 
 # --- what is added to pages, and attached --------------------------------------------------
@@ -199,7 +199,7 @@ def test_an_attached_file_that_is_missing_does_not_keep_the_pages_from_being_rea
     assert found.failed == ()
 
 
-# --- pages that are pictures ---------------------------------------------------------------
+# --- scanned pages ------------------------------------------------------------------------
 
 PICTURE = gray_picture(8, 8, bytes(64))
 SHOWS_PICTURE = b"q 500 0 0 700 40 40 cm /I Do Q"
@@ -210,7 +210,7 @@ def scanned(pages: list[bytes]) -> bytes:
 
 
 def test_a_scanned_document_has_no_text() -> None:
-    expected = "it has no text: its pages are pictures (documents.ocr reads them)"
+    expected = "it has no text: its pages are images (documents.ocr reads them)"
     assert reason(scanned([SHOWS_PICTURE] * 2)) == expected
 
 
@@ -218,20 +218,20 @@ def test_scanned_pages_among_others_are_told() -> None:
     pages = [SHOWS_PICTURE, shown(["text"]), b"", SHOWS_PICTURE, SHOWS_PICTURE]
     lines, found = read(scanned(pages))
     assert lines == ["text"]
-    told = "pages without text, which are pictures: 1, 4-5 (documents.ocr reads them)"
+    told = "pages without text that are images: 1, 4-5 (documents.ocr reads them)"
     assert found.failed == (UnreadPart(told),)
 
 
 def test_outlines_of_characters_are_a_picture_and_a_frame_is_none() -> None:
     frame = b"50 50 400 600 re S\n"
-    assert "pictures" in reason(made([frame * 100]))
+    assert "images" in reason(made([frame * 100]))
     assert reason(made([frame, b""])) == "it has no text: its pages are empty"
 
 
 @pytest.mark.skipif(ocr.is_installed(), reason="the extra is installed")
 def test_without_the_extra_its_name_is_told() -> None:
     told = reason(scanned([SHOWS_PICTURE]), recognise=True)
-    assert told == f"it has no text: its pages are pictures ({ocr.MISSING})"
+    assert told == f"it has no text: its pages are images ({ocr.MISSING})"
 
 
 def test_ranges_are_told_up_to_ten() -> None:
@@ -257,7 +257,7 @@ def test_a_document_that_only_its_owner_may_change_is_read() -> None:
     "content", [b"", b"%PDF-1.7\n", b"%PDF-1.7\n" + bytes(range(256)) * 100, b"hello"]
 )
 def test_what_is_no_pdf_is_damaged(content: bytes) -> None:
-    assert reason(content) == "it is damaged: no pages are found in it"
+    assert reason(content) == "it is damaged: it contains no pages"
 
 
 def test_a_file_that_is_cut_off_is_read_or_damaged_but_never_empty() -> None:
@@ -272,7 +272,7 @@ def test_a_file_that_is_cut_off_is_read_or_damaged_but_never_empty() -> None:
         else:
             assert lines == expected
             outcomes.add("read")
-    assert outcomes == {"it is damaged: no pages are found in it", "read"}
+    assert outcomes == {"it is damaged: it contains no pages", "read"}
 
 
 def test_without_its_table_of_objects_a_file_is_read() -> None:
@@ -294,7 +294,7 @@ def test_pages_that_are_not_there_are_told(tree: bytes, damaged: str) -> None:
     lines, found = read(made([shown(["one"]), shown(["two"])], tree=tree))
     assert lines == ["one", "two"]
     assert [anchor.place.page for anchor in found.anchors] == [1, 2]
-    assert found.failed == (UnreadPart(f"pages that are damaged: {damaged}"),)
+    assert found.failed == (UnreadPart(f"damaged pages: {damaged}"),)
 
 
 def test_a_page_of_any_size_is_read() -> None:

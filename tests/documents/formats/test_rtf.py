@@ -85,5 +85,5 @@ def test_a_bad_file_gives_what_it_has(document: bytes, expected: list[str]) -> N
 
 
 def test_a_file_that_is_none_says_so() -> None:
-    with pytest.raises(Unreadable, match=r"^it is damaged: it is not what its name says$"):
+    with pytest.raises(Unreadable, match=r"^it is damaged: it does not match its file extension$"):
         lines("a.rtf", b"plain text")

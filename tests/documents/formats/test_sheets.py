@@ -9,7 +9,7 @@ import pytest
 from documents.making_office import X, lines, places, relations, sheet, shown, xlsx
 from winnow.documents.extract.input_stream import Budget, DocumentInput
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.formats.sheets import number_format, read_by_calamine, shown_number
+from winnow.documents.formats.sheets import number_format, number_text, read_by_calamine
 from winnow.documents.library.locations import DocumentLocation, TextMap, cell_at
 from winnow.documents.unreadable import Unreadable
 
@@ -115,7 +115,7 @@ def test_sheets_have_rulers_and_notes_and_drawings_follow() -> None:
     ],
 )
 def test_numbers_are_shown_by_their_formats(code: str, value: str, expected: str) -> None:
-    assert shown_number(value, number_format(code)) == expected
+    assert number_text(value, number_format(code)) == expected
 
 
 def test_dates_count_from_1904_where_a_workbook_says_so() -> None:
@@ -160,7 +160,7 @@ def test_a_new_workbook_may_have_the_name_of_an_old_one() -> None:
 def test_an_old_workbook_that_is_none_says_so() -> None:
     with pytest.raises(Unreadable, match=r"^it is damaged: "):
         lines("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000))
-    with pytest.raises(Unreadable, match=r"^it is damaged: it is not what its name says$"):
+    with pytest.raises(Unreadable, match=r"^it is damaged: it does not match its file extension$"):
         lines("a.xls", b"<html><table><tr><td>1</table>")
 
 

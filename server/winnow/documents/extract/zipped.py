@@ -133,10 +133,10 @@ def _no_archive(source: DocumentInput) -> str:
     if beginning == OLE:
         if _holds(source.file, _ENCRYPTED_PACKAGE):
             return "it is encrypted: a password is needed"
-        return "it is a document of an old Microsoft Office in a file with the name of a new one"
+        return "it is a document of an older Microsoft Office with the extension of a newer one"
     if beginning.startswith(b"PK"):
         return "it is damaged: its end is missing"
-    return "it is damaged: it is not what its name says" if beginning else "it is empty"
+    return "it is damaged: it does not match its file extension" if beginning else "it is empty"
 
 
 def _holds(file: IO[bytes], mark: bytes) -> bool:

@@ -1,5 +1,5 @@
-"""The formats of documents: a module here is one format, or some that are read in the same way.
+"""The readers of document formats: one module per format, or per group of similar formats.
 
-A module names its formats in ``FORMATS``; what else it needs it imports when it is first used,
-since the server, which reads no document itself, loads the table, too.
+A module lists its formats in ``FORMATS``. It imports libraries on first use, because the server
+also loads the table of formats but reads no documents.
 """

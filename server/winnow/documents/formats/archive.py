@@ -1,11 +1,11 @@
-"""Archives: ZIP and TAR, with members that are read as the documents and texts they are.
+"""ZIP and TAR archives, whose members are read as documents and text files.
 
-Members are read in the order of the archive, in memory or in a temporary file without a name;
-nothing is ever unpacked to where a name says. Links, devices and folders have no text.
+Members are read in the order of the archive, in memory or from an unnamed temporary file. Nothing
+is unpacked to the path that an archive states. Links, devices and folders have no text.
 
-Directories, names and headers are read by the standard library. The data of a ZIP's members are
-read by a stream of ours: zipfile unpacks bzip2 with no limit to memory, gives nothing of a member
-that is cut, and nothing at all of an archive that is.
+The standard library reads directories, names and headers. This module reads the data of ZIP members
+itself: zipfile does not limit memory for bzip2, returns nothing of a truncated member, and rejects
+a truncated archive.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from winnow.documents.unreadable import Unreadable
 
 # --- ZIP ---------------------------------------------------------------------------------------
 
-# zipfile makes of each entry, which has 47 bytes or more, an object of several times that size.
+# zipfile makes an object of each entry, several times its size of 47 bytes or more.
 MOST_DIRECTORY_BYTES = 8 * 1024**2
 _END = struct.Struct("<4s4xHHLL")
 _END_BYTES = 22
@@ -51,7 +51,7 @@ _LOCATOR = struct.Struct("<4s4xQ4x")
 _LARGE_END = struct.Struct("<4s20x16xQ")
 _LOCAL = struct.Struct("<4s2xHH4xLLLHH")
 _LOCAL_MARK = b"PK\3\4"
-# What may follow the data of a member whose size is told behind them.
+# The marks that may follow the data of a member whose size is stated after them.
 _MARKS = (b"PK\7\x08", _LOCAL_MARK, b"PK\1\2")
 _ENCRYPTED, _SIZE_FOLLOWS, _IN_UTF_8 = 1, 8, 0x800
 _IN_LARGE = 0xFFFFFFFF
@@ -64,8 +64,8 @@ _FRAMES: dict[int, Callable[[], Decompressor]] = {
 
 
 class ZipMember(Struct, frozen=True):
-    """A member of a ZIP: where its data are, and how they are packed. ``checksum`` is None where
-    it is not known before the data."""
+    """A member of a ZIP, with the position and compression of its data. ``checksum`` is None if it
+    is stated after the data."""
 
     name: str
     header: int
@@ -77,22 +77,22 @@ class ZipMember(Struct, frozen=True):
 
 
 def read_zip(source: DocumentInput, output: TextOutput) -> None:
-    """The members of a ZIP archive."""
-    members, whole = _members(source)
+    """Read the members of a ZIP archive."""
+    members, is_complete = _members(source)
     found = False
     for member in members:
         found = True
         _read_zipped(source, member, output)
-    if not whole:
+    if not is_complete:
         raise Unreadable(
-            "it is cut or damaged: what could be found of it is read"
+            "it is truncated or damaged: only part of it was read"
             if found
-            else "it is damaged, or no ZIP archive"
+            else "it is damaged, or not a ZIP archive"
         )
 
 
 def _members(source: DocumentInput) -> tuple[Iterator[ZipMember], bool]:
-    """The members of a ZIP, by its directory if there is one; the second says that it is whole."""
+    """Return the members of a ZIP, and True if they come from an intact directory."""
     try:
         size = directory_bytes(source.file, source.size)
         if size > MOST_DIRECTORY_BYTES:
@@ -104,7 +104,7 @@ def _members(source: DocumentInput) -> tuple[Iterator[ZipMember], bool]:
 
 
 def directory_bytes(file: IO[bytes], size: int) -> int:
-    """The size of a ZIP's directory, as the end of the archive says."""
+    """Return the size of a ZIP's directory, which the end of the archive states."""
     start = max(0, size - _END_BYTES - _LONGEST_COMMENT)
     file.seek(start)
     tail = file.read(_END_BYTES + _LONGEST_COMMENT)
@@ -122,10 +122,10 @@ def directory_bytes(file: IO[bytes], size: int) -> int:
     return int(_LARGE_END.unpack(file.read(_LARGE_END.size))[1])
 
 
-def _by_directory(archive: zipfile.ZipFile, passed: Callable[[], object]) -> Iterator[ZipMember]:
+def _by_directory(archive: zipfile.ZipFile, skip: Callable[[], object]) -> Iterator[ZipMember]:
     for info in archive.infolist():
         if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
-            passed()
+            skip()
             continue
         yield ZipMember(
             _name(info.filename, info.flag_bits),
@@ -139,7 +139,7 @@ def _by_directory(archive: zipfile.ZipFile, passed: Callable[[], object]) -> Ite
 
 
 def _by_headers(file: IO[bytes], end: int) -> Iterator[ZipMember]:
-    """Members by the headers before their data, for an archive without its directory."""
+    """Yield members by the headers before their data, for an archive without a directory."""
     at = _next_mark(file, 0, (_LOCAL_MARK,))
     while at is not None:
         file.seek(at)
@@ -171,7 +171,7 @@ def _by_headers(file: IO[bytes], end: int) -> Iterator[ZipMember]:
 
 
 def _large_sizes(extra: bytes) -> tuple[int, int]:
-    """The sizes of a member of 4 GiB or more, unpacked and packed."""
+    """Return the unpacked and packed size of a member of 4 GiB or more."""
     at = 0
     while at + 20 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, at)
@@ -183,21 +183,21 @@ def _large_sizes(extra: bytes) -> tuple[int, int]:
 
 
 def _next_mark(file: IO[bytes], at: int, marks: tuple[bytes, ...]) -> int | None:
-    """Where the next of some marks of four bytes is."""
+    """Return the position of the next mark of four bytes."""
     file.seek(at)
-    kept = b""
+    tail = b""
     while chunk := file.read(CHUNK_BYTES):
-        window = kept + chunk
+        window = tail + chunk
         found = [place for mark in marks if (place := window.find(mark)) >= 0]
         if found:
             return at + min(found)
-        kept = window[-3:]
-        at += len(window) - len(kept)
+        tail = window[-3:]
+        at += len(window) - len(tail)
     return None
 
 
 def _name(name: str, flags: int) -> str:
-    """A name; many programs write UTF-8 without saying so."""
+    """Decode a name. Many programs write UTF-8 without setting the flag."""
     if not flags & _IN_UTF_8:
         try:
             return name.encode("cp437").decode("utf-8")
@@ -207,20 +207,20 @@ def _name(name: str, flags: int) -> str:
 
 
 def _read_zipped(source: DocumentInput, member: ZipMember, output: TextOutput) -> None:
-    if _passed_over(member.name):
+    if _is_metadata(member.name):
         source.budget.take_member()
     elif member.encrypted:
         source.budget.take_member()
         output.failed("it is encrypted", member.name)
     elif member.method != _STORED and member.method not in _FRAMES:
         source.budget.take_member()
-        output.failed(f"it is packed in a way that is not read ({member.method})", member.name)
+        output.failed(f"its compression method is not supported ({member.method})", member.name)
     else:
         source.member(member.name, _content(source.file, member), output, size=member.size)
 
 
-def _passed_over(name: str) -> bool:
-    """Whether a member is what macOS stores beside a file, under the file's own name."""
+def _is_metadata(name: str) -> bool:
+    """Return True if a member is metadata that macOS stores beside a file."""
     return name.startswith("__MACOSX/") and name.rpartition("/")[2].startswith("._")
 
 
@@ -232,20 +232,20 @@ def _content(file: IO[bytes], member: ZipMember) -> ByteStream:
 
 
 def _begin(file: IO[bytes], member: ZipMember) -> int:
-    """Where the data of a member are. Asked when they are first read, so that a damaged header is
-    a failure of this member."""
+    """Return the position of a member's data. Called on the first read, so that a damaged header is
+    reported for this member."""
     file.seek(member.header)
     header = file.read(_LOCAL.size)
     if len(header) < _LOCAL.size:
         raise EOFError("it ends too early")
     mark, *_, name_bytes, extra_bytes = _LOCAL.unpack(header)
     if mark != _LOCAL_MARK:
-        raise zipfile.BadZipFile("there is no member where it should be")
+        raise zipfile.BadZipFile("a member is not at its stated position")
     return member.header + _LOCAL.size + int(name_bytes) + int(extra_bytes)
 
 
 class Seekable(Protocol):
-    """An archive, in which members are sought."""
+    """A seekable archive."""
 
     def seek(self, at: int, /) -> object: ...
     def tell(self) -> int: ...
@@ -253,7 +253,7 @@ class Seekable(Protocol):
 
 
 class _Part:
-    """The data of a member as they stand in the archive."""
+    """The packed data of a member."""
 
     def __init__(self, file: Seekable, begin: Callable[[], int], size: int) -> None:
         self._file = file
@@ -289,7 +289,7 @@ class _Checked:
 
 # --- TAR ---------------------------------------------------------------------------------------
 
-# tarfile reads long names and other additions to a header at once.
+# tarfile reads long names and other extensions of a header at once.
 _LONGEST_HEADER = 1024**2
 
 
@@ -297,7 +297,7 @@ def _reader(
     frame: Callable[[], Decompressor] | None,
 ) -> Callable[[DocumentInput, TextOutput], None]:
     def read(source: DocumentInput, output: TextOutput) -> None:
-        """The members of a TAR archive."""
+        """Read the members of a TAR archive."""
         if frame is None:
             _read_tar(source, _Headers(source.file), output, counted=False)
         else:
@@ -311,7 +311,7 @@ def _read_tar(source: DocumentInput, file: _Headers, output: TextOutput, *, coun
     import tarfile
 
     class Header(tarfile.TarInfo):
-        """A header that says so if it is damaged, where tarfile would take it for the end."""
+        """A header that raises an error if it is damaged; tarfile would treat it as the end."""
 
         @classmethod
         def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Header:
@@ -327,8 +327,8 @@ def _read_tar(source: DocumentInput, file: _Headers, output: TextOutput, *, coun
     ) as archive:
         while (info := archive.next()) is not None:
             if archive.offset <= info.offset:
-                raise tarfile.ReadError("a header leads back")
-            if not info.isreg() or _passed_over(info.name):
+                raise tarfile.ReadError("a header points backwards")
+            if not info.isreg() or _is_metadata(info.name):
                 source.budget.take_member()
                 continue
             stream: ByteStream | None = _Part(
@@ -336,7 +336,7 @@ def _read_tar(source: DocumentInput, file: _Headers, output: TextOutput, *, coun
             )
             if info.issparse():
                 stream = archive.extractfile(info)
-            assert stream is not None  # it is for a regular file
+            assert stream is not None  # because it is a regular file
             name = _tar_name(info.name)
             source.member(name, stream, output, size=info.size, counted=counted)
 
@@ -350,7 +350,7 @@ def _tar_name(name: str) -> str:
 
 
 class _Headers:
-    """A file of which tarfile reads headers of sane size only."""
+    """A file for tarfile that rejects headers of excessive size."""
 
     def __init__(self, file: Seekable) -> None:
         self._file = file
@@ -363,11 +363,11 @@ class _Headers:
         return self._file.read(size)
 
     def close(self) -> None:
-        pass  # it is the archive's to read, not to close
+        pass  # tarfile does not own the file
 
 
 class _Forward:
-    """A stream in which one can seek forward."""
+    """A stream that can seek forward."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._chunks = ChunkReader(stream)
@@ -378,7 +378,7 @@ class _Forward:
 
     def seek(self, at: int, /) -> int:
         if at < self._at:
-            raise Unreadable("it is damaged: a header leads back")
+            raise Unreadable("it is damaged: a header points backwards")
         while self._at < at and self.read(min(CHUNK_BYTES, at - self._at)):
             pass
         return self._at

@@ -1,8 +1,8 @@
-"""Compressed files: what is inside is read as the document that its name says, or as a text.
+"""Compressed files: the content is read as the document that its name says, or as text.
 
-The decompressors are those of the standard library (and its backport of Zstandard). They are run
-by a stream of ours, since those of the library set no limit to the memory that a file may ask for,
-and lose what they had before a file is found to be cut.
+The decompressors are those of the standard library and its backport of Zstandard. This module has
+its own streams, because those of the library do not limit memory, and lose data before the point
+where a file is truncated.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from winnow.documents.format import DocumentFormat, format_of, unsupported_reaso
 from winnow.documents.unreadable import Unreadable, damaged
 
 PACKED_BYTES = 64 * 1024
-# `xz -9` takes 65 MiB.
+# `xz -9` needs 65 MiB.
 XZ_MEMORY = 80 * 1024**2
-# `zstd -19` asks for a window of 8 MiB, and `--ultra -22` for 128 MiB.
+# `zstd -19` needs a window of 8 MiB, and `--ultra -22` one of 128 MiB.
 ZSTD_WINDOW_LOG = 26
 
 
 class Decompressor(Protocol):
-    """What decompresses one frame, as those of the standard library do."""
+    """Decompresses a frame, with the interface of the standard library."""
 
     @property
     def eof(self) -> bool: ...
@@ -43,7 +43,7 @@ class Decompressor(Protocol):
 
 
 class Inflate:
-    """zlib's with the surface of the others."""
+    """zlib's decompressor with the interface of the others."""
 
     def __init__(self, window_bits: int) -> None:
         self._inner = zlib.decompressobj(window_bits)
@@ -65,8 +65,8 @@ class Inflate:
 
 
 class DecompressedStream:
-    """The content of a compressed stream of one or more frames: a stream that gives what there is
-    before it raises."""
+    """The content of a compressed stream of one or more frames. It returns all data before it
+    raises."""
 
     def __init__(self, packed: ByteStream, decompressor: Callable[[], Decompressor]) -> None:
         self._packed = packed
@@ -87,7 +87,7 @@ class DecompressedStream:
                 return unpacked
 
     def _next_frame(self) -> bool:
-        # Frames may be followed by zeros, as on tapes.
+        # Zeros may follow a frame, as on tapes.
         rest = self._frame.unused_data.lstrip(b"\0")
         while not rest and (more := self._packed.read(PACKED_BYTES)):
             rest = more.lstrip(b"\0")
@@ -127,7 +127,7 @@ def _reader(
     decompressor: Callable[[], Decompressor],
 ) -> Callable[[DocumentInput, TextOutput], None]:
     def read(source: DocumentInput, output: TextOutput) -> None:
-        """Read what is inside."""
+        """Read the content of a compressed file."""
         inner = source.name.rpartition(".")[0]
         if reason := unsupported_reason(inner):
             raise Unreadable(reason)
@@ -145,7 +145,7 @@ def _reader(
         except Exception as error:
             raise Unreadable(damaged(error)) from error
         if not has_text and source.budget.left < before:
-            raise Unreadable("what it has inside is no text, and no document that is known")
+            raise Unreadable("its content is neither text nor a known document")
 
     return read
 

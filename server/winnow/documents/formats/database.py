@@ -1,8 +1,8 @@
-"""SQLite databases: tables with their rows, a row a line, by the standard library.
+"""SQLite databases: the rows of all tables, one per line, read with the standard library.
 
-What a database says is not trusted: it is opened as a file that nobody changes, so that nothing is
-written beside it; views and virtual tables, which run what they say, are left alone; and what takes
-SQLite long is interrupted.
+Databases are untrusted. They are opened as immutable files, so that SQLite writes nothing beside
+them. Views and virtual tables, which run code of the database, are skipped, and slow queries are
+interrupted.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from winnow.storage.writing import temporary_copy
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 LONGEST_CELL = 16 * 1024**2
-# SQLite calls back after so many of its instructions; a row takes some per column.
+# SQLite calls the progress handler after this number of instructions; a row takes a few per column.
 _STEPS = 100_000
 _MOST_CALLS_PER_ROW = 200
-# What the modules of full text search and R-trees keep their data in.
+# The suffixes of tables in which full-text search and R-trees store their data.
 _SHADOWS = (
     *("config", "content", "data", "docsize", "idx", "segdir", "segments", "stat"),
     *("node", "parent", "rowid"),
@@ -39,14 +39,14 @@ _VIRTUAL = re.compile(r"\s*create\s+virtual\s+table\b", re.IGNORECASE)
 
 
 class SqliteTable(Struct, frozen=True):
-    """A table, as it is called in the database and as it is shown."""
+    """A table, with its name in the database and its displayed name."""
 
     name: str
     shown: str
 
 
-class Patience:
-    """Interrupts SQLite when it is at one row for too long."""
+class RowTimeout:
+    """Interrupts SQLite when a row takes too long."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -60,31 +60,31 @@ class Patience:
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """Tables in the order in which they were made, with their rows."""
+    """Write the rows of all tables, in the order in which the tables were created."""
     head = source.file.read(_HEADER_BYTES)
     if not head:
-        return  # what SQLite makes of a database without anything in it
+        return  # an empty database has an empty file
     if not head.startswith(_MAGIC):
-        raise Unreadable("it is no SQLite database, or an encrypted one")
+        raise Unreadable("it is not a SQLite database, or it is encrypted")
     if source.size < _size(head):
         raise Unreadable("it is damaged: its end is missing")
     with _database(source, output) as database:
-        patience = Patience()
-        database.set_progress_handler(patience, _STEPS)
+        timeout = RowTimeout()
+        database.set_progress_handler(timeout, _STEPS)
         for table in _tables(database):
             try:
-                _read_table(database, table, patience, output)
+                _read_table(database, table, timeout, output)
             except sqlite3.Error as error:
                 output.failed(f"table {table.shown}: {error}")
 
 
 def _size(head: bytes) -> int:
-    """How large the file is at least, as its header says. SQLite takes one for empty of which there
-    is not even a whole page."""
+    """Return the minimum size of the file from its header. SQLite treats a file without a complete
+    page as empty."""
     if len(head) < _HEADER_BYTES:
         return _HEADER_BYTES
     page = int.from_bytes(head[16:18], "big")
-    # A version of SQLite before 3.7 leaves the number of pages as it was.
+    # SQLite before 3.7 does not update the number of pages.
     is_known = head[24:28] == head[92:96]
     pages = int.from_bytes(head[28:32], "big") if is_known else 0
     return (65536 if page == 1 else page) * max(pages, 1)
@@ -95,7 +95,7 @@ def _opened(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(address, uri=True, cached_statements=0)
     try:
         _guard(database)
-        database.execute("PRAGMA schema_version").fetchone()  # only this opens the file
+        database.execute("PRAGMA schema_version").fetchone()  # this opens the file
     except BaseException:
         database.close()
         raise
@@ -112,12 +112,12 @@ def _guard(database: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def _database(source: DocumentInput, output: TextOutput) -> Iterator[sqlite3.Connection]:
-    """SQLite opens nothing that has no name, so that what is inside of an archive gets one until
-    it is open."""
+    """Open a database. SQLite requires a path, so a member of an archive is copied to a file, which
+    is deleted once it is open."""
     path = _own_path(source)
     if path is not None:
         if os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
-            output.failed("its newest changes are in a -wal file, which is not read")
+            output.failed("its latest changes are in a -wal file, which is not read")
         with contextlib.closing(_opened(path)) as database:
             yield database
         return
@@ -126,13 +126,13 @@ def _database(source: DocumentInput, output: TextOutput) -> Iterator[sqlite3.Con
         copy = temporary_copy(source.file)
         stack.callback(os.unlink, copy)
         with contextlib.closing(_opened(copy)) as database:
-            if os.name == "posix":  # elsewhere a file that is open keeps its name
+            if os.name == "posix":  # elsewhere, an open file cannot be deleted
                 stack.close()
             yield database
 
 
 def _own_path(source: DocumentInput) -> str | None:
-    """The path of the very file that is open."""
+    """Return the path of the open file, if it has one."""
     path = getattr(source.file, "name", None)
     if not isinstance(path, str):
         return None
@@ -144,7 +144,7 @@ def _own_path(source: DocumentInput) -> str | None:
 
 
 def _tables(database: sqlite3.Connection) -> list[SqliteTable]:
-    """Tables that hold rows. What a full text table holds is in its shadow `_content`."""
+    """Return the tables with rows. The rows of a full-text table are in its `_content` table."""
     found = database.execute(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
     )
@@ -160,15 +160,15 @@ def _tables(database: sqlite3.Connection) -> list[SqliteTable]:
 
 
 def _read_table(
-    database: sqlite3.Connection, table: SqliteTable, patience: Patience, output: TextOutput
+    database: sqlite3.Connection, table: SqliteTable, timeout: RowTimeout, output: TextOutput
 ) -> None:
     columns = _columns(database, table)
     if not columns:
         return
     place = DocumentLocation(sheet=table.shown, row=1, columns=tuple(columns))
     output.part(f"Table {table.shown}", place)
-    patience.row()
-    # Of a blob no more is read than that it is one.
+    timeout.row()
+    # Blobs are not read.
     cells = (
         f"CASE typeof({_quoted(name)}) WHEN 'blob' THEN NULL ELSE {_quoted(name)} END"
         for name in columns
@@ -177,13 +177,12 @@ def _read_table(
         database.execute(f"SELECT {', '.join(cells)} FROM {_quoted(table.name)}")  # noqa: S608
     ) as rows:
         for row in rows:
-            patience.row()
+            timeout.row()
             output.line("\t".join(map(_cell, row)))
 
 
 def _columns(database: sqlite3.Connection, table: SqliteTable) -> list[str]:
-    """The columns that are stored. Those that are computed when they are read run what the
-    database says."""
+    """Return the stored columns. Computed columns would run code of the database."""
     described = database.execute(f"PRAGMA table_xinfo({_quoted(table.name)})")
     stored, stored_generated = 0, 3
     return [name for _, name, *_, hidden in described if hidden in (stored, stored_generated)]

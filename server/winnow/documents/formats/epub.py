@@ -47,22 +47,22 @@ def read(source: DocumentInput, output: TextOutput) -> None:
 
 def _read_chapter(package: Package, part: str, title: str, output: TextOutput) -> None:
     with package.open(part) as stream:
-        page, whole = read_page(stream)
+        page, is_complete = read_page(stream)
     chapter = _Chapter(output, title)
     read_html(_body(page), chapter.line)
-    if not whole:
+    if not is_complete:
         raise Unreadable("only its beginning is read")
 
 
 def _body(page: str) -> str:
-    """What a reader sees: the title of a chapter's file is shown nowhere."""
+    """Return the body of a page: readers do not show the title of a chapter's file."""
     begin = page.find("<body")
     return page[begin:] if begin >= 0 else page
 
 
 class _Chapter:
-    """A chapter is called what the table of contents calls it, or what it begins with. One without
-    any text, such as a cover, is not mentioned."""
+    """Writes a chapter, whose title is that of the table of contents or its first line. A chapter
+    without text, such as a cover, is omitted."""
 
     def __init__(self, output: TextOutput, title: str) -> None:
         self._output = output
@@ -74,7 +74,7 @@ class _Chapter:
             title = self._title or title_of(text)
             self._output.part(title, DocumentLocation(section=title, paragraph=1))
             self._sections = Sections(self._output, above=(title,))
-            level = None  # two rulers for one title are too many
+            level = None  # avoid two rulers for a title
         self._sections.paragraph(text, level)
 
 

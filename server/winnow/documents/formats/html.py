@@ -1,9 +1,9 @@
-"""Pages in HTML, and what is visible of them.
+"""HTML pages: their visible text.
 
-By tags of our own, in one pass over the page: html.parser of the standard library needs minutes for
-64 KiB of `<a <a <a` in Pythons that are in use, and for what is well written three times as long;
-lxml and selectolax hold the tree of the page, in ten times its size. Nothing is a fault here, as in
-a browser, and nothing is kept of how elements are nested but how deep a table is.
+This module scans tags itself, in one pass. In current Python versions, html.parser of the standard
+library takes minutes for 64 KiB of `<a <a <a`, and three times as long for valid pages. lxml and
+selectolax build a tree of ten times the size of the page. As in a browser, no markup is an error.
+Of the nesting of elements, only that of tables is tracked.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from winnow.documents.extract.input_stream import CHUNK_BYTES, ByteStream, Docum
 from winnow.documents.extract.lines import Sections
 from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import DocumentFormat
-from winnow.documents.unreadable import Unreadable
 
 LONGEST_PAGE = 32 * 1024**2
-# A cell with so much text is no datum: the page is laid out by a table.
+# A cell with more text is not data: the page uses the table for layout.
 _LAYOUT = 1000
 _BLOCKS = frozenset(
     "address article aside blockquote body br button caption center dd details dialog dir div dl dt"
@@ -45,8 +44,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# What a page may say it is written in; codecs of Python that are no encodings of pages are not
-# asked, since some of them unpack.
+# The encodings that a page may declare. Other codecs of Python are rejected, because some of them
+# decompress.
 _ENCODINGS = re.compile(
     r"utf-8|utf-16(-[lb]e)?|cp(125\d|866|874|932|949|950)|windows-.*|iso8859-\d+|iso2022_jp|koi8-[rut]"
     r"|gb2312|gbk|gb18030|hz|big5(hkscs)?|shift_jis(x0213|_2004)?|euc_(jp|kr)|mac-\w+|tis-620"
@@ -55,44 +54,43 @@ _SAMPLE_BYTES = 4096
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """The title, and what is visible, section by section."""
+    """Write the title and the visible text, section by section."""
     sections = Sections(output, numbered=False)
-    page, whole = read_page(source.file)
+    page, is_complete = read_page(source.file)
     read_html(page, sections.paragraph)
-    if not whole:
+    if not is_complete:
         output.failed(f"only its first {LONGEST_PAGE // 1024**2} MiB are read")
-    if not output.lines:
-        raise Unreadable("it has no text")
+    output.require_text()
 
 
 def read_page(stream: ByteStream) -> tuple[str, bool]:
-    """The characters of a page, and whether these are all."""
+    """Decode a page; return its text, and True if it is complete."""
     raw = bytearray()
     while len(raw) <= LONGEST_PAGE and (chunk := stream.read(CHUNK_BYTES)):
         raw += chunk
-    whole = len(raw) <= LONGEST_PAGE
+    is_complete = len(raw) <= LONGEST_PAGE
     del raw[LONGEST_PAGE:]
-    return decoded_page(raw), whole
+    return decoded_page(raw), is_complete
 
 
 def decoded_page(raw: bytes | bytearray) -> str:
-    """The characters of a page by its mark, by what it says, as UTF-8, or as Windows's Latin."""
+    """Decode a page by its byte order mark, its declared encoding, as UTF-8, or as cp1252."""
     for mark, marked in _MARKS:
         if raw.startswith(mark):
             return str(memoryview(raw)[len(mark) :], marked, "replace")
-    said = _CHARSET.search(raw[:_SAMPLE_BYTES])
-    encoding = _encoding((said[1] or said[2]).decode("ascii", "replace")) if said else None
+    label = _CHARSET.search(raw[:_SAMPLE_BYTES])
+    encoding = _encoding((label[1] or label[2]).decode("ascii", "replace")) if label else None
     if encoding is not None and encoding != "utf-8":
         return raw.decode(encoding, "replace")
     try:
-        # A character may be cut at the end of what is read.
+        # The last character may be truncated.
         return codecs.utf_8_decode(raw, "strict", len(raw) < LONGEST_PAGE)[0]
     except UnicodeDecodeError:
         return raw.decode(encoding or "cp1252", "replace")
 
 
 def _encoding(label: str) -> str | None:
-    """The encoding that a page means by a label, None if there is none."""
+    """Return the encoding for a label, or None for an unknown label."""
     try:
         name = codecs.lookup(label).name
     except LookupError:
@@ -100,12 +98,12 @@ def _encoding(label: str) -> str | None:
     if name in ("ascii", "iso8859-1"):
         return "cp1252"  # as browsers read it
     if name.startswith("utf-16"):
-        return "utf-8"  # what says so in ASCII is not
+        return "utf-8"  # a label in ASCII is not in UTF-16
     return name if _ENCODINGS.fullmatch(name) else None
 
 
 def read_html(page: str, emit: Callable[[str, int | None], object]) -> None:
-    """Hand out the visible lines of a page, each with its level if it is a heading."""
+    """Pass the visible lines of a page to ``emit``, each with its level if it is a heading."""
     visible = _Visible(emit)
     scan(page, visible.text, visible.start, visible.end)
     visible.finish()
@@ -117,13 +115,13 @@ def scan(
     start: Callable[[str], object],
     end: Callable[[str], object],
 ) -> None:
-    """Tell the tags of a page from its text. Linear in its length, whatever is in it: what is not
-    closed is looked for once."""
+    """Split a page into tags and text. The time is linear in the length of any page, because each
+    missing end is searched for only once."""
     at, size = 0, len(page)
     lasts: dict[str, int] = {}
 
     def find(mark: str, begin: int) -> int:
-        """Where a mark is next, -1 for nowhere."""
+        """Return the next position of a mark, or -1."""
         if mark not in lasts:
             lasts[mark] = page.rfind(mark)
         return page.find(mark, begin) if begin <= lasts[mark] else -1
@@ -143,7 +141,7 @@ def scan(
             continue
         closed = _tag_end(page, tag.end(), find)
         if closed < 0:
-            break  # a tag that never ends: browsers leave out the rest, too
+            break  # a tag without an end: browsers also omit the rest
         at = closed + 1
         name = tag[2].lower()
         if tag[1]:
@@ -151,7 +149,7 @@ def scan(
             continue
         start(name)
         if page[closed - 1] == "/" and name in _RAW:
-            end(name)  # as XHTML closes a script at once
+            end(name)  # XHTML closes an empty script like this
         elif name in _RAW:
             over = re.compile(f"</{name}", re.IGNORECASE).search(page, at)
             at = over.start() if over else size
@@ -160,7 +158,7 @@ def scan(
 def _markup(
     page: str, at: int, find: Callable[[str, int], int], text: Callable[[str], object]
 ) -> int:
-    """Where it goes on behind a `<` that no tag begins with: a comment, a declaration, a text."""
+    """Return the end of a comment, declaration or text that starts with `<`."""
     if page.startswith("<!--", at):
         closed = find("-->", at + 2)  # `<!-->` is a comment, too
         return closed + 3 if closed >= 0 else len(page)
@@ -176,7 +174,7 @@ def _markup(
 
 
 def _tag_end(page: str, begin: int, find: Callable[[str, int], int]) -> int:
-    """Where the `>` of a tag is, which may stand in quoted values, too; -1 for nowhere."""
+    """Return the position of a tag's `>`, ignoring those in quoted values, or -1."""
     closed = find(">", begin)
     while closed >= 0:
         quote = _QUOTE.search(page, begin, closed)
@@ -184,14 +182,14 @@ def _tag_end(page: str, begin: int, find: Callable[[str, int], int]) -> int:
             return closed
         begin = find(quote[1], quote.end()) + 1
         if begin == 0:
-            return closed  # a quote that is never closed is a slip
+            return closed  # ignore a quote that is never closed
         if begin > closed:
             closed = find(">", begin)
     return -1
 
 
 class _Visible:
-    """Makes lines of text and tags."""
+    """Makes lines from text and tags."""
 
     def __init__(self, emit: Callable[[str, int | None], object]) -> None:
         self._emit = emit
@@ -251,7 +249,7 @@ class _Visible:
 
     def _begin_block(self, name: str) -> None:
         if name in ("tr", "table"):
-            # A table in a cell: what it stands in was no row of data.
+            # A nested table: the outer row was used for layout.
             self._end_row()
             return
         self._soft_break()
@@ -261,7 +259,7 @@ class _Visible:
 
     def _begin_cell(self) -> None:
         if self._cells:
-            # Its own white space is not the cell's.
+            # Drop white space around the cell.
             self._trim()
             self._add("\t")
         else:
@@ -277,7 +275,7 @@ class _Visible:
         self._cells = 0
 
     def _soft_break(self) -> None:
-        """What breaks lines, except in cells, which are one line with those beside them."""
+        """Break the line, except in table cells, because a row is a line."""
         if self._cells and self._length < _LAYOUT and not self._in_pre:
             self._add(" ")
         else:
@@ -298,7 +296,7 @@ class _Visible:
             self._emit(line, level)
 
     def finish(self) -> None:
-        """The page ends, whatever was open."""
+        """End the last line."""
         self._break()
 
 

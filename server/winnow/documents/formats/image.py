@@ -1,6 +1,6 @@
-"""Pictures: what is written in them, as far as characters are recognised (:mod:`..ocr`).
+"""Images: the text that OCR recognizes (:mod:`winnow.documents.extract.ocr`).
 
-Pillow decodes them, which the recognition brings along; it knows their formats with all variants.
+Pillow, a dependency of the OCR library, decodes all variants of these formats.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DECODERS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
-# Pages of one TIFF; each takes seconds.
+# The pages of a TIFF; each takes seconds.
 MOST_PAGES = 50
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """One line for each line of text in the picture; a TIFF of several pages has a part for each.
-    Raises Unreadable if there is no text, or if the recognition is not installed."""
+    """Write a line for each line of text in the image, and a part for each page of a TIFF. Raises
+    Unreadable if there is no text, or if OCR is not installed."""
     if not ocr.is_installed():
         raise Unreadable(ocr.MISSING)
     before = output.lines
@@ -41,7 +41,7 @@ def read(source: DocumentInput, output: TextOutput) -> None:
     if pages > MOST_PAGES:
         output.failed(f"it has {pages} pages: only the first {MOST_PAGES} are read")
     if output.lines == before:
-        raise Unreadable("no characters are recognised in it")
+        raise Unreadable("OCR found no text in it")
 
 
 def _opened(source: DocumentInput) -> Any:
@@ -49,21 +49,21 @@ def _opened(source: DocumentInput) -> Any:
 
     try:
         with warnings.catch_warnings():
-            # Beyond 89 million pixels, which no scanner makes of a page.
+            # Raised beyond 89 million pixels, which exceeds any scanned page.
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             return Image.open(source.file, formats=_DECODERS)
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise Unreadable("it has too many pixels") from None
     except UnidentifiedImageError:
-        raise Unreadable("it is damaged: no picture is found in it") from None
+        raise Unreadable("it is damaged: it contains no image") from None
 
 
 def _pixels(picture: Any) -> NDArray[np.uint8]:
-    """The picture upright, on white, no larger than is recognised, as blue, green and red."""
+    """Return an image upright, on white and scaled down for OCR, as blue, green and red."""
     import numpy as np
     from PIL import Image, ImageOps
 
-    # On a copy: the next page of a TIFF has a size of its own. A JPEG is decoded smaller at once.
+    # Copy a TIFF, whose pages differ in size. A JPEG is scaled down while it is decoded.
     if picture.format == "TIFF":
         picture = picture.copy()
     picture.thumbnail((ocr.LONGEST_SIDE, ocr.LONGEST_SIDE))

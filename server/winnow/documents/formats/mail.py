@@ -1,8 +1,8 @@
-"""Mail: single messages and mailboxes of them, with attachments that are read as documents.
+"""Mail: messages and mailboxes, with attachments that are read as documents.
 
-By email of the standard library, with the header parsing of its compat32 policy, which lets any
-header pass. Mailboxes are split by a loop of ours, since `mailbox` wants a path, and keeps a table
-of all messages. Pages in HTML are read as those in files are.
+Messages are parsed by email of the standard library with its compat32 policy, which accepts any
+header. Mailboxes are split here, because `mailbox` requires a path and keeps a table of all
+messages. HTML in messages is read like HTML files.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 from winnow.text.encodings import decode_text
 
-# A message is parsed in memory, in three times its size.
+# Parsing a message takes three times its size in memory.
 LONGEST_MESSAGE = 32 * 1024**2
-# Ten seconds' work.
+# Takes ten seconds.
 LONGEST_MAILBOX = 512 * 1024**2
 _LONGEST_LINE = 1024**2
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _LONGEST_TITLE = 200
-# A message begins behind an empty line.
+# A message starts after an empty line.
 _EMPTY_LINES = (b"\n\n", b"\n\r\n")
-# What other lines with these words are written with.
+# Other lines that start with "From" are quoted.
 _MARKED = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 _BASE64_LETTERS = 8192
 _NO_BASE64 = re.compile("[^A-Za-z0-9+/=]+")
@@ -48,34 +48,34 @@ _TOO_LONG = f"only the first {LONGEST_MESSAGE // 1024**2} MiB of a message are r
 
 
 def read_message(source: DocumentInput, output: TextOutput) -> None:
-    """A message: headers, body, and attachments as members."""
+    """Write a message: headers, body, and attachments as members."""
     parser, left = BytesFeedParser(), LONGEST_MESSAGE
     while left and (chunk := source.file.read(min(left, CHUNK_BYTES))):
         parser.feed(chunk)
         left -= len(chunk)
     message = parser.close()
     if not message.keys():
-        raise Unreadable("it is no message: it has no headers")
+        raise Unreadable("it is not a message: it has no headers")
     _write_message(message, source, output)
     if source.size > LONGEST_MESSAGE:
         output.failed(_TOO_LONG)
 
 
 def read_mailbox(source: DocumentInput, output: TextOutput) -> None:
-    """The messages of a mailbox, one after the other."""
-    for number, (message, whole) in enumerate(_messages(source.file), 1):
+    """Write the messages of a mailbox."""
+    for number, (message, is_complete) in enumerate(_messages(source.file), 1):
         subject = _header(message, "Subject")[:_LONGEST_TITLE]
         title = f"Message {number}: {subject}" if subject else f"Message {number}"
         output.part(title, DocumentLocation(section=title[0].lower() + title[1:]))
         _write_message(message, source, output)
-        if not whole:
+        if not is_complete:
             output.failed(f"message {number}: {_TOO_LONG}")
     if source.size > LONGEST_MAILBOX:
         output.failed(f"only the first {LONGEST_MAILBOX // 1024**2} MiB of the mailbox are read")
 
 
 def _messages(file: IO[bytes]) -> Iterator[tuple[Message, bool]]:
-    """The messages of a mailbox, each with whether it is whole."""
+    """Yield the messages of a mailbox, each with True if it is complete."""
     parser, size = None, 0
     for begins, piece in _pieces(file):
         if begins:
@@ -87,21 +87,21 @@ def _messages(file: IO[bytes]) -> Iterator[tuple[Message, bool]]:
                 parser.feed(_MARKED.sub(b"", piece) if b">From " in piece else piece)
             size += len(piece)
         elif piece.strip():
-            raise Unreadable("it is no mailbox: no message begins it")
+            raise Unreadable("it is not a mailbox: it does not start with a message")
     if parser is not None:
         yield parser.close(), size <= LONGEST_MESSAGE
 
 
 def _pieces(file: IO[bytes]) -> Iterator[tuple[bool, bytes]]:
-    """A mailbox in pieces of whole lines, each with whether a message begins there."""
+    """Yield a mailbox in chunks of complete lines, each with True if a message starts there."""
     before, rest, left = b"\n\n", b"", LONGEST_MAILBOX
     while left and (chunk := file.read(min(left, CHUNK_BYTES))):
         left -= len(chunk)
-        whole, end, begun = (rest + chunk).rpartition(b"\n")
+        complete, end, begun = (rest + chunk).rpartition(b"\n")
         if not end and len(begun) < _LONGEST_LINE:
             rest = begun
             continue
-        lines, rest = (whole + end, begun) if end else (begun, b"")
+        lines, rest = (complete + end, begun) if end else (begun, b"")
         yield from _split(before, lines)
         before = (before + lines)[-3:]
     if rest:
@@ -136,7 +136,7 @@ def _write_message(message: Message, source: DocumentInput, output: TextOutput) 
 def _write_body(
     part: Message, source: DocumentInput, output: TextOutput, attachments: list[Message]
 ) -> None:
-    """What is shown of a part where it stands; attachments are left for later."""
+    """Write the text of a part, and collect attachments."""
     kind = part.get_content_type()
     if _is_encrypted(part):
         output.failed("it is encrypted")
@@ -158,7 +158,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _preferred(alternatives: list[Message]) -> Message:
-    """The plainest of some parts that say the same, which are ordered so."""
+    """Return the plain text of alternative parts, or the last part."""
     plain = (part for part in alternatives if part.get_content_type() == "text/plain")
     return next(plain, alternatives[-1])
 
@@ -177,19 +177,19 @@ def _is_encrypted(part: Message) -> bool:
 
 def _text(part: Message) -> str:
     raw = part.get_payload(decode=True)
-    assert isinstance(raw, bytes)  # as it is of what has no parts
+    assert isinstance(raw, bytes)  # because the part is not multipart
     charset = part.get_content_charset()
     if charset is not None:
         try:
             return raw.decode(charset, "replace")
         except (LookupError, ValueError):
-            pass  # an encoding that nobody knows
+            pass  # an unknown encoding
     text = decode_text(raw)
     return raw.decode("utf-8", "replace") if text is None else text
 
 
 def _write_page(page: str, source: DocumentInput, output: TextOutput) -> None:
-    """The text of a page, without its own places: it is a part of the message."""
+    """Write the text of a page without its locations, because it is part of the message."""
     lines = TextOutput(lambda line: output.line(line.decode()), sys.maxsize)  # output has the limit
     file = io.BytesIO(page.encode("utf-8-sig", "replace"))
     size = len(file.getbuffer())
@@ -217,7 +217,7 @@ def _read_attachment(part: Message, number: int, source: DocumentInput, output: 
 
 
 class _Base64:
-    """What is written in base64, piece by piece: email decodes it in five times its size."""
+    """Decodes base64 in chunks: email needs five times the size in memory."""
 
     def __init__(self, text: object) -> None:
         self._text = text if isinstance(text, str) else ""
@@ -230,18 +230,18 @@ class _Base64:
             piece = self._text[self._at : self._at + _BASE64_LETTERS]
             self._at += len(piece)
             letters = self._letters + _NO_BASE64.sub("", piece)
-            whole = len(letters) // 4 * 4
-            self._letters = letters[whole:]
-            self._data = binascii.a2b_base64(letters[:whole])
+            end = len(letters) // 4 * 4
+            self._letters = letters[end:]
+            self._data = binascii.a2b_base64(letters[:end])
         if not self._data and self._letters:
             letters, self._letters = self._letters, ""
-            self._data = binascii.a2b_base64(letters + "==")  # many leave out the padding
+            self._data = binascii.a2b_base64(letters + "==")  # the padding is often missing
         data, self._data = self._data[:size], self._data[size:]
         return data
 
 
 def _attachment_name(part: Message, number: int) -> str:
-    """The name of an attachment, with the end that its type says if it has none that is known."""
+    """Return the name of an attachment, with the extension of its type if it has no known one."""
     name = _words(part.get_filename() or "")
     kind = part.get_content_type()
     if kind == "message/rfc822":
@@ -257,13 +257,13 @@ def _attachment_name(part: Message, number: int) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    """A header as one reads it, empty if there is none."""
+    """Return the decoded text of a header, or an empty string if it is missing."""
     found = (value for key, value in message.raw_items() if key.lower() == name.lower())
     return _words(str(next(found, "")))
 
 
 def _words(text: str) -> str:
-    """A header's text with its encoded words decoded, and on one line."""
+    """Decode the encoded words of a header, and join its lines."""
     raw = text.encode("utf-8", "surrogateescape")
     text = " ".join((decode_text(raw) or "").split())
     try:
@@ -277,7 +277,7 @@ def _words(text: str) -> str:
 
 def _decoded_word(word: bytes, charset: str | None) -> str:
     try:
-        # Without a charset it is a piece between encoded words.
+        # Text between encoded words has no charset.
         return word.decode(charset or "raw_unicode_escape", "replace")
     except (LookupError, ValueError):
         return word.decode("latin-1")

@@ -1,7 +1,7 @@
-"""Notebooks of Jupyter, versions 3 and 4: cells with the text that they have put out.
+"""Jupyter notebooks, versions 3 and 4: cells with their text output.
 
-By msgspec, which Winnow has anyway and which does not build what is not asked for: pictures, in
-base64, are most of many notebooks. nbformat builds everything, and validates it.
+Read with msgspec, which skips unknown fields: images in base64 are the larger part of many
+notebooks. nbformat decodes and validates everything.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 MOST_BYTES = 100 * 1024**2
-# Colours of tracebacks, and other sequences for terminals.
+# Colors of tracebacks and other terminal escape sequences.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
-Text = Union[str, list[str], None]  # noqa: UP007  # msgspec evaluates it, in Python 3.10, too
+Text = Union[str, list[str], None]  # noqa: UP007  # msgspec evaluates it in Python 3.10
 
 
 class Data(Struct):
-    """What a cell shows, in several types of which only text is one."""
+    """The result of a cell in several media types, of which only text is read."""
 
     text: Text = field(default=None, name="text/plain")
 
 
 class CellOutput(Struct):
-    """An output of a cell: of a stream, a result, or an error."""
+    """An output of a cell: a stream, a result or an error."""
 
     text: Text = None
     data: Data | None = None
@@ -41,7 +41,7 @@ class CellOutput(Struct):
 
 
 class Cell(Struct):
-    """A cell; its text is its ``input`` in code of version 3."""
+    """A cell; version 3 stores code in ``input``."""
 
     cell_type: str
     source: Text = None
@@ -50,7 +50,7 @@ class Cell(Struct):
 
 
 class Worksheet(Struct):
-    """What version 3 has cells in."""
+    """The container of cells in version 3."""
 
     cells: list[Cell] = []
 
@@ -63,14 +63,14 @@ class Notebook(Struct):
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """Cells in their order, each with its text outputs."""
+    """Write the cells in order, each followed by its text outputs."""
     cells = _cells(source)
     for number, cell in enumerate(cells, 1):
         output.part(f"Cell {number}", DocumentLocation(section=f"cell {number} ({cell.cell_type})"))
         output.text(_joined(cell.source) + _joined(cell.input))
-        for one in cell.outputs or ():
-            shown = one.data.text if one.data else None
-            for text in (_joined(one.text), _joined(shown), _joined(one.traceback, "\n")):
+        for result in cell.outputs or ():
+            shown = result.data.text if result.data else None
+            for text in (_joined(result.text), _joined(shown), _joined(result.traceback, "\n")):
                 output.text(_ESCAPES.sub("", text))
 
 
@@ -81,16 +81,16 @@ def _cells(source: DocumentInput) -> list[Cell]:
     try:
         notebook = msgspec.json.decode(raw.removeprefix(codecs.BOM_UTF8), type=Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable(f"it is no notebook: {error}") from error
+        raise Unreadable(f"it is not a notebook: {error}") from error
     if notebook.cells is not None:
         return notebook.cells
     if notebook.worksheets is None:
-        raise Unreadable("it is no notebook: it has no cells")
+        raise Unreadable("it is not a notebook: it has no cells")
     return [cell for sheet in notebook.worksheets for cell in sheet.cells]
 
 
 def _joined(text: Text, between: str = "") -> str:
-    """Lines of a notebook keep their ends; those of a traceback have none."""
+    """Join lines. The lines of a notebook include line breaks; those of a traceback do not."""
     if isinstance(text, list):
         return between.join(text)
     return text or ""

@@ -1,6 +1,6 @@
-"""Documents of LibreOffice and other programs that write OpenDocument: texts, sheets, slides.
+"""OpenDocument, the format of LibreOffice and others: texts, workbooks, presentations.
 
-By the standard library (zipfile and expat); odfpy holds the tree of the whole document.
+Read with the standard library (zipfile and expat): odfpy builds the tree of the complete document.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from winnow.documents.unreadable import Unreadable
 _CELLS = "table:table-cell table:covered-table-cell"
 _SPACES = re.compile(r"[ \t\r\n]+")
 MOST_SPACES = 1000
-# What repeats as often is one match for a reader, wherever it stands.
+# More repetitions of a cell are useless to a reader.
 MOST_REPEATED_COLUMNS = 64
 MOST_REPEATED_ROWS = 100
-# What is in a document, but not in its text: what was deleted, pictures, scripts and forms, and
-# who wrote a note and when.
+# Elements that are not text of the document: deleted text, images, scripts, forms, and the author
+# and date of a note.
 _IGNORED = (
     *("text:tracked-changes", "office:binary-data", "office:scripts", "office:forms"),
     *("office:meta", "office:settings", "office:styles", "office:automatic-styles"),
@@ -86,7 +86,7 @@ class _TextReader(FlowReader):
 
     def text(self, data: str) -> None:
         if self._spaced:
-            # White space is one space, whatever elements there are in it.
+            # White space collapses to a single space, across elements.
             data = _SPACES.sub(" ", data)
             self.flow.add(data[1:] if self._spaced[-1] and data[0] == " " else data)
             self._spaced[-1] = data[-1] == " "
@@ -113,7 +113,7 @@ def _number(attributes: Attributes, name: str) -> int:
 
 
 def _value(attributes: Attributes) -> str:
-    """The value of a cell, for one that a program wrote without the text that it is shown as."""
+    """Return the value of a cell, for programs that do not write the formatted text."""
     for name in ("string-value", "date-value", "time-value", "boolean-value", "value"):
         value = attributes.get(f"office:{name}")
         if value is not None:
@@ -122,7 +122,7 @@ def _value(attributes: Attributes) -> str:
 
 
 class _Headers(_TextReader):
-    """What stands above and below the pages, of all kinds of pages."""
+    """The headers and footers of all page styles."""
 
     def __init__(self) -> None:
         super().__init__(self._line)
@@ -145,8 +145,8 @@ class _Headers(_TextReader):
 
 
 class ContentReader(_TextReader):
-    """The content of a document: of a text its paragraphs and tables, of a workbook its sheets,
-    of a presentation its pages."""
+    """The content of a document: the paragraphs and tables of a text, the sheets of a workbook, or
+    the slides of a presentation."""
 
     def __init__(self, output: TextOutput) -> None:
         super().__init__(self._line)
@@ -167,7 +167,7 @@ class ContentReader(_TextReader):
         self.on("office:annotation", self.flow.begin_box, lambda: self._end_aside("Comments"))
 
     def write_asides(self) -> None:
-        """Notes and comments, which stand where they are referred to."""
+        """Write notes and comments, which the document contains at their references."""
         for title, lines in self._asides.items():
             write_part(self._output, title, lines)
 
@@ -262,7 +262,7 @@ class ContentReader(_TextReader):
 
 
 class _Slide:
-    """A page of a presentation; its title may stand anywhere in it, and is wanted first."""
+    """A slide, written at its end because its title may be anywhere in it."""
 
     def __init__(self, number: int) -> None:
         self.frame = ""
@@ -285,7 +285,7 @@ class _Slide:
 
 
 class _SheetRows:
-    """The rows of a sheet, where rows and cells may be there for thousands of the same."""
+    """The rows of a sheet; a row or cell may stand for thousands of repetitions."""
 
     def __init__(self, output: TextOutput, name: str) -> None:
         self._sheet = SheetWriter(output, name)
@@ -308,11 +308,11 @@ class _SheetRows:
         self._value = value
 
     def note(self, text: str) -> None:
-        """A note at the cell that begins."""
+        """Add a note of the current cell."""
         self._notes.append((self._row + 1, self._column + 1, text))
 
     def drawn(self, text: str) -> None:
-        """A line of a shape that lies over the cells."""
+        """Add a line of a shape over the cells."""
         self._drawn.append(text)
 
     def end_cell(self, text: str) -> None:

@@ -1,8 +1,8 @@
-"""PDF, with PDFium: the library that Chrome shows PDFs with, fast, hardened against hostile files,
-and under a free licence, in the wheels of pypdfium2.
+"""PDF, read with PDFium: the library of Chrome, which is fast, hardened against hostile files, and
+included in the wheels of pypdfium2 under a free license.
 
-Its helpers are used where there are some; text is taken with the functions of PDFium itself, since
-the helper for that recurses once for each character that is left out of the text.
+Text is extracted with PDFium's own functions, because the helper of pypdfium2 recurses once for
+each character that is missing from the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Entries of the outline, and how deep: sections of manuals have some thousands of entries.
+# Entries of the outline and their depth; manuals have some thousands of entries.
 MOST_TITLES = 20_000
 DEEPEST_TITLE = 8
 TITLE_CHARS = 200
@@ -38,38 +38,38 @@ TITLE_LINES = 4
 MOST_NOTES = 10_000  # on one page
 MOST_ATTACHMENTS = 1_000
 ATTACHMENT_BYTES = 32 * 1024**2
-# Pages that are recognised; each takes seconds.
-MOST_RECOGNISED = 50
-# A page without text is a picture when it shows one, or as many lines as outlined characters have.
+# The number of pages for OCR; each takes seconds.
+MOST_OCR_PAGES = 50
+# A page without text is scanned if it shows an image, or has this number of outlines.
 OUTLINES = 100
-SHOWN_OBJECTS = 10_000  # as many are looked at
-RANGES = 10  # as many are told of pages
+SHOWN_OBJECTS = 10_000  # the number of objects to examine
+RANGES = 10  # the number of page ranges in a reason
 
-# What PDFium writes for a hyphen at a line's end, where it takes the next line for its
-# continuation. It does not tell a hyphen that breaks a word from one that belongs to it.
+# PDFium's character for a hyphen at the end of a line that continues in the next line. It does not
+# distinguish a hyphen that breaks a word from one that belongs to it.
 _HYPHEN = "\ufffe"
-# Which it does not do for the hyphen that Chromium writes there.
+# Chromium's hyphen at the end of a line, which PDFium does not replace.
 _OTHER_HYPHEN = re.compile("[\u00ad\u2010](?:\r\n|\r|\n)(?=\\w)")
 _LINE_END = re.compile("\r\n|\r|\n")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d+)*|[a-z](?:\.\d+)+)[.)]?(?=[^\d.)])")  # of a heading
 _WORD = re.compile(r"\S*")
-# Shapes of characters, by which some fonts name them: radicals of Kangxi for Han characters,
-# ligatures, and Hebrew and Arabic letters as they look within a word.
+# Presentation forms that some fonts use: Kangxi radicals for Han characters, ligatures, and Hebrew
+# and Arabic letters as they appear within a word.
 _SHAPES = re.compile("[\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\ufefc]")
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """A part for each page with the page's own lines, then its notes and what forms are filled
-    with; after these, the files that are attached. Raises Unreadable if there is no text."""
+    """Write a part for each page with its lines, notes and form values, and then the attached
+    files. Raises Unreadable if there is no text."""
     with _opened(source.file) as document:
         pages = _Pages(source, output)
         before = output.lines
         pages.read(document)
         attached = _read_attachments(document, source, output)
     if output.lines > before or attached:
-        pages.tell()
+        pages.report()
     else:
-        raise Unreadable(pages.why_nothing())
+        raise Unreadable(pages.reason())
 
 
 def _opened(file: IO[bytes]) -> Any:
@@ -82,15 +82,15 @@ def _opened(file: IO[bytes]) -> Any:
         if error.err_code == pdfium.FPDF_ERR_PASSWORD:
             raise Unreadable("it is encrypted: a password is needed") from error
         if error.err_code == pdfium.FPDF_ERR_SECURITY:
-            raise Unreadable("it is encrypted, in a way that is not known") from error
-        raise Unreadable("it is damaged: no pages are found in it") from error
+            raise Unreadable("it is encrypted by an unknown method") from error
+        raise Unreadable("it is damaged: it contains no pages") from error
     document.init_forms()
     return document
 
 
 class _Stream:
-    """A file as pypdfium2 takes one: temporary files have no ``readinto`` before Python 3.11, and
-    their ``seek`` gives nothing."""
+    """A file for pypdfium2. Before Python 3.11, temporary files have no ``readinto``, and their
+    ``seek`` returns nothing."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -99,7 +99,7 @@ class _Stream:
         self._file.seek(offset, whence)
         return self._file.tell()
 
-    def tell(self) -> int:
+    def report(self) -> int:
         return self._file.tell()
 
     def read(self, size: int = -1) -> bytes:
@@ -115,15 +115,15 @@ class _Stream:
 
 
 class _Pages:
-    """Reads the pages of a document, and remembers those that have no text or cannot be read."""
+    """Reads the pages of a document, and collects pages without text and damaged pages."""
 
     def __init__(self, source: DocumentInput, output: TextOutput) -> None:
-        self.pictures: list[int] = []
+        self.scanned: list[int] = []
         self.damaged: list[int] = []
         self._output = output
-        self._recognises = source.ocr and ocr.is_installed()
-        self._recognised = 0
-        # What can be done about pages that are pictures, or why nothing was.
+        self._ocr = source.ocr and ocr.is_installed()
+        self._ocr_pages = 0
+        # How to read scanned pages, or why OCR failed.
         self._hint = ocr.MISSING if source.ocr else "documents.ocr reads them"
 
     def read(self, document: Any) -> None:
@@ -164,113 +164,113 @@ class _Pages:
         text = _text(page)
         if text.strip():
             return list(_lines(text))
-        return self._picture_lines(page, number) if _is_picture(page) else []
+        return self._ocr_lines(page, number) if _is_scanned(page) else []
 
-    def _picture_lines(self, page: Any, number: int) -> list[str]:
-        if not self._recognises:
-            self.pictures.append(number)
+    def _ocr_lines(self, page: Any, number: int) -> list[str]:
+        if not self._ocr:
+            self.scanned.append(number)
             return []
         try:
             lines = ocr.recognized_lines(_pixels(page))
         except Unreadable as reason:
-            self.pictures.append(number)
+            self.scanned.append(number)
             self._hint = str(reason)
             return []
-        self._recognised += 1
-        if self._recognised == MOST_RECOGNISED:
-            self._recognises = False
-            self._hint = f"only the first {MOST_RECOGNISED} are recognised"
+        self._ocr_pages += 1
+        if self._ocr_pages == MOST_OCR_PAGES:
+            self._ocr = False
+            self._hint = f"OCR reads only the first {MOST_OCR_PAGES}"
         return lines
 
-    def tell(self) -> None:
-        """Say which pages were not read."""
-        if self.pictures:
-            which = ranges(self.pictures)
-            self._output.failed(f"pages without text, which are pictures: {which} ({self._hint})")
+    def report(self) -> None:
+        """Report the pages that were not read."""
+        if self.scanned:
+            numbers = ranges(self.scanned)
+            self._output.failed(f"pages without text that are images: {numbers} ({self._hint})")
         if self.damaged:
-            self._output.failed(f"pages that are damaged: {ranges(self.damaged)}")
+            self._output.failed(f"damaged pages: {ranges(self.damaged)}")
 
-    def why_nothing(self) -> str:
-        """The reason why there is no text on any page."""
-        if self.pictures:
-            return f"it has no text: its pages are pictures ({self._hint})"
+    def reason(self) -> str:
+        """Return the reason why no page has text."""
+        if self.scanned:
+            return f"it has no text: its pages are images ({self._hint})"
         if self.damaged:
             return "it is damaged: none of its pages can be read"
-        if self._recognised:
-            return "it has no text, and no characters are recognised in its pages"
+        if self._ocr_pages:
+            return "it has no text, and OCR found none in its pages"
         return "it has no text: its pages are empty"
 
 
 def ranges(numbers: list[int]) -> str:
-    """Numbers in their order as people write them: ``1-3, 7``, and how many more if these are
-    too many."""
+    """Format sorted numbers as ranges: ``1-3, 7``, with a count of further ranges."""
     found: list[list[int]] = []
     for number in numbers:
         if found and number == found[-1][-1] + 1:
             found[-1] = [found[-1][0], number]
         else:
             found.append([number])
-    told = ", ".join("-".join(map(str, one)) for one in found[:RANGES])
+    text = ", ".join("-".join(map(str, bounds)) for bounds in found[:RANGES])
     more = len(found) - RANGES
-    return f"{told} and {more} more ranges" if more > 0 else told
+    return f"{text} and {more} more ranges" if more > 0 else text
 
 
 # --- sections ------------------------------------------------------------------------------
 
 
 class Title(Struct, frozen=True):
-    """A section's title in the outline. ``whole_page``: it leads to a page as such, or its top."""
+    """A title in the outline. ``at_top`` is True if it refers to a page, or to the top of it."""
 
     text: str
-    whole_page: bool = False
+    at_top: bool = False
 
 
 def sections_of(
     lines: Sequence[str], section: str | None, titles: Sequence[Title]
 ) -> dict[int, str | None]:
-    """The sections of a page by the indexes of the lines with which they begin, the first being 0;
-    ``section`` is that of the page before.
+    """Return the sections of a page by the index of their first line; ``section`` is the last
+    section of the previous page.
 
-    They begin where their titles stand. One whose title does not stand on the page begins with it
-    if the outline leads there; else nobody knows where, and no line is said to be of it.
+    A section starts at its title. If the page does not contain the title, the section starts at the
+    top if the outline refers there; otherwise it is omitted.
     """
     sections = {0: section}
-    standing = _standing(lines) if titles else {}
+    positions = _title_positions(lines) if titles else {}
     at = 0
     for title in titles:
-        found = next((one for one in standing.get(_plain(title.text), ()) if one[0] >= at), None)
+        spans = positions.get(_plain(title.text), ())
+        found = next((span for span in spans if span[0] >= at), None)
         if found is not None:
             first, at = found
             sections[first] = title.text
-        elif title.whole_page and at == 0:
+        elif title.at_top and at == 0:
             sections[0] = title.text
     return sections
 
 
-def _standing(lines: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """Where on a page what may be a title stands: its first line and the one behind its last, since
-    long titles are broken into lines."""
-    standing: dict[str, list[tuple[int, int]]] = {}
+def _title_positions(lines: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return the possible titles on a page with their first line and the line after their last,
+    because long titles are broken into lines."""
+    positions: dict[str, list[tuple[int, int]]] = {}
     for first in range(len(lines)):
         for end in range(first + 1, min(first + TITLE_LINES, len(lines)) + 1):
             joined = " ".join(lines[first:end])
             if len(joined) > 2 * TITLE_CHARS:
                 break
             if lines[first].strip() and lines[end - 1].strip():
-                standing.setdefault(_plain(joined), []).append((first, end))
-    return standing
+                positions.setdefault(_plain(joined), []).append((first, end))
+    return positions
 
 
 def _plain(title: str) -> str:
-    """A title without its number, which is often in only one of the outline and the page, and
-    without spaces: behind a number a page has a gap of its own."""
+    """Normalize a title: without its number, which is often missing from the outline or the page,
+    and without spaces, because a page has a gap after a number."""
     squeezed = "".join(_normal(cleaned(title)).casefold().split())
     number = _NUMBER.match(squeezed)
     return squeezed[number.end() :] if number else squeezed
 
 
 def _titles(document: Any) -> Mapping[int, list[Title]]:
-    """The titles of the outline on each page in their order, by the page's index."""
+    """Return the titles of the outline in order, by the index of their page."""
     titles: dict[int, list[Title]] = {}
     for entry in islice(document.get_toc(max_depth=DEEPEST_TITLE), MOST_TITLES):
         target = entry.get_dest()
@@ -282,12 +282,12 @@ def _titles(document: Any) -> Mapping[int, list[Title]]:
         except UnicodeDecodeError:
             continue
         if title:
-            found = Title(title, _is_whole_page(document, index, target))
+            found = Title(title, _is_at_top(document, index, target))
             titles.setdefault(index, []).append(found)
     return titles
 
 
-def _is_whole_page(document: Any, index: int, target: Any) -> bool:
+def _is_at_top(document: Any, index: int, target: Any) -> bool:
     import pypdfium2
     import pypdfium2.raw as pdfium
 
@@ -306,7 +306,7 @@ def _is_whole_page(document: Any, index: int, target: Any) -> bool:
 
 
 def _text(page: Any) -> str:
-    """The text of a page as PDFium gives it."""
+    """Return the text of a page as PDFium extracts it."""
     import pypdfium2.raw as pdfium
 
     textpage = page.get_textpage()
@@ -324,14 +324,14 @@ def _text(page: Any) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a page. A word with a hyphen at a line's end is whole, in the first line."""
+    """Yield the lines of a page. A word that is broken by a hyphen is joined in the first line."""
     for line in _LINE_END.split(_OTHER_HYPHEN.sub(_HYPHEN, _normal(text))):
         rest = line
         while _HYPHEN in rest:
             before, _, after = rest.partition(_HYPHEN)
             word = _WORD.match(after)
             assert word is not None
-            # Without a word behind it, the hyphen is the last of the page.
+            # Without a continuation, the hyphen ends the page.
             yield before + (word[0].replace(_HYPHEN, "") or "-")
             rest = after[word.end() :].lstrip()
             if not rest:
@@ -348,10 +348,10 @@ def _normal(text: str) -> str:
 
 
 def _notes(page: Any) -> Iterator[str]:
-    """What readers have added to a page: the text of notes and of marks, values of a form."""
+    """Yield the annotations of a page: the text of notes and marks, and form values."""
     import pypdfium2.raw as pdfium
 
-    silent = {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}
+    ignored = {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_NOTES)):
         note = pdfium.FPDFPage_GetAnnot(page, index)
         if not note:
@@ -361,7 +361,7 @@ def _notes(page: Any) -> Iterator[str]:
             if kind == pdfium.FPDF_ANNOT_WIDGET:
                 text = _value(page, note)
             else:
-                text = "" if kind in silent else _string(_contents, note)
+                text = "" if kind in ignored else _string(_contents, note)
         finally:
             pdfium.FPDFPage_CloseAnnot(note)
         if text.strip():
@@ -389,7 +389,7 @@ def _contents(note: Any, buffer: Any, size: int) -> int:
 
 
 def _string(get: Any, *of: Any) -> str:
-    """What a function of PDFium gives in UTF-16, which tells its size when it has no buffer."""
+    """Call a PDFium function that returns UTF-16, first without a buffer to get the size."""
     size = get(*of, None, 0)
     if size <= 2:  # the NUL at the end
         return ""
@@ -398,12 +398,12 @@ def _string(get: Any, *of: Any) -> str:
     return str(memoryview(buffer).cast("B")[: size - 2], "utf-16-le", "replace")
 
 
-# --- pictures ------------------------------------------------------------------------------
+# --- scanned pages ------------------------------------------------------------------------------
 
 
-def _is_picture(page: Any) -> bool:
-    """Whether a page without text may show one: an image, characters of a font that does not say
-    which, or drawings enough to be outlines of characters."""
+def _is_scanned(page: Any) -> bool:
+    """Return True if a page without text may show text: an image, characters of a font without
+    Unicode mapping, or enough drawings to be outlines of characters."""
     import pypdfium2.raw as pdfium
 
     drawn = 0
@@ -415,7 +415,7 @@ def _is_picture(page: Any) -> bool:
 
 
 def _pixels(page: Any) -> NDArray[np.uint8]:
-    """A page as blue, green and red, however large it is."""
+    """Render a page for OCR as blue, green and red, at a fixed size."""
     scale = ocr.LONGEST_SIDE / max(*page.get_size(), 1)
     bitmap = page.render(scale=scale)
     try:
@@ -429,7 +429,7 @@ def _pixels(page: Any) -> NDArray[np.uint8]:
 
 
 def _read_attachments(document: Any, source: DocumentInput, output: TextOutput) -> int:
-    """Read the files that are attached; gives their number."""
+    """Read the attached files; return their number."""
     import pypdfium2
 
     count = int(document.count_attachments())
@@ -452,7 +452,7 @@ def _read_attachments(document: Any, source: DocumentInput, output: TextOutput) 
 
 
 def _content(attachment: Any) -> Any:
-    """The bytes of an attached file, or None if these are too many."""
+    """Return the content of an attached file, or None if it is too large."""
     import pypdfium2.raw as pdfium
 
     size = ctypes.c_ulong()

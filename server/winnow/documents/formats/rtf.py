@@ -1,7 +1,7 @@
 """Documents in Rich Text Format.
 
-By a reader of our own: striprtf loses footnotes, comments, headers and text boxes, breaks the rows
-of tables that pandoc writes, and goes through pictures, which are hexadecimal digits, one by one.
+Read without a library: striprtf omits footnotes, comments, headers and text boxes, breaks the table
+rows that pandoc writes, and parses images, which are hexadecimal digits, one digit at a time.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _CHARS = {
 _SYMBOLS = {b"~": " ", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\", b"\t": "\t"}
 _PARAGRAPH_ENDS = frozenset(("par", "page", "sect", "column"))
 _HEADING = re.compile(rb"heading ([1-9]);", re.IGNORECASE)  # the name of a style
-# Groups that are no text of the document.
-_LEFT_OUT = frozenset(
+# Groups that are not text of the document.
+_IGNORED = frozenset(
     "colortbl info pict filetbl revtbl listtext pntext nonesttables shprslt sp xe tc rxe"
     " nonshppict fldinst datafield ftnsep ftnsepc ftncn aftnsep aftnsepc aftncn objdata objclass"
     " objname bkmkstart bkmkend themedata colorschememapping datastore latentstyles".split()
 )
-# Groups that older programs are told to leave out, and are text all the same.
+# Groups that are text although older programs must ignore them.
 _KNOWN = frozenset(("shpinst", "moMath", "moMathPara"))
 _BESIDE = {
     "footnote": "Footnotes",
@@ -56,7 +56,7 @@ _BESIDE = {
     **dict.fromkeys(("shptxt", "dptxbxtext"), "Text boxes"),
 }
 _CODE_PAGES = {"ansi": "cp1252", "mac": "mac-roman", "pc": "cp437", "pca": "cp850"}
-# What fonts are for, by the numbers that Windows has for it.
+# The encodings of fonts, by the numbers of Windows character sets.
 _CHARSETS = {
     77: "mac-roman",
     128: "cp932",
@@ -80,33 +80,34 @@ _CHARSETS = {
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """The text, and after it notes, comments, headers and text boxes."""
+    """Write the text, and then notes, comments, headers and text boxes."""
     data = source.file.read(LARGEST_FILE + 1)
     if not data[:100].lstrip(b"\xef\xbb\xbf \r\n\t\0").startswith(b"{\\rtf"):
-        raise Unreadable("it is damaged: it is not what its name says" if data else "it is empty")
+        raise Unreadable(
+            "it is damaged: it does not match its file extension" if data else "it is empty"
+        )
     reader = _Rtf(Sections(output))
     reader.read(data)
     for title, lines in reader.beside.items():
         write_part(output, title, list(lines))
     if len(data) > LARGEST_FILE:
         output.failed(f"only its first {LARGEST_FILE // 1024**2} MiB are read")
-    if not output.lines:
-        raise Unreadable("it has no text")
+    output.require_text()
 
 
 class _Group:
-    """What a group inherits and may change for itself."""
+    """The properties that a group inherits and may change."""
 
-    __slots__ = ("beside", "font", "hidden", "in_table", "left_out", "level", "skip")
+    __slots__ = ("beside", "font", "hidden", "ignored", "in_table", "level", "skip")
 
     def __init__(self, outer: _Group | None = None) -> None:
         self.skip: int = outer.skip if outer else 1
         self.font: int | None = outer.font if outer else None
         self.hidden: bool = outer.hidden if outer else False
-        self.left_out: bool = outer.left_out if outer else False
+        self.ignored: bool = outer.ignored if outer else False
         self.in_table: bool = outer.in_table if outer else False
         self.level: int | None = outer.level if outer else None
-        # A group beside the text keeps here what it interrupts.
+        # The text that a footnote or similar group interrupts.
         self.beside: tuple[str, list[str], list[str]] | None = None
 
 
@@ -116,21 +117,21 @@ class _Rtf:
         self._sections = sections
         self._outer: list[_Group] = []
         self._group = _Group()
-        self._title = ""  # of what stands beside the text
+        self._title = ""  # of the part beside the text
         self._cells: list[str] = []
         self._pieces: list[str] = []
-        self._raw = bytearray()  # of characters in some code page
+        self._raw = bytearray()  # characters in the current code page
         self._held = 0
         self._to_skip = 0
         self._starred = False
         self._code_page = "cp1252"
         self._fonts: dict[int, str] = {}
-        self._in_table_of = ""  # fonts or styles, whose names are no text
-        self._defined = 0  # the font or style that such a table is at
-        self._levels: dict[int, int] = {}  # of styles that are headings
+        self._in_table_of = ""  # the table of fonts or styles, whose names are not text
+        self._defined = 0  # the current font or style of that table
+        self._levels: dict[int, int] = {}  # of heading styles
 
     def read(self, data: bytes) -> None:
-        """Read all tokens; a file that ends too early ends there."""
+        """Read all tokens. A truncated file is read to its end."""
         at, size = 0, len(data)
         while at < size:
             token = _TOKEN.match(data, at)
@@ -160,13 +161,13 @@ class _Rtf:
 
     def _chars(self, chars: bytes) -> None:
         if self._to_skip:
-            # What older programs show in place of a character in Unicode.
+            # The replacement of a Unicode character for older programs.
             self._to_skip, chars = max(self._to_skip - len(chars), 0), chars[self._to_skip :]
         if self._in_table_of == "stylesheet":
             heading = _HEADING.match(chars)
             if heading:
                 self._levels[self._defined] = int(heading[1]) - 1
-        elif chars and not (self._group.left_out or self._group.hidden or self._in_table_of):
+        elif chars and not (self._group.ignored or self._group.hidden or self._in_table_of):
             self._raw += chars
             self._hold(len(chars))
 
@@ -176,7 +177,7 @@ class _Rtf:
             raise TextFull
 
     def _add(self, text: str) -> None:
-        if not (self._group.left_out or self._group.hidden or self._in_table_of):
+        if not (self._group.ignored or self._group.hidden or self._in_table_of):
             self._flush()
             self._pieces.append(text)
             self._hold(len(text) + 8)
@@ -230,10 +231,10 @@ class _Rtf:
         starred, self._starred = self._starred, False
         group = self._group
         unknown = starred and word not in _KNOWN and word not in _BESIDE
-        if unknown or word in _LEFT_OUT or word.endswith("Pr"):
+        if unknown or word in _IGNORED or word.endswith("Pr"):
             self._flush()
-            group.left_out = True
-        elif group.left_out:
+            group.ignored = True
+        elif group.ignored:
             return
         elif word == "u":
             if number is not None:
@@ -257,7 +258,7 @@ class _Rtf:
 
     def _table_word(self, word: str) -> None:
         if word == "cell":
-            self._cells.append(self._taken())
+            self._cells.append(self._take_text())
         elif word in ("nestcell", "nestrow"):
             self._pieces.append(" ")
         elif word == "row":
@@ -303,19 +304,19 @@ class _Rtf:
 
     # --- lines -----------------------------------------------------------------------------
 
-    def _taken(self) -> str:
+    def _take_text(self) -> str:
         text = "".join(self._pieces)
         self._pieces.clear()
         if any("\ud800" <= char <= "\udfff" for char in text):
-            # Characters beyond the first plane come as two numbers.
+            # Characters beyond the basic plane are surrogate pairs.
             text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return text.strip().replace("\t", " ") if self._group.in_table else text.strip()
 
     def _end_paragraph(self) -> None:
         self._flush()
-        text = self._taken()
+        text = self._take_text()
         if self._cells:
-            # A row without its last mark has a cell more.
+            # The last cell of the row has no end mark.
             text = "\t".join([*self._cells, text]).rstrip()
             self._cells.clear()
         self._held = 0

@@ -1,11 +1,12 @@
 """Workbooks of Microsoft Excel.
 
-Those since 2007 are read by the standard library (zipfile and expat), row by row. python-calamine
-would be ten times as fast, but holds all cells of a sheet at once, those without text, too: one
-cell in the last column of the last row makes it ask for half a terabyte and end the process; and it
-does not know percentages. openpyxl is slower than this and holds as much as the shared texts twice.
+Workbooks since 2007 are read row by row with the standard library (zipfile and expat).
+python-calamine is ten times as fast, but holds all cells of a sheet, including empty ones: a cell
+in the last column of the last row makes it request half a terabyte and crash. It does not support
+percentages either. openpyxl is slower than this reader, and holds twice the size of the shared
+texts.
 
-The old ones and the binary ones are read by python-calamine.
+Older and binary workbooks are read with python-calamine.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
 SHARED_TEXT_BYTES = 64 * 1024**2
-LONGEST_CELL = 1024**2  # Excel itself has no more than 32,767 characters in one
-OLD_WORKBOOK_BYTES = 64 * 1024**2  # calamine holds the file and all its cells
+LONGEST_CELL = 1024**2  # Excel's limit is 32,767 characters
+OLD_WORKBOOK_BYTES = 64 * 1024**2  # calamine holds the file and all cells
 _MOST_NOTES = 100_000
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """Sheet by sheet, hidden ones, too; whatever kind of workbook it is in truth."""
+    """Write sheet by sheet, including hidden sheets. The content decides the kind of workbook."""
     beginning = source.file.read(8)
     source.file.seek(0)
     if beginning == OLE and not source.name.lower().endswith((".xlsx", ".xlsm", ".xltx", ".xltm")):
@@ -104,8 +105,8 @@ def _read_sheet(
 
 
 class _SharedTexts(XmlReader):
-    """The texts that cells refer to, as one piece of memory: objects would need three times as
-    much of it."""
+    """The texts that cells refer to, in one buffer: separate strings need three times the
+    memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,19 +131,19 @@ class _SharedTexts(XmlReader):
         self._ends.append(len(self._bytes))
 
     def get(self, index: int) -> str:
-        """A text; none for an index that is not there."""
+        """Return a text, or an empty string for an invalid index."""
         if not 0 <= index < len(self._ends) - 1:
             return ""
         return self._bytes[self._ends[index] : self._ends[index + 1]].decode()
 
 
 class NumberFormat(Struct, frozen=True):
-    """What a format makes of a number: a day and a time of day, a span of hours, a percentage."""
+    """The meaning of a number: a day, a time of day, a duration in hours, or a percentage."""
 
     day: bool = False
     time: bool = False
     span: bool = False
-    percent: int | None = None  # its decimals
+    percent: int | None = None  # the number of decimals
 
 
 GENERAL = NumberFormat()
@@ -154,12 +155,12 @@ _BUILT_IN = {
     22: "yyyy-mm-dd hh:mm",
     46: "[h]:mm:ss",
 }
-# Quoted and escaped characters, colours, conditions and locales are no codes of a format.
+# Quoted and escaped characters, colors, conditions and locales, which are not codes.
 _NO_CODES = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.IGNORECASE)
 
 
 def number_format(code: str) -> NumberFormat:
-    """What a format in Excel's language makes of positive numbers."""
+    """Parse an Excel number format for positive numbers."""
     code = _NO_CODES.sub("", code.partition(";")[0]).lower()
     if "general" in code:
         return GENERAL
@@ -169,13 +170,13 @@ def number_format(code: str) -> NumberFormat:
         decimals = re.search(r"\.([0#?]+)", code)
         return NumberFormat(percent=len(decimals[1]) if decimals else 0)
     time = bool(re.search("[hs]|am/pm", code))
-    # An m beside hours is minutes.
+    # Next to hours, m means minutes.
     day = bool(re.search("[yd]", code)) or ("m" in code and not time)
     return NumberFormat(day=day, time=time)
 
 
 class _Styles(XmlReader):
-    """The formats of numbers, by the styles that cells have."""
+    """The number formats of cell styles."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,12 +203,12 @@ class _Styles(XmlReader):
             self._formats[str(len(self._formats))] = number_format(code)
 
     def get(self, index: str) -> NumberFormat:
-        """The format of a style."""
+        """Return the format of a style."""
         return self._formats.get(index, GENERAL)
 
 
 class _Rows(XmlReader):
-    """The cells of a sheet, row by row."""
+    """Writes the cells of a sheet, row by row."""
 
     def __init__(
         self, sheet: SheetWriter, shared: _SharedTexts, styles: _Styles, since_1904: bool
@@ -248,7 +249,7 @@ class _Rows(XmlReader):
     def _begin_cell(self, attributes: Attributes) -> None:
         reference = attributes.get("r")
         column = column_number(reference) if reference else 0
-        # A cell left of the one before it is none that a program wrote.
+        # No program writes a cell to the left of the cell before it.
         self._column = column if column > self._column else self._column + 1
         self._type = attributes.get("t", "n")
         self._style = attributes.get("s", "0")
@@ -258,15 +259,15 @@ class _Rows(XmlReader):
         if self._pieces:
             pieces = self._pieces
             value = pieces[0] if len(pieces) == 1 else "".join(pieces)
-            self._cells.append((self._column, self._shown(value)))
+            self._cells.append((self._column, self._text(value)))
             self._pieces.clear()
 
-    def _shown(self, value: str) -> str:
+    def _text(self, value: str) -> str:
         if self._type == "s":
             index = _number(value)
             return "" if index is None else self._shared.get(index)
         if self._type == "n":
-            return shown_number(value, self._styles.get(self._style), self._since_1904)
+            return number_text(value, self._styles.get(self._style), self._since_1904)
         if self._type == "b":
             return "TRUE" if value == "1" else "FALSE"
         return value
@@ -277,7 +278,7 @@ def _number(digits: str) -> int | None:
 
 
 def column_number(reference: str) -> int:
-    """The column of a cell: 27 of `AA7`, 0 of what is none."""
+    """Return the column of a cell: 27 for `AA7`, 0 for an invalid reference."""
     return _column_number(reference.rstrip("0123456789"))
 
 
@@ -291,44 +292,44 @@ def _column_number(name: str) -> int:
     return number
 
 
-def shown_number(value: str, how: NumberFormat, since_1904: bool = False) -> str:
-    """A number as people search for it: a date as ISO 8601, a percentage, or with the digits that
-    it was typed with, whatever marks for thousands it is shown with."""
-    if how is GENERAL and value.isdecimal():
+def number_text(value: str, style: NumberFormat, since_1904: bool = False) -> str:
+    """Return a number as users search for it: a date in ISO 8601, a percentage, or the typed digits
+    without thousands separators."""
+    if style is GENERAL and value.isdecimal():
         return value
     try:
         number = float(value)
-        if how.span:
+        if style.span:
             return _hours(number)
-        if (how.day or how.time) and number >= 0:
-            return _moment(number, how, since_1904)
+        if (style.day or style.time) and number >= 0:
+            return _moment(number, style, since_1904)
     except (ValueError, OverflowError):
         return value
-    if how.percent is not None:
-        return f"{number * 100:.{min(how.percent, 15)}f}%"
+    if style.percent is not None:
+        return f"{number * 100:.{min(style.percent, 15)}f}%"
     return plain_number(number)
 
 
 def plain_number(number: float) -> str:
-    """A number with the fifteen digits that Excel has."""
+    """Format a number with up to fifteen digits, as Excel does."""
     if number.is_integer() and abs(number) < 1e15:
         return str(int(number))
     return f"{number:.15g}"
 
 
-def _moment(number: float, how: NumberFormat, since_1904: bool) -> str:
+def _moment(number: float, style: NumberFormat, since_1904: bool) -> str:
     if since_1904:
         zero = datetime.datetime(1904, 1, 1)
     else:
-        # Excel's 1900 has a 29th of February, number 60.
+        # Excel's 1900 has a February 29, which is day 60.
         zero = datetime.datetime(1899, 12, 30 if number >= 60 else 31)
     seconds = round(number * 86400)
     moment = zero + datetime.timedelta(seconds=seconds)
     clock = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
-    if not how.day and number < 1:
+    if not style.day and number < 1:
         return clock
     day = moment.date().isoformat()
-    return f"{day} {clock}" if how.time else day
+    return f"{day} {clock}" if style.time else day
 
 
 def _hours(number: float) -> str:
@@ -367,7 +368,7 @@ class _CellNotes(XmlReader):
 
 
 def read_by_calamine(source: DocumentInput, output: TextOutput) -> None:
-    """Read an old or a binary workbook, of which calamine holds all cells at once."""
+    """Read an old or binary workbook; calamine holds all of its cells."""
     from python_calamine import CalamineError, PasswordError, load_workbook
 
     if source.size > OLD_WORKBOOK_BYTES:
@@ -392,7 +393,7 @@ def _write_rows(book: CalamineWorkbook, name: str, output: TextOutput) -> None:
         return
     first_row, first_column = calamine.start
     sheet = SheetWriter(output, name)
-    # Rows from the sheet's first one on, whatever comes before the first that has any text.
+    # The rows start with the first row of the sheet, even if it has no text.
     for number, row in enumerate(calamine.to_python(), first_row + 1):
         sheet.row(number, _texts(row, first_column + 1))
 

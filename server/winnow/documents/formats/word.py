@@ -32,7 +32,7 @@ BODY_TEXT_LEVEL = 9  # the level of a paragraph that is not a heading
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """Write the text, and after it notes, comments, headers and footers."""
+    """Write the text, and then notes, comments, headers and footers."""
     package = Package(source)
     main = package.main_part("word/document.xml")
     sections = Sections(output)
