@@ -54,7 +54,7 @@ def extracted(name: str) -> tuple[list[str], TextMap]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_word_is_found_where_it_was_planted(name: str) -> None:
+def test_each_planted_word_is_found_at_its_location(name: str) -> None:
     lines, known = extracted(name)
     truth = {one.word: one.places for one in PLANTED if one.file == name}
     assert {word: found_places(word, lines, known) for word in truth} == truth
@@ -62,7 +62,7 @@ def test_each_word_is_found_where_it_was_planted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(unread()))
-def test_what_cannot_be_read_says_why(name: str) -> None:
+def test_unreadable_documents_have_a_reason(name: str) -> None:
     lines: list[bytes] = []
     with open(FIXTURES / name, "rb") as file:
         try:
@@ -73,12 +73,12 @@ def test_what_cannot_be_read_says_why(name: str) -> None:
     assert [reason[: len(unread()[name])] for reason in reasons] == [unread()[name]]
 
 
-def test_every_document_has_its_truth() -> None:
+def test_every_fixture_has_expected_results() -> None:
     documents = {path.name for path in FIXTURES.iterdir() if format_of(path.name)}
     assert documents == {*FILES, *unread()}
 
 
-def test_a_document_of_an_old_word_is_known_as_one_that_is_not_read() -> None:
+def test_documents_of_old_word_versions_are_reported_as_unsupported() -> None:
     assert format_of("report-libreoffice.doc") is None
     assert ".doc" in UNSUPPORTED_EXTENSIONS
 

@@ -48,7 +48,7 @@ def reading(
 # --- documents ---------------------------------------------------------------------------------
 
 
-def test_a_name_tells_the_format_by_its_longest_end() -> None:
+def test_the_longest_known_extension_decides_the_format() -> None:
     names = (
         "a.zip",
         "a.tar.gz",
@@ -65,17 +65,19 @@ def test_a_name_tells_the_format_by_its_longest_end() -> None:
     ]
 
 
-def test_no_two_formats_claim_the_same_end() -> None:
+def test_no_two_formats_share_an_extension() -> None:
     ends = [end for one in formats().values() for end in one.extensions]
     assert len(ends) == len(set(ends))
 
 
-def test_what_is_no_document_is_refused() -> None:
+def test_a_file_of_an_unknown_format_is_refused() -> None:
     with pytest.raises(Unreadable, match=r"^its format is unknown$"):
         extract("a.xyz", io.BytesIO(b"x"), bytearray().extend)
 
 
-def test_an_error_of_a_library_is_damage_of_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_of_a_library_means_a_damaged_document(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def read(source: DocumentInput, output: TextOutput) -> None:
         raise KeyError("x" * 1000)
 
@@ -84,7 +86,7 @@ def test_an_error_of_a_library_is_damage_of_the_document(monkeypatch: pytest.Mon
     assert str(raised.value) == f"it is damaged: KeyError: '{'x' * 199}"
 
 
-def test_damage_behind_some_text_leaves_that_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_before_the_damage_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: DocumentInput, output: TextOutput) -> None:
         output.line("before")
         raise ValueError
@@ -93,7 +95,7 @@ def test_damage_behind_some_text_leaves_that_text(monkeypatch: pytest.MonkeyPatc
     assert (found.lines, found.failed) == (["before"], [("", "it is damaged: ValueError")])
 
 
-def test_a_lack_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lack_of_memory_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: DocumentInput, output: TextOutput) -> None:
         raise MemoryError
 
@@ -101,14 +103,14 @@ def test_a_lack_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         reading(monkeypatch, read)
 
 
-def test_a_picture_is_read_only_where_characters_are_recognised(
+def test_images_are_read_only_with_ocr(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(Unreadable, match=r"^it is an image, and OCR"):
         reading(monkeypatch, lambda source, output: None, is_image=True)
 
 
-def test_text_beyond_the_limit_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_beyond_the_limit_is_left_out_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: DocumentInput, output: TextOutput) -> None:
         for _ in range(20):
             output.line("x" * (1024**2 - 1))
@@ -118,7 +120,7 @@ def test_text_beyond_the_limit_is_left_out_and_told(monkeypatch: pytest.MonkeyPa
     assert found.failed == [("", "it has more than 16 MiB of text: the rest is left out")]
 
 
-def test_parts_beyond_the_limit_are_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_beyond_the_limit_are_left_out_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: DocumentInput, output: TextOutput) -> None:
         for page in range(200_001):
             output.at(DocumentLocation(page=page))
@@ -130,7 +132,7 @@ def test_parts_beyond_the_limit_are_left_out_and_told(monkeypatch: pytest.Monkey
 # --- output ------------------------------------------------------------------------------------
 
 
-def test_a_line_is_one_line_without_what_a_page_is_set_with() -> None:
+def test_lines_contain_no_line_breaks_and_no_typesetting() -> None:
     written: list[bytes] = []
     output = TextOutput(written.append, 1000)
     output.line("soft\u00adware\ufb01ne\u00a0a\nb\0\x1b[0m  ")
@@ -138,7 +140,7 @@ def test_a_line_is_one_line_without_what_a_page_is_set_with() -> None:
     assert written == [b"softwarefine a b[0m\n", b"one\n", b"two\n", b"three\n", b"\n"]
 
 
-def test_a_line_that_has_no_room_is_not_written() -> None:
+def test_a_line_beyond_the_limit_is_not_written() -> None:
     written: list[bytes] = []
     output = TextOutput(written.append, 4)
     output.line("abc")
@@ -147,7 +149,7 @@ def test_a_line_that_has_no_room_is_not_written() -> None:
     assert written == [b"abc\n"]
 
 
-def test_a_failure_is_told_once_and_many_are_cut() -> None:
+def test_each_failure_is_reported_once_and_their_number_is_limited() -> None:
     output = TextOutput(bytearray().extend, 10)
     for _ in range(2):
         output.failed("first")
@@ -172,7 +174,7 @@ TEXT_MAP = TextMap(
 )
 
 
-def test_a_line_has_the_place_of_the_last_anchor_with_its_own_row() -> None:
+def test_a_line_has_the_location_of_the_last_anchor_and_its_own_row() -> None:
     assert [TEXT_MAP.place_at(line) for line in range(6)] == [
         DocumentLocation(),
         DocumentLocation(page=1),
@@ -183,7 +185,7 @@ def test_a_line_has_the_place_of_the_last_anchor_with_its_own_row() -> None:
     ]
 
 
-def test_a_reader_sees_rulers_which_are_lines_too() -> None:
+def test_the_preview_counts_rulers_as_lines() -> None:
     lines = ["a", "b", "c", "d", "e"]
     shown = [line for line, _ in TEXT_MAP.shown(lines)]
     assert shown == [
@@ -192,7 +194,7 @@ def test_a_reader_sees_rulers_which_are_lines_too() -> None:
     assert [shown[TEXT_MAP.shown_line(number) - 1] for number in range(1, 6)] == lines
 
 
-def test_a_cell_is_named_by_its_column_and_row() -> None:
+def test_a_cell_is_named_after_its_column_and_row() -> None:
     table = DocumentLocation(sheet="t", row=3, columns=("id", "name"))
     assert cell_at(DocumentLocation(sheet="S", row=3, column=26), "a\tb\t") == "AB3"
     assert cell_at(table, "1\tx") == "row 3, name"
@@ -222,11 +224,11 @@ def test_a_cell_is_named_by_its_column_and_row() -> None:
         ("x" * 5000 + ".pdf", "x" * 996 + ".pdf"),
     ],
 )
-def test_the_name_of_a_member_leads_nowhere(name: str, shown: str) -> None:
+def test_member_names_are_relative_and_printable(name: str, shown: str) -> None:
     assert member_name(name) == shown
 
 
-def test_members_are_read_as_documents_and_texts_and_the_rest_is_passed_over() -> None:
+def test_documents_and_text_files_in_archives_are_read() -> None:
     inner = zipped(("deep.txt", b"deep\n"))
     found = extracted(
         "a.zip",
@@ -242,12 +244,12 @@ def test_members_are_read_as_documents_and_texts_and_the_rest_is_passed_over() -
     assert found.failed == []
 
 
-def test_a_member_that_nothing_reads_is_named() -> None:
+def test_an_unsupported_member_is_named() -> None:
     found = extracted("a.zip", zipped(("old.doc", b"\xd0\xcf\x11\xe0" + bytes(600))))
     assert (found.lines, found.failed) == ([], [("old.doc", "its format is not supported")])
 
 
-def test_of_a_long_text_in_an_archive_the_beginning_is_read() -> None:
+def test_only_the_beginning_of_a_long_text_in_an_archive_is_read() -> None:
     found = extracted(
         "a.zip",
         zipped(
@@ -259,13 +261,13 @@ def test_of_a_long_text_in_an_archive_the_beginning_is_read() -> None:
     assert found.failed == [("b.log", "only its first 4 MiB are read")]
 
 
-def test_a_damaged_member_leaves_the_others() -> None:
+def test_a_damaged_member_does_not_affect_the_others() -> None:
     found = extracted("a.zip", zipped(("a.txt", b"a"), ("b.zip", b"no archive"), ("c.txt", b"c")))
     assert found.lines == ["a", "c"]
     assert found.failed == [("b.zip", "it is damaged, or not a ZIP archive")]
 
 
-def test_more_members_than_are_looked_at_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_beyond_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extraction, "MEMBERS", 3)
     inner = zipped(("1", b"1"), ("2", b"2"), ("3", b"3"))
     found = extracted("a.zip", zipped(("a.zip", inner), ("last", b"last")))
@@ -273,7 +275,9 @@ def test_more_members_than_are_looked_at_are_left_out(monkeypatch: pytest.Monkey
     assert found.failed == [("", "it has more than 3 members: the rest is left out")]
 
 
-def test_a_spent_budget_ends_everything_and_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spent_budget_ends_the_reading_and_is_reported_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(extraction, "UNPACKED_BYTES", 1024**2)
     inner = zipped(("a", b"a\n"), ("b", b"b\n" * 600_000))
     found = extracted("a.zip", zipped(("a.zip", inner), ("last", b"last")))
@@ -281,7 +285,7 @@ def test_a_spent_budget_ends_everything_and_is_told_once(monkeypatch: pytest.Mon
     assert found.failed == [("", "it unpacks to more than 1 MiB: the rest is left out")]
 
 
-def test_a_budget_counts_what_is_read_of_a_stream() -> None:
+def test_a_budget_counts_the_bytes_read_from_a_stream() -> None:
     budget = Budget(1024**2, 1)
     source = DocumentInput("a", io.BytesIO(), 0, budget=budget)
     stream = source.limited(io.BytesIO(bytes(2 * 1024**2)))
@@ -310,26 +314,26 @@ class Trickling:
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-16-le"])
 @pytest.mark.parametrize("step", [1000, 65537, 10**9])
-def test_a_text_of_any_encoding_is_read_in_blocks_of_whole_lines(codec: str, step: int) -> None:
+def test_text_in_any_encoding_is_read_in_blocks_of_complete_lines(codec: str, step: int) -> None:
     text = "ascii line\n" * 20_000 + "größe\n" * 20_000 + "end"
     blocks = list(blocks_of_text(Trickling(text.encode(codec), step)))
     assert "".join(blocks) == text
     assert all(block.endswith("\n") for block in blocks[:-1])
 
 
-def test_a_line_that_does_not_end_is_cut() -> None:
+def test_an_endless_line_is_split() -> None:
     blocks = list(blocks_of_text(io.BytesIO(b"x" * 5_000_000)))
     assert sum(map(len, blocks)) == 5_000_000
     assert max(map(len, blocks)) <= 1024**2 + 65536
 
 
-def test_what_is_no_text_is_not_read_any_further() -> None:
+def test_only_the_beginning_of_a_binary_file_is_read() -> None:
     stream = io.BytesIO(bytes(10**6))
     assert list(blocks_of_text(stream)) == []
     assert stream.tell() == 4096
 
 
-def test_what_there_was_before_a_stream_broke_is_given() -> None:
+def test_text_before_the_error_of_a_stream_is_returned() -> None:
     blocks = blocks_of_text(Trickling(b"one\ntwo", 3, OSError("gone")))
     assert next(blocks) == "one\n"
     assert next(blocks) == "two"

@@ -18,7 +18,7 @@ from winnow.documents.library.locations import DocumentLocation
 installed = pytest.mark.skipif(not ocr.is_installed() and not CI, reason="needs winnow-ls[ocr]")
 
 
-def test_boxes_side_by_side_are_a_line_from_left_to_right() -> None:
+def test_boxes_side_by_side_form_a_line_from_left_to_right() -> None:
     # Left, top and bottom; found in any order.
     boxes = [(300.0, 12.0, 32.0), (10.0, 40.0, 60.0), (10.0, 10.0, 30.0), (10.0, 58.0, 80.0)]
     assert joined(boxes, ["42", "Next", "Total", "Last"]) == ["Total\t42", "Next", "Last"]
@@ -27,7 +27,7 @@ def test_boxes_side_by_side_are_a_line_from_left_to_right() -> None:
 
 @installed
 @pytest.mark.usefixtures("recognition")
-def test_a_page_without_text_is_recognised() -> None:
+def test_a_page_without_text_has_no_lines() -> None:
     content = pdf_with_a_scan(["Typed words"], ["The quick brown fox", "jumps over 42 lazy dogs"])
     written: list[bytes] = []
     found = extract("a.pdf", io.BytesIO(content), written.append, ocr=True)
@@ -42,7 +42,7 @@ def test_a_page_without_text_is_recognised() -> None:
 
 @pytest.mark.slow
 @installed
-def test_recognition_prints_nothing_opens_no_connection_and_keeps_nothing(tmp_path: Path) -> None:
+def test_ocr_prints_nothing_opens_no_connection_and_stores_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf_with_a_scan(["Typed words"], ["The quick brown fox"]))
     program = """

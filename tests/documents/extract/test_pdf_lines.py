@@ -15,14 +15,14 @@ def pages() -> list[pypdfium2.PdfTextPage]:
     return [page.get_textpage() for page in document]
 
 
-def test_only_the_page_whose_characters_are_lines_is_scattered(
+def test_only_a_page_with_one_character_per_line_is_scattered(
     pages: list[pypdfium2.PdfTextPage],
 ) -> None:
     scattered = [is_scattered(page.get_text_range()) for page in pages]
     assert scattered == [False, False, True, False, False]
 
 
-def test_lines_and_words_are_put_together_by_where_characters_stand(
+def test_lines_and_words_follow_from_the_positions_of_characters(
     pages: list[pypdfium2.PdfTextPage],
 ) -> None:
     assert [text_by_places(page).split("\n") for page in pages] == [

@@ -83,7 +83,7 @@ def test_archives_of_real_programs_are_read(tmp_path: Path, command: list[str]) 
 
 
 @pytest.mark.skipif(shutil.which("7z") is None, reason="needs 7z")
-def test_encrypted_members_are_told(tmp_path: Path) -> None:
+def test_encrypted_members_are_reported(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret\n")
     (tmp_path / "open.txt").write_text("open\n")
     for options in (["-psecret", "x.zip", "secret.txt"], ["x.zip", "open.txt"]):
@@ -97,7 +97,7 @@ def test_encrypted_members_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
-def test_members_come_in_the_order_of_the_archive(method: int) -> None:
+def test_members_are_in_the_order_of_the_archive(method: int) -> None:
     members = (
         ("z.txt", b"last name\n"),
         ("n", NOISE),
@@ -112,12 +112,12 @@ def test_members_come_in_the_order_of_the_archive(method: int) -> None:
     ]
 
 
-def test_a_member_that_is_packed_in_an_unread_way_is_told() -> None:
+def test_an_unsupported_compression_method_is_reported() -> None:
     found = extracted("a.zip", zipped(("a.txt", b"a"), method=zipfile.ZIP_LZMA))
     assert found.failed == [("a.txt", "its compression method is not supported (14)")]
 
 
-def test_names_are_decoded_with_and_without_their_mark() -> None:
+def test_names_are_decoded_with_and_without_the_utf_8_flag() -> None:
     marked = zipped(("größe-я.txt", b"marked"))
     unmarked = zipped(("gr__e.txt", b"bare")).replace(b"gr__e.txt", "grüe.txt".encode())
     old = zipped(("gr_e.txt", b"old")).replace(b"gr_e.txt", "grüe.txt".encode("cp437"))
@@ -125,7 +125,7 @@ def test_names_are_decoded_with_and_without_their_mark() -> None:
     assert shown == ["──── größe-я.txt ────", "──── grüe.txt ────", "──── grüe.txt ────"]
 
 
-def test_names_that_lead_out_are_read_and_nothing_is_written(
+def test_members_with_paths_to_the_outside_are_read_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -142,7 +142,7 @@ def test_names_that_lead_out_are_read_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_macos_stores_beside_files_is_passed_over() -> None:
+def test_macos_metadata_is_skipped() -> None:
     members = (("a.txt", b"a"), ("__MACOSX/._a.zip", b"\0\5\x16\7"), ("__MACOSX/b.txt", b"b"))
     found = extracted("a.zip", zipped(*members))
     assert (found.lines, found.failed) == (["a", "b"], [])
@@ -180,7 +180,7 @@ def test_members_whose_sizes_follow_them_are_found_without_the_directory() -> No
     assert (found.lines, found.failed) == (["one", "two"], [("", CUT)])
 
 
-def test_of_a_cut_zip_there_is_what_came_before() -> None:
+def test_a_truncated_zip_yields_the_members_before_the_end() -> None:
     text = b"".join(b"line %d\n" % number for number in range(100_000))
     document = zipped(("a.txt", b"a"), ("b.txt", text), ("c.txt", b"c"))
     found = extracted("a.zip", document[: len(document) // 2])
@@ -189,7 +189,7 @@ def test_of_a_cut_zip_there_is_what_came_before() -> None:
     assert found.failed == [("b.txt", "it is damaged: EOFError: it ends too early"), ("", CUT)]
 
 
-def test_a_damaged_member_of_a_zip_leaves_the_others() -> None:
+def test_a_damaged_member_of_a_zip_does_not_affect_the_others() -> None:
     document = bytearray(zipped(("a.txt", b"a"), ("b.txt", b"bbb"), ("c.txt", b"c"), method=0))
     document[document.index(b"bbb")] = 0x78
     header = bytearray(document)
@@ -205,14 +205,14 @@ def test_a_damaged_member_of_a_zip_leaves_the_others() -> None:
 
 @pytest.mark.parametrize("document", [b"", b"no archive", bytes(1000), NOISE])
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz", "a.tbz", "a.txz", "a.tzst"])
-def test_what_is_no_archive_is_damaged(name: str, document: bytes) -> None:
+def test_a_file_that_is_not_an_archive_is_damaged(name: str, document: bytes) -> None:
     if (name, document) == ("a.tar", bytes(1000)):
         return  # it is an empty one
     with pytest.raises(Unreadable, match=r"^it is damaged"):
         extracted(name, document)
 
 
-def test_random_damage_never_does_more_than_lose_text() -> None:
+def test_random_damage_only_loses_text() -> None:
     chance = random.Random(5)
     inner = zipped(("deep.txt", b"deep\n" * 100))
     members = (("a.txt", b"a\n" * 100), ("b.zip", inner), ("c.txt", b"c\n" * 100))
@@ -235,7 +235,7 @@ def test_random_damage_never_does_more_than_lose_text() -> None:
 # --- TAR ---------------------------------------------------------------------------------------
 
 
-def test_of_a_cut_tar_there_is_what_came_before() -> None:
+def test_a_truncated_tar_yields_the_members_before_the_end() -> None:
     text = b"".join(b"line %d\n" % number for number in range(10_000))
     members = (("a.txt", b"a"), ("b.txt", text), ("c.txt", b"c"))
     for name, document in (("a.tar", tarred(*members)), ("a.tgz", tarred(*members, mode="w:gz"))):
@@ -245,14 +245,14 @@ def test_of_a_cut_tar_there_is_what_came_before() -> None:
         assert [member for member, _ in found.failed] == ["b.txt", ""]
 
 
-def test_a_damaged_header_is_not_taken_for_the_end() -> None:
+def test_a_damaged_header_is_not_mistaken_for_the_end() -> None:
     document = bytearray(tarred(("a.txt", b"a"), ("b.txt", b"b")))
     document[1024] ^= 1
     found = extracted("a.tar", bytes(document))
     assert (found.lines, found.failed) == (["a"], [("", "it is damaged: ReadError: bad checksum")])
 
 
-def test_members_that_are_no_files_are_passed_over() -> None:
+def test_members_that_are_not_files_are_skipped() -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as made:
         for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
@@ -278,7 +278,7 @@ def test_a_sparse_file_is_read(tmp_path: Path) -> None:
     assert (found.lines, found.failed) == (["behind a hole"], [])
 
 
-def test_a_header_of_an_insane_size_is_not_read() -> None:
+def test_a_header_of_excessive_size_is_not_read() -> None:
     header = tarfile.TarInfo("long")
     header.type, header.size = tarfile.XHDTYPE, 1024**3
     document = tarred(("a.txt", b"a"))[:1024] + header.tobuf(tarfile.GNU_FORMAT)
@@ -342,7 +342,7 @@ def bomb(file: Path, name: str, piece: bytes, method: int = zipfile.ZIP_DEFLATED
         ),
     ],
 )
-def test_a_zip_bomb_leaves_the_rest_intact(
+def test_a_zip_bomb_does_not_affect_the_other_members(
     tmp_path: Path, name: str, piece: bytes, method: int, reason: str | None
 ) -> None:
     lines, failed = in_child(bomb(tmp_path / "a.zip", name, piece, method))
@@ -351,7 +351,7 @@ def test_a_zip_bomb_leaves_the_rest_intact(
 
 
 @pytest.mark.slow
-def test_a_bomb_in_a_compressed_tar_ends(tmp_path: Path) -> None:
+def test_a_bomb_in_a_compressed_tar_spends_the_budget(tmp_path: Path) -> None:
     class Spaces(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             return b" " * (size or 0)
@@ -404,7 +404,7 @@ def test_a_hundred_nested_archives_are_read_to_a_depth(tmp_path: Path) -> None:
     assert failed == [[path, "it is nested in more than 5 archives"]]
 
 
-def test_a_directory_that_is_too_large_for_memory_is_done_without(
+def test_a_directory_that_is_too_large_for_memory_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     members = [(f"{number}.txt", b"%d" % number) for number in range(100)]
@@ -417,7 +417,7 @@ def test_a_directory_that_is_too_large_for_memory_is_done_without(
 @pytest.mark.slow
 # To write the larger one takes longer than all that it shows.
 @pytest.mark.parametrize("count", [50_100, pytest.param(1_000_000, marks=pytest.mark.long)])
-def test_of_very_many_members_the_first_are_read(tmp_path: Path, count: int) -> None:
+def test_only_the_first_of_very_many_members_are_read(tmp_path: Path, count: int) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         for number in range(count):
             made.writestr(zipfile.ZipInfo(str(number)), "x\n")

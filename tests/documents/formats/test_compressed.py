@@ -35,13 +35,13 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("end", PACK)
-def test_a_text_is_read_as_it_is(end: str) -> None:
+def test_a_compressed_text_is_read_unchanged(end: str) -> None:
     found = extracted(f"notes.txt.{end}", PACK[end]("größe\nzwei\n".encode()))
     assert (found.shown, found.failed) == (["größe", "zwei"], [])
 
 
 @pytest.mark.parametrize("end", PACK)
-def test_a_document_is_read_as_its_name_says(end: str) -> None:
+def test_the_inner_name_decides_the_format(end: str) -> None:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as made:
         made.writestr("a.txt", "inside\n")
@@ -64,7 +64,7 @@ def test_files_of_real_programs_are_read(tmp_path: Path, end: str, program: str)
 
 
 @pytest.mark.parametrize("end", PACK)
-def test_several_frames_are_one_text_and_zeros_behind_them_nothing(end: str) -> None:
+def test_several_frames_are_joined_and_trailing_zeros_ignored(end: str) -> None:
     packed = PACK[end](b"one\n") + PACK[end](b"") + PACK[end](b"two\n") + bytes(1024)
     found = extracted(f"a.{end}", packed)
     assert (found.lines, found.failed) == (["one", "two"], [])
@@ -72,7 +72,7 @@ def test_several_frames_are_one_text_and_zeros_behind_them_nothing(end: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", PACK)
-def test_of_a_cut_file_there_is_what_came_before(end: str) -> None:
+def test_a_truncated_file_yields_the_text_before_the_end(end: str) -> None:
     chance = random.Random(1)
     noise = "".join(f"{chance.randrange(10**9)}\n" for _ in range(120_000)).encode()
     packed = PACK[end](noise)
@@ -83,7 +83,7 @@ def test_of_a_cut_file_there_is_what_came_before(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", PACK)
-def test_what_stands_behind_the_text_is_told(end: str) -> None:
+def test_data_after_the_text_is_reported(end: str) -> None:
     found = extracted(f"a.{end}", PACK[end](b"text\n") + b"garbage, and more of it")
     assert found.lines == ["text"]
     ((member, reason),) = found.failed
@@ -92,13 +92,13 @@ def test_what_stands_behind_the_text_is_told(end: str) -> None:
 
 @pytest.mark.parametrize("end", PACK)
 @pytest.mark.parametrize("document", [b"", b"nothing packed"])
-def test_what_is_not_compressed_is_damaged(end: str, document: bytes) -> None:
+def test_an_uncompressed_file_is_damaged(end: str, document: bytes) -> None:
     with pytest.raises(Unreadable, match=r"^it is damaged: "):
         extracted(f"a.{end}", document)
 
 
 @pytest.mark.parametrize("end", PACK)
-def test_what_is_neither_text_nor_document_is_told(end: str) -> None:
+def test_unknown_content_is_reported(end: str) -> None:
     with pytest.raises(Unreadable, match=r"^its content is neither text"):
         extracted(f"a.bin.{end}", PACK[end](bytes(1000)))
     with pytest.raises(Unreadable, match=r"^\.ps files are not supported$"):
@@ -106,7 +106,7 @@ def test_what_is_neither_text_nor_document_is_told(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", PACK)
-def test_an_empty_text_is_no_failure(end: str) -> None:
+def test_an_empty_text_is_not_a_failure(end: str) -> None:
     found = extracted(f"a.txt.{end}", PACK[end](b""))
     assert (found.lines, found.failed) == ([], [])
 
@@ -122,7 +122,7 @@ def test_a_log_of_a_gigabyte_is_read_up_to_the_limit(tmp_path: Path) -> None:
     assert found.failed == [("", "it has more than 16 MiB of text: the rest is left out")]
 
 
-def test_a_window_of_more_memory_than_there_is_for_it_is_refused() -> None:
+def test_a_window_beyond_the_memory_limit_is_refused() -> None:
     # The size of the window follows the mark and the descriptor: 1 << 31.
     zstd_frame = b"\x28\xb5\x2f\xfd\x00" + bytes([(31 - 10) << 3]) + b"\x01\0\0"
     with pytest.raises(Unreadable, match="requires too much memory"):

@@ -73,7 +73,7 @@ def test_nothing_is_written_beside_a_database(tmp_path: Path) -> None:
     assert (sorted(os.listdir(tmp_path)), file.read_bytes()) == before
 
 
-def test_changes_that_are_not_in_the_database_yet_are_told(tmp_path: Path) -> None:
+def test_changes_in_the_write_ahead_log_are_reported(tmp_path: Path) -> None:
     file = made(tmp_path / "a.db", "CREATE TABLE t (x); INSERT INTO t VALUES ('old')")
     with contextlib.closing(sqlite3.connect(file)) as writer:
         writer.executescript("PRAGMA journal_mode=WAL; INSERT INTO t VALUES ('new')")
@@ -82,7 +82,7 @@ def test_changes_that_are_not_in_the_database_yet_are_told(tmp_path: Path) -> No
     assert found.failed == [("", "its latest changes are in a -wal file, which is not read")]
 
 
-def test_a_database_in_an_archive_is_read_and_its_copy_is_gone(
+def test_a_database_in_an_archive_is_read_and_its_copy_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = made(tmp_path / "a.sqlite3", PEOPLE)
@@ -96,7 +96,7 @@ def test_a_database_in_an_archive_is_read_and_its_copy_is_gone(
     assert os.listdir(tmp_path / "empty") == []
 
 
-def test_a_file_that_was_replaced_is_not_read_in_place_of_the_open_one(tmp_path: Path) -> None:
+def test_a_replaced_file_is_not_read_instead_of_the_open_file(tmp_path: Path) -> None:
     file = made(tmp_path / "a.db", "CREATE TABLE t (x); INSERT INTO t VALUES ('open')")
     if sys.platform == "win32":
         pytest.skip("an open file cannot be replaced there")
@@ -106,7 +106,7 @@ def test_a_file_that_was_replaced_is_not_read_in_place_of_the_open_one(tmp_path:
         assert extracted("a.db", opened).lines == ["open"]
 
 
-def test_what_full_text_tables_hold_is_read_once(tmp_path: Path) -> None:
+def test_full_text_tables_are_read_once(tmp_path: Path) -> None:
     script = """
     CREATE VIRTUAL TABLE five USING fts5(title, body);
     INSERT INTO five VALUES ('first', 'text of five');
@@ -122,7 +122,7 @@ def test_what_full_text_tables_hold_is_read_once(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_that_a_database_says_is_run(tmp_path: Path) -> None:
+def test_no_code_of_a_database_runs(tmp_path: Path) -> None:
     script = f"""
     CREATE TABLE t (x, big GENERATED ALWAYS AS (zeroblob(900000000)) VIRTUAL,
                     kept GENERATED ALWAYS AS (x || '!') STORED);
@@ -133,7 +133,7 @@ def test_nothing_that_a_database_says_is_run(tmp_path: Path) -> None:
     assert found.shown == ["──── Table t ────", "text\ttext!"]
 
 
-def test_a_view_that_poses_as_a_table_is_not_run(tmp_path: Path) -> None:
+def test_a_view_disguised_as_a_table_does_not_run(tmp_path: Path) -> None:
     file = made(tmp_path / "a.db", f"CREATE VIEW endless AS {ENDLESS}; CREATE TABLE t (x);")
     script = "PRAGMA writable_schema=ON; UPDATE sqlite_master SET type='table'"
     made(file, f"{script} WHERE name = 'endless'; INSERT INTO t VALUES ('text')")
@@ -141,9 +141,7 @@ def test_a_view_that_poses_as_a_table_is_not_run(tmp_path: Path) -> None:
         read(file)
 
 
-def test_what_takes_long_for_one_row_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_row_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_STEPS", 10)
     monkeypatch.setattr(database, "_MOST_CALLS_PER_ROW", 0)
     file = made(tmp_path / "a.db", "CREATE TABLE t (x)")
@@ -154,7 +152,7 @@ def test_what_takes_long_for_one_row_is_interrupted(
         read(file)
 
 
-def test_characters_that_are_none_are_replaced(tmp_path: Path) -> None:
+def test_invalid_characters_are_replaced(tmp_path: Path) -> None:
     script = "CREATE TABLE t (x); INSERT INTO t VALUES (CAST(x'61ff62' AS TEXT))"
     assert read(made(tmp_path / "a.db", script)).lines == ["a\N{REPLACEMENT CHARACTER}b"]
 
@@ -166,7 +164,7 @@ def test_databases_of_all_encodings_are_read(tmp_path: Path, encoding: str) -> N
     assert (found.lines, found.text_map.place_at(1).columns) == (["я"], ("größe",))
 
 
-def test_what_is_no_database_is_told() -> None:
+def test_a_file_that_is_not_a_database_is_reported() -> None:
     for document in (b"x", bytes(5000), b"\xd0\xcf\x11\xe0" * 1000):
         with pytest.raises(Unreadable, match=r"^it is not a SQLite database, or it is encrypted$"):
             extracted("thumbs.db", document)
@@ -174,7 +172,7 @@ def test_what_is_no_database_is_told() -> None:
 
 
 @pytest.mark.parametrize("page_size", [512, 8192, 65536])
-def test_a_database_that_is_cut_off_is_damaged(tmp_path: Path, page_size: int) -> None:
+def test_a_truncated_database_is_damaged(tmp_path: Path, page_size: int) -> None:
     script = f"PRAGMA page_size={page_size}; {PEOPLE}"
     document = made(tmp_path / "a.db", script).read_bytes()
     for length in (16, 99, 100, page_size - 1, page_size, 5000, len(document) - 1):
@@ -183,7 +181,7 @@ def test_a_database_that_is_cut_off_is_damaged(tmp_path: Path, page_size: int) -
     assert len(extracted("a.db", document).lines) == 4
 
 
-def test_pages_are_not_counted_by_a_number_that_an_old_version_left(tmp_path: Path) -> None:
+def test_a_stale_page_count_is_ignored(tmp_path: Path) -> None:
     document = bytearray(made(tmp_path / "a.db", PEOPLE).read_bytes())
     document[28:32] = (1_000_000).to_bytes(4, "big")
     with pytest.raises(Unreadable, match="its end is missing"):
@@ -192,7 +190,7 @@ def test_pages_are_not_counted_by_a_number_that_an_old_version_left(tmp_path: Pa
     assert len(extracted("a.db", bytes(document)).lines) == 4
 
 
-def test_damage_never_does_more_than_lose_rows(tmp_path: Path) -> None:
+def test_damage_only_loses_rows(tmp_path: Path) -> None:
     rows = "INSERT INTO t VALUES " + ", ".join(f"({n}, 'row {n}')" for n in range(2000))
     document = made(tmp_path / "a.db", f"CREATE TABLE t (x, y); {rows}; {PEOPLE}").read_bytes()
     chance = random.Random(3)

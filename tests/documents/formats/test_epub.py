@@ -15,7 +15,7 @@ CHAPTERS = {
 }
 
 
-def test_chapters_come_in_reading_order_and_are_called_by_their_first_lines() -> None:
+def test_chapters_are_in_reading_order_and_titled_by_their_first_line() -> None:
     assert places("a.epub", epub(CHAPTERS)) == [
         ("Start", DocumentLocation(section="Start", paragraph=1)),
         ("One", DocumentLocation(section="Start", paragraph=2)),
@@ -43,7 +43,7 @@ def test_chapters_come_in_reading_order_and_are_called_by_their_first_lines() ->
     ],
     ids=["EPUB 3", "EPUB 2"],
 )
-def test_the_table_of_contents_says_how_chapters_are_called(item: str, part: str) -> None:
+def test_the_table_of_contents_names_chapters(item: str, part: str) -> None:
     document = epub(CHAPTERS, item, {"OPS/toc/nav.xhtml": part})
     assert [line for line in shown("a.epub", document) if "──" in line] == [
         "──── The first ────",
@@ -64,7 +64,7 @@ def encrypted(method: str, uris: list[str]) -> str:
     )
 
 
-def test_a_book_with_encrypted_chapters_says_so_and_one_with_such_fonts_is_read() -> None:
+def test_encrypted_chapters_are_reported_and_encrypted_fonts_ignored() -> None:
     uris = [f"OPS/{name}" for name in CHAPTERS]
     protected = encrypted("http://www.w3.org/2001/04/xmlenc#aes128-cbc", uris)
     with pytest.raises(Unreadable, match=r"^it is encrypted: "):

@@ -14,7 +14,7 @@ def page(text: str) -> list[str]:
     return lines("a.html", text.encode())
 
 
-def test_only_what_is_visible_is_read() -> None:
+def test_only_visible_text_is_read() -> None:
     assert page(
         "<!DOCTYPE html><head><title>A &amp; B</title><style>p{}</style><meta charset=utf-8></head>"
         "<body><!-- no --><script>if (a<b) '<p>no</p>'</script><template><p>no</p></template>"
@@ -23,7 +23,7 @@ def test_only_what_is_visible_is_read() -> None:
     ) == ["A & B", "One bold line", "Bare", "inner", "deep", "tail", "x", "y", "still"]
 
 
-def test_headings_begin_sections() -> None:
+def test_headings_start_sections() -> None:
     document = b"<title>T</title><h1>A<span>B</span></h1><p>x<h2>C</h2>y<h1>D</h1>"
     assert places("a.htm", document) == [
         ("T", DocumentLocation()),
@@ -36,7 +36,7 @@ def test_headings_begin_sections() -> None:
     assert shown("a.html", document)[1] == "──── AB ────"
 
 
-def test_cells_of_a_row_are_one_line_but_not_those_of_a_table_that_lays_out_a_page() -> None:
+def test_a_table_row_is_a_line_unless_the_table_is_for_layout() -> None:
     assert page(
         "<table><tr><th>a\n<th> b c <tr><td><p>x</p><p>y</p></td> <td>z<br>w</td></tr></table>"
         "after<table><tr><td>menu<td>" + "long " * 300 + "<p>para</p><p>graph</p></table>"
@@ -72,7 +72,7 @@ def test_preformatted_text_keeps_its_lines() -> None:
         (b"<meta charset=utf-8>ok \xff", "ok \ufffd"),
     ],
 )
-def test_the_encoding_is_what_a_page_says_or_what_its_bytes_are(raw: bytes, expected: str) -> None:
+def test_the_encoding_is_declared_or_detected(raw: bytes, expected: str) -> None:
     assert lines("a.html", raw) == [expected]
 
 
@@ -89,7 +89,7 @@ def test_the_encoding_is_what_a_page_says_or_what_its_bytes_are(raw: bytes, expe
         ("a<![CDATA[<b>]]>c", ["a<b>c"]),
     ],
 )
-def test_nothing_is_a_fault(markup: str, expected: list[str]) -> None:
+def test_invalid_markup_is_never_an_error(markup: str, expected: list[str]) -> None:
     assert page(markup) == expected
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_a_fault(markup: str, expected: list[str]) -> None:
     "piece",
     ["<", "<a ", "<!--", "<!", "</", "&", "<a='", '<a="x', "<div>", "<table><tr><td>", "<![CDATA["],
 )
-def test_any_page_takes_a_time_that_grows_with_its_length_only(piece: str) -> None:
+def test_the_time_is_linear_in_the_length_of_a_page(piece: str) -> None:
     markup = "seen<p>" + piece * (500_000 // len(piece))
     began = time.process_time()
     assert page(markup)[0] == "seen"

@@ -40,7 +40,7 @@ def saved(picture: Any, kind: str, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["a.png", "A.JPG", "a.jpeg", "a.tif", "a.tiff", "a.bmp", "a.webp"])
-def test_pictures_are_of_one_format_that_needs_recognition(name: str) -> None:
+def test_all_image_extensions_are_one_format_that_needs_ocr(name: str) -> None:
     found = format_of(name)
     assert found is not None
     assert (found.name, found.is_image) == ("image", True)
@@ -55,7 +55,7 @@ def test_without_the_extra_its_name_is_told() -> None:
 @pytest.mark.slow
 @installed
 @pytest.mark.usefixtures("recognition")
-def test_characters_are_recognised() -> None:
+def test_text_in_an_image_is_recognized() -> None:
     lines, found = read("a.png", saved(picture_of(TEXT), "PNG"))
     assert lines == TEXT
     assert (found.anchors, found.failed) == ((), ())
@@ -88,7 +88,7 @@ def is_picture(pixels: NDArray[np.uint8], picture: Any) -> bool:
 
 @installed
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "BMP", "WEBP"])
-def test_pictures_of_each_format_are_decoded(kind: str, given: list[NDArray[np.uint8]]) -> None:
+def test_images_of_each_format_are_decoded(kind: str, given: list[NDArray[np.uint8]]) -> None:
     picture = picture_of(TEXT)
     picture.paste("red", (0, 0, picture.width // 2, picture.height // 4))
     lines, found = read("a.png", saved(picture, kind))
@@ -111,7 +111,7 @@ def test_each_page_of_a_tiff_is_a_part(given: list[NDArray[np.uint8]]) -> None:
 
 
 @installed
-def test_a_picture_is_given_upright_and_on_white(given: list[NDArray[np.uint8]]) -> None:
+def test_an_image_is_passed_to_ocr_upright_and_on_white(given: list[NDArray[np.uint8]]) -> None:
     from PIL import Image
 
     picture = picture_of(TEXT)
@@ -131,7 +131,7 @@ def test_a_picture_is_given_upright_and_on_white(given: list[NDArray[np.uint8]])
 
 @installed
 @pytest.mark.usefixtures("recognition")
-def test_what_has_no_characters_or_is_no_picture_says_so() -> None:
+def test_images_without_text_and_other_files_have_a_reason() -> None:
     from PIL import Image
 
     white = Image.new("RGB", (300, 300), "white")
@@ -142,7 +142,7 @@ def test_what_has_no_characters_or_is_no_picture_says_so() -> None:
 
 
 @installed
-def test_a_picture_of_too_many_pixels_is_not_unpacked() -> None:
+def test_an_image_with_too_many_pixels_is_not_decoded() -> None:
     from PIL import Image
 
     many = saved(Image.new("1", (20_000, 20_000)), "PNG")

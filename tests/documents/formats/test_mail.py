@@ -54,13 +54,13 @@ def test_headers_and_the_body_are_lines() -> None:
     assert (found.shown, found.failed) == ([*HEADERS, "Erste Zeile", "zweite größe"], [])
 
 
-def test_the_plain_one_of_two_bodies_is_read() -> None:
+def test_the_plain_text_body_is_preferred() -> None:
     made = message()
     made.add_alternative("<p>as a page</p>", subtype="html")
     assert extracted("a.eml", made.as_bytes()).lines == [*HEADERS, "Erste Zeile", "zweite größe"]
 
 
-def test_a_page_is_read_where_there_is_nothing_plain() -> None:
+def test_an_html_body_is_read_without_a_plain_text_body() -> None:
     made = EmailMessage()
     made["Subject"] = "page"
     made.set_content("<h1>Title</h1><p>Gr&ouml;ße <b>im</b>mer</p>", subtype="html")
@@ -86,7 +86,7 @@ def test_attachments_are_members() -> None:
     assert found.failed == []
 
 
-def test_attachments_without_a_name_get_one() -> None:
+def test_attachments_without_names_get_names() -> None:
     made = MIMEMultipart()
     made["Subject"] = "s"
     made.attach(MIMEApplication(zipped(), "zip"))
@@ -144,12 +144,12 @@ BASE64 = b"Content-Disposition: attachment; filename=%s\nContent-Transfer-Encodi
         (b"aGVs\r\nbG8g!d29y\nbGQ=\n\n", "hello world"),
     ],
 )
-def test_base64_is_read_as_it_comes(written: bytes, text: str) -> None:
+def test_base64_with_irregular_lines_is_decoded(written: bytes, text: str) -> None:
     found = extracted("a.eml", multipart(BASE64 % (b"a.txt", written)))
     assert (found.lines, found.failed) == (["Subject: s", text], [])
 
 
-def test_long_base64_is_the_same_in_pieces() -> None:
+def test_long_base64_is_decoded_in_chunks() -> None:
     text = "".join(f"line {number}\n" for number in range(100_000))
     made = EmailMessage()
     made["Subject"] = "s"
@@ -157,7 +157,7 @@ def test_long_base64_is_the_same_in_pieces() -> None:
     assert extracted("a.eml", made.as_bytes()).lines == ["Subject: s", *text.splitlines()]
 
 
-def test_broken_base64_leaves_the_rest() -> None:
+def test_broken_base64_does_not_affect_the_rest() -> None:
     document = multipart(BASE64 % (b"a.txt", b"aGVsb"), BASE64 % (b"b.txt", b"b2s="))
     found = extracted("a.eml", document)
     assert found.lines == ["Subject: s", "hel", "ok"]
@@ -179,25 +179,25 @@ def test_a_message_without_its_boundaries_is_read() -> None:
         b"application/pkcs7-mime; smime-type=enveloped-data\n\nMIAG",
     ],
 )
-def test_an_encrypted_message_is_told(kind: bytes) -> None:
+def test_an_encrypted_message_is_reported(kind: bytes) -> None:
     found = extracted("a.eml", b"Subject: s\nContent-Type: " + kind)
     assert (found.lines, found.failed) == (["Subject: s"], [("", "it is encrypted")])
 
 
-def test_a_message_that_is_too_long_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_message_is_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mail, "LONGEST_MESSAGE", 100)
     monkeypatch.setattr(mail, "_TOO_LONG", "too long")
     found = extracted("a.eml", b"Subject: s\n\n" + b"x" * 200)
     assert (found.lines, found.failed) == (["Subject: s", "x" * 88], [("", "too long")])
 
 
-def test_what_is_no_message_is_told() -> None:
+def test_a_file_that_is_not_a_message_is_reported() -> None:
     for document in (b"", b"no header\n", bytes(1000)):
         with pytest.raises(Unreadable, match=r"^it is not a message: it has no headers$"):
             extracted("a.eml", document)
 
 
-def test_messages_that_hold_each_other_are_read_to_a_depth() -> None:
+def test_nested_messages_are_read_to_a_depth() -> None:
     made = message("0", "body 0\n")
     for number in range(1, 12):
         outer = message(str(number), f"body {number}\n")
@@ -240,7 +240,7 @@ def test_messages_of_a_mailbox_are_parts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 50, 10**6])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_messages_are_found_wherever_they_are_cut(
+def test_messages_are_found_at_any_chunk_boundary(
     monkeypatch: pytest.MonkeyPatch, step: int, end: str
 ) -> None:
     monkeypatch.setattr(mail, "CHUNK_BYTES", step)
@@ -257,7 +257,7 @@ def test_messages_are_found_wherever_they_are_cut(
     ]
 
 
-def test_of_a_mailbox_that_is_too_large_the_beginning_is_read(
+def test_only_the_beginning_of_a_large_mailbox_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one = b"From a\nSubject: s\n\ntext\n\n"
@@ -267,7 +267,7 @@ def test_of_a_mailbox_that_is_too_large_the_beginning_is_read(
     assert found.failed == [("", "only the first 0 MiB of the mailbox are read")]
 
 
-def test_what_is_no_mailbox_is_told() -> None:
+def test_a_file_that_is_not_a_mailbox_is_reported() -> None:
     for document in (b"*mbx*\r\n", b"Subject: s\n\n", bytes(1000)):
         with pytest.raises(
             Unreadable, match=r"^it is not a mailbox: it does not start with a message$"

@@ -59,7 +59,7 @@ VERSION_3 = {
 }
 
 
-def test_cells_are_parts_with_their_source_and_what_they_put_out() -> None:
+def test_cells_are_parts_with_source_and_output() -> None:
     found = extracted("a.ipynb", json.dumps(VERSION_4).encode())
     assert found.shown == [
         *("──── Cell 1 ────", "# Größe", "text"),
@@ -86,6 +86,6 @@ def test_notebooks_of_version_3_are_read() -> None:
     "document",
     [b"", b"{", b"[]", b"{}", b'{"cells": 3}', b'{"cells": [{}]}', b"\xff", b"[" * 100_000],
 )
-def test_what_is_no_notebook_is_told(document: bytes) -> None:
+def test_a_file_that_is_not_a_notebook_is_reported(document: bytes) -> None:
     with pytest.raises(Unreadable, match=r"^it is (not a notebook|damaged): "):
         extracted("a.ipynb", document)

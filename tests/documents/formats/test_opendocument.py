@@ -9,7 +9,7 @@ from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 
 
-def test_a_text_is_read_by_paragraphs_and_headings() -> None:
+def test_a_text_has_paragraphs_and_headings() -> None:
     body = (
         "<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes>"
         '<text:h text:outline-level="1">First</text:h>'
@@ -35,7 +35,7 @@ def test_a_text_is_read_by_paragraphs_and_headings() -> None:
     ]
 
 
-def test_headers_and_footers_of_a_text_follow_it() -> None:
+def test_headers_and_footers_follow_the_text() -> None:
     styles = (
         f"<office:document-styles {O}><office:master-styles><style:master-page>"
         "<style:header><text:p>Above</text:p></style:header>"
@@ -56,7 +56,7 @@ def cell(text: str, attributes: str = "") -> str:
     return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
 
 
-def test_what_repeats_without_text_is_skipped_and_what_has_text_is_bounded() -> None:
+def test_repeated_empty_cells_are_skipped_and_other_repetitions_are_limited() -> None:
     body = (
         '<table:table table:name="S"><table:table-row table:number-rows-repeated="1048000">'
         '<table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
@@ -74,7 +74,7 @@ def test_what_repeats_without_text_is_skipped_and_what_has_text_is_bounded() -> 
     assert len(found) == 101
 
 
-def test_the_value_of_a_cell_is_read_where_its_text_is_missing_and_notes_follow() -> None:
+def test_a_cell_without_text_shows_its_value_and_notes_follow() -> None:
     body = (
         '<table:table table:name="S"><table:table-row>'
         '<table:table-cell office:date-value="2024-01-31"/>'
@@ -108,7 +108,7 @@ def test_slides_have_titles_and_notes() -> None:
     ]
 
 
-def test_a_flat_document_is_read_without_its_pictures() -> None:
+def test_a_flat_document_is_read_without_its_images() -> None:
     document = (
         f"<office:document {O}><office:meta><text:p>no</text:p></office:meta><office:body>"
         "<office:text><text:p>Yes<draw:frame><draw:image><office:binary-data>QUJD"
@@ -118,7 +118,7 @@ def test_a_flat_document_is_read_without_its_pictures() -> None:
     assert lines("a.fodt", document.encode()) == ["Yes"]
 
 
-def test_an_encrypted_document_says_so() -> None:
+def test_an_encrypted_document_is_reported() -> None:
     manifest = (
         '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
         '<manifest:file-entry manifest:full-path="content.xml"><manifest:encryption-data/>'

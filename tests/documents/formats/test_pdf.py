@@ -42,7 +42,7 @@ def reason(content: bytes, *, recognise: bool = False) -> str:
 # --- pages and their text ------------------------------------------------------------------
 
 
-def test_each_page_is_a_part_with_its_lines_also_one_without_text() -> None:
+def test_each_page_is_a_part_even_without_text() -> None:
     lines, found = read(make_pdf([["One (of) three\\", "pages"], [], ["Café – “naïve”"]]))
     assert lines == ["One (of) three\\", "pages", "Café – “naïve”"]
     assert found == TextMap(
@@ -56,7 +56,7 @@ def test_each_page_is_a_part_with_its_lines_also_one_without_text() -> None:
     )
 
 
-def test_a_word_that_is_broken_at_lines_ends_is_whole_in_its_first_line() -> None:
+def test_a_hyphenated_word_is_joined_in_its_first_line() -> None:
     lines, _ = read(make_pdf([["the manip-", "ulation of declara-", "tions is one-", "sided"]]))
     assert lines == ["the manipulation", "of declarations", "is onesided"]
 
@@ -71,7 +71,7 @@ def test_kerning_does_not_split_words_and_wide_gaps_do() -> None:
     assert read(made([content]))[0] == ["AVATAR next far"]
 
 
-def test_words_are_found_by_what_people_type_whatever_the_font_calls_their_shapes() -> None:
+def test_presentation_forms_become_the_characters_that_users_type() -> None:
     # A ligature, an accent of its own, a radical, Arabic letters as they look, a character that
     # needs two units in UTF-16.
     texts = ["ﬁ", "le", " ", "e\u0301", "\u2f42", "ﻣ", "ﺮ", "𝑥"]
@@ -81,7 +81,7 @@ def test_words_are_found_by_what_people_type_whatever_the_font_calls_their_shape
     assert lines == ["file é 文 𝑥", "مر"]
 
 
-def test_the_outline_names_the_section_of_pages_from_its_entry_on() -> None:
+def test_an_outline_entry_names_the_section_of_the_following_pages() -> None:
     first_page = FIRST + 4
     entry = b"<</Title(%s)/Parent 4 0 R/Dest[%d 0 R/Fit]%s>>"
     further = [
@@ -114,7 +114,7 @@ def outlined(pages: list[list[str]], titles: list[tuple[str, int, bytes]]) -> Te
     return read(made(contents, further=further, catalog=b"/Outlines 4 0 R"))[1]
 
 
-def test_a_section_begins_where_its_title_stands_on_the_page() -> None:
+def test_a_section_starts_at_its_title_on_the_page() -> None:
     pages = [
         ["before", "1.  INSTALLING", "by hand", "Removing", "by hand, too"],
         ["still of removing", "1.3 A long", "title", "text"],
@@ -131,7 +131,7 @@ def test_a_section_begins_where_its_title_stands_on_the_page() -> None:
     )
 
 
-def test_a_title_that_does_not_stand_on_the_page_names_the_next_one() -> None:
+def test_a_title_missing_from_the_page_names_the_next_page() -> None:
     found = outlined([["one"], ["two"], ["three"]], [("Two", 1, b"/XYZ 50 400 0")])
     places = [anchor.place for anchor in found.anchors]
     assert places == [
@@ -141,14 +141,14 @@ def test_a_title_that_does_not_stand_on_the_page_names_the_next_one() -> None:
     ]
 
 
-def test_a_title_that_leads_to_the_top_of_a_page_names_all_of_it() -> None:
+def test_a_title_that_refers_to_the_top_of_a_page_names_the_page() -> None:
     titles = [("Top", 1, b"/XYZ 0 842 0"), ("Whole", 2, b"/Fit"), ("Middle", 3, b"/FitH 400")]
     found = outlined([["one"], ["two"], ["three"], ["four"]], titles)
     sections = [anchor.place.section for anchor in found.anchors]
     assert sections == ["Top", "Whole", "Whole", "Middle"]
 
 
-def test_titles_are_looked_for_in_their_order() -> None:
+def test_titles_are_searched_in_order() -> None:
     lines = ["Notes", "Plan", "Notes", "", "2024", "Plan"]
     assert sections_of(lines, "Before", []) == {0: "Before"}
     titles = [Title("Plan"), Title("Notes"), Title("Gone", at_top=True), Title("2024")]
@@ -160,7 +160,7 @@ def test_titles_are_looked_for_in_their_order() -> None:
 # --- what is added to pages, and attached --------------------------------------------------
 
 
-def test_notes_and_values_of_a_form_follow_the_text_of_their_page() -> None:
+def test_notes_and_form_values_follow_the_text_of_their_page() -> None:
     box = b"/Rect[50 50 150 70]"
     further = [
         b"<</Type/Annot/Subtype/Text/Contents(ask the lawyer)%s>>" % box,
@@ -193,7 +193,7 @@ def test_an_attached_file_is_a_member() -> None:
     assert found.place_at(2) == DocumentLocation(member="notes.txt")
 
 
-def test_an_attached_file_that_is_missing_does_not_keep_the_pages_from_being_read() -> None:
+def test_a_missing_attachment_does_not_affect_the_pages() -> None:
     lines, found = read(with_attachment(b"null", [shown(["see the notes"])]))
     assert lines == ["see the notes"]
     assert found.failed == ()
@@ -214,7 +214,7 @@ def test_a_scanned_document_has_no_text() -> None:
     assert reason(scanned([SHOWS_PICTURE] * 2)) == expected
 
 
-def test_scanned_pages_among_others_are_told() -> None:
+def test_scanned_pages_among_others_are_reported() -> None:
     pages = [SHOWS_PICTURE, shown(["text"]), b"", SHOWS_PICTURE, SHOWS_PICTURE]
     lines, found = read(scanned(pages))
     assert lines == ["text"]
@@ -222,7 +222,7 @@ def test_scanned_pages_among_others_are_told() -> None:
     assert found.failed == (UnreadPart(told),)
 
 
-def test_outlines_of_characters_are_a_picture_and_a_frame_is_none() -> None:
+def test_outlined_characters_are_an_image_and_a_frame_is_not() -> None:
     frame = b"50 50 400 600 re S\n"
     assert "images" in reason(made([frame * 100]))
     assert reason(made([frame, b""])) == "it has no text: its pages are empty"
@@ -234,7 +234,7 @@ def test_without_the_extra_its_name_is_told() -> None:
     assert told == f"it has no text: its pages are images ({ocr.MISSING})"
 
 
-def test_ranges_are_told_up_to_ten() -> None:
+def test_ranges_are_limited_to_ten() -> None:
     assert ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
     assert ranges(list(range(1, 24, 2))) == "1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 2 more ranges"
 
@@ -242,12 +242,12 @@ def test_ranges_are_told_up_to_ten() -> None:
 # --- encrypted and damaged -----------------------------------------------------------------
 
 
-def test_a_password_that_is_needed_is_told() -> None:
+def test_a_missing_password_is_reported() -> None:
     content = made([shown(["secret"])], password="sesame")
     assert reason(content) == "it is encrypted: a password is needed"
 
 
-def test_a_document_that_only_its_owner_may_change_is_read() -> None:
+def test_a_document_protected_against_changes_is_read() -> None:
     content = made([shown(["for all eyes"])], password="")
     assert b"for all eyes" not in content
     assert read(content)[0] == ["for all eyes"]
@@ -256,11 +256,11 @@ def test_a_document_that_only_its_owner_may_change_is_read() -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"%PDF-1.7\n", b"%PDF-1.7\n" + bytes(range(256)) * 100, b"hello"]
 )
-def test_what_is_no_pdf_is_damaged(content: bytes) -> None:
+def test_a_file_that_is_not_a_pdf_is_damaged(content: bytes) -> None:
     assert reason(content) == "it is damaged: it contains no pages"
 
 
-def test_a_file_that_is_cut_off_is_read_or_damaged_but_never_empty() -> None:
+def test_a_truncated_file_is_read_or_damaged_but_never_empty() -> None:
     whole = make_pdf([[f"line {line} of {page}" for line in range(30)] for page in range(20)])
     expected, _ = read(whole)
     outcomes = set()
@@ -275,7 +275,7 @@ def test_a_file_that_is_cut_off_is_read_or_damaged_but_never_empty() -> None:
     assert outcomes == {"it is damaged: it contains no pages", "read"}
 
 
-def test_without_its_table_of_objects_a_file_is_read() -> None:
+def test_a_file_without_object_table_is_read() -> None:
     whole = make_pdf([["text"]])
     table, trailer = whole.index(b"xref\n"), whole.index(b"trailer")
     assert read(whole[:table] + whole[trailer:])[0] == ["text"]
@@ -290,7 +290,7 @@ def test_without_its_table_of_objects_a_file_is_read() -> None:
         (b"<</Type/Pages/Count 3/Kids[4 0 R 6 0 R 99 0 R]>>", "3"),
     ],
 )
-def test_pages_that_are_not_there_are_told(tree: bytes, damaged: str) -> None:
+def test_missing_pages_are_reported(tree: bytes, damaged: str) -> None:
     lines, found = read(made([shown(["one"]), shown(["two"])], tree=tree))
     assert lines == ["one", "two"]
     assert [anchor.place.page for anchor in found.anchors] == [1, 2]
@@ -342,7 +342,7 @@ def test_four_thousand_pages_are_read_in_little_memory(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
-def test_a_page_that_unpacks_to_a_gigabyte_ends_at_the_limit_of_memory(tmp_path: Path) -> None:
+def test_a_page_that_unpacks_to_a_gigabyte_hits_the_memory_limit(tmp_path: Path) -> None:
     packed = bomb(b"(words of text)'\n", 1024)
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",

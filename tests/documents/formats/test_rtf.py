@@ -31,7 +31,7 @@ def test_paragraphs_are_lines_and_words_are_not_split() -> None:
     ]
 
 
-def test_headings_are_known_by_levels_and_by_styles() -> None:
+def test_headings_are_detected_by_level_and_style() -> None:
     body = (
         "{\\stylesheet{\\s1\\b heading 1;}{\\s2\\outlinelevel1 Mine;}{\\s3 Body;}}"
         "\\pard\\s1 A\\par\\pard text\\par"
@@ -50,7 +50,7 @@ def test_a_row_is_a_line_with_tabs_between_its_cells() -> None:
     assert lines("a.rtf", rtf(body)) == ["a b\tc d", "e\t\tf", "after"]
 
 
-def test_what_stands_beside_the_text_follows_it() -> None:
+def test_notes_and_headers_follow_the_text() -> None:
     body = (
         "{\\header Above\\par}Text{\\*\\footnote{\\super 1} A note}s and {\\field{\\*\\fldinst no}"
         "{\\fldrslt link}}{\\*\\atnauthor no}{\\*\\annotation Why?}"
@@ -76,7 +76,7 @@ def test_what_stands_beside_the_text_follows_it() -> None:
         (b"{\\rtf1 {\\pict\\bin4 }}}}}seen", ["seen"]),
     ],
 )
-def test_a_bad_file_gives_what_it_has(document: bytes, expected: list[str]) -> None:
+def test_a_malformed_file_is_read_as_far_as_possible(document: bytes, expected: list[str]) -> None:
     if expected:
         assert lines("a.rtf", document) == expected
     else:
@@ -84,6 +84,6 @@ def test_a_bad_file_gives_what_it_has(document: bytes, expected: list[str]) -> N
             lines("a.rtf", document)
 
 
-def test_a_file_that_is_none_says_so() -> None:
+def test_a_file_that_is_not_rtf_is_damaged() -> None:
     with pytest.raises(Unreadable, match=r"^it is damaged: it does not match its file extension$"):
         lines("a.rtf", b"plain text")

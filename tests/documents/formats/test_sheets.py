@@ -25,7 +25,7 @@ TEXTS = (
 )
 
 
-def test_cells_are_read_as_people_see_them() -> None:
+def test_cells_are_read_as_displayed() -> None:
     rows = (
         '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c>'
         '<c r="C1" t="inlineStr"><is><t>in</t><r><t>line</t></r></is></c>'
@@ -41,7 +41,7 @@ def test_cells_are_read_as_people_see_them() -> None:
     ]
 
 
-def test_a_place_is_said_where_it_does_not_follow() -> None:
+def test_a_gap_between_cells_starts_a_new_location() -> None:
     rows = (
         '<row r="2"><c r="B2"><v>1</v></c><c r="D2"><v>2</v></c></row>'
         '<row r="3"><c r="B3"><v>3</v></c></row><row r="4"/>'
@@ -114,11 +114,11 @@ def test_sheets_have_rulers_and_notes_and_drawings_follow() -> None:
         ("yyyy", "nan", "nan"),
     ],
 )
-def test_numbers_are_shown_by_their_formats(code: str, value: str, expected: str) -> None:
+def test_numbers_are_written_by_their_formats(code: str, value: str, expected: str) -> None:
     assert number_text(value, number_format(code)) == expected
 
 
-def test_dates_count_from_1904_where_a_workbook_says_so() -> None:
+def test_dates_count_from_1904_if_the_workbook_says_so() -> None:
     rows = '<row r="1"><c r="A1" s="1"><v>43860</v></c></row>'
     document = xlsx(
         {"One": sheet(rows)}, {"styles.xml": STYLES}, properties='<workbookPr date1904="1"/>'
@@ -138,7 +138,7 @@ def old(name: str, document: bytes) -> list[tuple[str, DocumentLocation]]:
     ]
 
 
-def test_old_and_binary_workbooks_have_the_same_places() -> None:
+def test_old_and_binary_workbooks_have_the_same_locations() -> None:
     rows = (
         '<row r="3"><c r="B3" t="str"><v>a</v></c><c r="D3"><v>3.0</v></c></row>'
         '<row r="4"><c r="B4" s="1"><v>45322</v></c><c r="C4" s="1"><v>45322.5</v></c>'
@@ -152,19 +152,19 @@ def test_old_and_binary_workbooks_have_the_same_places() -> None:
     ]
 
 
-def test_a_new_workbook_may_have_the_name_of_an_old_one() -> None:
+def test_a_new_workbook_may_have_an_old_extension() -> None:
     row = '<row r="1"><c r="A1"><v>1</v></c></row>'
     assert lines("a.xls", xlsx({"One": sheet(row)})) == ["1"]
 
 
-def test_an_old_workbook_that_is_none_says_so() -> None:
+def test_an_invalid_old_workbook_is_damaged() -> None:
     with pytest.raises(Unreadable, match=r"^it is damaged: "):
         lines("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000))
     with pytest.raises(Unreadable, match=r"^it is damaged: it does not match its file extension$"):
         lines("a.xls", b"<html><table><tr><td>1</table>")
 
 
-def test_numbers_that_no_program_writes_are_no_harm() -> None:
+def test_invalid_numbers_do_no_harm() -> None:
     digits = "9" * 5000
     rows = (
         f'<row r="{digits}"><c r="A1" t="s"><v>{digits}</v></c><c r="ZZZZ1"><v>1</v></c>'

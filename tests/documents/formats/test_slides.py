@@ -6,7 +6,7 @@ from documents.making_office import P, places, pptx, read, relations, shape, sho
 from winnow.documents.library.locations import DocumentLocation, UnreadPart
 
 
-def test_slides_come_in_the_order_of_the_presentation_with_their_titles() -> None:
+def test_slides_are_in_presentation_order_with_their_titles() -> None:
     document = pptx(
         [2, 1],
         {
@@ -25,7 +25,7 @@ def test_slides_come_in_the_order_of_the_presentation_with_their_titles() -> Non
     assert shown("a.pptx", document)[0] == "──── Slide 1: Budget ────"
 
 
-def test_notes_tables_and_names_in_charts_are_read_and_numbers_of_pages_are_not() -> None:
+def test_notes_tables_and_chart_names_are_read_but_not_slide_numbers() -> None:
     table = (
         "<a:tbl><a:tr>"
         + "".join(

@@ -22,7 +22,7 @@ def test_each_paragraph_with_text_is_a_line_with_its_number() -> None:
     ]
 
 
-def test_headings_begin_sections_by_styles_of_any_language_and_those_based_on_them() -> None:
+def test_headings_by_style_name_level_or_base_style_start_sections() -> None:
     body = (
         paragraph("Before")
         + paragraph("Einleitung", "berschrift1")
@@ -54,7 +54,7 @@ def test_runs_in_a_word_are_joined_and_breaks_separate() -> None:
     assert lines("a.docx", docx(body)) == ["brown\tfox runs up", "non-stop softly", "doneα"]
 
 
-def test_tab_stops_are_no_text() -> None:
+def test_tab_stops_are_not_text() -> None:
     body = "<w:p><w:pPr><w:tabs><w:tab w:val='left'/></w:tabs></w:pPr><w:r><w:t>a</w:t></w:r></w:p>"
     assert lines("a.docx", docx(body)) == ["a"]
 
@@ -76,7 +76,7 @@ def test_a_row_is_a_line_with_tabs_between_its_cells() -> None:
     ]
 
 
-def test_what_was_deleted_or_moved_away_is_left_out_and_instructions_of_fields_too() -> None:
+def test_deleted_and_moved_text_and_field_codes_are_left_out() -> None:
     body = (
         "<w:p><w:r><w:t>kept </w:t></w:r>"
         "<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>"

@@ -62,9 +62,7 @@ async def test_a_document_is_read_once(make_library: MakeLibrary, tmp_path: Path
     ]
 
 
-async def test_another_server_finds_what_was_read(
-    make_library: MakeLibrary, tmp_path: Path
-) -> None:
+async def test_another_server_finds_cached_texts(make_library: MakeLibrary, tmp_path: Path) -> None:
     write_files(tmp_path / "root", {"a.pag": TEXT})
     documents = documents_in(tmp_path / "root", "a.pag")
     await asyncio.sleep(0.06)
@@ -76,7 +74,7 @@ async def test_another_server_finds_what_was_read(
     assert await lines_of(second, documents[0]) == ["alpha", "beta"]
 
 
-async def test_a_document_of_the_far_future_is_remembered(
+async def test_a_document_with_a_time_in_the_far_future_is_remembered(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     write_files(tmp_path / "root", {"a.pag": TEXT, "b.pag": "gamma"})
@@ -92,14 +90,14 @@ async def test_a_document_of_the_far_future_is_remembered(
     assert (len(known.ready), list(known.unread)) == (2, [])
 
 
-def test_a_stamp_has_a_place_in_a_database() -> None:
+def test_a_stamp_fits_into_the_database() -> None:
     """Network file systems number files with 64 bits, and ReFS with 128."""
     numbers = (0o100644, 2**64 - 1, 0, 1, 0, 0, 7, 0, 0, 0)
     told = os.stat_result(numbers, {"st_mtime_ns": 2**63, "st_ctime_ns": 2**66})
     assert stamp_of(told) == FileStamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
 
 
-async def test_what_is_remembered_may_be_lost(make_library: MakeLibrary, tmp_path: Path) -> None:
+async def test_a_lost_catalogue_is_rebuilt(make_library: MakeLibrary, tmp_path: Path) -> None:
     write_files(tmp_path / "root", {"a.pag": TEXT})
     documents = documents_in(tmp_path / "root", "a.pag")
     await asyncio.sleep(0.06)
@@ -118,7 +116,7 @@ async def test_what_is_remembered_may_be_lost(make_library: MakeLibrary, tmp_pat
     assert len((await third.sort(documents)).ready) == 1
 
 
-async def test_a_change_is_seen_even_with_the_same_size_and_time(
+async def test_a_change_with_the_same_size_and_time_is_detected(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"a.pag": "alpha"})
@@ -131,7 +129,7 @@ async def test_a_change_is_seen_even_with_the_same_size_and_time(
     assert await lines_of(library, documents[0]) == ["omega"]
 
 
-async def test_a_document_that_is_written_right_after_it_was_read_is_read_again(
+async def test_a_document_that_changes_right_after_it_was_read_is_read_again(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     document = documents_in(tmp_path, "a.pag")[0]
@@ -141,7 +139,7 @@ async def test_a_document_that_is_written_right_after_it_was_read_is_read_again(
         assert await lines_of(library, document) == [f"text {number}"]
 
 
-async def test_what_is_gone_is_gone(make_library: MakeLibrary, tmp_path: Path) -> None:
+async def test_a_deleted_document_has_no_text(make_library: MakeLibrary, tmp_path: Path) -> None:
     write_files(tmp_path, {"a.pag": TEXT})
     document = documents_in(tmp_path, "a.pag")[0]
     library = make_library()
@@ -155,7 +153,7 @@ async def test_what_is_gone_is_gone(make_library: MakeLibrary, tmp_path: Path) -
 
 @pytest.mark.slow
 @requires_posix
-async def test_a_document_that_cannot_be_read_says_why_and_is_not_tried_again(
+async def test_an_unreadable_document_has_a_reason_and_is_not_retried(
     make_library: MakeLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library_module, "QUICK_SECONDS", 1.0)
@@ -184,7 +182,7 @@ async def test_a_document_that_cannot_be_read_says_why_and_is_not_tried_again(
         await library.text(documents[4], 20)
 
 
-async def test_parts_that_failed_are_told_with_the_rest(
+async def test_unreadable_parts_are_reported_with_the_text(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"a.pag": "alpha\n! page 2 is a picture\n"})
@@ -200,7 +198,7 @@ async def test_parts_that_failed_are_told_with_the_rest(
 
 
 @requires_posix
-async def test_a_link_that_leads_outside_is_not_read(
+async def test_a_symlink_to_the_outside_is_not_followed(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"secret.pag": "secret", "root/a.pag": "alpha"})
@@ -213,9 +211,7 @@ async def test_a_link_that_leads_outside_is_not_read(
     assert "it is a FIFO" in taken["fifo.pag"].problem
 
 
-async def test_a_text_that_somebody_deletes_is_made_again(
-    make_library: MakeLibrary, tmp_path: Path
-) -> None:
+async def test_a_deleted_text_is_extracted_again(make_library: MakeLibrary, tmp_path: Path) -> None:
     write_files(tmp_path / "root", {"a.pag": TEXT})
     await asyncio.sleep(0.06)
     library = make_library(tmp_path / "texts")
@@ -228,16 +224,14 @@ async def test_a_text_that_somebody_deletes_is_made_again(
 
 
 @requires_posix
-async def test_where_nothing_can_be_written_that_is_the_reason(
-    make_library: MakeLibrary, tmp_path: Path
-) -> None:
+async def test_a_read_only_cache_is_the_reason(make_library: MakeLibrary, tmp_path: Path) -> None:
     write_files(tmp_path / "root", {"a.pag": TEXT})
     (tmp_path / "texts").write_text("a file, where a folder is needed")
     taken = await read(make_library(tmp_path / "texts"), documents_in(tmp_path / "root", "a.pag"))
     assert taken["a.pag"].problem == "its text cannot be saved: Not a directory"
 
 
-async def test_the_background_reads_the_last_changed_first_and_tells(
+async def test_the_background_reads_recently_changed_documents_first_and_reports(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     names = [f"{number}.pag" for number in range(30)]
@@ -266,7 +260,7 @@ async def test_the_background_reads_the_last_changed_first_and_tells(
     assert list((await library.sort(documents)).unread) == []
 
 
-async def test_a_reading_that_is_given_up_goes_on_in_the_background(
+async def test_a_document_that_was_not_read_in_time_is_read_in_the_background(
     make_library: MakeLibrary, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"a.hang": ""})
@@ -277,7 +271,7 @@ async def test_a_reading_that_is_given_up_goes_on_in_the_background(
     assert library.waiting == 1
 
 
-async def test_a_reading_that_is_cancelled_at_its_end_is_noted_all_the_same(
+async def test_a_result_is_saved_even_if_the_search_is_canceled_at_its_end(
     make_library: MakeLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search cancels its reading once it has all answers, and asks then what has changed."""

@@ -40,7 +40,7 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_text_and_its_map_are_what_was_written(tmp_path: Path) -> None:
+def test_a_text_and_its_map_are_read_as_written(tmp_path: Path) -> None:
     texts = TextStore(tmp_path)
     assert texts.load_map(KEY) is None
     assert texts.write(KEY, taking("eins", "", "drei ü")) == MAP
@@ -50,7 +50,7 @@ def test_a_text_and_its_map_are_what_was_written(tmp_path: Path) -> None:
     assert key_of_path(text_path(KEY)) == KEY
 
 
-def test_nothing_stays_of_a_text_that_was_not_finished(tmp_path: Path) -> None:
+def test_an_unfinished_text_leaves_no_file(tmp_path: Path) -> None:
     def broken(write: Callable[[bytes], object]) -> TextMap:
         write(b"half\n")
         raise ValueError("broken")
@@ -62,7 +62,7 @@ def test_nothing_stays_of_a_text_that_was_not_finished(tmp_path: Path) -> None:
     assert texts.load_map(KEY) is None
 
 
-def test_a_map_that_is_damaged_is_none(tmp_path: Path) -> None:
+def test_a_damaged_map_is_missing(tmp_path: Path) -> None:
     texts = TextStore(tmp_path)
     texts.write(KEY, taking("a"))
     (tmp_path / "01/23456789abcdef.map").write_bytes(b"\xc1\xff")
@@ -75,7 +75,7 @@ def test_an_empty_text_has_no_lines(tmp_path: Path) -> None:
     assert texts.lines(KEY) == []
 
 
-def test_a_key_is_that_of_the_content_and_of_how_it_is_read() -> None:
+def test_a_key_depends_on_the_content_and_the_format() -> None:
     def key(content: bytes, name: str = "pdf", ocr: bool = False) -> str:
         return key_of(io.BytesIO(content), name, ocr)
 
@@ -84,7 +84,7 @@ def test_a_key_is_that_of_the_content_and_of_how_it_is_read() -> None:
     assert len({key(b"a"), key(b"b"), key(large), key(b"a", "docx"), key(b"a", ocr=True)}) == 5
 
 
-def test_the_texts_that_were_used_longest_ago_go_first(tmp_path: Path) -> None:
+def test_the_least_recently_used_texts_are_deleted_first(tmp_path: Path) -> None:
     texts = TextStore(tmp_path)
     keys = [f"{number:02}aaaaaaaa" for number in range(10)]
     for age, key in enumerate(keys):
@@ -104,7 +104,7 @@ def test_the_texts_that_were_used_longest_ago_go_first(tmp_path: Path) -> None:
     texts.mark_used(["gone"])
 
 
-def test_what_was_begun_long_ago_and_never_ended_is_deleted(tmp_path: Path) -> None:
+def test_old_unfinished_files_are_deleted(tmp_path: Path) -> None:
     texts = TextStore(tmp_path)
     texts.write(KEY, taking("a"))
     for name, age in (("new-old", ABANDONED_SECONDS + 60), ("new-now", 0)):
@@ -114,7 +114,7 @@ def test_what_was_begun_long_ago_and_never_ended_is_deleted(tmp_path: Path) -> N
     assert files(tmp_path) == ["01/23456789abcdef.map", "01/23456789abcdef.txt", "01/new-now"]
 
 
-def test_what_a_process_has_laid_out_that_was_killed_is_deleted(tmp_path: Path) -> None:
+def test_overlay_folders_of_killed_processes_are_deleted(tmp_path: Path) -> None:
     texts = TextStore(tmp_path)
     for name, age in (("laid-old", ABANDONED_SECONDS + 60), ("laid-now", 0)):
         (tmp_path / name / "0").mkdir(parents=True)
@@ -124,14 +124,14 @@ def test_what_a_process_has_laid_out_that_was_killed_is_deleted(tmp_path: Path) 
     assert files(tmp_path) == ["laid-now/0/a.pdf"]
 
 
-def test_links_are_elsewhere_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_links_are_in_another_folder_if_the_cache_is_read_only(tmp_path: Path) -> None:
     with TextStore(tmp_path).overlay_folder() as folder:
         assert Path(folder).parent == tmp_path
     with TextStore(tmp_path / "gone").overlay_folder() as folder:
         assert tmp_path not in Path(folder).parents
 
 
-def test_what_is_none_of_ours_stays(tmp_path: Path) -> None:
+def test_unrelated_files_are_not_deleted(tmp_path: Path) -> None:
     (tmp_path / "laid-x").mkdir()
     (tmp_path / "laid-x" / "a.txt").write_text("a")
     (tmp_path / "files.db").write_text("b")
@@ -139,5 +139,5 @@ def test_what_is_none_of_ours_stays(tmp_path: Path) -> None:
     assert files(tmp_path) == ["files.db", "laid-x/a.txt"]
 
 
-def test_a_folder_that_is_gone_has_no_texts(tmp_path: Path) -> None:
+def test_a_deleted_folder_has_no_texts(tmp_path: Path) -> None:
     assert TextStore(tmp_path / "gone").trim(0) == 0

@@ -194,7 +194,7 @@ def short(found: Sequence[DocumentHit]) -> list[tuple[int, str, list[str], Docum
         "'a' \"b\" [c] {d,e}*?.docx",
     ],
 )
-async def test_pandocs_formats_are_read_whatever_the_file_is_called(
+async def test_pandoc_formats_are_read_with_any_file_name(
     make: Callable[..., RgaEngine], folder: Path, name: str
 ) -> None:
     by_pandoc(folder, name.lower(), "Before.\n\nThe Needle, *the* needle.\n")
@@ -210,7 +210,7 @@ async def test_pandocs_formats_are_read_whatever_the_file_is_called(
 
 
 @requires_rga
-async def test_a_name_that_is_no_unicode_is_not_given_to_rga(
+async def test_rga_gets_no_path_that_is_not_unicode(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path, other = folder / os.fsdecode(b"a\xff.pdf"), folder / "b.pdf"
@@ -247,7 +247,9 @@ async def test_compressed_texts_and_documents_are_read(
 
 
 @requires_rga
-def test_what_rga_does_not_read_is_said(make: Callable[..., RgaEngine], tmp_path: Path) -> None:
+def test_files_that_rga_does_not_read_have_a_reason(
+    make: Callable[..., RgaEngine], tmp_path: Path
+) -> None:
     engine = make()
     expected = {
         "a.xlsx": "rga does not read .xlsx",
@@ -263,7 +265,7 @@ def test_what_rga_does_not_read_is_said(make: Callable[..., RgaEngine], tmp_path
     assert {name: engine.unsupported(f"/x/{name}") for name in expected} == expected
 
 
-def test_a_program_that_is_missing_is_named_with_what_installs_it(
+def test_a_missing_program_is_named_with_its_install_command(
     make: Callable[..., RgaEngine], tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
@@ -308,7 +310,7 @@ PAGES: tuple[list[str], ...] = (
 
 
 @requires_rga
-async def test_pages_are_right_and_numbers_are_those_of_the_text_with_rulers(
+async def test_hits_have_page_numbers_and_preview_line_numbers(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path = folder / "a.pdf"
@@ -346,9 +348,7 @@ async def test_context_stays_on_the_page(make: Callable[..., RgaEngine], folder:
 
 
 @requires_rga
-async def test_what_rga_writes_before_lines_is_not_found(
-    make: Callable[..., RgaEngine], folder: Path
-) -> None:
+async def test_prefixes_of_rga_do_not_match(make: Callable[..., RgaEngine], folder: Path) -> None:
     path = folder / "a.pdf"
     path.write_bytes(pdf(*[["nothing", "more"]] * 30, ["the page 12", "Page 3: x"]))
     assert [one[1:] for one in short(await hits(make(), path, "page"))] == [
@@ -367,7 +367,7 @@ async def test_what_rga_writes_before_lines_is_not_found(
 
 
 @requires_rga
-async def test_lines_that_rga_alone_matches_take_no_room_from_others(
+async def test_matches_in_prefixes_do_not_count(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path, other = folder / "a.pdf", folder / "b.pdf"
@@ -382,7 +382,7 @@ async def test_lines_that_rga_alone_matches_take_no_room_from_others(
 
 
 @requires_rga
-async def test_no_more_than_max_count_lines_are_answered(
+async def test_at_most_max_count_lines_are_returned(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path = by_pandoc(folder, "a.docx", "\n\n".join(f"needle {number}" for number in range(5)))
@@ -411,7 +411,7 @@ async def test_long_lines_are_cut_around_the_first_match(
 
 @pytest.mark.slow
 @requires_rga
-async def test_members_of_archives_in_archives_are_named(
+async def test_members_of_nested_archives_are_named(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     docx = by_pandoc(folder, "x.docx", "A needle.").read_bytes()
@@ -462,7 +462,7 @@ async def test_members_of_archives_in_archives_are_named(
 
 
 @requires_rga
-async def test_a_name_with_a_colon_is_known_from_the_directory_of_the_zip(
+async def test_the_directory_of_a_zip_resolves_names_with_colons(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     content = {"a: b.txt": b"needle: one\n", "needle.txt": b"two\n"}
@@ -478,7 +478,7 @@ async def test_a_name_with_a_colon_is_known_from_the_directory_of_the_zip(
 
 
 @requires_rga
-async def test_a_damaged_member_does_not_hide_what_stands_before_it(
+async def test_a_damaged_member_does_not_hide_matches_before_it(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path, good = folder / "a.zip", folder / "b.pdf"
@@ -512,7 +512,7 @@ async def test_a_damaged_member_does_not_hide_what_stands_before_it(
         ["b.docx.txt adapter: postprocprefixcouldn't unpack docx container", ""],
     ],
 )
-def test_the_damaged_member_is_known_whatever_programs_write_in_one_line(lines: list[str]) -> None:
+def test_the_damaged_member_is_named_even_if_programs_share_a_line(lines: list[str]) -> None:
     failure = RgaFailure("a.zip")
     failure.lines = ["/a/a.zip adapter: zip", "a.txt adapter: postprocprefix"]
     failure.lines += ["b.docx adapter: pandoc", *lines, "Error: during preprocessing"]
@@ -526,7 +526,7 @@ def test_the_damaged_member_is_known_whatever_programs_write_in_one_line(lines: 
 
 
 @requires_rga
-async def test_each_document_that_cannot_be_read_is_told_with_the_reason(
+async def test_each_unreadable_document_has_a_reason(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     contents = {
@@ -566,7 +566,7 @@ async def test_each_document_that_cannot_be_read_is_told_with_the_reason(
 
 
 @requires_rga
-async def test_encrypted_members_are_told_of_and_others_searched(
+async def test_encrypted_members_are_reported_and_others_searched(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path = folder / "a.zip"
@@ -580,7 +580,7 @@ async def test_encrypted_members_are_told_of_and_others_searched(
 
 
 @requires_rga
-async def test_pandoc_that_is_missing_is_said_of_each_document(
+async def test_a_missing_pandoc_is_reported_for_each_document(
     make: Callable[..., RgaEngine], folder: Path, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
@@ -601,7 +601,7 @@ async def test_pandoc_that_is_missing_is_said_of_each_document(
 
 @pytest.mark.slow
 @requires_rga
-async def test_a_line_that_does_not_fit_into_memory_is_not_read_and_others_are_searched(
+async def test_a_line_that_exceeds_memory_does_not_affect_other_documents(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     bomb = folder / "bomb.gz"
@@ -665,9 +665,7 @@ async def test_case_literals_and_words(make: Callable[..., RgaEngine], folder: P
 
 
 @requires_rga
-async def test_a_regex_that_is_none_is_refused(
-    make: Callable[..., RgaEngine], folder: Path
-) -> None:
+async def test_an_invalid_regex_is_refused(make: Callable[..., RgaEngine], folder: Path) -> None:
     path = folder / "a.pdf"
     path.write_bytes(pdf(["needle"]))
     for pattern in ("(", "[a", "a\nb", "needle{99999}{99999}"):
@@ -676,7 +674,7 @@ async def test_a_regex_that_is_none_is_refused(
 
 
 @requires_rga
-async def test_the_beginning_of_a_line_is_asked_for_only_where_rga_has_it(
+async def test_anchored_patterns_skip_documents_with_prefixes(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     page, docx = folder / "a.pdf", by_pandoc(folder, "b.docx", "needle")
@@ -711,7 +709,7 @@ def test_a_regex_that_is_anchored_to_the_start_of_a_line_is_detected(
 
 @pytest.mark.slow
 @requires_rga
-async def test_a_cache_that_is_damaged_is_begun_anew(
+async def test_a_damaged_cache_is_recreated(
     make: Callable[..., RgaEngine], folder: Path, tmp_path: Path
 ) -> None:
     paths = [folder / f"{number}.pdf" for number in range(5)]
@@ -747,7 +745,7 @@ async def test_a_cache_that_is_damaged_is_begun_anew(
 
 
 @requires_rga
-async def test_a_document_that_has_changed_is_read_again(
+async def test_a_changed_document_is_read_again(
     make: Callable[..., RgaEngine], folder: Path
 ) -> None:
     path = folder / "a.pdf"
@@ -812,7 +810,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-async def test_a_hanging_rga_ends_at_the_deadline_and_what_it_found_is_kept(
+async def test_a_hanging_rga_ends_at_the_deadline_and_its_matches_are_kept(
     make: Callable[..., RgaEngine], folder: Path, programs: Path, tmp_path: Path
 ) -> None:
     paths = [folder / "a.pdf", folder / "b.pdf", folder / "c.pdf"]
@@ -842,7 +840,7 @@ async def test_a_hanging_rga_ends_at_the_deadline_and_what_it_found_is_kept(
 
 
 @requires_rga
-async def test_what_rga_has_started_ends_with_it(
+async def test_children_of_rga_end_with_it(
     make: Callable[..., RgaEngine], folder: Path, programs: Path, tmp_path: Path
 ) -> None:
     path = by_pandoc(folder, "a.docx", "A needle.")
@@ -863,7 +861,7 @@ async def test_what_rga_has_started_ends_with_it(
 
 
 @pytest.mark.slow
-async def test_forty_megabytes_of_complaints_are_read_and_failures_behind_them_known(
+async def test_a_failure_after_forty_megabytes_of_errors_is_reported(
     make: Callable[..., RgaEngine], folder: Path, programs: Path
 ) -> None:
     good, bad = folder / "a.pdf", folder / "b.pdf"
@@ -890,7 +888,7 @@ async def test_forty_megabytes_of_complaints_are_read_and_failures_behind_them_k
     assert short(said[0].hits) == [(2, "needle", ["needle"], DocumentLocation(page=1))]
 
 
-async def test_an_rga_that_fails_is_told_with_its_exit_code_and_what_it_said(
+async def test_a_failing_rga_is_reported_with_exit_code_and_stderr(
     make: Callable[..., RgaEngine], folder: Path, programs: Path
 ) -> None:
     path = folder / "a.pdf"
@@ -921,7 +919,7 @@ async def test_an_rga_that_fails_is_told_with_its_exit_code_and_what_it_said(
         await answers(make(programs), [path], "needle")
 
 
-async def test_a_line_that_is_too_long_is_told_of(
+async def test_a_line_that_is_too_long_is_reported(
     make: Callable[..., RgaEngine], folder: Path, programs: Path
 ) -> None:
     path = folder / "a.pdf"

@@ -99,7 +99,7 @@ class _Stream:
         self._file.seek(offset, whence)
         return self._file.tell()
 
-    def report(self) -> int:
+    def tell(self) -> int:
         return self._file.tell()
 
     def read(self, size: int = -1) -> bytes:
