@@ -1,4 +1,4 @@
-"""A library that knows formats of a test's own: documents that hang, crash, or take all memory."""
+"""A library with test formats: documents that hang, crash or exhaust the memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from winnow.documents.library.locations import DocumentLocation
 
 
 def read_pages(source, output):
-    """Pages begin at lines `# 3 Title`; rows at `= SHEET ROW`, `! REASON` is a part that failed."""
+    """Start pages at `# 3 Title` and rows at `= SHEET ROW`; `! REASON` is an unreadable part."""
     for line in source.file.read().decode().splitlines():
         if line.startswith("# "):
             number, _, title = line[2:].partition(" ")
@@ -55,7 +55,7 @@ FORMATS = (
 
 
 def environment_with_formats(folder: Path) -> dict[str, str]:
-    """An environment in which a server and its workers know :data:`FORMATS`, too."""
+    """Return an environment in which a server and its workers load :data:`FORMATS`."""
     write_files(folder / "formats", {"of_tests.py": FORMATS})
     more = str(folder / "formats")
     code = f"import winnow.documents.formats as all\nall.__path__.append({more!r})\n"
@@ -66,7 +66,7 @@ def environment_with_formats(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def formats_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The formats of the tests, here and in what has this environment."""
+    """Load the test formats in this process, and yield the environment for child processes."""
     folder = tmp_path_factory.mktemp("python")
     environment = environment_with_formats(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -83,7 +83,7 @@ def formats_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
 
 @pytest.fixture(scope="module")
 def recognition() -> None:
-    """What recognises characters is loaded, with all that its libraries keep for good."""
+    """Load the OCR engine and the memory that its libraries never release."""
     import numpy as np
 
     assert ocr.recognized_lines(np.full((100, 100, 3), 255, np.uint8)) == []
@@ -96,7 +96,7 @@ MakeLibrary = Callable[..., DocumentLibrary]
 async def make_library(
     formats_of_tests: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[MakeLibrary]:
-    """Libraries, each with a cache of its own unless one is given."""
+    """Return a factory of libraries, with separate caches by default."""
     made: list[DocumentLibrary] = []
 
     def make(

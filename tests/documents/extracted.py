@@ -1,4 +1,4 @@
-"""What a document's bytes become: for tests of whole answers."""
+"""Extract a document in the test process, to compare complete results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from winnow.documents.library.locations import TextMap
 
 
 class Extracted(Struct, frozen=True):
-    """The text of a document as lines, and what is known of them."""
+    """The lines of a document and their locations."""
 
     lines: list[str]
     text_map: TextMap

@@ -1,4 +1,4 @@
-"""Documents of offices, written by hand: a test sees the XML that it is about."""
+"""Build office documents from XML that a test contains."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ODF_KINDS = {"odt": "text", "ods": "spreadsheet", "odp": "presentation"}
 
 
 def zipped(parts: Parts, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """An archive of these parts."""
+    """Return an archive of these parts."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression, compresslevel=1) as archive:
         for name, content in parts.items():
@@ -49,7 +49,7 @@ def zipped(parts: Parts, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def relations(targets: Mapping[str, tuple[str, str]]) -> str:
-    """A part of relations: by name, the last word of the type and the target."""
+    """Return a relationships part: by id, the last word of the type and the target."""
     listed = "".join(
         f'<Relationship Id="{name}" Type="{RELATION}/{kind}" Target="{target}"/>'
         for name, (kind, target) in targets.items()
@@ -80,15 +80,15 @@ STYLES = (
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """A paragraph in WordprocessingML."""
+    """Return a paragraph in WordprocessingML."""
     styled = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     run = f'<w:r><w:t xml:space="preserve">{escape(text)}</w:t></w:r>'
     return f"<w:p>{styled}{run}</w:p>"
 
 
 def docx(body: str, parts: Parts | None = None, kinds: Mapping[str, str] | None = None) -> bytes:
-    """A document with this body; ``parts`` are others, by their names in the folder of the main
-    one, and ``kinds`` say what they are."""
+    """Return a document with this body. ``parts`` are further parts, by their names in the folder
+    of the main part, and ``kinds`` are their relationship types."""
     targets = {f"r{name}": (kind, name) for name, kind in (kinds or {}).items()}
     return zipped(
         {
@@ -105,7 +105,7 @@ def docx(body: str, parts: Parts | None = None, kinds: Mapping[str, str] | None 
 
 
 def make_docx(paragraphs: Sequence[str], headings: Sequence[int] = ()) -> bytes:
-    """A document of these paragraphs; those with the indices in ``headings`` are headings."""
+    """Return a document of these paragraphs; ``headings`` has the indices of headings."""
     chosen = frozenset(headings)
     return docx(
         "".join(
@@ -119,19 +119,19 @@ def make_docx(paragraphs: Sequence[str], headings: Sequence[int] = ()) -> bytes:
 
 
 def shape(*paragraphs: str, kind: str = "") -> str:
-    """A shape on a slide; ``kind`` is that of a placeholder."""
+    """Return a shape on a slide; ``kind`` is the kind of a placeholder."""
     holder = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
     texts = "".join(f"<a:p><a:r><a:t>{escape(text)}</a:t></a:r></a:p>" for text in paragraphs)
     return f"<p:sp>{holder}<p:txBody>{texts}</p:txBody></p:sp>"
 
 
 def slide(content: str) -> str:
-    """A part that is a slide, or its notes."""
+    """Return a slide or its notes."""
     return f"<p:sld {P}><p:cSld><p:spTree>{content}</p:spTree></p:cSld></p:sld>"
 
 
 def pptx(order: Sequence[int], parts: Parts) -> bytes:
-    """A presentation of the slides with these numbers, which are those of their files."""
+    """Return a presentation of the slide files with these numbers."""
     shown = "".join(
         f'<p:sldId id="{256 + index}" r:id="s{one}"/>' for index, one in enumerate(order)
     )
@@ -154,12 +154,12 @@ def pptx(order: Sequence[int], parts: Parts) -> bytes:
 
 
 def sheet(rows: str) -> str:
-    """A part that is a sheet with these rows."""
+    """Return a sheet with these rows."""
     return f"<worksheet {X}><sheetData>{rows}</sheetData></worksheet>"
 
 
 def xlsx(sheets: Mapping[str, str], parts: Parts | None = None, properties: str = "") -> bytes:
-    """A workbook of these sheets, by their names; with texts and styles if there are such parts."""
+    """Return a workbook of these sheets by name, with shared texts and styles if given."""
     parts = parts or {}
     listed = "".join(
         f'<sheet name="{escape(name)}" sheetId="{index}" r:id="s{index}"/>'
@@ -193,7 +193,7 @@ def xlsx(sheets: Mapping[str, str], parts: Parts | None = None, properties: str 
 
 
 def opendocument(end: str, body: str, parts: Parts | None = None) -> bytes:
-    """A document of the kind that an end of names (`odt`) says."""
+    """Return an OpenDocument file for a file extension (`odt`)."""
     kind = ODF_KINDS[end]
     content = (
         f"<office:document-content {O}><office:body><office:{kind}>{body}</office:{kind}>"
@@ -212,7 +212,7 @@ CONTAINER = (
 
 
 def epub(chapters: Mapping[str, str], extra: str = "", parts: Parts | None = None) -> bytes:
-    """A book of these chapters, by the names of their files; ``extra`` is in its manifest."""
+    """Return a book of these chapters by file name; ``extra`` is added to its manifest."""
     items = "".join(
         f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in chapters
     )
@@ -235,24 +235,24 @@ def epub(chapters: Mapping[str, str], extra: str = "", parts: Parts | None = Non
 
 
 def read(name: str, document: bytes) -> tuple[list[str], TextMap]:
-    """The lines of a document, and the map of their places."""
+    """Return the lines of a document and their locations."""
     text = bytearray()
     found = extract(name, io.BytesIO(document), text.extend)
     return text.decode().splitlines(), found
 
 
 def lines(name: str, document: bytes) -> list[str]:
-    """The lines of a document."""
+    """Return the lines of a document."""
     return read(name, document)[0]
 
 
 def shown(name: str, document: bytes) -> list[str]:
-    """The lines of a document as a reader sees them, with rulers."""
+    """Return the preview lines of a document, with rulers."""
     text, found = read(name, document)
     return [line for line, _ in found.shown(text)]
 
 
 def places(name: str, document: bytes) -> list[tuple[str, DocumentLocation]]:
-    """The lines of a document, each with its place."""
+    """Return the lines of a document with their locations."""
     text, found = read(name, document)
     return [(line, found.place_at(number)) for number, line in enumerate(text, 1)]

@@ -1,4 +1,4 @@
-"""Writes PDFs: pages of lines in a standard font, and whatever else a test wants in them."""
+"""Build PDFs: pages of lines in a standard font, and other objects for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIRST = 4  # the number of the first object of ``further``
 
 
 def make_pdf(pages: Sequence[Sequence[str]]) -> bytes:
-    """A PDF with these lines on its pages, as far as Windows-1252 has their characters."""
+    """Return a PDF with these lines on its pages, limited to characters of Windows-1252."""
     return made(shown(page) for page in pages)
 
 
@@ -25,8 +25,9 @@ def made(
     resources: bytes = b"",
     password: str | None = None,
 ) -> bytes:
-    """A PDF with these contents of pages. ``further`` are objects numbered from FIRST on, which
-    pages follow, two numbers for each; the rest is put into the dictionaries of these names."""
+    """Return a PDF with these page contents. ``further`` are objects numbered from FIRST on,
+    followed by two objects per page; other arguments are added to the dictionaries of these
+    names."""
     objects = [b"", b"", FONT, *further]
     kids: list[int] = []
     for content in contents:
@@ -45,7 +46,7 @@ def made(
 
 
 def assembled(objects: Sequence[bytes], trailer: bytes = b"") -> bytes:
-    """The file with these objects, numbered from 1, of which the first is the catalog."""
+    """Return a file with these objects, numbered from 1; the first is the catalog."""
     out = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     offsets: list[int] = []
     for number, content in enumerate(objects, 1):
@@ -61,13 +62,13 @@ def assembled(objects: Sequence[bytes], trailer: bytes = b"") -> bytes:
 
 
 def shown(lines: Sequence[str]) -> bytes:
-    """The content of a page with these lines, from its top."""
+    """Return the content of a page with these lines, from the top."""
     texts = b"".join(b"(%s)'\n" % _escaped(line) for line in lines)
     return b"BT /F 11 Tf 14 TL 50 800 Td\n%sET" % texts
 
 
 def stream(content: bytes, entries: bytes = b"") -> bytes:
-    """A stream, packed if it is long."""
+    """Return a stream, compressed if it is long."""
     if len(content) > 500:
         content = zlib.compress(content, 1)
         entries += b"/Filter/FlateDecode"
@@ -75,7 +76,7 @@ def stream(content: bytes, entries: bytes = b"") -> bytes:
 
 
 def bomb(line: bytes, mebibytes: int) -> bytes:
-    """A stream that unpacks to so much of a line, some kilobytes for each mebibyte."""
+    """Return a stream that unpacks to this many mebibytes, a few kilobytes for each."""
     packer = zlib.compressobj(9)
     begin = packer.compress(b"BT /F 11 Tf 14 TL 50 800 Td\n") + packer.flush(zlib.Z_FULL_FLUSH)
     # What follows a full flush refers to nothing before it, and may be repeated.
@@ -85,13 +86,14 @@ def bomb(line: bytes, mebibytes: int) -> bytes:
 
 
 def gray_picture(width: int, height: int, pixels: bytes) -> bytes:
-    """An image as an object, one byte for each pixel."""
+    """Return an image object with one byte per pixel."""
     entries = b"/Type/XObject/Subtype/Image/ColorSpace/DeviceGray/BitsPerComponent 8"
     return stream(pixels, entries + b"/Width %d/Height %d" % (width, height))
 
 
 def unicode_font(texts: Sequence[str]) -> list[bytes]:
-    """Objects, from FIRST on, of a font whose characters from 1 on stand for these texts."""
+    """Return the objects, from FIRST on, of a font that maps characters from 1 on to these
+    texts."""
     codes = b"".join(
         b"<%04x><%s>\n" % (code, text.encode("utf-16-be").hex().encode())
         for code, text in enumerate(texts, 1)

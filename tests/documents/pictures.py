@@ -1,4 +1,4 @@
-"""Pictures of pages, for tests of the recognition of characters."""
+"""Images of pages for OCR tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from documents.making_pdf import gray_picture, made, make_pdf, shown
 
 
 def picture_of(lines: Sequence[str]) -> Any:
-    """A page with these lines, as Pillow has pictures."""
+    """Return a page with these lines as a Pillow image."""
     import pypdfium2
 
     with pypdfium2.PdfDocument(make_pdf([lines])) as document:
@@ -17,7 +17,7 @@ def picture_of(lines: Sequence[str]) -> Any:
 
 
 def pdf_with_a_scan(text: Sequence[str], scanned: Sequence[str]) -> bytes:
-    """A PDF with a page of text, and one that is a picture of lines."""
+    """Return a PDF with a page of text and a page that is an image of lines."""
     picture = picture_of(scanned).convert("L")
     return made(
         [shown(text), b"q 595 0 0 842 0 0 cm /I Do Q"],

@@ -1,5 +1,5 @@
-"""Documents made by LibreOffice, LaTeX, Chromium, pandoc and other real programs: each word that
-was planted in them is found where it was planted, by both engines."""
+"""Documents made by LibreOffice, LaTeX, Chromium, pandoc and other programs: both engines find each
+planted word at its location."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_documents_of_old_word_versions_are_reported_as_unsupported() -> None:
 
 
 async def texts_by_rga() -> dict[str, tuple[list[str], TextMap]]:
-    """The texts of all documents that it reads."""
+    """Return the texts of all readable documents."""
     installed = InstalledPrograms(os.environ, ())
     engine = RgaEngine(Processes(), installed, ripgrep=installed.ripgrep())
     deadline = asyncio.get_running_loop().time() + 300

@@ -1,4 +1,4 @@
-"""The mechanism that all formats share: budgets, members, places, and what could not be read."""
+"""The code that all formats share: budgets, members, locations and unreadable parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reading(
     read: Callable[[DocumentInput, TextOutput], None],
     **options: bool,
 ) -> Extracted:
-    """What a format with this reader makes of a file."""
+    """Extract an empty file with this reader."""
     made = DocumentFormat(name="made", extensions=(".made",), read=read, **options)
     monkeypatch.setattr(extraction, "format_of", lambda name: made)
     return extracted("a.made", b"")
@@ -298,7 +298,7 @@ def test_a_budget_counts_the_bytes_read_from_a_stream() -> None:
 
 
 class Trickling:
-    """A stream that gives little at a time, and breaks at its end."""
+    """A stream that returns small chunks and raises an error at its end."""
 
     def __init__(self, raw: bytes, step: int, error: Exception | None = None) -> None:
         self._file = io.BytesIO(raw)

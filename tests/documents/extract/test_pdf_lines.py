@@ -1,4 +1,4 @@
-"""Pages whose lines PDFium takes for columns of vertical writing."""
+"""Pages whose lines PDFium mistakes for columns of vertical writing."""
 
 from __future__ import annotations
 

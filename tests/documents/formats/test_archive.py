@@ -1,4 +1,4 @@
-"""ZIP and TAR archives: whole, odd, damaged and hostile ones."""
+"""ZIP and TAR archives: intact, unusual, damaged and hostile."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tarred(*members: tuple[str, bytes], mode: str = "w") -> bytes:
 
 
 def folder(tmp_path: Path) -> Path:
-    """A folder to be packed by real programs, with more than texts in it."""
+    """Return a folder for real archivers, with text and other files."""
     made = tmp_path / "d"
     made.mkdir()
     (made / "a.txt").write_text("alpha needle\n")
@@ -301,7 +301,7 @@ print(json.dumps([written.decode()[-200:], [[f.member, f.reason] for f in found.
 
 
 def in_child(file: Path) -> tuple[list[str], list[list[str]]]:
-    """The last lines and the failures of a document; its memory is bounded, and it ends."""
+    """Extract a document in a child with a memory limit; return its last lines and failures."""
     if not sys.platform.startswith("linux"):
         pytest.skip("needs /proc")
     command = [sys.executable, "-c", IN_CHILD, str(file)]
@@ -316,7 +316,7 @@ BOMB_BYTES, SMALL_BOMB_BYTES = 300 * 1024**2, 160 * 1024**2
 
 
 def bomb(file: Path, name: str, piece: bytes, method: int = zipfile.ZIP_DEFLATED) -> Path:
-    """Very much in 2 MB or less, between two texts."""
+    """Return archives of at most 2 MB with a bomb between two texts."""
     size = SMALL_BOMB_BYTES if method == zipfile.ZIP_BZIP2 else BOMB_BYTES
     with zipfile.ZipFile(file, "w", method, compresslevel=1) as made:
         made.writestr("first.txt", "first\n")

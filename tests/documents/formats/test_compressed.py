@@ -1,4 +1,4 @@
-"""Compressed files: documents and texts in them, several frames, damage, and bombs."""
+"""Compressed files: documents and texts, several frames, damage and bombs."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_window_beyond_the_memory_limit_is_refused() -> None:
 
 
 def xz_with_dictionary(size: int) -> bytes:
-    """A file that asks for a dictionary of this size: 40 is 4 GiB."""
+    """Return a file that requests a dictionary of this size: 40 is 4 GiB."""
     packed = bytearray(lzma.compress(b"text\n"))
     # The header of a stream has 12 bytes; that of its block has 12, too, the last of which are a
     # checksum, with the dictionary's size behind two bytes of flags and two of the filter.

@@ -1,4 +1,4 @@
-"""SQLite databases: real ones, in archives too, damaged ones, and such as want to run something."""
+"""SQLite databases: intact, in archives, damaged, and with code to run."""
 
 from __future__ import annotations
 

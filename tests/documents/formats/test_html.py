@@ -1,4 +1,4 @@
-"""Pages in HTML."""
+"""HTML pages."""
 
 from __future__ import annotations
 

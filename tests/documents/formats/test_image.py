@@ -63,8 +63,7 @@ def test_text_in_an_image_is_recognized() -> None:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.uint8]]:
-    """The pictures that are given to the recognition, which takes its time: here it only says how
-    many it had."""
+    """Replace the slow OCR; return the list of images that it gets."""
     pictures: list[NDArray[np.uint8]] = []
 
     def recognized_lines(picture: NDArray[np.uint8]) -> list[str]:
@@ -76,8 +75,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.uint8]]:
 
 
 def is_picture(pixels: NDArray[np.uint8], picture: Any) -> bool:
-    """Whether these blue, green and red values are a picture, but for losses that nobody sees:
-    what differs is less than half of what is not white."""
+    """Return True if these blue, green and red values are an image, except for invisible losses:
+    less than half of the pixels that are not white differ."""
     import numpy as np
 
     expected = np.asarray(picture.convert("RGB"))[:, :, ::-1].astype(int)

@@ -1,4 +1,4 @@
-"""Messages and mailboxes: as programs write them, and as some do not."""
+"""Messages and mailboxes: valid and malformed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter."""
+"""Jupyter notebooks."""
 
 from __future__ import annotations
 

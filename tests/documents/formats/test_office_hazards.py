@@ -1,4 +1,4 @@
-"""Documents that are damaged, or made to do harm."""
+"""Damaged and hostile office documents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DOCUMENTS: dict[str, Callable[[], bytes]] = {
 
 
 def why_unreadable(name: str, document: bytes) -> str:
-    """The reason why nothing of a document could be read; none if something could."""
+    """Return the reason why a document is unreadable, or nothing if it has text."""
     try:
         read(name, document)
     except Unreadable as reason:
@@ -132,7 +132,7 @@ def test_text_read_before_the_damage_is_kept() -> None:
 
 
 def nested(inner: str, *elements: str) -> str:
-    """These elements, in each other 100,000 times in all."""
+    """Return these elements, nested 100,000 times."""
     times = 100_000 // len(elements)
     begin = "".join(f"<{name}>" for name in elements)
     end = "".join(f"</{name}>" for name in reversed(elements))
@@ -196,7 +196,7 @@ for failure in found.failed:
 
 
 def measured(path: Path) -> tuple[int, int, list[str]]:
-    """Lines of a document, the most MiB that reading it took, and what could not be read."""
+    """Return the lines of a document, the peak memory in MiB, and the unreadable parts."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, str(path)],
         capture_output=True,
@@ -211,7 +211,7 @@ def measured(path: Path) -> tuple[int, int, list[str]]:
 
 
 def zip_of(path: Path, parts: dict[str, tuple[bytes, bytes, int, bytes]]) -> Path:
-    """An archive whose parts are a beginning, something many times, and an end."""
+    """Return an archive whose part is a start, a repeated middle and an end."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, (begin, again, times, end) in parts.items():
             with archive.open(name, "w", force_zip64=True) as file:

@@ -1,4 +1,4 @@
-"""Texts, sheets and slides in OpenDocument."""
+"""OpenDocument texts, sheets and slides."""
 
 from __future__ import annotations
 

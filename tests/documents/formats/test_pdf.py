@@ -102,7 +102,7 @@ def test_an_outline_entry_names_the_section_of_the_following_pages() -> None:
 
 
 def outlined(pages: list[list[str]], titles: list[tuple[str, int, bytes]]) -> TextMap:
-    """What is known of a PDF with these pages and this outline: title, page and place on it."""
+    """Extract a PDF with these pages and this outline: title, page and position."""
     first_page = FIRST + 1 + len(titles)
     further = [b"<</Type/Outlines/First 5 0 R/Last %d 0 R>>" % (FIRST + len(titles))]
     for number, (title, page, place) in enumerate(titles, FIRST + 1):

@@ -1,4 +1,4 @@
-"""Workbooks of Excel."""
+"""Excel workbooks."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_dates_count_from_1904_if_the_workbook_says_so() -> None:
 
 
 def old(name: str, document: bytes) -> list[tuple[str, DocumentLocation]]:
-    """What calamine reads of a workbook, which is what reads the old ones and the binary ones."""
+    """Read a workbook with calamine, which reads old and binary workbooks."""
     text = bytearray()
     output = TextOutput(text.extend, 1 << 20)
     source = DocumentInput(name, io.BytesIO(document), len(document), budget=Budget(1 << 20, 1))

@@ -1,4 +1,4 @@
-"""Presentations of PowerPoint."""
+"""PowerPoint presentations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of Word."""
+"""Word documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library: documents are read once, in workers, and what it says of them is true now."""
+"""The library reads documents once, in workers, and its results are current."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_a_document_with_a_time_in_the_far_future_is_remembered(
 
 
 def test_a_stamp_fits_into_the_database() -> None:
-    """Network file systems number files with 64 bits, and ReFS with 128."""
+    """Network file systems use inode numbers of 64 bits, and ReFS of 128 bits."""
     numbers = (0o100644, 2**64 - 1, 0, 1, 0, 0, 7, 0, 0, 0)
     told = os.stat_result(numbers, {"st_mtime_ns": 2**63, "st_ctime_ns": 2**66})
     assert stamp_of(told) == FileStamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
@@ -274,7 +274,7 @@ async def test_a_document_that_was_not_read_in_time_is_read_in_the_background(
 async def test_a_result_is_saved_even_if_the_search_is_canceled_at_its_end(
     make_library: MakeLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search cancels its reading once it has all answers, and asks then what has changed."""
+    """A search cancels its reading once it has all answers, and then checks for changes."""
     write_files(tmp_path, {"a.pag": TEXT})
     library, documents = make_library(), documents_in(tmp_path, "a.pag")
     is_noting, may_note = asyncio.Event(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""Texts on disk: they appear whole or not at all, and do not grow for ever."""
+"""Texts on disk are written atomically, and their total size is limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine of ripgrep-all: what it answers, with the real programs and with stand-ins."""
+"""The ripgrep-all engine, with the real programs and with stand-ins."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ ENCRYPTED_PDF = (
 
 
 def pdf(*pages: Sequence[str]) -> bytes:
-    """A document with these lines on its pages."""
+    """Return a PDF with these lines on its pages."""
     return make_pdf(pages)
 
 
 def by_pandoc(folder: Path, name: str, text: str) -> Path:
-    """A document that pandoc makes of Markdown."""
+    """Convert Markdown to a document with pandoc."""
     end = name.rpartition(".")[2]
     written = "html" if end == "htm" else end
     command = ["pandoc", "--from=markdown", f"--to={written}", "-o", str(folder / name)]
@@ -102,7 +102,7 @@ def tarred(members: Mapping[str, bytes], mode: str = "w") -> bytes:
 
 
 def encrypted(archive: bytes) -> bytes:
-    """A ZIP file of one member that says that this is encrypted."""
+    """Mark the only member of a ZIP file as encrypted."""
     changed = bytearray(archive)
     changed[6] |= 1
     changed[archive.index(b"PK\x01\x02") + 8] |= 1
@@ -111,7 +111,7 @@ def encrypted(archive: bytes) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder with documents."""
+    """Return the folder with documents."""
     made = tmp_path / "documents"
     made.mkdir()
     return made
@@ -122,7 +122,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(tmp_path: Path, folder: Path) -> Callable[..., RgaEngine]:
-    """An engine; ``programs`` is a folder of stand-ins, which hides the real programs."""
+    """Return a factory of engines; ``programs`` is a folder of stand-ins that hides the real
+    programs."""
 
     def made(programs: Path | None = None, **more: Any) -> RgaEngine:
         path = os.environ["PATH"] if programs is None else str(programs)
@@ -166,7 +167,7 @@ async def answers(
 
 
 async def hits(engine: RgaEngine, path: Path, pattern: str, **query: Any) -> list[DocumentHit]:
-    """The hits in a document that is read without a complaint."""
+    """Return the hits in a document that is read without failures."""
     said = await answers(engine, [path], pattern, **query)
     assert all(isinstance(one, DocumentHits) and one.engine == "rga" for one in said), said
     assert len(said) <= 1
@@ -175,7 +176,7 @@ async def hits(engine: RgaEngine, path: Path, pattern: str, **query: Any) -> lis
 
 
 def short(found: Sequence[DocumentHit]) -> list[tuple[int, str, list[str], DocumentLocation]]:
-    """Number, line, what matches in it, and place of hits."""
+    """Return the number, line, matches and location of each hit."""
     return [
         (hit.number, hit.line.text, [hit.line.text[a:b] for a, b in hit.line.ranges], hit.place)
         for hit in found
@@ -776,7 +777,7 @@ async def test_more_documents_are_searched_than_runs_are_concurrent(
 
 
 def stand_in(folder: Path, name: str, script: str) -> Path:
-    """A program of that name that is a script, in which the usual programs are found."""
+    """Write a program of this name as a shell script with the usual PATH."""
     file = folder / name
     file.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin:$PATH\n{script}\n")
     file.chmod(0o755)
@@ -784,7 +785,7 @@ def stand_in(folder: Path, name: str, script: str) -> Path:
 
 
 def event(kind: str, **data: Any) -> str:
-    """An event of `rg --json`, as a command of a shell that writes it."""
+    """Return a shell command that prints an event of `rg --json`."""
     written = msgspec.json.encode({"type": kind, "data": data}).decode()
     return f"printf '%s\\n' '{written}'"
 
