@@ -125,59 +125,48 @@ class _Headers(_TextReader):
     """The headers and footers of all page styles."""
 
     def __init__(self) -> None:
-        super().__init__(self._line)
+        super().__init__(lambda text, _: self._into.setdefault(text))
         self.headers: dict[str, None] = {}
         self.footers: dict[str, None] = {}
-        self._into: dict[str, None] | None = None
-        self.on(
-            "style:header style:header-left style:header-first", lambda _: self._begin(self.headers)
-        )
-        self.on(
-            "style:footer style:footer-left style:footer-first", lambda _: self._begin(self.footers)
-        )
+        self._into: dict[str, None] = {}  # ignored
+        for suffix in ("", "-left", "-first"):
+            self.on(f"style:header{suffix}", lambda _: self._begin(self.headers))
+            self.on(f"style:footer{suffix}", lambda _: self._begin(self.footers))
 
     def _begin(self, lines: dict[str, None]) -> None:
         self._into = lines
 
-    def _line(self, text: str, _level: int | None) -> None:
-        if self._into is not None:
-            self._into.setdefault(text)
-
 
 class ContentReader(_TextReader):
     """The content of a document: the paragraphs and tables of a text, the sheets of a workbook, or
-    the slides of a presentation."""
+    the slides of a presentation. ``write`` gets the lines, with their heading level."""
 
     def __init__(self, output: TextOutput) -> None:
         super().__init__(self._line)
         self.is_text = False
+        self.write: Callable[[str, int | None], object] = Sections(output).paragraph
         self._output = output
-        self._sections = Sections(output)
         self._asides: dict[str, list[str]] = {"Footnotes": [], "Endnotes": [], "Comments": []}
         self._note = "Footnotes"
-        self._slide: _Slide | None = None
-        self._slides = 0
-        self._sheet: _SheetRows | None = None
         self.on("office:master-styles", self.skip)
         self.on("office:text", self._text)
-        self.on("office:spreadsheet", self._spreadsheet)
-        self.on("office:presentation", self._presentation)
+        self.on("office:spreadsheet", lambda _: _Sheets(self, output))
+        self.on("office:presentation", lambda _: _Slides(self, output))
         self.on("text:note", self._begin_note)
         self.on("text:note-body", self.flow.begin_box, lambda: self._end_aside(self._note))
         self.on("office:annotation", self.flow.begin_box, lambda: self._end_aside("Comments"))
+
+    def _line(self, text: str, level: int | None) -> None:
+        self.write(text, level)
 
     def write_asides(self) -> None:
         """Write notes and comments, which the document contains at their references."""
         for title, lines in self._asides.items():
             write_part(self._output, title, lines)
 
-    def _line(self, text: str, level: int | None) -> None:
-        if self._slide is not None:
-            self._slide.line(text)
-        elif self._sheet is None:
-            self._sections.paragraph(text, level)
-        else:
-            self._sheet.drawn(text)
+    def _text(self, _attributes: Attributes) -> None:
+        self.is_text = True
+        self.on_table("table:table-row", _CELLS)
 
     def _begin_note(self, attributes: Attributes) -> None:
         self._note = "Endnotes" if attributes.get("text:note-class") == "endnote" else "Footnotes"
@@ -185,152 +174,105 @@ class ContentReader(_TextReader):
     def _end_aside(self, title: str) -> None:
         self._asides[title].extend(self.flow.end_aside())
 
-    # --- texts -----------------------------------------------------------------------------
 
-    def _text(self, _attributes: Attributes) -> None:
-        self.is_text = True
-        self.on_table("table:table-row", _CELLS)
+class _Slides:
+    """Writes the slides of a presentation, each at its end, because its title may be anywhere."""
 
-    # --- presentations ---------------------------------------------------------------------
-
-    def _presentation(self, _attributes: Attributes) -> None:
-        self.on_table("table:table-row", _CELLS)
-        self.on("draw:page", self._begin_page, self._end_page)
-        self.on("draw:frame", self._begin_frame)
-        self.on("presentation:notes", self._begin_notes, self._end_notes)
-
-    def _begin_page(self, _attributes: Attributes) -> None:
-        self._slides += 1
-        self._slide = _Slide(self._slides)
-
-    def _begin_frame(self, attributes: Attributes) -> None:
-        if self._slide is not None:
-            self._slide.frame = attributes.get("presentation:class", "")
-
-    def _begin_notes(self, _attributes: Attributes) -> None:
-        if self._slide is not None:
-            self._slide.in_notes = True
-
-    def _end_notes(self) -> None:
-        if self._slide is not None:
-            self._slide.in_notes = False
-
-    def _end_page(self) -> None:
-        if self._slide is not None:
-            self._slide.write(self._output)
-        self._slide = None
-
-    # --- workbooks -------------------------------------------------------------------------
-
-    def _spreadsheet(self, _attributes: Attributes) -> None:
-        self.on("table:table", self._begin_sheet, self._end_sheet)
-        self.on("table:table-row", self._begin_row, self._end_row)
-        self.on(_CELLS, self._begin_cell, self._end_cell)
-        self.on("office:annotation", self.flow.begin_box, self._end_cell_note)
-
-    def _begin_sheet(self, attributes: Attributes) -> None:
-        self._sheet = _SheetRows(self._output, attributes.get("table:name", ""))
-
-    def _end_sheet(self) -> None:
-        if self._sheet is not None:
-            self._sheet.end()
-        self._sheet = None
-
-    def _begin_row(self, attributes: Attributes) -> None:
-        if self._sheet is not None:
-            self._sheet.begin_row(_number(attributes, "table:number-rows-repeated"))
-
-    def _end_row(self) -> None:
-        if self._sheet is not None:
-            self._sheet.end_row()
-
-    def _begin_cell(self, attributes: Attributes) -> None:
-        self.flow.begin_box(attributes)
-        if self._sheet is not None:
-            repeats = _number(attributes, "table:number-columns-repeated")
-            self._sheet.begin_cell(repeats, _value(attributes))
-
-    def _end_cell(self) -> None:
-        lines = self.flow.end_aside()
-        if self._sheet is not None:
-            self._sheet.end_cell(" ".join(lines))
-
-    def _end_cell_note(self) -> None:
-        lines = self.flow.end_aside()
-        if self._sheet is not None:
-            self._sheet.note(" ".join(lines))
-
-
-class _Slide:
-    """A slide, written at its end because its title may be anywhere in it."""
-
-    def __init__(self, number: int) -> None:
-        self.frame = ""
-        self.in_notes = False
-        self._number = number
-        self._title = ""
+    def __init__(self, reader: ContentReader, output: TextOutput) -> None:
+        self._reader = reader
+        self._output = output
+        self._write_outside = reader.write
+        self._number = 0
+        self._frame = self._title = ""
         self._lines: list[str] = []
         self._notes: list[str] = []
+        self._in_notes = False
+        reader.on_table("table:table-row", _CELLS)
+        reader.on("draw:page", self._begin, self._end)
+        reader.on("draw:frame", self._begin_frame)
+        reader.on("presentation:notes", lambda _: self._switch(True), lambda: self._switch(False))
 
-    def line(self, text: str) -> None:
-        if self.in_notes:
-            self._notes.append(text)
-            return
-        if self.frame == "title" and not self._title:
+    def _begin(self, _attributes: Attributes) -> None:
+        self._number += 1
+        self._frame = self._title = ""
+        self._lines, self._notes = [], []
+        self._reader.write = self._line
+
+    def _begin_frame(self, attributes: Attributes) -> None:
+        self._frame = attributes.get("presentation:class", "")
+
+    def _switch(self, in_notes: bool) -> None:
+        self._in_notes = in_notes
+
+    def _line(self, text: str, _level: int | None) -> None:
+        if self._frame == "title" and not (self._title or self._in_notes):
             self._title = title_of(text)
-        self._lines.append(text)
+        (self._notes if self._in_notes else self._lines).append(text)
 
-    def write(self, output: TextOutput) -> None:
-        write_slide(output, self._number, self._title, self._lines, self._notes)
+    def _end(self) -> None:
+        write_slide(self._output, self._number, self._title, self._lines, self._notes)
+        self._reader.write = self._write_outside
 
 
-class _SheetRows:
-    """The rows of a sheet; a row or cell may stand for thousands of repetitions."""
+class _Sheets:
+    """Writes the sheets of a workbook; a row or cell may stand for thousands of repetitions."""
 
-    def __init__(self, output: TextOutput, name: str) -> None:
-        self._sheet = SheetWriter(output, name)
-        self._row = 0
-        self._row_repeats = 1
-        self._column = 0
-        self._column_repeats = 1
+    def __init__(self, reader: ContentReader, output: TextOutput) -> None:
+        self._reader = reader
+        self._output = output
+        self._write_outside = reader.write
+        self._sheet: SheetWriter | None = None
+        self._row = self._column = 0
+        self._row_repeats = self._column_repeats = 1
         self._value = ""
         self._cells: list[tuple[int, str]] = []
         self._notes: list[tuple[int, int, str]] = []
         self._drawn: list[str] = []
+        reader.on("table:table", self._begin, self._end)
+        reader.on("table:table-row", self._begin_row, self._end_row)
+        reader.on(_CELLS, self._begin_cell, self._end_cell)
+        reader.on("office:annotation", reader.flow.begin_box, self._end_note)
 
-    def begin_row(self, repeats: int) -> None:
-        self._row_repeats = repeats
+    def _begin(self, attributes: Attributes) -> None:
+        self._sheet = SheetWriter(self._output, attributes.get("table:name", ""))
+        self._row = self._column = 0
+        self._cells, self._notes, self._drawn = [], [], []
+        self._reader.write = lambda text, _: self._drawn.append(text)  # shapes over the cells
+
+    def _begin_row(self, attributes: Attributes) -> None:
+        self._row_repeats = _number(attributes, "table:number-rows-repeated")
         self._column = 0
         self._cells.clear()
 
-    def begin_cell(self, repeats: int, value: str) -> None:
-        self._column_repeats = repeats
-        self._value = value
+    def _begin_cell(self, attributes: Attributes) -> None:
+        self._reader.flow.begin_box(attributes)
+        self._column_repeats = _number(attributes, "table:number-columns-repeated")
+        self._value = _value(attributes)
 
-    def note(self, text: str) -> None:
-        """Add a note of the current cell."""
-        self._notes.append((self._row + 1, self._column + 1, text))
+    def _end_note(self) -> None:
+        self._notes.append((self._row + 1, self._column + 1, self._box()))
 
-    def drawn(self, text: str) -> None:
-        """Add a line of a shape over the cells."""
-        self._drawn.append(text)
-
-    def end_cell(self, text: str) -> None:
-        text = text or self._value
-        if text:
+    def _end_cell(self) -> None:
+        if text := self._box() or self._value:
             for column in range(min(self._column_repeats, MOST_REPEATED_COLUMNS)):
                 self._cells.append((self._column + column + 1, text))
         self._column += self._column_repeats
 
-    def end_row(self) -> None:
-        if self._cells:
+    def _box(self) -> str:
+        return " ".join(self._reader.flow.end_aside())
+
+    def _end_row(self) -> None:
+        if self._cells and self._sheet is not None:
             for row in range(min(self._row_repeats, MOST_REPEATED_ROWS)):
                 self._sheet.row(self._row + row + 1, self._cells)
         self._row += self._row_repeats
 
-    def end(self) -> None:
-        self._sheet.notes(self._notes)
-        self._sheet.drawings(self._drawn)
+    def _end(self) -> None:
+        if self._sheet is not None:
+            self._sheet.notes(self._notes)
+            self._sheet.drawings(self._drawn)
+        self._sheet = None
+        self._reader.write = self._write_outside
 
 
 FORMATS = (

@@ -15,7 +15,7 @@ import datetime
 import functools
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -67,11 +67,11 @@ def _read_package(source: DocumentInput, package: Package, output: TextOutput) -
             since_1904 = attributes.get("date1904") in ("1", "true")
     related = package.relations(main)
     shared = _SharedTexts()
-    styles = _Styles()
+    styles: dict[str, NumberFormat] = {}
     for part in package.targets(main, "sharedStrings"):
         _read_or_fail(package, part, shared, output)
     for part in package.targets(main, "styles"):
-        _read_or_fail(package, part, styles, output)
+        styles |= _cell_styles(package, part, output)
     if shared.full:
         output.failed(f"it has more than {SHARED_TEXT_BYTES // 1024**2} MiB of texts")
     for name, reference in sheets:
@@ -175,43 +175,34 @@ def number_format(code: str) -> NumberFormat:
     return NumberFormat(day=day, time=time)
 
 
-class _Styles(XmlReader):
-    """The number formats of cell styles."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._codes: dict[str, str] = {str(number): code for number, code in _BUILT_IN.items()}
-        self._in_cells = False
-        self._formats: dict[str, NumberFormat] = {}
-        self.on("numFmt", self._code)
-        self.on("cellXfs", self._begin_cells, self._end_cells)
-        self.on("xf", self._style)
-        self.on("dxfs", self.skip)
-
-    def _code(self, attributes: Attributes) -> None:
-        self._codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
-
-    def _begin_cells(self, _attributes: Attributes) -> None:
-        self._in_cells = True
-
-    def _end_cells(self) -> None:
-        self._in_cells = False
-
-    def _style(self, attributes: Attributes) -> None:
-        if self._in_cells:
-            code = self._codes.get(attributes.get("numFmtId", "0"), "General")
-            self._formats[str(len(self._formats))] = number_format(code)
-
-    def get(self, index: str) -> NumberFormat:
-        """Return the format of a style."""
-        return self._formats.get(index, GENERAL)
+def _cell_styles(package: Package, part: str, output: TextOutput) -> dict[str, NumberFormat]:
+    """Return the number formats of cell styles, by the index of the style."""
+    codes = {str(number): code for number, code in _BUILT_IN.items()}
+    formats: dict[str, NumberFormat] = {}
+    in_cells = False
+    try:
+        for name, attributes in package.elements(part, "numFmt", "cellXfs", "xf", "dxfs"):
+            if name == "numFmt":
+                codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+            elif name != "xf":
+                in_cells = name == "cellXfs"
+            elif in_cells:
+                code = codes.get(attributes.get("numFmtId", "0"), "General")
+                formats[str(len(formats))] = number_format(code)
+    except Unreadable as reason:
+        output.failed(str(reason))
+    return formats
 
 
 class _Rows(XmlReader):
     """Writes the cells of a sheet, row by row."""
 
     def __init__(
-        self, sheet: SheetWriter, shared: _SharedTexts, styles: _Styles, since_1904: bool
+        self,
+        sheet: SheetWriter,
+        shared: _SharedTexts,
+        styles: Mapping[str, NumberFormat],
+        since_1904: bool,
     ) -> None:
         super().__init__()
         self._sheet = sheet
@@ -267,7 +258,7 @@ class _Rows(XmlReader):
             index = _number(value)
             return "" if index is None else self._shared.get(index)
         if self._type == "n":
-            return number_text(value, self._styles.get(self._style), self._since_1904)
+            return number_text(value, self._styles.get(self._style, GENERAL), self._since_1904)
         if self._type == "b":
             return "TRUE" if value == "1" else "FALSE"
         return value
