@@ -56,12 +56,12 @@ def formats() -> Mapping[str, DocumentFormat]:
 
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    return {known.name: known for module in modules for known in module.FORMATS}
+    return {entry.name: entry for module in modules for entry in module.FORMATS}
 
 
 @functools.cache
 def _by_extension() -> Mapping[str, DocumentFormat]:
-    return {end: known for known in formats().values() for end in known.extensions}
+    return {end: entry for entry in formats().values() for end in entry.extensions}
 
 
 def format_of(name: str) -> DocumentFormat | None:
@@ -75,7 +75,7 @@ def format_of(name: str) -> DocumentFormat | None:
 def _by_extensions(extensions: str) -> DocumentFormat | None:
     by_extension = _by_extension()
     while extensions:
-        if (known := by_extension.get(f".{extensions}")) is not None:
-            return known
+        if (entry := by_extension.get(f".{extensions}")) is not None:
+            return entry
         extensions = extensions.partition(".")[2]
     return None

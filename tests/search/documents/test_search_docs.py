@@ -656,7 +656,7 @@ async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, ro
         assert (await document_text(workspace, path)).text == "first\nunsaved revenue\n"
     assert (await document_text(workspace, "new.page")).text == "new revenue\n"
     # Of what is not saved, nothing is kept but the texts.
-    assert all(path.startswith(str(root)) for path in workspace.library._catalogue._known)
+    assert all(path.startswith(str(root)) for path in workspace.library._catalogue._results)
 
 
 async def test_a_document_that_may_not_be_looked_at(

@@ -102,12 +102,12 @@ def _extract(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult
         return text_map
 
     key = key_of(file, document.name, job.ocr)
-    known = texts.load_map(key)
-    if known is not None:
+    text_map = texts.load_map(key)
+    if text_map is not None:
         check()
-        return ExtractionResult(stamp, key, failed=known.failed)
+        return ExtractionResult(stamp, key, failed=text_map.failed)
     try:
-        known = texts.write(key, read)
+        text_map = texts.write(key, read)
     except TooMuchMemory as reason:
         return postponed(job, str(reason))
     except Unreadable as reason:
@@ -118,7 +118,7 @@ def _extract(job: ExtractionJob, path: str, file: IO[bytes]) -> ExtractionResult
         transient = msgspec.structs.replace(stamp, ctime_ns=NEVER)
         why = error.strerror if isinstance(error, OSError) else error
         return ExtractionResult(transient, problem=f"its text cannot be saved: {why}")
-    return ExtractionResult(stamp, key, failed=known.failed, bytes=texts.size(key))
+    return ExtractionResult(stamp, key, failed=text_map.failed, bytes=texts.size(key))
 
 
 if __name__ == "__main__":

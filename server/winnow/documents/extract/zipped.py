@@ -103,7 +103,7 @@ class Package:
 
     def targets(self, part: str, *kinds: str) -> list[str]:
         """Return the parts that a part refers to by relations of these kinds."""
-        return [one.target for one in self.relations(part).values() if one.kind in kinds]
+        return [ref.target for ref in self.relations(part).values() if ref.kind in kinds]
 
     def main_part(self, default: str) -> str:
         """Return the part that holds the content of an Office document."""

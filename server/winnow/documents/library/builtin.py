@@ -72,17 +72,17 @@ class BuiltinSearch:
 
     async def run(self, documents: Sequence[DocumentFile]) -> None:
         """Search documents. Raises InvalidPattern and SearchFailed."""
-        known = await self._library.sort(documents)
-        for document, reason in known.unreadable:
+        states = await self._library.sort(documents)
+        for document, reason in states.unreadable:
             self._report(ReadFailure(document, reason))
-        for document, taken in known.partly:
-            self._report_parts(document, taken)
-        self.pending = list(known.unread)
-        reading = _Reading(self._library, known.unread)
+        for document, result in states.partly:
+            self._report_parts(document, result)
+        self.pending = list(states.unread)
+        reading = _Reading(self._library, states.unread)
         try:
-            lost = await self._search_ready(known.ready)
+            lost = await self._search_ready(states.ready)
             self.pending += lost
-            await self._search_unread(reading, known.unread)
+            await self._search_unread(reading, states.unread)
             # The cache was emptied during the search.
             reading.add(lost)
             await self._search_unread(reading, lost)
@@ -114,13 +114,13 @@ class BuiltinSearch:
                 self.timed_out = True
                 return
             ready: dict[str, list[DocumentFile]] = {}
-            for document, taken in batch:
+            for document, result in batch:
                 left.discard(document.file)
-                if taken.problem:
-                    self._report(ReadFailure(document, taken.problem))
-                elif taken.key:
-                    ready.setdefault(taken.key, []).append(document)
-                self._report_parts(document, taken)
+                if result.problem:
+                    self._report(ReadFailure(document, result.problem))
+                elif result.key:
+                    ready.setdefault(result.key, []).append(document)
+                self._report_parts(document, result)
             done = {document.file for document, _ in batch}
             lost = await self._search(ready)
             self.pending = [file for file in self.pending if file.file not in done] + lost
@@ -153,9 +153,9 @@ class BuiltinSearch:
         await self._library.forget(deleted)
         return [file for key, documents in ready.items() if key not in done for file in documents]
 
-    def _report_parts(self, document: DocumentFile, taken: ExtractionResult) -> None:
+    def _report_parts(self, document: DocumentFile, result: ExtractionResult) -> None:
         """Report the unreadable parts of a document."""
-        for part in taken.failed:
+        for part in result.failed:
             self._report(ReadFailure(document, part.reason, part.member))
 
     # --- ripgrep ---------------------------------------------------------------------------
@@ -255,19 +255,19 @@ class _Reading:
         Raises SearchFailed if workers cannot be started.
         """
         loop = asyncio.get_running_loop()
-        taken: list[tuple[DocumentFile, ExtractionResult]] = []
+        batch: list[tuple[DocumentFile, ExtractionResult]] = []
         until = deadline
-        while len(taken) < count and (left := until - loop.time()) > 0:
+        while len(batch) < count and (left := until - loop.time()) > 0:
             try:
                 result = await wait_within(self._done.get(), left)
             except asyncio.TimeoutError:
                 break
             if isinstance(result, SearchFailed):
                 raise result
-            taken.append(result)
-            if len(taken) == 1:
+            batch.append(result)
+            if len(batch) == 1:
                 until = min(deadline, loop.time() + seconds)
-        return taken
+        return batch
 
     async def _read(self, documents: Sequence[DocumentFile]) -> None:
         try:

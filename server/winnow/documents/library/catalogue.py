@@ -39,26 +39,26 @@ class Catalogue:
     def __init__(self, folder: Path, ocr: bool) -> None:
         suffix = "-ocr" if ocr else ""
         self._file = folder / f"files-{version().hex()}{suffix}.db"
-        self._known: dict[str, ExtractionResult | None] = {}
+        self._results: dict[str, ExtractionResult | None] = {}
         self._connection: sqlite3.Connection | None = None
 
-    def known(self, paths: Iterable[str]) -> Mapping[str, ExtractionResult | None]:
+    def results(self, paths: Iterable[str]) -> Mapping[str, ExtractionResult | None]:
         """Return the results for files by absolute path; None for files that were never read."""
-        missing = [path for path in paths if path not in self._known]
+        missing = [path for path in paths if path not in self._results]
         if missing:
-            self._known.update(dict.fromkeys(missing))
+            self._results.update(dict.fromkeys(missing))
             self._run(lambda connection: self._load(connection, missing))
-        return self._known
+        return self._results
 
     def add(self, results: Mapping[str, ExtractionResult]) -> None:
         """Add files that were read or are gone."""
-        self._known.update(results)
+        self._results.update(results)
         self._run(lambda connection: _save(connection, results))
 
     def forget(self, paths: Sequence[str]) -> None:
         """Delete the entries of files."""
         for path in paths:
-            self._known.pop(path, None)
+            self._results.pop(path, None)
         rows = [(os.fsencode(path),) for path in paths]
         self._run(lambda connection: _delete(connection, rows))
 
@@ -74,7 +74,7 @@ class Catalogue:
                 (os.fsencode(path),),
             ).fetchone()
             if row is not None:
-                self._known[path] = ExtractionResult(
+                self._results[path] = ExtractionResult(
                     FileStamp(*row[:4]), row[4], row[5], _decode(row[6])
                 )
 

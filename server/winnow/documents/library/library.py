@@ -159,7 +159,7 @@ class DocumentLibrary:
 
     def _sort(self, documents: Sequence[DocumentFile]) -> DocumentStates:
         self.texts.make_folder()
-        known = self._catalogue.known([document.file for document in documents])
+        results = self._catalogue.results([document.file for document in documents])
         ready: dict[str, list[DocumentFile]] = {}
         partly, unreadable, unread = [], [], []
         for document in documents:
@@ -170,15 +170,15 @@ class DocumentLibrary:
             except OSError as error:
                 unreadable.append((document, f"it cannot be read: {error.strerror}"))
                 continue
-            taken = known[document.file]
-            if taken is None or taken.stamp != stamp:
+            result = results[document.file]
+            if result is None or result.stamp != stamp:
                 unread.append((-stamp.mtime_ns, document.path, document))
-            elif taken.problem:
-                unreadable.append((document, taken.problem))
+            elif result.problem:
+                unreadable.append((document, result.problem))
             else:
-                ready.setdefault(taken.key, []).append(document)
-                if taken.failed:
-                    partly.append((document, taken))
+                ready.setdefault(result.key, []).append(document)
+                if result.failed:
+                    partly.append((document, result))
         unread.sort()
         return DocumentStates(ready, partly, unreadable, [document for _, _, document in unread])
 
@@ -198,13 +198,13 @@ class DocumentLibrary:
         """
         end = asyncio.get_running_loop().time() + seconds
         for _ in range(ATTEMPTS):
-            taken = await self._result(document, end - asyncio.get_running_loop().time(), seconds)
-            if taken.problem:
-                raise UnreadableDocument(document.path, taken.problem)
-            text_map = self.texts.load_map(taken.key)
+            result = await self._result(document, end - asyncio.get_running_loop().time(), seconds)
+            if result.problem:
+                raise UnreadableDocument(document.path, result.problem)
+            text_map = self.texts.load_map(result.key)
             if text_map is not None:
                 with contextlib.suppress(OSError):
-                    return await asyncio.to_thread(self.texts.lines, taken.key), text_map
+                    return await asyncio.to_thread(self.texts.lines, result.key), text_map
             await self.forget([document])
         raise UnreadableDocument(document.path, "its text was deleted while it was read")
 
@@ -213,24 +213,24 @@ class DocumentLibrary:
     ) -> ExtractionResult:
         """Return the result for a document, reading it if necessary."""
         async with self._catalogue_lock:
-            known = await asyncio.to_thread(self._catalogue.known, [document.file])
-        taken = known[document.file]
+            results = await asyncio.to_thread(self._catalogue.results, [document.file])
+        result = results[document.file]
         stamp = _stamp(document)
-        if taken is not None and stamp is not None and taken.stamp == stamp:
-            return taken
+        if result is not None and stamp is not None and result.stamp == stamp:
+            return result
         try:
-            taken = await wait_within(self._read_one(document), left)
+            result = await wait_within(self._read_one(document), left)
         except asyncio.TimeoutError:
             self.read_in_background([document])
             raise SearchTimedOut(seconds) from None
-        if taken.stamp is None:
+        if result.stamp is None:
             raise NotFound(document.path)
-        return taken
+        return result
 
     async def _read_one(self, document: DocumentFile) -> ExtractionResult:
         async with contextlib.aclosing(self.read([document])) as answers:
-            async for _, taken in answers:
-                return taken
+            async for _, result in answers:
+                return result
         return ExtractionResult(None)
 
     def mark_used(self, keys: Sequence[str]) -> None:
@@ -248,11 +248,11 @@ class DocumentLibrary:
             return await asyncio.to_thread(self._changed, documents)
 
     def _changed(self, documents: Sequence[DocumentFile]) -> set[str]:
-        known = self._catalogue.known([document.file for document in documents])
+        results = self._catalogue.results([document.file for document in documents])
         changed = set()
         for document in documents:
-            taken, now = known[document.file], _stamp(document)
-            if taken is None or now is None or not is_same(taken.stamp, now):
+            result, now = results[document.file], _stamp(document)
+            if result is None or now is None or not is_same(result.stamp, now):
                 changed.add(document.file)
         return changed
 
@@ -278,13 +278,13 @@ class DocumentLibrary:
         due = loop.time() + SAVE_SECONDS
         try:
             async with contextlib.aclosing(self._extract_all(documents, urgent)) as answers:
-                async for document, taken in answers:
-                    unsaved[document.file] = taken
+                async for document, result in answers:
+                    unsaved[document.file] = result
                     if loop.time() > due:
                         unsaved, saved = {}, unsaved
                         await run_to_end(self._save(saved))
                         due = loop.time() + SAVE_SECONDS
-                    yield document, taken
+                    yield document, result
         finally:
             # A search that has all its answers cancels this. Unsaved results count as changed.
             await run_to_end(self._save(unsaved))
@@ -293,22 +293,22 @@ class DocumentLibrary:
         self, documents: Sequence[DocumentFile], urgent: bool
     ) -> AsyncGenerator[tuple[DocumentFile, ExtractionResult], None]:
         """Yield documents with their results, first those that are quick to read."""
-        slow = {one.file for one in documents if self._slow_stamps.get(one.file) == _stamp(one)}
-        quick = [one for one in documents if one.file not in slow]
-        left = [one for one in documents if one.file in slow]
+        slow = {file.file for file in documents if self._slow_stamps.get(file.file) == _stamp(file)}
+        quick = [file for file in documents if file.file not in slow]
+        left = [file for file in documents if file.file in slow]
         async with contextlib.aclosing(self._extract(self._quick, quick, urgent)) as answers:
-            async for document, _, taken in answers:
-                if not taken.later:
-                    yield document, taken
+            async for document, _, result in answers:
+                if not result.later:
+                    yield document, result
                     continue
                 left.append(document)
                 if (stamp := _stamp(document)) is not None:
                     self._slow_stamps[document.file] = stamp
         # An urgent request may add a worker, but there is only one for slow documents.
         async with contextlib.aclosing(self._extract(self._slow, left, urgent=False)) as answers:
-            async for document, job, taken in answers:
+            async for document, job, result in answers:
                 self._slow_stamps.pop(document.file, None)
-                yield document, unreadable(job, taken.problem) if taken.later else taken
+                yield document, unreadable(job, result.problem) if result.later else result
 
     async def _extract(
         self,
@@ -316,11 +316,11 @@ class DocumentLibrary:
         documents: Sequence[DocumentFile],
         urgent: bool,
     ) -> AsyncGenerator[tuple[DocumentFile, ExtractionJob, ExtractionResult], None]:
-        jobs = {job.path: (job, one) for one in documents for job in (self._job(one),)}
+        jobs = {job.path: (job, file) for file in documents for job in (self._job(file),)}
         answers = workers.extract([job for job, _ in jobs.values()], urgent)
         async with contextlib.aclosing(answers):
-            async for job, taken in answers:
-                yield jobs[job.path][1], job, taken
+            async for job, result in answers:
+                yield jobs[job.path][1], job, result
 
     def _job(self, document: DocumentFile) -> ExtractionJob:
         return ExtractionJob(
@@ -331,13 +331,13 @@ class DocumentLibrary:
             self._ocr,
         )
 
-    async def _save(self, taken: Mapping[str, ExtractionResult]) -> None:
-        if not taken:
+    async def _save(self, results: Mapping[str, ExtractionResult]) -> None:
+        if not results:
             return
         async with self._catalogue_lock:
-            await asyncio.to_thread(self._catalogue.add, taken)
+            await asyncio.to_thread(self._catalogue.add, results)
             limit = self._settings().cache_bytes
-            new = sum(one.bytes for one in taken.values())
+            new = sum(result.bytes for result in results.values())
             self._new_bytes = limit if self._new_bytes is None else self._new_bytes + new
             if self._new_bytes > limit * TRIM_SHARE:
                 self._new_bytes = 0

@@ -47,14 +47,14 @@ def version() -> bytes:
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
-    known = hashlib.blake2b(__version__.encode(), digest_size=8)
+    digest = hashlib.blake2b(__version__.encode(), digest_size=8)
     for package in ("pypdfium2", "python-calamine", "rapidocr"):
         with contextlib.suppress(PackageNotFoundError):
-            known.update(version_of(package).encode())
+            digest.update(version_of(package).encode())
     for folder in winnow.documents.__path__:
         for file in sorted(Path(folder).rglob("*.py")):
-            known.update(file.read_bytes())
-    return known.digest()
+            digest.update(file.read_bytes())
+    return digest.digest()
 
 
 def key_of(file: IO[bytes], format_name: str, ocr: bool) -> str:

@@ -174,7 +174,7 @@ class RgaEngine:
         ):
             return f"rga does not read .{extension}: it knows .{lower}"
         inner = unpacked(name)
-        if kind == "text" and (known := format_of(inner)) and not known.is_text:
+        if kind == "text" and (inner_format := format_of(inner)) and not inner_format.is_text:
             return f"rga does not read .{extension_of(inner).lower()}"
         return self._missing.get(kind)
 
@@ -201,7 +201,9 @@ class RgaEngine:
                             continue
                         for answer in answers:
                             yield answer
-                        if run.is_complete or any(isinstance(one, ReadFailure) for one in answers):
+                        if run.is_complete or any(
+                            isinstance(answer, ReadFailure) for answer in answers
+                        ):
                             self._pending.pop(run.document.absolute, None)
                 if not failed or self.timed_out:
                     return
@@ -269,7 +271,7 @@ class RgaEngine:
         if hits:
             answers.append(DocumentHits(run.document, "rga", tuple(hits), len(matched) > len(hits)))
         failures = run.failures(self._installed)
-        return answers + [ReadFailure(run.document, one.reason, one.member) for one in failures]
+        return answers + [ReadFailure(run.document, part.reason, part.member) for part in failures]
 
     async def text(self, document: DocumentFile, deadline: float) -> tuple[list[str], TextMap]:
         """Return all lines of a document as rga reads them, with their locations.
