@@ -74,6 +74,9 @@ ANCHORED = (
 )
 
 
+_Answer = DocumentHits | ReadFailure
+
+
 class _RgaLine(Struct, frozen=True):
     """A line of a document; ``matched`` is False for context and for matches in rga's prefixes."""
 
@@ -92,7 +95,7 @@ class _RgaRun:
         self.directory = directory_of(document.absolute)
         self.prefixes = LinePrefixes(os.path.basename(document.absolute), self.directory.names)
         self.failure = RgaFailure(self.path)
-        self.is_complete = False  # as opposed to: ended by the deadline
+        self.is_complete = False  # False if the deadline ended the run
         self.problem = ""  # TOO_LARGE or TOO_LONG
 
     @property
@@ -180,7 +183,7 @@ class RgaEngine:
 
     async def search(
         self, documents: Sequence[DocumentFile], query: DocumentQuery, deadline: float
-    ) -> AsyncGenerator[DocumentHits | ReadFailure, None]:
+    ) -> AsyncGenerator[_Answer, None]:
         """Yield the documents that match and those that cannot be read, as their runs end.
 
         A document without a match only disappears from :attr:`pending`. Use the generator with
@@ -201,9 +204,7 @@ class RgaEngine:
                             continue
                         for answer in answers:
                             yield answer
-                        if run.is_complete or any(
-                            isinstance(answer, ReadFailure) for answer in answers
-                        ):
+                        if run.is_complete:
                             self._pending.pop(run.document.absolute, None)
                 if not failed or self.timed_out:
                     return
@@ -216,16 +217,15 @@ class RgaEngine:
         query: DocumentQuery,
         own: RgaSettings,
         deadline: float,
-    ) -> AsyncGenerator[tuple[_RgaRun, list[DocumentHits | ReadFailure]], None]:
+    ) -> AsyncGenerator[tuple[_RgaRun, list[_Answer]], None]:
         """Search documents concurrently; yield each run with its answers when it has ended."""
         slots = asyncio.Semaphore(CONCURRENT_RUNS)
 
-        async def search(
-            document: DocumentFile,
-        ) -> tuple[_RgaRun, list[DocumentHits | ReadFailure]]:
+        async def search(document: DocumentFile) -> tuple[_RgaRun, list[_Answer]]:
             async with slots:
                 run = await asyncio.to_thread(_RgaRun, document, own.folder)
                 if reason := run.blocked(query.query):
+                    run.is_complete = True
                     return run, [ReadFailure(document, reason)]
                 return run, [] if self.timed_out else await self._search(run, query, own, deadline)
 
@@ -240,7 +240,7 @@ class RgaEngine:
 
     async def _search(
         self, run: _RgaRun, query: DocumentQuery, own: RgaSettings, deadline: float
-    ) -> list[DocumentHits | ReadFailure]:
+    ) -> list[_Answer]:
         """Return the hits in a document, and the parts of it that could not be read."""
         found: dict[int, _RgaLine] = {}
         matched: list[int] = []
@@ -265,13 +265,15 @@ class RgaEngine:
             )
             for number in matched[: query.max_count]
         ]
-        answers: list[DocumentHits | ReadFailure] = []
+        answers: list[_Answer] = []
         if run.encrypted:
             answers.append(ReadFailure(run.document, run.encrypted))
         if hits:
             answers.append(DocumentHits(run.document, "rga", tuple(hits), len(matched) > len(hits)))
-        failures = run.failures(self._installed)
-        return answers + [ReadFailure(run.document, part.reason, part.member) for part in failures]
+        for part in run.failures(self._installed):
+            run.is_complete = True
+            answers.append(ReadFailure(run.document, part.reason, part.member))
+        return answers
 
     async def text(self, document: DocumentFile, deadline: float) -> tuple[list[str], TextMap]:
         """Return all lines of a document as rga reads them, with their locations.
