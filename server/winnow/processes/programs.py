@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from winnow.errors import ProgramNotInstalled
 from winnow.processes.installing import how_to_install, pip_install
-from winnow.storage.paths import is_below, real_path, shown_path
+from winnow.storage.paths import is_below, real_path, real_path_or_none, shown_path
 
 # Restricted children get only these, without GREP_OPTIONS, RGA_CONFIG, MAGIC, LD_PRELOAD and any
 # variable that a later release may read. Git finds its global ignore file by these folders.
@@ -166,9 +166,8 @@ class InstalledPrograms:
 
     def in_workspace(self, path: str) -> bool:
         """Return True if a path, as spelled or with symlinks resolved, is in the workspace."""
-        try:
-            real = real_path(path)
-        except (OSError, ValueError):
+        real = real_path_or_none(path)
+        if real is None:
             return True
         paths = (os.path.abspath(path), real)
         if any(is_below(spelled, root) for spelled in paths for root in self._roots):

@@ -31,6 +31,13 @@ def real_path(path: str | os.PathLike[str]) -> str:
     return os.path.realpath(path)
 
 
+def real_path_or_none(path: str | os.PathLike[str]) -> str | None:
+    """Return the absolute path with every symlink resolved; None for an invalid path."""
+    with contextlib.suppress(OSError, ValueError):
+        return real_path(path)
+    return None
+
+
 def is_inside(real: str, real_root: str) -> bool:
     """Return True if a resolved path is a resolved root or below it, and not a system path."""
     if sys.platform != "win32" and any(is_below(real, folder) for folder in SYSTEM):

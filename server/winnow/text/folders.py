@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -42,12 +42,8 @@ class Node:
 def folders_of(top: str, paths: Iterable[str], depth: int) -> Node:
     """Return the tree of the files below ``top``, to a depth; deeper files are only counted."""
     root = Node("", top, "folder", 0)
-    prefix = "" if top == "." else f"{top}/"
-    for path in paths:
-        if not path.startswith(prefix) or (top == "." and os.path.isabs(path)):
-            continue
+    for _, parts in _paths_below(top, paths):
         node = root
-        parts = path[len(prefix) :].split("/")
         node.files += 1
         for level, name in enumerate(parts[:depth], 1):
             below = node.children.get(name)
@@ -99,18 +95,23 @@ def add_unlisted(root: Node, base: str, covers: Callable[[str], bool], depth: in
 
 def add_sizes(root: Node, base: str, paths: Iterable[str], unsaved: Mapping[str, int]) -> None:
     """Add the sizes of files; ``unsaved`` has the sizes of unsaved documents."""
-    prefix = "" if root.path == "." else f"{root.path}/"
-    for path in paths:
-        if not path.startswith(prefix) or (root.path == "." and os.path.isabs(path)):
-            continue
+    for path, parts in _paths_below(root.path, paths):
         try:
             size = unsaved[path] if path in unsaved else os.lstat(os.path.join(base, path)).st_size
         except OSError:
             continue
         node: Node | None = root
         root.size += size
-        for name in path[len(prefix) :].split("/"):
+        for name in parts:
             node = node.children.get(name) if node else None
             if node is None:
                 break
             node.size += size
+
+
+def _paths_below(top: str, paths: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the paths below ``top``, each with its names from there."""
+    prefix = "" if top == "." else f"{top}/"
+    for path in paths:
+        if path.startswith(prefix) and not (top == "." and os.path.isabs(path)):
+            yield path, path[len(prefix) :].split("/")

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from winnow.storage.paths import is_below, real_path
+from winnow.storage.paths import is_below, real_path, real_path_or_none
 from winnow.storage.untrusted import read_untrusted, read_users_own
 
 _NAMED_FILE = re.compile(
@@ -47,7 +47,7 @@ def is_linked_from_outside(root: Path) -> bool:
     Git creates such links for working trees and submodules; a repository cannot bring one.
     """
     named = _linked_folder(root / ".git")
-    folder = _resolved(os.path.join(root, named)) if named is not None else None
+    folder = real_path_or_none(os.path.join(root, named)) if named is not None else None
     if folder is None or is_below(folder, real_path(root)):
         return False
     if shared_files(root):
@@ -55,7 +55,9 @@ def is_linked_from_outside(root: Path) -> bool:
     with contextlib.suppress(OSError):
         config = read_untrusted(os.path.join(folder, "config")).decode("utf-8", "surrogateescape")
         back = _WORKTREE.search(config)
-        return back is not None and _resolved(os.path.join(folder, back[1])) == real_path(root)
+        return back is not None and real_path_or_none(os.path.join(folder, back[1])) == real_path(
+            root
+        )
     return False
 
 
@@ -70,13 +72,15 @@ def shared_files(root: Path) -> tuple[str, ...]:
     named = _linked_folder(root / ".git")
     if named is None:
         return ()
-    folder = _resolved(os.path.join(root, named))
+    folder = real_path_or_none(os.path.join(root, named))
     if folder is None or os.path.basename(os.path.dirname(folder)) != "worktrees":
         return ()
     link, common = _first_line(os.path.join(folder, "gitdir")), os.path.join(folder, "commondir")
     if link is None or _first_line(common) != "../..":
         return ()
-    if _resolved(os.path.join(folder, link)) != _resolved(os.path.join(root, ".git")):
+    if real_path_or_none(os.path.join(folder, link)) != real_path_or_none(
+        os.path.join(root, ".git")
+    ):
         return ()
     return common, os.path.join(os.path.dirname(os.path.dirname(folder)), "info", "exclude")
 
@@ -111,12 +115,6 @@ def _first_line(file: str | os.PathLike[str]) -> str | None:
     with contextlib.suppress(OSError, ValueError):
         line = read_untrusted(file).partition(b"\n")[0].removesuffix(b"\r")
         return line.decode("utf-8", "surrogateescape")
-    return None
-
-
-def _resolved(path: str) -> str | None:
-    with contextlib.suppress(OSError, ValueError):
-        return real_path(path)
     return None
 
 

@@ -99,7 +99,7 @@ class TextSearch:
     too_large: set[str] = field(default_factory=set)
     # The candidates with NUL bytes that match or may match; None if unknown.
     with_nulls: set[str] | None = None
-    _late: dict[str, int] = field(default_factory=dict)
+    _nulls: dict[str, int] = field(default_factory=dict)  # offsets of first NUL bytes
     # By file, because a file that is searched again reports the same lines again.
     _long_lines: dict[str, int] = field(default_factory=dict)
     _found: int = 0
@@ -194,7 +194,7 @@ class TextSearch:
         if nulls and self.query.multiline:
             return []
         self.with_nulls = set(nulls)
-        self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
+        self._nulls |= nulls
         texts = [path for path in named if nulls.get(path, BUFFER_BYTES) >= BUFFER_BYTES]
         return sorted(texts, key=path_order(self.scope))
 
@@ -322,7 +322,7 @@ class TextSearch:
         if named is None:
             counts |= await self._count_on_disk(how)
         else:
-            files = [os.path.join(".", path) for path in named if path not in self._late]
+            files = [os.path.join(".", path) for path in named if path not in self._nulls]
             for portion in command_lines(files):
                 counts |= await self._count_run(how, ["--", *portion], None)
         late = await self._count_late(matches=matches)
@@ -379,7 +379,7 @@ class TextSearch:
             listed = await self._count_run(LIST, scope, None, share)
             uncounted = listed.keys() - counted.keys()
             nulls = await asyncio.to_thread(first_nulls, self.scope.root, uncounted)
-            self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
+            self._nulls |= nulls
         return {path: count for path, count in counted.items() if self._includes(path)}
 
     async def _count_candidates(
@@ -405,7 +405,7 @@ class TextSearch:
             self.unreadable.clear()
             return None
         self.with_nulls = set(nulls)
-        self._late |= {path: null for path, null in nulls.items() if null >= BUFFER_BYTES}
+        self._nulls |= nulls
         return {path: count for path, count in counts.items() if path not in nulls}
 
     def _is_little(self, files: Sequence[str]) -> bool:
@@ -473,7 +473,7 @@ class TextSearch:
             null = None if any_byte else first_null(file)
             if null is None or null >= BUFFER_BYTES:
                 named.append(path)
-                self._late |= {path: null} if null else {}
+                self._nulls |= {path: null} if null else {}
             else:
                 self.binary += 1
         return named
@@ -483,8 +483,8 @@ class TextSearch:
         if self.query.binary:
             return {}
         logged = self.skipped_files.binary if self.skipped_files else {}
-        late = {path: offset for path, offset in logged.items() if offset >= BUFFER_BYTES}
-        return {**late, **self._late}
+        nulls = {**logged, **self._nulls}
+        return {path: offset for path, offset in nulls.items() if offset >= BUFFER_BYTES}
 
     def _includes(self, path: str, *, unsaved: bool = False) -> bool:
         """Return True if matches in a file count."""

@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from msgspec import Struct
 
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace, SearchError
-from winnow.storage.paths import is_inside, real_path, shown_path
+from winnow.storage.paths import is_inside, real_path, real_path_or_none, shown_path
 from winnow.storage.untrusted import SETTINGS_BYTES, UnusableFile, open_untrusted
 
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
@@ -52,11 +52,13 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
             places.sort(key=lambda place: -len(real_roots[place]))
         for place in places:
             root, real_root = roots[place], real_roots[place]
-            real = _real(os.path.join(root, spelled))
+            real = real_path_or_none(os.path.join(root, spelled))
             if real is None or not is_inside(real, real_root):
                 continue
             missing = missing or (real, real_root)
-            if os.path.lexists(real) or any(_real(str(path)) == real for path in unsaved):
+            if os.path.lexists(real) or any(
+                real_path_or_none(str(path)) == real for path in unsaved
+            ):
                 below = os.path.relpath(real, real_root).replace(os.sep, "/")
                 return Located(place, below, real)
     if missing is None:
@@ -126,14 +128,6 @@ def _spellings(path: str) -> list[str]:
     return [path, os.fsdecode(raw)]
 
 
-def _real(path: str) -> str | None:
-    """Return the path with all links resolved; None for an invalid path, or a loop of links."""
-    try:
-        return real_path(path)
-    except (OSError, ValueError):
-        return None
-
-
 class PathResolver:
     """A cache of resolved paths for one request, which resolves each folder once."""
 
@@ -184,7 +178,7 @@ def open_regular(real: str, root: str) -> int:
     try:
         opened = os.fstat(descriptor)
         _check_kind(opened.st_mode, shown)
-        now = _opened_path(descriptor) or _real(real)
+        now = _opened_path(descriptor) or real_path_or_none(real)
         # The root may be spelled with a link. A file below it proves that it still exists.
         if now is None or not (is_inside(now, root) or is_inside(now, real_path(root))):
             raise PathOutsideWorkspace(shown)

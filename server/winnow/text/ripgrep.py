@@ -214,6 +214,7 @@ class _Span(msgspec.Struct):
 
 class _File(msgspec.Struct):
     path: _Text
+    binary_offset: int | None = None
 
 
 class _Lines(msgspec.Struct):
@@ -221,11 +222,6 @@ class _Lines(msgspec.Struct):
     line_number: int
     absolute_offset: int
     submatches: list[_Span]
-
-
-class _FileEnd(msgspec.Struct):
-    path: _Text
-    binary_offset: int | None
 
 
 class _Stats(msgspec.Struct):
@@ -249,7 +245,7 @@ class _Context(msgspec.Struct, tag_field="type", tag="context"):
 
 
 class _End(msgspec.Struct, tag_field="type", tag="end"):
-    data: _FileEnd
+    data: _File
 
 
 class _Summary(msgspec.Struct, tag_field="type", tag="summary"):

@@ -19,7 +19,7 @@ import msgspec
 from winnow.config.globs import glob_regex
 from winnow.errors import InvalidParams, SearchTimedOut
 from winnow.processes.programs import InstalledPrograms
-from winnow.storage.paths import is_inside, real_path, shown_path
+from winnow.storage.paths import is_inside, real_path, real_path_or_none, shown_path
 from winnow.text.buffers import is_unsaved, unsaved_paths
 from winnow.text.git_files import is_linked_from_outside
 from winnow.text.paths import containing_root
@@ -66,12 +66,9 @@ class Selector:
         but its target is."""
         roots = [real_path(root) for root in scope.roots]
         for path, text in self.buffers.items():
-            try:
-                real = real_path(path)
-            except (OSError, ValueError):
-                continue
-            held = containing_root(real, roots)
-            if held is None or not is_inside(real, roots[held[0]]):
+            real = real_path_or_none(path)
+            held = containing_root(real, roots) if real is not None else None
+            if real is None or held is None or not is_inside(real, roots[held[0]]):
                 continue
             place, below = held
             if (
