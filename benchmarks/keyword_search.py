@@ -29,11 +29,10 @@ from corpora import kernel
 from winnow.config import Limits
 from winnow.processes.programs import InstalledPrograms
 from winnow.search.keyword import search
-from winnow.search.keyword.search import Request, find
+from winnow.search.keyword.search import KeywordRequest, find
 from winnow.search.keyword.terms import TermSearch
 from winnow.tools import TOOLS
-from winnow.types import Progress, no_progress
-from winnow.types.keyword_search import KeywordSearchParams
+from winnow.types import Progress, SearchParams, no_progress
 from winnow.workspace import Workspace
 
 RG = InstalledPrograms(os.environ, ()).ripgrep()
@@ -86,8 +85,8 @@ def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str]
 async def ours(tree: Path, terms: list[str]) -> tuple[list[str], set[str]]:
     """The same of Winnow: kept terms that match, and matching lines."""
     workspace = Workspace([tree])
-    params = KeywordSearchParams(query="benchmark", search_terms=terms)
-    request = Request(workspace, params, no_progress, workspace.scope(params))
+    scope = workspace.scope(SearchParams())
+    request = KeywordRequest(workspace, scope, "benchmark", terms, no_progress)
     found = await find(request)
     matches = {
         f"{candidate.path}:{number}"

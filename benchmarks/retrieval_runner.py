@@ -24,8 +24,8 @@ from pathlib import Path
 
 from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
+from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.types import no_progress
-from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Workspace
 
 RESULTS = 10

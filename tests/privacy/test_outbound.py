@@ -43,7 +43,7 @@ from winnow.storage.user_folders import state_folder
 from winnow.tools import TOOLS
 from winnow.tools.audit import AuditResult
 from winnow.tools.consent import ConsentResult
-from winnow.types.keyword_search import KeywordSearchResult
+from winnow.tools.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
 KEYS = {"FAKE_API_KEY": FAKE_KEY}

@@ -11,8 +11,8 @@ from model_server import ModelServer
 from winnow.config import Prices
 from winnow.ranking import llm
 from winnow.ranking.models import Models, NamedModel, with_cost
+from winnow.ranking.providers import Usage
 from winnow.types import Candidate, Line, Ranked
-from winnow.types.keyword_search import Usage
 
 PROVIDERS = ["openai-test", "anthropic-test"]
 ENVIRONMENT = {"FAKE_API_KEY": FAKE_KEY}

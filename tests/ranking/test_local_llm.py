@@ -107,8 +107,7 @@ async def test_a_real_server_ranks_files(
 async def test_a_real_server_matches_the_providers_wire_format(address: str) -> None:
     from winnow.ranking.models import connect
     from winnow.ranking.prompt import ANSWER_SCHEMA
-    from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
-    from winnow.types.keyword_search import Usage
+    from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, Usage
 
     model = ModelSettings(provider="openai", model="smollm2", base_url=address, output_tokens=40)
     provider = connect(model, address, None, 2.0)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from winnow.errors import InvalidParams
 from winnow.tools import TOOLS
+from winnow.tools.keyword_search import KeywordSearchParams
 from winnow.tools.read_file import Span
 from winnow.tools.registry import Tool
-from winnow.types.keyword_search import KeywordSearchParams
 
 TOOL = TOOLS["keyword_search"]
 GOOD = {"query": "q", "search_terms": ["a"]}

@@ -6,6 +6,7 @@ from typing import Literal
 
 from winnow.tools.audit import AuditResult
 from winnow.tools.bash import BashResult
+from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.feedback import FeedbackResult
@@ -15,16 +16,15 @@ from winnow.tools.glob import GlobResult
 from winnow.tools.grep import GrepResult
 from winnow.tools.index import IndexResult
 from winnow.tools.index_status import IndexStatusResult
+from winnow.tools.keyword_search import KeywordSearchResult
 from winnow.tools.read_file import ReadFileResult
 from winnow.tools.read_file import Span
 from winnow.tools.refresh import RefreshResult
 from winnow.tools.search_metrics import SearchMetricsResult
+from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.tools.tools import ToolsResult
 from winnow.tools.tree import TreeResult
-from winnow.types.code_search import CodeSearchResult
-from winnow.types.keyword_search import KeywordSearchResult
 from winnow.types.search_docs import SearchDocsResult
-from winnow.types.semantic_search import SemanticSearchResult
 
 class ToolMethods:
     async def audit(
@@ -55,7 +55,7 @@ class ToolMethods:
         limit: int = 20,
         enable_indexing: bool = False,
     ) -> CodeSearchResult:
-        """Search code and documentation with one query: chooses between files, symbols, text and meaning, and says what it chose."""
+        """Search code and documentation with one query: chooses between files, symbols, text and meaning, and reports its choice."""
     async def consent(
         self,
         *,

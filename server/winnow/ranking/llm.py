@@ -24,9 +24,9 @@ from winnow.ranking.providers import (
     ModelError,
     ModelRequest,
     NotSent,
+    Usage,
 )
 from winnow.types import Candidate, Ranked
-from winnow.types.keyword_search import Usage
 
 # A second try needs this much time, and a server that asks for no longer wait.
 RETRY_SECONDS = 3.0

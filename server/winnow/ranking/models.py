@@ -33,11 +33,10 @@ from winnow.privacy.outbound import (
 )
 from winnow.privacy.outbound.audit_log import Outcome, RequestEnd, SentRequest, now
 from winnow.privacy.outbound.caps import cost
-from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider
+from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider, Usage
 from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
 from winnow.ranking.tokens import estimated_tokens
 from winnow.storage.paths import shown_path
-from winnow.types.keyword_search import Usage
 
 if TYPE_CHECKING:
     from winnow.privacy.secrets import Redacted

@@ -2,39 +2,142 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
 
 from winnow.errors import SEARCHING, EmptyQuery, IndexUnavailable
+from winnow.search.answer.completeness import CHANGED, with_reasons
+from winnow.search.answer.hits import (
+    CurrentHit,
+    CurrentTexts,
+    Engine,
+    current_hits,
+    page_start,
+    paged,
+    wanted_hits,
+)
+from winnow.search.code.query_kind import SearchType
+from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
+from winnow.text.scope import Scope
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
-from winnow.tools.semantic_search import numbered, offers
+from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import Progress
-from winnow.types.code_search import (
-    CodeHit,
-    CodeSearchParams,
-    CodeSearchPartial,
-    CodeSearchResult,
-)
+from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import Workspace
+
+NOT_SEARCHED = (
+    "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
+    " include_hidden"
+)
+
+
+class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
+    """A query; `search_type` is chosen by the query by default."""
+
+    query: Annotated[
+        str,
+        Meta(
+            description="A question, a name ('Client.send'), a file ('executor.py',"
+            " 'src/**/*.tsx'), text in quotes, or a regular expression.",
+            max_length=20_000,
+        ),
+    ]
+    search_type: Annotated[
+        Literal["auto", "text", "semantic", "symbol", "file"],
+        Meta(
+            description="'auto' chooses by the query and reports its choice; 'text': lines with"
+            " this text, or a regular expression; 'semantic': passages about it; 'symbol':"
+            " definitions by name; 'file': files by name or glob."
+        ),
+    ] = "auto"
+    limit: Annotated[
+        int, Meta(description="Maximum number of results to return.", ge=1, le=200)
+    ] = 20
+    enable_indexing: Annotated[
+        bool,
+        Meta(
+            description="Build an index if there is none. A language server builds it in the"
+            " background and searches text meanwhile; the command line builds it first."
+        ),
+    ] = False
+
+
+class CodeHit(InFile, frozen=True, kw_only=True):
+    """A file, or lines of a file. Lines start at 1."""
+
+    line: Annotated[
+        int | None, Meta(description="The first line; for a file only if the query names a line.")
+    ] = None
+    end_line: Annotated[int | None, Meta(description="The last line.")] = None
+    score: Annotated[float, Meta(description="For comparison within one answer; higher is better.")]
+    snippet: Annotated[
+        str | None,
+        Meta(
+            description="The most relevant of these lines, from the current file; at most twelve."
+        ),
+    ] = None
+    snippet_line: Annotated[
+        int | None, Meta(description="First line of the snippet, if it is not `line`.")
+    ] = None
+    kind: Annotated[
+        HitKind,
+        Meta(
+            description="'file': by its name; 'definition' of a symbol; 'match': lines with the"
+            " text; 'passage': lines that are about the query."
+        ),
+    ]
+    symbol: Annotated[
+        str | None, Meta(description="Qualified name of the symbol defined there.")
+    ] = None
+    matches: Annotated[
+        int | None, Meta(description="For a match: total number of matching lines in the file.")
+    ] = None
+    why: Annotated[str | None, Meta(description="Why it matches, in a few words.")] = None
+
+
+class CodeSearchResult(LocalAnswer, frozen=True, kw_only=True):
+    """The results, best first. `total_found` counts files, definitions, matching files or passages,
+    depending on the search."""
+
+    search_type_used: Annotated[SearchType, Meta(description="The search that was used.")]
+    reason: Annotated[str, Meta(description="Why this search was used, in a sentence.")]
+    results: Annotated[list[CodeHit], Meta(description="The results; empty if they were streamed.")]
+    engine: Annotated[
+        Engine | None,
+        Meta(description="For a semantic search: the engine, see `semantic_search`."),
+    ] = None
+
+
+class CodeSearchPartial(Result, frozen=True, kw_only=True):
+    """Further results, which the result does not repeat."""
+
+    results: Annotated[list[CodeHit], Meta(description="The next results.")]
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def plain(result: CodeSearchResult) -> str:
-    """Results with their lines, numbered; then which search it was, and what was left out."""
+    """Render results with numbered lines, then the search that was used, and what was skipped."""
     return _rendered(result, FOR_AGENTS, None)
 
 
 def text(result: CodeSearchResult, style: Style, folder: str) -> str:
-    """The same with colours, and paths as seen from ``folder``."""
+    """Render the same with colors, and paths relative to ``folder``."""
     return _rendered(result, style, folder)
 
 
 def _rendered(result: CodeSearchResult, style: Style, folder: str | None) -> str:
     blocks = [
         line
-        for one in result.results
-        for line in _block(one, seen_path(one, result.root, folder), style)
+        for hit in result.results
+        for line in _block(hit, seen_path(hit, result.root, folder), style)
     ]
     least = "at least " * result.total_is_lower_bound
     of = f"{result.returned} of {least}{result.total_found}"
@@ -61,6 +164,9 @@ def _index_fallback(result: CodeSearchResult) -> str:
     return fallback.reason if fallback and fallback.wanted == "semantic" else ""
 
 
+# --- the tool ------------------------------------------------------------------------------
+
+
 @tool(
     plain=plain,
     text=text,
@@ -78,16 +184,75 @@ def _index_fallback(result: CodeSearchResult) -> str:
 async def code_search(
     workspace: Workspace, params: CodeSearchParams, progress: Progress
 ) -> CodeSearchResult:
-    """Search code and documentation with one query: chooses between files, symbols, text and meaning, and says what it chose.
+    """Search code and documentation with one query: chooses between files, symbols, text and meaning, and reports its choice.
 
     Effective use:
-    - The first thing to try when you do not know which search is right; `reason` says why it was this one
+    - The first tool to try if you do not know which search is right; `reason` explains the choice
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
-    - Set `search_type` if it chose wrongly; use grep for every match of a text, find_references for uses of a symbol
-    - One call takes milliseconds with an index and nothing leaves this machine
-    - Text is searched where there is no index, and `fallback` says so; `index_offer` says how to have one (`enable_indexing`)
+    - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
+    - A call takes milliseconds with an index, and nothing leaves this machine
+    - Without an index, text is searched: `fallback` says so, and `index_offer` how to build one (`enable_indexing`)
     """  # noqa: E501 - one sentence a line, as agents read it
-    # Not needed to start a server or to print help.
+    if not params.query.strip():
+        raise EmptyQuery
+    # Costs the import of numpy.
     from winnow.search.code.search import search_code
+    from winnow.search.index.build import begin_index, index_offer
 
-    return await search_code(workspace, params, progress)
+    wanted = wanted_hits(params, params.limit)
+    scope = workspace.scope(params)
+    warnings = await begin_index(workspace, params.enable_indexing, progress)
+    search_type = None if params.search_type == "auto" else params.search_type
+    answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
+    found = answer.found
+    first, changed = page_start(params, found)
+    texts = CurrentTexts(scope, workspace.buffers)
+    hits = await asyncio.to_thread(current_hits, texts, found, first, params.limit)
+    if not found.hits:
+        warnings.append(NOT_SEARCHED)
+    is_offered = not (params.enable_indexing or answer.search == "file")
+    offer = await index_offer(workspace) if is_offered else None
+
+    def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
+        return CodeSearchResult(
+            root=shown_path(str(scope.root))[0],
+            search_type_used=answer.search,
+            reason=answer.reason,
+            results=[_code_hit(scope, hit, most) for hit in hits[:count]],
+            engine=answer.engine,
+            fallback=answer.fallback,
+            index_offer=offer,
+            suggestions=list(answer.suggestions),
+            total_found=max(found.total, first + count),
+            total_is_lower_bound=not found.all_seen,
+            returned=count,
+            truncated=truncated,
+            completeness=with_reasons(found.completeness, *[CHANGED] * changed),
+            warnings=[*found.warnings, *warnings],
+            cursor=position,
+        )
+
+    result = paged(params, found, hits, make)
+    if progress.streaming and not params.max_tokens and result.results:
+        progress(f"{result.returned} results", partial=CodeSearchPartial(results=result.results))
+        return msgspec.structs.replace(result, results=[])
+    return result
+
+
+def _code_hit(scope: Scope, current: CurrentHit, most: int) -> CodeHit:
+    hit, shown = current.hit, scope.shown(current.hit.path)
+    snippet, snippet_line = current.snippet(most)
+    return CodeHit(
+        path=shown.path,
+        line=current.first,
+        end_line=current.last,
+        score=hit.score,
+        snippet=snippet,
+        snippet_line=snippet_line,
+        kind=hit.kind,
+        symbol=hit.symbol,
+        matches=hit.matches,
+        why=hit.why or None,
+        root=shown.root,
+        uri=shown.uri,
+    )

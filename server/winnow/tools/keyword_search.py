@@ -1,6 +1,12 @@
-"""keyword_search: where something is, asked by concept."""
+"""keyword_search: files that are relevant to a question, by search terms."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
 
 from winnow.errors import (
     SEARCHING,
@@ -10,30 +16,146 @@ from winnow.errors import (
     NoLlmAvailable,
     TermsTooBroad,
 )
+from winnow.ranking.providers import Usage
+from winnow.search.answer.shorten import shorten
+from winnow.search.keyword.rows import Match, Payload, RankedBy, RankedFile, TermReport
+from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import Effects, tool
 from winnow.tools.terminal import Style, seen_path
-from winnow.types import Progress
-from winnow.types.keyword_search import (
-    KeywordSearchParams,
-    KeywordSearchPartial,
-    KeywordSearchResult,
-    Match,
-    RankedFile,
-    TermReport,
-)
+from winnow.types import InFile, Progress, Result, SearchAnswer, SearchParams
 from winnow.workspace import Workspace
 
 NOTHING = "No relevant files found"
-# Of a long line, what is shown around its match.
+# Maximum length of a line in a text.
 LINE_CHARACTERS = 140
-# Of the files that a model did not choose, so many are named in a text.
+# Maximum number of files in a text that a model did not select.
 SHOWN_OTHERS = 10
+# Steps to shorten an answer: matching lines per file, and files that a model did not select; then
+# fewer files.
+LEAST_OTHERS = 5
+SHORTER = ((3, None), (1, None), (1, 20), (0, 20), (0, LEAST_OTHERS))
+
+
+class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
+    """A query, and the terms that the code may use."""
+
+    query: Annotated[
+        str,
+        Meta(
+            description="A detailed statement of what you're trying to find or learn.",
+            max_length=20_000,
+        ),
+    ]
+    search_terms: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=2_000)]],
+        Meta(
+            description="List of search terms in descending order of importance."
+            " Each is a case-insensitive regular expression.",
+            min_length=1,
+            max_length=64,
+        ),
+    ]
+    max_results: Annotated[
+        int, Meta(description="Maximum number of files to return.", ge=1, le=1_000)
+    ] = 20
+    ranker: Annotated[
+        Literal["auto", "llm", "local"],
+        Meta(
+            description="'auto': a language model if one is available, otherwise the local ranker;"
+            " 'llm': a language model, or an error; 'local': nothing leaves this machine."
+        ),
+    ] = "auto"
+    model: Annotated[
+        str, Meta(description="Name of the model that ranks, instead of the preferred models.")
+    ] = ""
+    broad_terms: Annotated[
+        Literal["skip", "shrink"],
+        Meta(
+            description="For a term with more than 64 KiB of results: 'skip' omits it, 'shrink'"
+            " keeps it with less context, fewer matches per file, or as a list of files."
+        ),
+    ] = "skip"
+    include_documents: Annotated[
+        bool,
+        Meta(
+            description="Also search the texts of documents: PDFs, office files, e-books, archives."
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool,
+        Meta(description="Return the exact text that a model would get, and send nothing."),
+    ] = False
+    cursor: Annotated[
+        str,
+        Meta(
+            description="Continue a truncated answer: its `cursor`, with otherwise equal params.",
+            pattern="^[0-9]{0,9}$",
+        ),
+    ] = ""
+
+
+class NotChosen(InFile, frozen=True, kw_only=True):
+    """A file that a model saw and did not select."""
+
+    line: Annotated[int | None, Meta(description="The line to open.")] = None
+    preview_uri: Annotated[
+        str | None, Meta(description="Of a document: its text at the line to open.")
+    ] = None
+
+
+class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
+    """The relevant files. `total_found` counts the files that match and those that the index adds
+    (`total_by_index`)."""
+
+    files: Annotated[list[RankedFile], Meta(description="The files, most relevant first.")]
+    no_relevant_files: Annotated[
+        bool, Meta(description="True if no file is relevant, or none matches.")
+    ]
+    ranked_by: Annotated[RankedBy, Meta(description="The ranker that sorted them.")]
+    not_chosen: Annotated[
+        list[NotChosen] | None,
+        Meta(
+            description="If a model ranked: the files that it saw and did not select, in the order"
+            " of the local ranker; only on the first page."
+        ),
+    ] = None
+    total_not_chosen: Annotated[
+        int | None,
+        Meta(description="Their number, if `not_chosen` was shortened."),
+    ] = None
+    terms: Annotated[list[TermReport], Meta(description="How each search term was used.")]
+    total_by_index: Annotated[
+        int | None,
+        Meta(
+            description="Number of files in `total_found` that only the index found: no term that"
+            " was used matches in them."
+        ),
+    ] = None
+    usage: Annotated[Usage | None, Meta(description="The cost, if a model ranked.")] = None
+    payload: Annotated[
+        Payload | None, Meta(description="With `dry_run`: the request that a model would get.")
+    ] = None
+    redactions: Annotated[
+        Mapping[str, int] | None,
+        Meta(description="Number of secrets that were replaced in the text for a model, by kind."),
+    ] = None
+
+
+class KeywordSearchPartial(Result, frozen=True, kw_only=True):
+    """A partial result. One of the local ranker replaces all earlier ones; one of a model adds to
+    those of the model. The result repeats all files."""
+
+    files: Annotated[list[RankedFile], Meta(description="All files so far, or the next file.")]
+    ranked_by: Annotated[RankedBy, Meta(description="The ranker that sorted them.")]
+
+
+# --- rendering -----------------------------------------------------------------------------
 
 
 def plain(result: KeywordSearchResult) -> str:
-    """The design's lines, ``/absolute/path: reason``, best first; then what was not chosen."""
+    """Render lines ``/absolute/path: reason``, best first, then files that were not selected."""
     lines = [
         printable(f"{(file.root or result.root).rstrip('/')}/{file.path}: {file.reason}")
         for file in result.files
@@ -42,23 +164,23 @@ def plain(result: KeywordSearchResult) -> str:
 
 
 def _others(result: KeywordSearchResult) -> list[str]:
-    """One line for the files that a model was sent and did not choose, if there are any."""
+    """Return one line about the files that a model saw and did not select, if there are some."""
     others = result.not_chosen or []
     total = result.total_not_chosen or len(others)
     if not total:
         return []
     named = [
-        f"{printable(one.path)}:{one.line}" if one.line else printable(one.path)
-        for one in others[:SHOWN_OTHERS]
+        f"{printable(other.path)}:{other.line}" if other.line else printable(other.path)
+        for other in others[:SHOWN_OTHERS]
     ]
     more = [f"{total - len(named)} more"] if total > len(named) else []
     return [f"(not chosen by the model: {', '.join([*named, *more])})"]
 
 
 def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
-    """Ranked files with the reason and the best line of each, then what was left out.
+    """Render files with the reason and the best line of each, then what was skipped.
 
-    Paths are shown as seen from ``folder``.
+    Paths are relative to ``folder``.
     """
     if result.payload:
         payload = result.payload
@@ -81,7 +203,7 @@ def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
 
 
 def _highlighted(match: Match, style: Style) -> str:
-    """The line, cut to a terminal's width around its match, which is emphasised."""
+    """Return the line, cut around its match, with the match highlighted."""
     shift = match.text_column or 1
     start, end = (max(0, column - shift) for column in match.match_range)
     text = match.text
@@ -119,6 +241,9 @@ def _term(term: TermReport) -> str:
     return f"{term.term} ({status})"
 
 
+# --- the tool ------------------------------------------------------------------------------
+
+
 @tool(
     plain=plain,
     text=text,
@@ -137,7 +262,7 @@ def _term(term: TermReport) -> str:
     # A language model ranks, if there is a key for one.
     effects=Effects(reaches_out=True),
     of_open_documents=True,
-    # A person asks in plain words, which are in many files, and has no other terms at hand.
+    # People use plain words, which are in many files, and have no other terms at hand.
     for_people={"broad_terms": "shrink"},
 )
 async def keyword_search(
@@ -154,7 +279,111 @@ async def keyword_search(
 
     IMPORTANT: Do NOT use this tool if you have precise information like log lines, error messages, stack traces, filenames, or symbols. Use direct approaches (rg, cat, etc.) instead.
     """  # noqa: E501 - the design's own text, line by line
+    if not params.query.strip():
+        raise EmptyQuery
     # Not needed to start a server or to print help.
-    from winnow.search.keyword.search import search_keywords
+    from winnow.search.keyword import result as matches
+    from winnow.search.keyword.search import KeywordRequest, RankerOptions, search_keywords
 
-    return await search_keywords(workspace, params, progress)
+    def send(message: str, files: list[RankedFile], ranked_by: RankedBy) -> None:
+        progress(message, partial=KeywordSearchPartial(files=files, ranked_by=ranked_by))
+
+    scope = workspace.scope(params)
+    request = KeywordRequest(
+        workspace,
+        scope,
+        params.query,
+        list(dict.fromkeys(params.search_terms)),
+        progress,
+        shrink=params.broad_terms == "shrink",
+        include_documents=params.include_documents,
+        max_results=params.max_results,
+        send=send,
+    )
+    options = RankerOptions(params.ranker, params.model, params.dry_run)
+    found, chosen = await search_keywords(request, options)
+    offset = int(params.cursor or 0)
+    page = chosen.ranked[offset : offset + params.max_results]
+    end = offset + len(page)
+    has_more = end < len(chosen.ranked)
+    others = [
+        _not_chosen(matches.ranked_file(scope, other, found.documents))
+        for other in chosen.others
+        if not offset
+    ]
+    result = KeywordSearchResult(
+        root=shown_path(str(scope.root))[0],
+        files=[matches.ranked_file(scope, ranked, found.documents) for ranked in page],
+        no_relevant_files=not chosen.ranked,
+        ranked_by=chosen.ranked_by,
+        not_chosen=others or None,
+        terms=[matches.term_report(term, found) for term in found.search.terms],
+        total_found=len(found.candidates),
+        total_by_index=sum(candidate.is_only_indexed for candidate in found.candidates) or None,
+        returned=len(page),
+        truncated=has_more,
+        completeness=matches.completeness_of_matches(found, chosen),
+        warnings=[*matches.warnings_of_matches(found), *chosen.warnings],
+        cursor=str(end) if has_more else None,
+        usage=chosen.usage,
+        payload=chosen.payload,
+        redactions=(chosen.sent.redactions or None) if chosen.sent else None,
+    )
+    steps = [_shorter(result, offset, lines, most) for lines, most in SHORTER]
+    counts = range(len(page) - 1, 0, -1)
+    steps += [_shorter(result, offset, 0, LEAST_OTHERS, count) for count in counts]
+    steps += [_shorter(result, offset, 0, 0, 1 if counts else None)] * bool(result.not_chosen)
+    return shorten(result, params.max_tokens, steps)
+
+
+def _not_chosen(file: RankedFile) -> NotChosen:
+    return NotChosen(
+        path=file.path,
+        line=file.line,
+        preview_uri=file.preview_uri,
+        root=file.root,
+        uri=file.uri,
+    )
+
+
+def _shorter(
+    result: KeywordSearchResult,
+    offset: int,
+    matches: int,
+    others: int | None,
+    count: int | None = None,
+) -> Callable[[], KeywordSearchResult]:
+    """Return a step that keeps ``matches`` lines of each file, ``others`` files that were not
+    selected, and ``count`` files; None keeps all."""
+
+    def step() -> KeywordSearchResult:
+        files = [_with_matches(file, matches) for file in result.files[:count]]
+        not_chosen = (result.not_chosen or [])[:others]
+        total = len(result.not_chosen or ())
+        return msgspec.structs.replace(
+            result,
+            files=files,
+            not_chosen=not_chosen or None,
+            total_not_chosen=total if len(not_chosen) < total else None,
+            returned=len(files),
+            truncated=True,
+            cursor=result.cursor if count is None else str(offset + count),
+        )
+
+    return step
+
+
+def _with_matches(file: RankedFile, count: int) -> RankedFile:
+    total = file.total_matches or len(file.matches)
+    # The line to open stays, whatever else goes.
+    first = sorted(file.matches, key=lambda match: match.line != file.line)[:count]
+    passage = file.passage
+    if passage is not None and passage.snippet is not None:
+        shown = "\n".join(passage.snippet.split("\n")[:count])
+        passage = msgspec.structs.replace(passage, snippet=shown or None)
+    return msgspec.structs.replace(
+        file,
+        matches=sorted(first, key=lambda match: match.line),
+        passage=passage,
+        total_matches=total if total > count else None,
+    )

@@ -1,38 +1,137 @@
-"""semantic_search: passages by what they are about."""
+"""semantic_search: passages about a question."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from winnow.errors import SEARCHING, EmptyQuery
+from winnow.search.answer.completeness import CHANGED, with_reasons
+from winnow.search.answer.hits import (
+    CurrentHit,
+    CurrentTexts,
+    Engine,
+    SearchFallback,
+    current_hits,
+    page_start,
+    paged,
+    wanted_hits,
+)
+from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
+from winnow.text.scope import Scope
 from winnow.tools.recording import searches
 from winnow.tools.registry import tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import Progress
-from winnow.types.semantic_search import (
-    LocalAnswer,
-    Passage,
-    SemanticSearchParams,
-    SemanticSearchPartial,
-    SemanticSearchResult,
-)
+from winnow.types import IndexOffer, InFile, Progress, Result, ScopeParams, SearchAnswer
 from winnow.workspace import Workspace
 
 
+class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
+    """A question in words."""
+
+    query: Annotated[
+        str,
+        Meta(
+            description="What the code does or is about, in plain words: 'where are retries of"
+            " failed uploads scheduled'. Add names and words that the code may use.",
+            max_length=20_000,
+        ),
+    ]
+    top_k: Annotated[
+        int, Meta(description="Maximum number of passages to return.", ge=1, le=200)
+    ] = 10
+
+
+class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
+    """The answer of a search that uses the index."""
+
+    total_is_lower_bound: Annotated[
+        bool, Meta(description="True if there may be more: the search finds only the best.")
+    ] = False
+    fallback: Annotated[
+        SearchFallback | None,
+        Meta(
+            description="If another search was requested or tried first: which, and why it was not"
+            " used."
+        ),
+    ] = None
+    index_offer: Annotated[
+        IndexOffer | None, Meta(description="If there is no index: how to build one.")
+    ] = None
+    suggestions: Annotated[
+        list[str],
+        Meta(description="If few results were found: words of the code base to search for."),
+    ] = []
+
+
+class Passage(InFile, frozen=True, kw_only=True):
+    """Lines of a file that are about the question. Lines start at 1."""
+
+    start_line: Annotated[int, Meta(description="The first line of the passage.")]
+    end_line: Annotated[int, Meta(description="The last line.")]
+    score: Annotated[float, Meta(description="For comparison within one answer; higher is better.")]
+    snippet: Annotated[
+        str | None,
+        Meta(description="The most relevant lines, from the current file; at most twelve."),
+    ] = None
+    snippet_line: Annotated[
+        int | None,
+        Meta(description="First line of the snippet, if it is not `start_line`."),
+    ] = None
+    symbol: Annotated[
+        str | None, Meta(description="Qualified name of the symbol defined there.")
+    ] = None
+    why: Annotated[str, Meta(description="Why it matches, in a few words.")]
+
+
+class SemanticSearchResult(LocalAnswer, frozen=True, kw_only=True):
+    """The passages, best first."""
+
+    results: Annotated[
+        list[Passage], Meta(description="The passages; empty if they were streamed.")
+    ]
+    engine: Annotated[
+        Engine,
+        Meta(
+            description="'lexical': words, names and paths in the index, with a trained ranker;"
+            " 'lexical+embeddings': embeddings as well; 'text': all files were searched for the"
+            " words of the query."
+        ),
+    ]
+    model: Annotated[
+        str | None,
+        Meta(description="The embedding model, if one was used. It runs on this machine."),
+    ] = None
+
+
+class SemanticSearchPartial(Result, frozen=True, kw_only=True):
+    """Further passages, which the result does not repeat."""
+
+    results: Annotated[list[Passage], Meta(description="The next passages.")]
+
+
+# --- rendering -----------------------------------------------------------------------------
+
+
 def plain(result: SemanticSearchResult) -> str:
-    """Passages with their lines, numbered; then what was left out."""
+    """Render passages with numbered lines, then what was skipped."""
     return _rendered(result, FOR_AGENTS, None)
 
 
 def text(result: SemanticSearchResult, style: Style, folder: str) -> str:
-    """The same with colours, and paths as seen from ``folder``."""
+    """Render the same with colors, and paths relative to ``folder``."""
     return _rendered(result, style, folder)
 
 
 def _rendered(result: SemanticSearchResult, style: Style, folder: str | None) -> str:
     blocks = [
-        "\n".join(_block(one, seen_path(one, result.root, folder), style)) for one in result.results
+        "\n".join(_block(passage, seen_path(passage, result.root, folder), style))
+        for passage in result.results
     ]
     by = f"{result.engine}, {result.model}" if result.model else result.engine
     least = "at least " * result.total_is_lower_bound
@@ -49,7 +148,7 @@ def _block(passage: Passage, path: str, style: Style) -> Iterator[str]:
 
 
 def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
-    """The lines of a snippet with their numbers."""
+    """Yield the lines of a snippet with their numbers."""
     if snippet is None:
         return
     for number, line in enumerate(snippet.split("\n"), first):
@@ -57,13 +156,16 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
 
 
 def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
-    """Why text was searched, how to have an index, and what else to ask."""
+    """Yield why text was searched, how to build an index, and other queries to try."""
     if result.fallback:
         yield style.dim(f"[{result.fallback.wanted} → {result.fallback.used}]")
     if result.index_offer:
         yield style.dim(f"[{printable(result.index_offer.text)}]")
     if result.suggestions:
         yield style.dim(f"[try: {', '.join(map(printable, result.suggestions))}]")
+
+
+# --- the tool ------------------------------------------------------------------------------
 
 
 @tool(
@@ -85,14 +187,71 @@ async def semantic_search(
     """Find code by what it does or is about, in plain words. Returns the best passages with their lines, ranked.
 
     Effective use:
-    - Ask for a concept or a behaviour: "where are failed uploads retried", "how is a session ended"
-    - Say it in one sentence and add names that the code may use: both count
+    - Ask for a concept or a behavior: "where are failed uploads retried", "how does a session end"
+    - Write one sentence and add names that the code may use: both count
     - Use find_symbol instead if you know a name, grep for exact text, glob for a file
     - Read around a result with its `path`, `start_line` and `end_line`
-    - One call takes milliseconds and nothing leaves this machine: ask again in other words, or narrow `path`
-    - `fallback` says that there is no index yet and the words of the query were looked for instead
+    - A call takes milliseconds and nothing leaves this machine: try other words, or narrow `path`
+    - `fallback` means that there is no index yet, so files were searched for the words of the query
     """  # noqa: E501 - one sentence a line, as agents read it
-    # Not needed to start a server or to print help.
-    from winnow.search.code.semantic import search_meaning
+    if not params.query.strip():
+        raise EmptyQuery
+    # Costs the import of numpy.
+    from winnow.ranking.suggestions import found_little
+    from winnow.search.code.semantic import find_passages, suggestions
+    from winnow.search.index.build import begin_index, index_offer
 
-    return await search_meaning(workspace, params, progress)
+    wanted = wanted_hits(params, params.top_k)
+    scope = workspace.scope(params)
+    await begin_index(workspace, False, progress)
+    passages = await find_passages(workspace, scope, params.query, wanted, progress)
+    found = passages.found
+    others = []
+    if found_little([min(hit.score, 1.0) for hit in found.hits]):
+        others = await suggestions(workspace, params.query)
+    first, changed = page_start(params, found)
+    texts = CurrentTexts(scope, workspace.buffers)
+    hits = await asyncio.to_thread(current_hits, texts, found, first, params.top_k)
+    offer = await index_offer(workspace)
+
+    def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
+        return SemanticSearchResult(
+            root=shown_path(str(scope.root))[0],
+            results=[_passage(scope, hit, most) for hit in hits[:count]],
+            engine=passages.engine,
+            model=passages.model,
+            fallback=passages.fallback,
+            index_offer=offer,
+            suggestions=others,
+            total_found=max(found.total, first + count),
+            total_is_lower_bound=not found.all_seen,
+            returned=count,
+            truncated=truncated,
+            completeness=with_reasons(found.completeness, *[CHANGED] * changed),
+            warnings=list(found.warnings),
+            cursor=position,
+        )
+
+    result = paged(params, found, hits, make)
+    if progress.streaming and not params.max_tokens and result.results:
+        partial = SemanticSearchPartial(results=result.results)
+        progress(f"{result.returned} passages", partial=partial)
+        return msgspec.structs.replace(result, results=[])
+    return result
+
+
+def _passage(scope: Scope, current: CurrentHit, most: int) -> Passage:
+    hit, shown = current.hit, scope.shown(current.hit.path)
+    snippet, snippet_line = current.snippet(most)
+    return Passage(
+        path=shown.path,
+        start_line=current.first or 1,
+        end_line=current.last or current.first or 1,
+        score=hit.score,
+        snippet=snippet,
+        snippet_line=snippet_line,
+        symbol=hit.symbol,
+        why=hit.why,
+        root=shown.root,
+        uri=shown.uri,
+    )

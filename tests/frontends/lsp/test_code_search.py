@@ -58,7 +58,7 @@ async def test_a_fallback_is_said(client: Client) -> None:
     result = await search(client, "names")
     assert result["search_type_used"] == "text"
     assert result["fallback"] == {
-        "from": "symbol", "to": "text", "reason": "nothing is defined by the name names"
+        "from": "symbol", "to": "text", "reason": "nothing is defined with the name names"
     }  # fmt: skip
 
 

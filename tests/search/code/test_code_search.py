@@ -25,10 +25,9 @@ from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.tools import TOOLS
-from winnow.tools.code_search import plain, text
+from winnow.tools.code_search import CodeSearchPartial, CodeSearchResult, plain, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
-from winnow.types.code_search import CodeSearchPartial, CodeSearchResult
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["code_search"]
@@ -101,9 +100,9 @@ async def test_the_query_says_which_search_it_is_for(
 async def test_a_name_that_nothing_has_is_looked_for_as_text(workspace: Workspace) -> None:
     result = await search(workspace, "names")
     assert result.search_type_used == "text"
-    assert result.reason == "'names': it is a word; nothing is defined by the name names"
+    assert result.reason == "'names': it is a word; nothing is defined with the name names"
     assert msgspec.to_builtins(result.fallback) == {
-        "from": "symbol", "to": "text", "reason": "nothing is defined by the name names"
+        "from": "symbol", "to": "text", "reason": "nothing is defined with the name names"
     }  # fmt: skip
     assert [(one.path, one.matches) for one in result.results] == [("src/loader.py", 2)]
 
@@ -114,14 +113,14 @@ async def test_a_path_that_no_file_has_is_looked_for_as_text(
     write_files(project, {"src/routes.py": "ROUTE = '/api/v1/users'\n"})
     result = await search(workspace, "/api/v1/users")
     assert (result.search_type_used, result.results[0].path) == ("text", "src/routes.py")
-    assert result.reason == "'/api/v1/users': it is a path; no file has such a name"
+    assert result.reason == "'/api/v1/users': it is a path; no file has that name"
 
 
 async def test_what_is_found_in_no_way_says_so_and_what_was_tried(workspace: Workspace) -> None:
     result = await search(workspace, "nowhere.md")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     assert result.reason == (
-        "'nowhere.md': it is the name of a file; no file has such a name; nothing is defined by the"
+        "'nowhere.md': it is the name of a file; no file has that name; nothing is defined with the"
         " name nowhere.md"
     )
     assert "ignored and hidden files are not searched here" in result.warnings[-1]
@@ -201,8 +200,8 @@ async def test_without_an_index_a_name_is_looked_for_in_lines_that_look_like_def
     assert msgspec.to_builtins(result.fallback) == {
         "from": "symbol",
         "to": "text",
-        "reason": "as far as is known, nothing is defined by the name names (there is no index:"
-        " lines that look like a definition of it were looked for)",
+        "reason": "nothing is defined with the name names in the files read so far (there is no"
+        " index: files were searched for lines that look like a definition)",
     }
     result = await search(unindexed, "names", search_type="symbol")
     assert (result.results, result.completeness.complete) == ([], False)
@@ -252,7 +251,7 @@ async def test_a_pattern_that_is_none_is_taken_as_text(
     workspace = make_workspace(folder, config=NO_INDEX)
     result = await search(workspace, r"[a-z)+'\s*", search_type="text")
     assert result.results == []
-    assert result.warnings[0].startswith("taken as text, not as a regular expression: ")
+    assert result.warnings[0].startswith("searched as text, not as a regular expression: ")
 
 
 @pytest.mark.parametrize("text", ["a\tb", "a-b&c~d#e", "$x.y[0]{1}|^(z)*+?", "C:\\x", "«😀» ü"])
@@ -304,7 +303,7 @@ async def test_a_line_that_is_too_long_to_be_read_is_told(
     workspace = make_workspace(tmp_path, config=NO_INDEX)
     result = await search(workspace, "pin", search_type="text")
     assert result.results[0].path == "short.txt"
-    assert "1 lines of more than 4 MiB match 'pin': left out" in result.warnings
+    assert "1 lines of more than 4 MiB match 'pin': not shown" in result.warnings
 
 
 async def test_a_file_that_is_gone_never_appears(workspace: Workspace, project: Path) -> None:

@@ -37,7 +37,7 @@ def files(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
 
 
 async def found(files: Workspace, name: str, path: str = "") -> list[str]:
-    hits = (await files_named(files, ScopeParams(path=path), name, no_progress)).hits
+    hits = (await files_named(files, files.scope(ScopeParams(path=path)), name, no_progress)).hits
     return [hit.path for hit in hits]
 
 
@@ -98,13 +98,16 @@ async def test_unsaved_documents_are_found_that_are_on_no_disk(files: Workspace)
 
 
 async def test_a_line_is_handed_on(files: Workspace) -> None:
-    (hit,) = (await files_named(files, ScopeParams(), "user.py", no_progress, 12)).hits
+    (hit,) = (await files_named(files, files.scope(ScopeParams()), "user.py", no_progress, 12)).hits
     assert (hit.path, hit.kind, hit.first, hit.score) == ("src/models/user.py", "file", 12, 0.99)
 
 
 async def test_letters_in_their_order_alone_do_not_mean_a_file(files: Workspace) -> None:
     for name, meant in [("engine.rs", True), ("sess", True), ("egn", False), ("zzz", False)]:
-        assert is_meant(await files_named(files, ScopeParams(), name, no_progress)) is meant
+        assert (
+            is_meant(await files_named(files, files.scope(ScopeParams()), name, no_progress))
+            is meant
+        )
 
 
 async def test_a_bad_glob_is_told(files: Workspace) -> None:

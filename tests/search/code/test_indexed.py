@@ -18,9 +18,9 @@ from winnow.config import merge_layer as with_layer
 from winnow.errors import InvalidParams
 from winnow.search.code.indexed import merged
 from winnow.tools import TOOLS
+from winnow.tools.code_search import CodeSearchResult
+from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.types import Hit, no_progress
-from winnow.types.code_search import CodeSearchResult
-from winnow.types.semantic_search import SemanticSearchResult
 from winnow.workspace import Lifetime, Workspace
 
 # What embeddings are installed makes no difference here.

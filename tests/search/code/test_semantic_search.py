@@ -14,10 +14,9 @@ from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams
 from winnow.search.code.ranked_text import search_terms
 from winnow.tools import TOOLS
-from winnow.tools.semantic_search import plain, text
+from winnow.tools.semantic_search import SemanticSearchPartial, SemanticSearchResult, plain, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
-from winnow.types.semantic_search import SemanticSearchPartial, SemanticSearchResult
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["semantic_search"]
@@ -116,9 +115,9 @@ async def test_words_that_are_in_no_text_and_no_words_at_all(workspace: Workspac
     result = await search(workspace, "zebra crossing")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     result = await search(workspace, " ".join(f"word{n}" for n in range(40)))
-    assert "of 40 words, the first 16 were looked for" in result.completeness.reasons
+    assert "only the first 16 of 40 words were searched for" in result.completeness.reasons
     result = await search(workspace, "???")
-    assert result.completeness.reasons[0] == "the query has no words that can be looked for"
+    assert result.completeness.reasons[0] == "the query has no words to search for"
 
 
 async def test_bad_params_are_told(workspace: Workspace) -> None:

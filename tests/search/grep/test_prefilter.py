@@ -24,8 +24,8 @@ from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult
+from winnow.tools.keyword_search import KeywordSearchResult
 from winnow.types import Answer, SearchAnswer, no_progress
-from winnow.types.keyword_search import KeywordSearchResult
 from winnow.workspace import Workspace
 
 STEPS = int(os.environ.get("WINNOW_STEPS", "60"))

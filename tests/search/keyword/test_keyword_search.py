@@ -38,10 +38,11 @@ from winnow.errors import (
     TermsTooBroad,
 )
 from winnow.search.keyword import terms
+from winnow.search.keyword.rows import RankedBy
 from winnow.search.keyword.search import TOO_BROAD
 from winnow.tools import TOOLS
+from winnow.tools.keyword_search import KeywordSearchPartial, KeywordSearchResult
 from winnow.types import Progress
-from winnow.types.keyword_search import KeywordSearchPartial, KeywordSearchResult, RankedBy
 from winnow.workspace import Workspace
 
 TOOL = TOOLS["keyword_search"]
@@ -98,7 +99,7 @@ async def test_a_broad_term_is_skipped_and_the_others_go_on(
     assert statuses(result) == {"broad": "too_broad", "register_plugin": "used"}
     assert paths(result) == ["src/registry.py", "docs/plugins.md"]
     assert not result.completeness.complete
-    assert result.completeness.reasons == ["terms that were not used: broad"]
+    assert result.completeness.reasons == ["unused terms: broad"]
 
 
 async def test_all_terms_too_broad_is_an_error_that_names_them(
@@ -217,7 +218,7 @@ async def test_no_match_says_what_ignored_and_hidden_files_would_have(
     assert result.files == []
     assert result.no_relevant_files
     assert result.warnings == [
-        "0 matches; 2 files that were left out match: pass include_ignored and include_hidden"
+        "0 matches; 2 excluded files match: pass include_ignored and include_hidden"
     ]
 
 
@@ -464,7 +465,7 @@ async def test_no_secret_is_in_what_is_sent(
     assert sum(result.redactions.values()) == said.count("[REDACTED:") >= len(planted)
     assert result.completeness.skipped.secret == 1
     assert not result.completeness.complete
-    assert "1 files are secrets by their names: not shown to a model" in result.completeness.reasons
+    assert "1 files have names of secrets: not sent to a model" in result.completeness.reasons
     dry = await search(workspace, "needle", dry_run=True, **params)
     assert dry.payload is not None
     assert [value for value in values if value in dry.payload.prompt] == []
@@ -521,7 +522,7 @@ async def test_files_that_were_not_sent_are_told(
     config = models_config(model_server, "openai-test")
     workspace = make_workspace(project, config=config, environment=KEYS)
     result = await search(workspace, "load_plugin")
-    assert result.warnings == ["openai-test named 1 files that it was not sent: dropped"]
+    assert result.warnings == ["openai-test named 1 files that it was not sent: ignored"]
 
 
 async def test_an_answer_that_breaks_off_is_not_complete(
@@ -732,7 +733,7 @@ async def test_a_line_that_is_too_long_is_told_if_it_matches(
     long = "x" * 5_000_000
     write_files(tmp_path, {"context.txt": f"{long}\nneedle\n", "match.txt": f"{long}pin\n"})
     result = await search(make_workspace(tmp_path), "needle", "pin")
-    assert result.warnings == ["1 lines of more than 4 MiB match 'pin': left out"]
+    assert result.warnings == ["1 lines of more than 4 MiB match 'pin': not shown"]
 
 
 async def test_a_broken_ignore_file_and_a_null_do_not_sink_the_others(
@@ -814,7 +815,7 @@ async def test_files_of_other_encodings_and_line_ends(
     (tmp_path / "crlf.txt").write_bytes(b"one\r\nneedle\r\n")
     (tmp_path / "binary.bin").write_bytes(b"needle\n" + b"text\n" * 50_000 + b"\0")
     result = await search(make_workspace(tmp_path), "needle")
-    assert result.completeness.reasons == ["1 binary files match: left out"]
+    assert result.completeness.reasons == ["1 binary files match: not shown"]
     texts = {file.path: file.matches[0].text for file in result.files}
     assert texts == {
         "latin.txt": "café needle",

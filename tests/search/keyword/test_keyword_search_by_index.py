@@ -16,12 +16,12 @@ from winnow.errors import TermsTooBroad
 from winnow.index.build.disk_scan import Changes, IndexScope
 from winnow.index.build.folder import FolderIndex
 from winnow.search.code import indexed
-from winnow.search.keyword.index_results import asked_for
+from winnow.search.keyword.index_results import index_question
+from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.search import ONLY_INDEX
 from winnow.tools import TOOLS
-from winnow.tools.keyword_search import text
+from winnow.tools.keyword_search import KeywordSearchPartial, KeywordSearchResult, text
 from winnow.tools.terminal import Style
-from winnow.types.keyword_search import KeywordSearchPartial, KeywordSearchResult, RankedFile
 from winnow.workspace import Lifetime, Workspace
 
 TOOL = TOOLS["keyword_search"]
@@ -104,7 +104,7 @@ async def test_files_that_no_term_matches_join_with_their_passage(workspace: Wor
     assert file.reason.startswith("from the index: ")
     assert (result.total_found, result.returned, result.warnings) == (3, 3, [])
     assert result.total_by_index == 2
-    assert "1 files match, 2 more by the index" in recorder.messages
+    assert "1 files match, 2 more from the index" in recorder.messages
     assert result.completeness.complete
     assert result.completeness.index is not None
     assert result.completeness.index.state == "ready"
@@ -209,7 +209,7 @@ async def test_where_all_terms_are_too_broad_the_index_answers(
     assert [term.status for term in result.terms] == ["too_broad"]
     assert {"shop/parcels.py", "docs/parcels.md"} <= set(by_index(result)) == set(paths(result))
     assert not result.completeness.complete
-    assert result.completeness.reasons == ["terms that were not used: postage"]
+    assert result.completeness.reasons == ["unused terms: postage"]
     assert result.warnings == [ONLY_INDEX]
 
 
@@ -234,7 +234,7 @@ async def test_where_no_term_matches_the_files_are_said_to_be_the_indexs(
     assert not result.no_relevant_files
     assert result.warnings == [
         ONLY_INDEX,
-        "0 matches; 1 files that were left out match: pass include_hidden",
+        "0 matches; 1 excluded files match: pass include_hidden",
     ]
     nothing = await search(workspace, "franking", query="zebra crossing")
     assert (nothing.files, nothing.no_relevant_files) == ([], True)
@@ -438,4 +438,4 @@ async def test_so_it_does_where_passages_are_searched(
 def test_the_index_is_asked_for_the_words_of_query_and_terms(
     query: str, terms: list[str], asked: str
 ) -> None:
-    assert asked_for(query, terms) == asked
+    assert index_question(query, terms) == asked

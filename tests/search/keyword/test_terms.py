@@ -17,7 +17,7 @@ from winnow.config import Limits
 from winnow.processes.children import Processes
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.scope import search_scope
-from winnow.types.keyword_search import KeywordSearchParams
+from winnow.tools.keyword_search import KeywordSearchParams
 
 pytestmark = pytest.mark.process
 

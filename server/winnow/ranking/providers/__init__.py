@@ -8,17 +8,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from winnow.privacy.outbound.audit_log import Purpose
 from winnow.text.sanitize import clean_line
-from winnow.types.keyword_search import Usage
+from winnow.types import Result
 
 MESSAGE_CHARACTERS = 250
 # Much more than any requested answer; a server that sends more is broken.
 ANSWER_CHARACTERS = 64 * 1024
+
+
+class Usage(Result, frozen=True, kw_only=True):
+    """The cost of a model's answer."""
+
+    input_tokens: Annotated[int, Meta(description="Input tokens.")]
+    output_tokens: Annotated[int, Meta(description="Output tokens.")]
+    cached_tokens: Annotated[
+        int | None, Meta(description="Input tokens that the provider had cached.")
+    ] = None
+    cost_usd: Annotated[
+        float | None, Meta(description="Cost in US dollars, if prices are configured.")
+    ] = None
 
 
 class ModelRequest(Struct, frozen=True):

@@ -10,9 +10,8 @@ from anthropic.types import RawMessageStreamEvent
 from msgspec.structs import replace
 
 from winnow.config import ModelSettings
-from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
+from winnow.ranking.providers import ModelError, ModelRequest, Usage, model_errors, token_usage
 from winnow.ranking.providers.http import body_sent, client_options
-from winnow.types.keyword_search import Usage
 
 
 class AnthropicProvider:

@@ -11,9 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import msgspec
 
 from winnow.config import ModelSettings
-from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest
+from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, Usage
 from winnow.text.sanitize import clean_line
-from winnow.types.keyword_search import Usage
 
 COMPLETE = "$/complete"
 NAME_CHARACTERS = 100

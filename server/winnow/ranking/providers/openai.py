@@ -9,9 +9,8 @@ import openai
 from openai.types.chat import ChatCompletionChunk
 
 from winnow.config import ModelSettings
-from winnow.ranking.providers import ModelError, ModelRequest, model_errors, token_usage
+from winnow.ranking.providers import ModelError, ModelRequest, Usage, model_errors, token_usage
 from winnow.ranking.providers.http import body_sent, client_options
-from winnow.types.keyword_search import Usage
 
 # Reasons for an incomplete answer. Servers have many names for a normal end.
 CUT = frozenset({"length", "content_filter"})

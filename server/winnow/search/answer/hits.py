@@ -1,8 +1,7 @@
-"""What searches find, held against the files as they are now: hits, pages of them, their lines.
+"""Check hits against the current files, and page them.
 
-A hit comes from ripgrep, from a list of files, or from an index. Before it is answered its file is
-read, as the editor or the disk has it, so that no file appears that is gone, and no line that is
-not there.
+A hit comes from ripgrep, from a list of files, or from an index. Its file is read again before it
+is returned, so that no answer has a file or a line that no longer exists.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
@@ -21,21 +20,40 @@ from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import PathResolver
 from winnow.text.scope import Scope
-from winnow.types import Answer, Completeness, Hit, PageParams
+from winnow.types import Answer, Completeness, Hit, PageParams, Result
 
-# Of a larger file, no lines are shown.
+# No lines of larger files are shown.
 MOST_BYTES = 8 * 1024 * 1024
-# Pages end here: what follows is no better than what is found by another query.
+# Pages end here: another query is the better way to find what follows.
 MOST_HITS = 1_000
-# One says that there are more; others stand in for those whose files are gone.
+# Extra hits: to know whether there are more, and to replace those whose files are gone.
 SPARE_HITS = 10
 
 R = TypeVar("R", bound=Answer)
 
 
+# Who ranked: words of the index, words and embeddings, or words in all files.
+Engine = Literal["lexical", "lexical+embeddings", "text"]
+
+
+class SearchFallback(Result, frozen=True, kw_only=True):
+    """Which search replaced the requested one, and why."""
+
+    wanted: Annotated[str, Meta(description="The requested search.")] = field(name="from")
+    used: Annotated[str, Meta(description="The search that was used instead.")] = field(name="to")
+    reason: Annotated[str, Meta(description="The reason, in a sentence.")]
+    partly: Annotated[
+        bool,
+        Meta(description="True if this concerns only files that are not in the index yet."),
+    ] = False
+
+
 class HitList(Struct, frozen=True):
-    """Hits in a scope, the best first; ``total`` is how many there are in all, or at least, if not
-    all were ``seen``; ``words`` are those that tell which lines to show, with their weights."""
+    """Hits in a scope, best first.
+
+    ``total`` is their number, or a lower bound unless ``all_seen``. ``words`` with their weights
+    select the lines to show.
+    """
 
     scope: Scope
     hits: Sequence[Hit]
@@ -47,8 +65,7 @@ class HitList(Struct, frozen=True):
 
 
 class CurrentHit(Struct, frozen=True):
-    """A hit as it is answered: its lines now, and the most telling of them. ``at`` is its place
-    among the hits."""
+    """A hit with its current lines; ``at`` is its index among the hits."""
 
     at: int
     hit: Hit
@@ -57,8 +74,8 @@ class CurrentHit(Struct, frozen=True):
     passage: Excerpt | None = None
 
     def snippet(self, most: int) -> tuple[str | None, int | None]:
-        """The most telling lines, so many at most, and the number of the first of them if that is
-        another than the place's."""
+        """Return the best lines, at most ``most``, and the number of the first if it is not that
+        of the hit."""
         snippet = self.passage.snippet(most) if self.passage is not None and most else None
         if snippet is None:
             return None, None
@@ -66,28 +83,27 @@ class CurrentHit(Struct, frozen=True):
 
 
 class CurrentTexts:
-    """The lines of files, as the editor or the disk has them, for one request."""
+    """The current lines of files, from the editor or the disk, for one request."""
 
     def __init__(self, scope: Scope, buffers: Mapping[Path, str]) -> None:
         self._scope = scope
         self._resolved = PathResolver()
-        # The client may spell a folder in another way.
+        # The client may spell folders differently.
         spelled = {Path(self._resolved.named(str(path))): text for path, text in buffers.items()}
         self._sources = SourceTexts(scope.roots, spelled, MOST_BYTES, self._resolved)
         self._open = spelled.keys()
 
     def is_there(self, path: str) -> bool:
-        """Whether there is such a file, or a document that is to become one."""
+        """Return True if the file exists, or is an open document."""
         real = self._real(path)
         return os.path.isfile(real) or Path(real) in self._open
 
     def lines(self, path: str, last: int | None = None) -> list[str] | None:
-        """The lines of a file without their ends, perhaps up to the ``last`` one that is wanted;
-        None for one that is too large, or no text."""
+        """Return the lines of a file, up to line ``last``; None if it is too large or not text."""
         source = self._sources.read(self._real(path))
         if source is None:
             return None
-        # Decoded in one go: of a passage far down in a file, most lines are before it.
+        # Decoding everything at once is fast, and most lines come before the hit anyway.
         text = source.data.decode("utf-8", "replace")
         lines = text.split("\n", -1 if last is None else last)[:last]
         if lines and not lines[-1] and (last is None or len(lines) < last):
@@ -98,20 +114,19 @@ class CurrentTexts:
         return self._resolved.named(self._scope.absolute(path))
 
 
-def places_of(texts: CurrentTexts, found: HitList, first: int, size: int) -> list[CurrentHit]:
-    """So many hits from the place ``first`` on, as they are now, without those that are gone. Reads
-    files."""
+def current_hits(texts: CurrentTexts, found: HitList, first: int, size: int) -> list[CurrentHit]:
+    """Return ``size`` hits from index ``first`` that still exist, with their lines. Reads files."""
     wanted = Wanted(found.words)
-    places: list[CurrentHit] = []
+    current: list[CurrentHit] = []
     for at, hit in enumerate(found.hits[first:], first):
-        if len(places) == size:
+        if len(current) == size:
             break
-        if place := _place(texts, at, hit, wanted):
-            places.append(place)
-    return places
+        if shown := _current_hit(texts, at, hit, wanted):
+            current.append(shown)
+    return current
 
 
-def _place(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> CurrentHit | None:
+def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> CurrentHit | None:
     if hit.kind == "file":
         return CurrentHit(at, hit, hit.first, hit.last) if texts.is_there(hit.path) else None
     lines = texts.lines(hit.path, hit.last)
@@ -125,28 +140,30 @@ def _place(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> CurrentHit
     first, last = hit.first or 1, hit.last or len(lines)
     passage = Excerpt(lines, first, last, wanted, hit.marks, head=hit.first is not None)
     if hit.kind == "match" and wanted.words and not passage.says_something:
-        return None  # the text was there a moment ago
+        return None  # the text has just been removed
     if hit.first is not None:
         return CurrentHit(at, hit, hit.first, passage.last, passage)
-    whole = passage.snippet(LINES) if passage.says_something else None
-    if whole is None:
+    snippet = passage.snippet(LINES) if passage.says_something else None
+    if snippet is None:
         return CurrentHit(at, hit, None, None)
-    return CurrentHit(at, hit, whole.first, whole.first + whole.text.count("\n"), passage)
+    return CurrentHit(at, hit, snippet.first, snippet.first + snippet.text.count("\n"), passage)
 
 
 # --- pages ---------------------------------------------------------------------------------
 
 
 def wanted_hits(params: PageParams, size: int) -> int:
-    """How many hits are needed for the page behind the cursor, and to know whether there are more.
-    Raises InvalidParams for a cursor that is damaged or belongs to other params."""
+    """Return the number of hits to find for a page of this size after the cursor.
+
+    Raises InvalidParams for a cursor that is damaged or belongs to other params.
+    """
     position = cursor.decode(params, int)
     before = min(max(0, position[0]), MOST_HITS) if position else 0
     return before + size + SPARE_HITS
 
 
 def page_start(params: PageParams, found: HitList) -> tuple[int, bool]:
-    """The place of the first hit of the page, and whether those before have changed since."""
+    """Return the index of the first hit of the page, and whether earlier hits have changed."""
     return cursor.resume(
         params, int, lambda at: max(0, min(at, len(found.hits))), lambda count: _stamp(found, count)
     )
@@ -155,24 +172,24 @@ def page_start(params: PageParams, found: HitList) -> tuple[int, bool]:
 def paged(
     params: PageParams,
     found: HitList,
-    places: Sequence[CurrentHit],
+    hits: Sequence[CurrentHit],
     make: Callable[[int, int, bool, str | None], R],
 ) -> R:
-    """The answer with these places, in at most ``max_tokens``.
+    """Return the answer with these hits, shortened to ``max_tokens``.
 
-    ``make`` makes it of how many places, how many lines of each at most, whether it is truncated,
-    and the cursor.
+    ``make`` gets the number of hits, the maximum number of lines of each, whether the answer is
+    truncated, and the cursor.
     """
 
     def answer(count: int, most: int) -> R:
-        end = places[count - 1].at + 1 if count else len(found.hits)
+        end = hits[count - 1].at + 1 if count else len(found.hits)
         more = end < min(len(found.hits), MOST_HITS)
         position = cursor.encode(params, end, _stamp(found, end)) if more else None
         return make(count, most, more or most < LINES, position)
 
-    steps = [lambda most=most: answer(len(places), most) for most in (FEW_LINES, 0)]
-    steps += [lambda count=count: answer(count, 0) for count in fractions(len(places))[1:]]
-    return shorten(answer(len(places), LINES), params.max_tokens, steps if places else [])
+    steps = [lambda most=most: answer(len(hits), most) for most in (FEW_LINES, 0)]
+    steps += [lambda count=count: answer(count, 0) for count in fractions(len(hits))[1:]]
+    return shorten(answer(len(hits), LINES), params.max_tokens, steps if hits else [])
 
 
 def _stamp(found: HitList, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Files by name: by a path, a part of one, a glob, or letters of a name."""
+"""Find files by name: by a path, a part of one, a glob, or letters of a name."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import containing_root, path_of_uri
 from winnow.text.scope import Scope, path_matcher
-from winnow.types import Hit, Progress, ScopeParams
+from winnow.types import Hit, Progress
 from winnow.workspace import Workspace
 
-# A whole path that is the end of a file's path is as good as the name. It is worth less if further
-# folders stand between those that were named, and much less if these are other ones.
+# Scores of a query with folders: the end of a file's path, the folders in order with others between
+# them, and other folders.
 END_OF_PATH = 0.99
 FURTHER_FOLDERS = 0.9
 OTHER_FOLDERS = 0.5
-# A word that only a folder is called.
+# A word that matches only the name of a folder.
 IN_FOLDER = 0.5
-# What is found by letters in their order alone is answered where nothing is found in another way;
-# for a search that only tries whether a file is meant, it has to be better still.
+# A query in code search means a file if the best match has this score. Matches of scattered letters
+# are below it.
 LIKELY = WORDS
 
 _SEPARATORS = re.compile(r"[\\/]+")
@@ -35,18 +35,17 @@ _SEPARATORS = re.compile(r"[\\/]+")
 
 async def files_named(
     workspace: Workspace,
-    params: ScopeParams,
+    scope: Scope,
     name: str,
     progress: Progress,
     line: int | None = None,
 ) -> HitList:
-    """The files that a name, a path, a part of one or a glob stands for, the best first.
+    """Return the files that match a name, a path, a part of one or a glob, best first.
 
-    Raises SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
+    Raises SearchTimedOut, and InvalidParams for a bad glob.
     """
-    scope = workspace.scope(params)
     async with workspace.search_slots:
-        progress(f"Looking for files: {name[:60]}")
+        progress(f"Searching files: {name[:60]}")
         ripgrep = workspace.run_ripgrep()
         with unsaved_overlay(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
@@ -65,7 +64,7 @@ async def files_named(
 
 
 def is_meant(found: HitList) -> bool:
-    """Whether the best of what was found is probably what was meant."""
+    """Return True if the user probably means the best match."""
     return bool(found.hits) and found.hits[0].score >= LIKELY
 
 
@@ -80,18 +79,20 @@ def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> li
             matches = _glob(below, scope)
             matched = [(EXACT, path) for path, _ in located if matches(path)]
     else:
-        asked = [_Word(word) for word in ([below] if "/" in below else below.split())]
-        matched = [(score, path) for path, at in located if (score := _score(asked, at))]
+        words = [_Word(word) for word in ([below] if "/" in below else below.split())]
+        matched = [(score, path) for path, at in located if (score := _score(words, at))]
     best = max((score for score, _ in matched), default=0.0)
     return [
         Hit(path, "file", round(score, 3), first=line, last=line)
-        for score, path in sorted(matched, key=lambda one: (-one[0], one[1].count("/"), one[1]))
+        for score, path in sorted(
+            matched, key=lambda match: (-match[0], match[1].count("/"), match[1])
+        )
         if score >= PART or best < PART
     ]
 
 
 def _below_roots(scope: Scope, name: str) -> str:
-    """A path as it is seen from the root that holds it, with ``/``."""
+    """Return a path relative to its root, with ``/``."""
     name = path_of_uri(name) or name
     if name.startswith("~/"):
         name = os.path.expanduser(name)
@@ -114,19 +115,19 @@ def _glob(pattern: str, scope: Scope) -> Callable[[str], bool]:
 
 
 class _Word:
-    """A word of what was typed for a path: folders, and a name."""
+    """A word of a query for a path: folders, and a name."""
 
     def __init__(self, text: str) -> None:
         folders, _, name = text.rpartition("/")
         self.text = text
         self.folded = fold(text)
         self.letters = self.folded.replace("/", "")
-        self.folders = [fold(one) for one in folders.split("/") if one]
+        self.folders = [fold(folder) for folder in folders.split("/") if folder]
         self.name = Pattern(name) if name else None
         self.is_whole_name = "." in name
 
     def score(self, path: str) -> float:
-        """How well a path matches, up to 1; 0 if it does not."""
+        """Return how well a path matches, up to 1; 0 if it does not."""
         folded = fold(path)
         if not is_subsequence(self.letters, folded):
             return 0.0
@@ -139,7 +140,7 @@ class _Word:
             return END_OF_PATH
         value = self._name_score(path.rpartition("/")[2])
         if not self.folders:
-            inside = max((self._folder_score(one) for one in folders), default=0.0)
+            inside = max((self._folder_score(folder) for folder in folders), default=0.0)
             return max(value, inside * IN_FOLDER)
         return value * (FURTHER_FOLDERS if _in_order(self.folders, folders) else OTHER_FOLDERS)
 
@@ -154,10 +155,10 @@ class _Word:
         return score if score >= WORDS else 0.0
 
 
-def _score(asked: Sequence[_Word], path: str) -> float:
-    """The mean of all words' scores; 0 if one of them does not match."""
+def _score(words: Sequence[_Word], path: str) -> float:
+    """Return the mean score of all words; 0 if one does not match."""
     scores = []
-    for word in asked:
+    for word in words:
         scores.append(word.score(path))
         if not scores[-1]:
             return 0.0
@@ -165,6 +166,6 @@ def _score(asked: Sequence[_Word], path: str) -> float:
 
 
 def _in_order(wanted: Sequence[str], folders: Sequence[str]) -> bool:
-    """Whether each wanted folder is, or begins, one of a path's, in their order."""
+    """Return True if each wanted folder is a prefix of a folder of the path, in order."""
     rest = iter(folders)
-    return all(any(one.startswith(want) for one in rest) for want in wanted)
+    return all(any(folder.startswith(name) for folder in rest) for name in wanted)

@@ -1,7 +1,6 @@
-"""Passages from the index: what can be ranked is searched, and held against the files as they are.
+"""Search the index for passages, and check them against the current files.
 
-A file that turns out to be another than the one that the index knows is read anew, and the search
-made once more, until all that was found is as it was found.
+If a file changed after it was indexed, the index reads it again and the search is repeated.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
-from winnow.types import Hit, IndexState, ScopeParams
+from winnow.types import Hit, IndexState
 from winnow.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -34,29 +33,31 @@ if TYPE_CHECKING:
     from winnow.symbols.file_symbols import Definition
 
 
-# For so long, a search waits for what is being read before it searches texts as well.
+# How long a search waits for changed files to be indexed before it also searches texts.
 STALE_SECONDS = 0.5
-# Without a word of the query in it, a passage is answered if it is so likely to be meant.
+# A passage without any word of the query needs at least this score.
 NEAR = 0.02
 
 
 class IndexHits(Struct, frozen=True):
-    """What the index has found: the best passage of each file, the best first; and, where that are
-    not all files, those that it ``knows``, as paths of the scope. ``settled`` says that those in
-    which something was found are known as they are now, ``left_out`` what can never be found.
-    ``model`` is that whose vectors were asked, if there are some."""
+    """The best passage of each file, best first.
+
+    ``known`` are the indexed files, as paths of the scope, if not all files are indexed.
+    ``is_current`` is True if the files with hits have not changed since they were indexed.
+    ``left_out`` are files that are never indexed. ``model`` is the embedding model, if any.
+    """
 
     hits: Sequence[Hit]
-    knows: frozenset[str]
+    known: frozenset[str]
     state: IndexState
-    settled: bool
+    is_current: bool
     left_out: NotCovered
     model: str | None = None
 
 
-class _Asked(Struct, frozen=True):
-    """What a search asks for: so many hits as are ``wanted``, of which so many are ``shown`` with
-    the definitions that they are in. ``covers`` is None for all files of the scope."""
+class _IndexSearch(Struct, frozen=True):
+    """A search for ``wanted`` hits. The first ``shown`` get the name of the enclosing definition.
+    ``covers`` is None for all files of the scope."""
 
     query: str
     wanted: int
@@ -67,9 +68,9 @@ class _Asked(Struct, frozen=True):
     embeddings: str
 
 
-class _Looked(NamedTuple):
-    """What one look has found; ``changed`` are files of hits that are not as they are known, by
-    absolute path."""
+class _Searched(NamedTuple):
+    """The result of one search; ``changed`` are files with hits that changed since they were
+    indexed, by absolute path."""
 
     hits: list[Hit]
     changed: list[str]
@@ -80,7 +81,6 @@ class _Looked(NamedTuple):
 @again_if_damaged
 async def search_index(
     workspace: Workspace,
-    params: ScopeParams,
     scope: Scope,
     query: str,
     wanted: int,
@@ -89,72 +89,71 @@ async def search_index(
     boosts: Mapping[str, float] = MappingProxyType({}),
     patient: bool = True,
 ) -> IndexHits:
-    """The passages that the index has for a query, at least so many if there are.
+    """Return the passages in the index for a query: at least ``wanted``, if there are as many.
 
-    The first ones, as many as are to be ``shown``, name the symbol that they are in; ``boosts``
-    move files for what became of earlier searches, by absolute path. Who is not ``patient`` takes
-    what is known, though files are being read.
+    The first ``shown`` name their enclosing symbol. ``boosts`` raise files because of feedback, by
+    absolute path. A search that is not ``patient`` does not wait for changed files.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
     types: Sequence[re.Pattern[str]] = ()
-    if params.file_types:
-        types = await file_type_globs(workspace.run_ripgrep(), scope.root, params.file_types)
+    if scope.filters.file_types:
+        ripgrep = workspace.run_ripgrep()
+        types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
 
     def covers(place: int, below: str) -> bool:
-        return scope.within_paths(place, below) and scope.covers_named(
-            scope.prefix(place) + below, types
-        )
+        return scope.selects(place, below, types)
 
-    narrowed = bool(params.path or params.include or params.exclude or params.file_types)
-    only = covers if narrowed else None
+    only = covers if scope.is_filtered else None
     embeddings = workspace.config.index.embeddings
-    asked = _Asked(query, wanted, shown, scope, only, boosts, embeddings)
+    search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings)
     found: list[IndexHits] = []
     patience = CATCH_UP_SECONDS
 
-    async def look() -> tuple[list[str], IndexState]:
+    async def search() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (make, state, view):
-            looked = await view.read(_look, view, make, asked, state)
+            searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
-        found[:] = [IndexHits(looked.hits, looked.knows, state, True, left_out, looked.model)]
-        return looked.changed, state
+        found[:] = [IndexHits(searched.hits, searched.knows, state, True, left_out, searched.model)]
+        return searched.changed, state
 
-    is_settled = await retry_until_current(workspace, look, None, SEARCH_SECONDS)
+    is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
     if patient and found[0].state.state == "stale":
-        # To search texts instead would take about as long as to wait.
+        # Searching texts instead would take about as long.
         patience = STALE_SECONDS
-        is_settled = await retry_until_current(workspace, look, None, SEARCH_SECONDS)
-    return msgspec.structs.replace(found[0], settled=is_settled)
+        is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
+    return msgspec.structs.replace(found[0], is_current=is_current)
 
 
 @again_if_damaged
-async def lacking(
-    workspace: Workspace, scope: Scope, texts: Sequence[Hit], knows: frozenset[str]
+async def missing_files(
+    workspace: Workspace, scope: Scope, texts: Sequence[Hit], known: frozenset[str]
 ) -> frozenset[str]:
-    """Of files that were found by their texts, those that the index does not know as they are now,
-    as paths of the scope; without those of which it is to keep nothing."""
-    emptied = ContentExclusions(workspace.config.index.exclude_patterns)
-    paths = [hit.path for hit in texts if not emptied.has(scope.locate(hit.path)[1])]
-    known = {scope.absolute(path): path for path in paths if path in knows}
+    """Return the files with text hits that are not indexed in their current state, as paths of the
+    scope, without those that are never indexed."""
+    exclusions = ContentExclusions(workspace.config.index.exclude_patterns)
+    paths = [hit.path for hit in texts if not exclusions.has(scope.locate(hit.path)[1])]
+    indexed = {scope.absolute(path): path for path in paths if path in known}
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
-        changed = await view.read(view.changed, known)
+        changed = await view.read(view.changed, indexed)
     return frozenset(
-        [*(path for path in paths if path not in knows), *map(known.__getitem__, changed)]
+        [*(path for path in paths if path not in known), *map(indexed.__getitem__, changed)]
     )
 
 
-def _look(view: Snapshot, make: Callable[[], Corpus], asked: _Asked, state: IndexState) -> _Looked:
-    """Search what is known at this moment; in a thread."""
+def _search_snapshot(
+    view: Snapshot, make: Callable[[], Corpus], search_for: _IndexSearch, state: IndexState
+) -> _Searched:
+    """Search a snapshot; runs in a thread."""
     from winnow.index.vectors.embeddings import load_model
 
     corpus = make()
-    files = _Files(corpus, asked.scope, asked.covers)
-    model = load_model(asked.embeddings).model
-    hits, paths = _search(view, corpus, files, asked, model)
+    files = _Files(corpus, search_for.scope, search_for.covers)
+    model = load_model(search_for.embeddings).model
+    hits, paths = _search(view, corpus, files, search_for, model)
     has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
-    return _Looked(
+    return _Searched(
         hits,
         view.changed(paths),
         model.name if model is not None and has_vectors else None,
@@ -163,41 +162,45 @@ def _look(view: Snapshot, make: Callable[[], Corpus], asked: _Asked, state: Inde
 
 
 def _search(
-    view: Snapshot, corpus: Corpus, files: _Files, asked: _Asked, model: EmbeddingModel | None
+    view: Snapshot,
+    corpus: Corpus,
+    files: _Files,
+    search_for: _IndexSearch,
+    model: EmbeddingModel | None,
 ) -> tuple[list[Hit], list[str]]:
-    """Hits, and the files that were found, by absolute path."""
+    """Return the hits, and their files by absolute path."""
     from winnow.ranking.semantic.search import search
 
-    boosts = asked.boosts
+    boosts = search_for.boosts
     found = search(
         corpus,
-        asked.query,
-        limit=asked.wanted,
+        search_for.query,
+        limit=search_for.wanted,
         allowed=None if files.all_are_covered else files.covered,
         boosts=_by_number(corpus, boosts),
         dense=model,
     )
     hits: list[Hit] = []
     paths: list[str] = []
-    for one in found:
-        path = files.path(one.file)
+    for passage in found:
+        path = files.path(passage.file)
         assert path is not None
-        root = corpus.roots[int(corpus.root_of[one.file])].rstrip("/")
-        paths.append(f"{root}/{corpus.paths[one.file]}")
+        root = corpus.roots[int(corpus.root_of[passage.file])].rstrip("/")
+        paths.append(f"{root}/{corpus.paths[passage.file]}")
         learned = FEEDBACK[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
-        if not (one.why or learned):
-            if one.score < NEAR:
-                continue  # nothing speaks for it
+        if not (passage.why or learned):
+            if passage.score < NEAR:
+                continue  # it has no evidence
             learned = "near in meaning"
-        symbol = one.symbol
-        if symbol is None and one.number and len(hits) < asked.shown:
-            symbol = view.definition_at(paths[-1], one.number - 1)
-        hits.append(_hit(one, path, symbol, learned))
+        symbol = passage.symbol
+        if symbol is None and passage.number and len(hits) < search_for.shown:
+            symbol = view.definition_at(paths[-1], passage.number - 1)
+        hits.append(_hit(passage, path, symbol, learned))
     return hits, paths
 
 
 class _Files:
-    """The files of a corpus by their numbers, as a scope names them."""
+    """The files of a corpus by number, with the paths that a scope uses."""
 
     def __init__(self, corpus: Corpus, scope: Scope, covers: Covers | None) -> None:
         self._corpus = corpus
@@ -209,15 +212,15 @@ class _Files:
 
     @property
     def all_are_covered(self) -> bool:
-        """Whether no file need be asked for."""
+        """True if the scope covers all files."""
         return self._covers is None and None not in self._places
 
     def covered(self, file: int) -> bool:
-        """Whether the scope covers a file."""
+        """Return True if the scope covers a file."""
         return self.path(file) is not None
 
     def path(self, file: int) -> str | None:
-        """The path of a file as ripgrep prints it; None for one that the scope does not cover."""
+        """Return the path of a file as ripgrep prints it; None if the scope does not cover it."""
         if file not in self._known:
             self._known[file] = self._path(file)
         return self._known[file]
@@ -230,13 +233,13 @@ class _Files:
         return self._scope.prefix(place) + below
 
     def known(self) -> frozenset[str]:
-        """The files whose texts can be found."""
+        """Return the indexed files with texts."""
         numbers = {number for part in self._corpus.parts for number in part.files.tolist()}
         return frozenset(path for path in map(self.path, numbers) if path is not None)
 
 
 def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
-    """What moves files, by their numbers instead of their absolute paths."""
+    """Return the boosts by file number instead of absolute path."""
     if not boosts:
         return {}
     if (numbers := corpus.kept.get("numbers")) is None:
@@ -261,14 +264,16 @@ def _hit(found: FoundPassage, path: str, symbol: Definition | None, learned: str
     )
 
 
-def merged(indexed: Sequence[Hit], texts: Sequence[Hit], lacking: frozenset[str]) -> list[Hit]:
-    """The hits of an index, and between them those of files that it lacks: each at the place that
-    it has among all files by their texts. Scores are the index's."""
+def merged(indexed: Sequence[Hit], texts: Sequence[Hit], missing: frozenset[str]) -> list[Hit]:
+    """Merge hits of the index with text hits in files that it lacks.
+
+    A text hit keeps its rank among the text hits. Scores are those of the index.
+    """
     places: list[tuple[int, bool, Hit]] = [
-        (place, False, hit) for place, hit in enumerate(indexed) if hit.path not in lacking
+        (place, False, hit) for place, hit in enumerate(indexed) if hit.path not in missing
     ]
-    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path in lacking]
-    places.sort(key=lambda one: one[:2])
+    places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path in missing]
+    places.sort(key=lambda place: place[:2])
     scores: list[float] = []
     following = iter([hit.score for _, is_text, hit in places if not is_text])
     ahead = next(following, 0.0)

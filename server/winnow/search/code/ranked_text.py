@@ -1,7 +1,7 @@
-"""Files ranked by the text that they have: search of text, and what others fall back to.
+"""Rank files by their text: text search, and the fallback of other searches.
 
-It is keyword search without a model: ripgrep finds the matches of some terms, and the local ranker
-orders the files. Nothing is needed but the files.
+This is keyword search without a model and without the index: ripgrep finds the matches of some
+terms, and the local ranker sorts the files.
 """
 
 from __future__ import annotations
@@ -18,31 +18,29 @@ from winnow.ranking import local
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
 from winnow.search.keyword.result import warnings_of
-from winnow.search.keyword.search import Request, find, ranked_locally
+from winnow.search.keyword.search import KeywordRequest, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.text.scope import Scope
 from winnow.types import (
     Candidate,
     Completeness,
     Hit,
     Progress,
     Ranked,
-    Result,
-    ScopeParams,
     Skipped,
 )
-from winnow.types.keyword_search import KeywordSearchParams
 from winnow.workspace import Workspace
 
-# More words of a question than these add cost, and hardly say more.
+# More words of a question cost time and hardly improve the order.
 MOST_TERMS = 16
-# A text that is asked for as it stands counts less in another case, and as a part of a word.
+# A match of a literal text counts less in another case, and as a part of a word.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
-# A name as it was typed tells more than a word, or a part of one.
+# A name as typed is more specific than a word.
 NAME_WEIGHT = 2.0
 
 _WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
-# Python escapes more than ripgrep lets one escape.
+# Python escapes more characters than ripgrep accepts.
 _SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
 _IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 # Without spaces between words, two characters are about a word.
@@ -50,8 +48,8 @@ _UNSPACED = re.compile(UNSPACED + "{2,}")
 
 
 def search_terms(query: str) -> list[str]:
-    """The words of a question, as they stand: its identifiers, then its names, then its words, the
-    longer ones of each first."""
+    """Return the words of a question: its identifiers, then its names, then other words, the longer
+    of each first."""
 
     def specific(word: str) -> tuple[bool, bool, int]:
         return (not _IDENTIFIER.search(word), word.islower(), -len(word))
@@ -63,13 +61,13 @@ def search_terms(query: str) -> list[str]:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a name is one word of code that no prose has: of several parts, or with a digit."""
+    """Return True if a name is a word that only code has: of several parts, or with a digit."""
     return bool(_IDENTIFIER.search(name)) and not re.search(r"[^\w$]", name)
 
 
 def telling_words(query: str) -> dict[str, float]:
-    """The words by which lines are seen to be about a query, with their weights: the beginnings
-    that forms of a word have in common, and names as they are written."""
+    """Return the words that show that a line is about a query, with their weights: word stems, and
+    names as written."""
     names = filter(_IDENTIFIER.search, search_terms(query))
     return {**dict.fromkeys(local.words(query), 1.0), **dict.fromkeys(names, NAME_WEIGHT)}
 
@@ -80,42 +78,37 @@ def _pairs(found: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """The regular expression, as ripgrep reads it, of a text as it stands."""
+    """Return the regular expression, in ripgrep's syntax, of a literal text."""
     return _SIGNS.sub(r"\\\g<0>", text)
 
 
 async def files_about(
-    workspace: Workspace, params: ScopeParams, query: str, progress: Progress
+    workspace: Workspace, scope: Scope, query: str, progress: Progress
 ) -> HitList:
-    """The files that say most of a question's words.
-
-    Raises SearchTimedOut, and what a scope may raise.
-    """
-    asked = search_terms(query)
-    words = asked[:MOST_TERMS]
+    """Return the files with the most words of a question. Raises SearchTimedOut."""
+    all_words = search_terms(query)
+    words = all_words[:MOST_TERMS]
     if not words:
-        reason = "the query has no words that can be looked for"
-        return HitList(workspace.scope(_asked(params, query, ["."])), [], 0, incomplete(reason))
-    ranking = await _rank(workspace, params, query, [escaped(word) for word in words], progress)
+        return HitList(scope, [], 0, incomplete("the query has no words to search for"))
+    ranking = await _rank(workspace, scope, query, [escaped(word) for word in words], progress)
     hits = [_hit(one, one.reason.replace("\\", ""), ranking.weights) for one in ranking.ranked]
     weights = zip(words, ranking.weights.values(), strict=True)
     telling = {word: weight for word, weight in weights if weight}
-    return _found(ranking, hits, telling, _passed_over("words", asked))
+    return _found(ranking, hits, telling, _unused_terms("words", all_words))
 
 
 async def files_with(
-    workspace: Workspace, params: ScopeParams, text: str, progress: Progress, *, literal: bool
+    workspace: Workspace, scope: Scope, text: str, progress: Progress, *, literal: bool
 ) -> HitList:
-    """The files that have a text, those first whose name, definitions or whole words it is; of a
-    text of several lines, those that have most of them.
+    """Return the files that contain a text: first those where it is a name, a definition or whole
+    words. Of a text of several lines, those with the most lines.
 
-    Raises InvalidPattern for a regular expression that ripgrep refuses, SearchTimedOut, and what a
-    scope may raise.
+    Raises InvalidPattern for a regular expression that ripgrep rejects, and SearchTimedOut.
     """
-    asked = list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
-    lines = asked[:MOST_TERMS]
+    all_lines = list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
+    lines = all_lines[:MOST_TERMS]
     terms = [escaped(line) for line in lines] if literal else lines
-    ranking = await _rank(workspace, params, text, terms, progress)
+    ranking = await _rank(workspace, scope, text, terms, progress)
     hits = [_hit(one, "", ranking.weights) for one in ranking.ranked]
     if literal and len(lines) == 1:
         factors = [_likeness(one.candidate, lines[0]) for one in ranking.ranked]
@@ -125,15 +118,15 @@ async def files_with(
         ]
         hits.sort(key=lambda hit: -hit.score)
     telling = dict.fromkeys(lines, 1.0) if literal else {}
-    return _found(ranking, hits, telling, _passed_over("lines", asked))
+    return _found(ranking, hits, telling, _unused_terms("lines", all_lines))
 
 
 # --- ranking -------------------------------------------------------------------------------
 
 
 class _Ranking(msgspec.Struct, frozen=True):
-    """What was found for some terms, in the local ranker's order; ``weights`` are those of the
-    terms by rarity, 0 for one that was not found."""
+    """The matches of some terms, in the order of the local ranker. ``weights`` are the weights of
+    the terms by rarity, 0 for a term without matches."""
 
     search: TermSearch
     kept: Sequence[TermMatches]
@@ -143,46 +136,22 @@ class _Ranking(msgspec.Struct, frozen=True):
 
 async def _rank(
     workspace: Workspace,
-    params: ScopeParams,
+    scope: Scope,
     query: str,
     terms: Sequence[str],
     progress: Progress,
 ) -> _Ranking:
-    asked = _asked(params, query, terms)
-    request = Request(workspace, asked, _Messages(progress), workspace.scope(asked))
+    search_request = KeywordRequest(
+        workspace, scope, query, list(dict.fromkeys(terms)), progress, shrink=True
+    )
     async with workspace.search_slots:
         try:
-            found = await find(request)
+            found = await find(search_request)
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
-        request.boosts = await workspace.history.boosts(query)
-        ranked = await ranked_locally(request, found.search, found.candidates)
+        search_request.boosts = await workspace.history.boosts(query)
+        ranked = await ranked_locally(search_request, found.search, found.candidates)
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
-
-
-def _asked(params: ScopeParams, query: str, terms: Sequence[str]) -> KeywordSearchParams:
-    return KeywordSearchParams(
-        query=query,
-        search_terms=list(terms),
-        path=params.path,
-        include=params.include,
-        exclude=params.exclude,
-        file_types=params.file_types,
-        ranker="local",
-        broad_terms="shrink",
-    )
-
-
-class _Messages(Progress):
-    """Hands on what is said, and no partial results: they are another tool's."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def __call__(
-        self, message: str, *, percentage: int | None = None, partial: Result | None = None
-    ) -> None:
-        self._progress(message, percentage=percentage)
 
 
 def _weights(terms: Sequence[str], candidates: Sequence[Candidate]) -> dict[str, float]:
@@ -207,7 +176,7 @@ def _hit(one: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
 
 
 def _likeness(candidate: Candidate, text: str) -> float:
-    """How much the best match is the text itself: in its case, and as whole words."""
+    """Return how similar the best match is to the text: by case, and as whole words."""
     whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.I)
     best = 0.0
     for number in {number for numbers in candidate.hits.values() for number in numbers}:
@@ -217,34 +186,34 @@ def _likeness(candidate: Candidate, text: str) -> float:
     return best or OTHER_CASE
 
 
-# --- what is said of it --------------------------------------------------------------------
+# --- completeness --------------------------------------------------------------------------
 
 
-def _passed_over(what: str, asked: Sequence[str]) -> list[str]:
-    if len(asked) <= MOST_TERMS:
+def _unused_terms(what: str, terms: Sequence[str]) -> list[str]:
+    if len(terms) <= MOST_TERMS:
         return []
-    return [f"of {len(asked)} {what}, the first {MOST_TERMS} were looked for"]
+    return [f"only the first {MOST_TERMS} of {len(terms)} {what} were searched for"]
 
 
 def _found(
-    ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float], passed_over: Sequence[str]
+    ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float], unused: Sequence[str]
 ) -> HitList:
     search, kept = ranking.search, ranking.kept
     unreadable = set[str]().union(*(one.unreadable for one in search.terms))
     binary = set[str]().union(*(one.binary for one in kept))
-    reasons = list(passed_over)
+    reasons = list(unused)
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
-    if left_out := [one.term for one in search.terms if one not in kept]:
-        reasons.append("not looked for: " + ", ".join(left_out))
-    # With how many lines a broad term is shown is nothing that the answer lacks; files are.
+    if excluded := [term.term for term in search.terms if term not in kept]:
+        reasons.append("not searched for: " + ", ".join(excluded))
+    # An answer with fewer lines of a broad term is complete; one with fewer files is not.
     reasons += [
-        f"{one.term!r} is in very many files: {one.files_left_out} with few matches are left out"
-        for one in kept
-        if one.files_left_out
+        f"{term.term!r} is in very many files: {term.files_left_out} with few matches are omitted"
+        for term in kept
+        if term.files_left_out
     ]
     completeness = Completeness(
         complete=not reasons,

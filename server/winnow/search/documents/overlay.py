@@ -27,7 +27,6 @@ from winnow.text.buffers import Overlay
 from winnow.text.listing import list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope
-from winnow.types import SearchParams
 from winnow.workspace import Workspace
 
 # Documents that were not read before are read for so long; then the search goes on without them.
@@ -36,7 +35,7 @@ READ_SECONDS = 3.0
 
 @contextlib.asynccontextmanager
 async def with_documents(
-    workspace: Workspace, params: SearchParams, scope: Scope, overlay: Overlay
+    workspace: Workspace, scope: Scope, overlay: Overlay
 ) -> AsyncIterator[tuple[Overlay, DocumentOverlay]]:
     """An overlay that has the texts of the documents in scope, too, for the time of the block.
 
@@ -44,7 +43,7 @@ async def with_documents(
     """
     library = workspace.library
     ripgrep = workspace.run_ripgrep(READ_SECONDS)
-    listed = await _documents(workspace, params, ripgrep, overlay)
+    listed = await _documents(workspace, scope, ripgrep, overlay)
     await _read(library, listed, ripgrep.deadline)
     known = await library.sort(listed)
     library.read_in_background(known.unread)
@@ -64,10 +63,10 @@ async def with_documents(
 
 
 async def _documents(
-    workspace: Workspace, params: SearchParams, ripgrep: Ripgrep, overlay: Overlay
+    workspace: Workspace, scope: Scope, ripgrep: Ripgrep, overlay: Overlay
 ) -> list[DocumentFile]:
     ends = [end for one in formats().values() if not one.is_text for end in one.extensions]
-    scope = document_scope(workspace, params, ends)
+    scope = document_scope(workspace, scope.filters, ends)
     listing = await list_files(ripgrep, scope, Overlay())
     found = (document_in(scope, path) for path in sorted(listing.paths))
     return [one for one in found if one.format and one.path not in overlay.paths]

@@ -1,9 +1,9 @@
-"""The index's part in a keyword search: files that a query points to, whatever the terms match.
+"""Query the index during a keyword search, for files that match the query but perhaps no term.
 
-It is asked while ripgrep searches, behind the first partial result, which has all processors; and
-only if it is there: nothing waits for an index that is being built. What it says orders the files
-that match; of those that no term matches, the first ones join, with the lines of their passages as
-they are now.
+The query runs while ripgrep searches, after the first partial result, which needs all processors,
+and only if an index exists: a search never waits for an index that is being built. The results
+affect the order of matching files; the best files without a match are added, with the current lines
+of their passages.
 """
 
 from __future__ import annotations
@@ -26,62 +26,61 @@ from winnow.search.index.background import open_index
 from winnow.text.ripgrep import cut_line
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Hit, IndexState, Line, Progress, no_progress
-from winnow.types.keyword_search import KeywordSearchParams
 from winnow.workspace import Lifetime, Workspace
 
-# As many files are ordered by what the index says of them: with more, the order at the top is the
-# same.
-ASKED = 40
-# As many of the first ones join where no term matches them, if anything speaks for them.
-JOINING = 20
-# An index that is being built is asked from here on.
-KNOWS_MUCH = 0.5
-# The index is asked after this, if there was nothing to tell before.
+# Number of hits that affect the order: with more, the first files are the same.
+RANKED = 40
+# Maximum number of files to add that no term matches.
+ADDITIONAL = 20
+# An incomplete index is used from this share of files.
+MIN_SHARE = 0.5
+# The query starts after this time, or earlier after the first partial result.
 BEGIN_SECONDS = 0.15
-# When all else is done, the index has so long to answer; more at the command line, where it has to
-# be opened first, and if there is nothing else to answer.
+# How long to wait for the index after ripgrep: longer at the command line, where the index has to
+# be opened first, and if nothing else was found.
 SECONDS = 0.25
 COMMAND_SECONDS = 1.0
 ALONE_SECONDS = 3.0
 
 
 class IndexResults(Struct, frozen=True):
-    """What the index says of ``files``, by path, and the lines of those that may be ``joining``;
-    where it does not know all files, the paths of those that it ``knows``."""
+    """Index results for a keyword search: a hit per file, the lines of ``additional`` files that no
+    term may match, and, while the index is incomplete, the ``indexed`` paths."""
 
     state: IndexState
     files: Mapping[str, Hit]
-    joining: Mapping[str, Mapping[int, Line]]
-    knows: Collection[str] | None
+    additional: Mapping[str, Mapping[int, Line]]
+    indexed: Collection[str] | None
 
-    def joined(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The candidates with what the index says of them, and those that join."""
-        matching = {one.path for one in candidates}
-        found = [
-            msgspec.structs.replace(one, indexed=self.files.get(one.path)) for one in candidates
+    def merge(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates with their hits of the index, and the additional files."""
+        matching = {candidate.path for candidate in candidates}
+        merged = [
+            msgspec.structs.replace(candidate, indexed=self.files.get(candidate.path))
+            for candidate in candidates
         ]
-        return found + [
+        return merged + [
             Candidate(path, lines, {}, {}, self.files[path])
-            for path, lines in self.joining.items()
+            for path, lines in self.additional.items()
             if path not in matching
         ]
 
-    def unknown(self, candidates: Sequence[Candidate]) -> frozenset[str]:
-        """The candidates of which the index does not know anything yet."""
-        if self.knows is None:
+    def unindexed(self, candidates: Sequence[Candidate]) -> frozenset[str]:
+        """Return the candidates that are not indexed yet."""
+        if self.indexed is None:
             return frozenset()
-        return frozenset(one.path for one in candidates).difference(self.knows)
+        return frozenset(candidate.path for candidate in candidates).difference(self.indexed)
 
 
 class Timing:
-    """How long the index is waited for: that begins when it is ``open``."""
+    """How long to wait for the index; the time starts when it is ``open``."""
 
     def __init__(self, seconds: float) -> None:
         self.open = asyncio.Event()
         self.seconds = seconds
 
     async def wait_until_open(self, workspace: Workspace, progress: Progress) -> None:
-        """Wait for an index on disk, a bounded time; the first question to it takes longer."""
+        """Wait a limited time for an index on disk; the first query takes longer."""
         try:
             if await open_index(workspace, progress):
                 self.seconds = max(self.seconds, COMMAND_SECONDS)
@@ -90,7 +89,7 @@ class Timing:
 
 
 class IndexQuery:
-    """A question to the index, under way while ripgrep searches, and then for ``seconds``."""
+    """A query of the index that runs while ripgrep searches, and for a limited time after that."""
 
     def __init__(
         self, task: asyncio.Task[IndexResults | None], begun: asyncio.Event, timing: Timing
@@ -100,24 +99,26 @@ class IndexQuery:
         self._timing = timing
 
     def begin(self) -> None:
-        """Ask now."""
+        """Start the query now."""
         self._begun.set()
 
     @property
     def is_pending(self) -> bool:
-        """Whether it may still say something."""
+        """True while results may still come."""
         return not self._task.done()
 
     @property
-    def said(self) -> IndexResults | None:
-        """What the index has said, if it has."""
+    def results(self) -> IndexResults | None:
+        """The results, if they have come."""
         if not self._task.done() or self._task.cancelled() or self._task.exception():
             return None
         return self._task.result()
 
     async def answer(self, *, alone: bool) -> tuple[IndexResults | None, str]:
-        """What the index says in time, or else why it says nothing; neither where there is no
-        index. It has more time if it is ``alone`` with an answer."""
+        """Wait for the results; return them, or a warning. Returns neither without an index.
+
+        ``alone`` allows more time, because nothing else was found.
+        """
         self.begin()
         await self._timing.open.wait()
         seconds = ALONE_SECONDS if alone else self._timing.seconds
@@ -127,96 +128,99 @@ class IndexQuery:
         try:
             return self._task.result(), ""
         except SearchError as error:
-            return None, f"the index could not be asked: {error}"
+            return None, f"the index could not be queried: {error}"
 
 
 @contextlib.asynccontextmanager
 async def index_query(
     workspace: Workspace,
-    params: KeywordSearchParams,
     scope: Scope,
-    told: Callable[[], None],
+    query: str,
+    terms: Sequence[str],
+    notify: Callable[[], None],
     progress: Progress = no_progress,
 ) -> AsyncIterator[IndexQuery]:
-    """Ask the index while the block runs; ``told`` is called when it has said something."""
+    """Query the index while the block runs; call ``notify`` when results are there."""
     begun = asyncio.Event()
     timing = Timing(SECONDS if workspace.lifetime is Lifetime.SERVER else COMMAND_SECONDS)
-    task = asyncio.create_task(_ask(workspace, params, scope, begun, timing, progress))
-    asked = IndexQuery(task, begun, timing)
-    task.add_done_callback(lambda _: told() if asked.said else None)
+    question = index_question(query, terms)
+    task = asyncio.create_task(_query_index(workspace, scope, question, begun, timing, progress))
+    pending = IndexQuery(task, begun, timing)
+    task.add_done_callback(lambda _: notify() if pending.results else None)
     try:
-        yield asked
+        yield pending
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _ask(
+async def _query_index(
     workspace: Workspace,
-    params: KeywordSearchParams,
     scope: Scope,
+    query: str,
     begun: asyncio.Event,
     timing: Timing,
     progress: Progress,
 ) -> IndexResults | None:
-    """What the index says; None where there is none, or one that knows little."""
+    """Return the results of the index; None if there is no index, or a small part of one."""
     await timing.wait_until_open(workspace, progress)
-    if not (workspace.has_index and _knows_much(workspace.index.state())):
+    if not (workspace.has_index and _has_much(workspace.index.state())):
         return None
     with contextlib.suppress(asyncio.TimeoutError):
         await wait_within(begun.wait(), BEGIN_SECONDS)
     # numpy takes time to load.
     from winnow.search.code.indexed import search_index
 
-    query = asked_for(params.query, params.search_terms)
-    found = await search_index(workspace, params, scope, query, ASKED, patient=False)
-    if not _knows_much(found.state):
+    found = await search_index(workspace, scope, query, RANKED, patient=False)
+    if not _has_much(found.state):
         return None
     return await asyncio.to_thread(
-        _said,
+        _results,
         CurrentTexts(scope, workspace.buffers),
         found.hits,
         found.state,
-        None if found.state.knows_all else found.knows,
+        None if found.state.knows_all else found.known,
         query,
         workspace.config.limits.line_characters,
     )
 
 
-def _knows_much(state: IndexState) -> bool:
-    return state.knows_all or state.files_indexed > KNOWS_MUCH * state.files_total
+def _has_much(state: IndexState) -> bool:
+    return state.knows_all or state.files_indexed > MIN_SHARE * state.files_total
 
 
-def asked_for(query: str, terms: Sequence[str]) -> str:
-    """The question to the index: the query, and the words of the terms that it does not say."""
+def index_question(query: str, terms: Sequence[str]) -> str:
+    """Return the question to the index: the query, and further words of the terms."""
     plain = [re.sub(r"\\[a-zA-Z]", " ", term) for term in terms]
-    said = {word.lower() for word in words(query)}
-    more = dict.fromkeys(word for term in plain for word in words(term) if word.lower() not in said)
+    in_query = {word.lower() for word in words(query)}
+    more = dict.fromkeys(
+        word for term in plain for word in words(term) if word.lower() not in in_query
+    )
     return " ".join([query, *more])
 
 
-def _said(
+def _results(
     texts: CurrentTexts,
     hits: Sequence[Hit],
     state: IndexState,
-    knows: Collection[str] | None,
+    indexed: Collection[str] | None,
     query: str,
     width: int,
 ) -> IndexResults:
     files = {hit.path: hit for hit in hits}
     wanted = Wanted(dict.fromkeys(local.words(query), 1.0))
-    joining = {
+    additional = {
         hit.path: lines
-        for hit in hits[:JOINING]
+        for hit in hits[:ADDITIONAL]
         if hit.score > local.MIN_INDEX_SCORE
         and hit.why
         and (lines := _lines(texts, hit, wanted, width))
     }
-    return IndexResults(state, files, joining, knows)
+    return IndexResults(state, files, additional, indexed)
 
 
 def _lines(texts: CurrentTexts, hit: Hit, wanted: Wanted, width: int) -> dict[int, Line]:
-    """The most telling lines of a passage as they are now; none of a file that is gone."""
+    """Return the most relevant current lines of a passage; none if the file is gone."""
     lines = texts.lines(hit.path, hit.last) if texts.is_there(hit.path) else None
     if lines is None or hit.first is None or hit.last is None:
         return {}

@@ -1,10 +1,10 @@
-"""The answer of a keyword search: what was found and chosen, in the words of the contract."""
+"""Describe the result of a keyword search: files with their best lines, and what was skipped."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,55 +13,48 @@ from winnow.documents.library.locations import TextMap, file_uri, location_field
 from winnow.documents.library.overlay import DocumentOverlay
 from winnow.ranking import local
 from winnow.ranking.prompt import Prompt
+from winnow.ranking.providers import Usage
 from winnow.search.answer.completeness import unsearched
-from winnow.search.answer.shorten import shorten
 from winnow.search.keyword import budget
-from winnow.search.keyword.terms import TermMatches, TermSearch
-from winnow.storage.paths import shown_path
-from winnow.text.sanitize import printable
-from winnow.text.scope import Scope
-from winnow.types import Candidate, Completeness, Line, Ranked, Skipped
-from winnow.types.keyword_search import (
+from winnow.search.keyword.rows import (
     IndexPassage,
-    KeywordSearchParams,
-    KeywordSearchResult,
     Match,
-    NotChosen,
     Payload,
     RankedBy,
     RankedFile,
     TermReport,
     TermStatus,
-    Usage,
 )
+from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.text.sanitize import printable
+from winnow.text.scope import Scope
+from winnow.types import Candidate, Completeness, Line, Ranked, Skipped
 
 if TYPE_CHECKING:
     from winnow.search.keyword.index_results import IndexResults
 
-# A file is shown with this many of its matching lines; `total_matches` says how many there are.
+# Maximum number of matching lines per file; `total_matches` is their number.
 SHOWN_MATCHES = 8
-# Where an answer is too long: so many matching lines of each file, and so many files that a model
-# has not chosen; then fewer files.
-LEAST_OTHERS = 5
-SHORTER = ((3, None), (1, None), (1, 20), (0, 20), (0, LEAST_OTHERS))
 
 
 class KeywordMatches(msgspec.Struct, frozen=True):
-    """What stage 1 hands on: the terms whose matches go on, the files that they match, which of
-    these are documents, and what the index said, whose files are among them then."""
+    """The result of stage 1: the terms that are used, the files that match, the documents among
+    them, and the results of the index, whose files are included."""
 
     search: TermSearch
     kept: Sequence[TermMatches]
     candidates: Sequence[Candidate]
-    laid: DocumentOverlay
-    said: IndexResults | None = None
+    documents: DocumentOverlay
+    indexed: IndexResults | None = None
     warnings: Sequence[str] = ()
 
 
 class RankedMatches(msgspec.Struct, frozen=True):
-    """What stage 2 made of it, best first. ``reasons`` say why the answer may not be whole,
-    ``warnings`` what else a reader should know; ``sent`` is what a model saw, or would see, and
-    ``others`` what it saw and did not choose, in the local ranker's order."""
+    """The result of stage 2, best first.
+
+    ``reasons`` are why the answer may be incomplete. ``sent`` is what a model saw, or would see;
+    ``others`` are files that it saw and did not select, in the order of the local ranker.
+    """
 
     ranked: Sequence[Ranked]
     ranked_by: RankedBy
@@ -73,63 +66,29 @@ class RankedMatches(msgspec.Struct, frozen=True):
     others: Sequence[Ranked] = ()
 
 
-def result_of(
-    params: KeywordSearchParams, scope: Scope, found: KeywordMatches, chosen: RankedMatches
-) -> KeywordSearchResult:
-    """The page that was asked for, in at most ``max_tokens``."""
-    offset = int(params.cursor or 0)
-    page = chosen.ranked[offset : offset + params.max_results]
-    end = offset + len(page)
-    more = end < len(chosen.ranked)
-    others = [_not_chosen(scope, one, found.laid) for one in chosen.others if not offset]
-    result = KeywordSearchResult(
-        root=shown_path(str(scope.root))[0],
-        files=[ranked_file(scope, one, found.laid) for one in page],
-        no_relevant_files=not chosen.ranked,
-        ranked_by=chosen.ranked_by,
-        not_chosen=others or None,
-        terms=[_report(one, found) for one in found.search.terms],
-        total_found=len(found.candidates),
-        total_by_index=sum(one.is_only_indexed for one in found.candidates) or None,
-        returned=len(page),
-        truncated=more,
-        completeness=_completeness(found, chosen),
-        warnings=[*_warnings(found), *chosen.warnings],
-        cursor=str(end) if more else None,
-        usage=chosen.usage,
-        payload=chosen.payload,
-        redactions=(chosen.sent.redactions or None) if chosen.sent else None,
-    )
-    steps = [_shorter(result, offset, matches, others) for matches, others in SHORTER]
-    counts = range(len(page) - 1, 0, -1)
-    steps += [_shorter(result, offset, 0, LEAST_OTHERS, count) for count in counts]
-    steps += [_shorter(result, offset, 0, 0, 1 if counts else None)] * bool(result.not_chosen)
-    return shorten(result, params.max_tokens, steps)
-
-
-def _completeness(found: KeywordMatches, chosen: RankedMatches) -> Completeness:
+def completeness_of_matches(found: KeywordMatches, chosen: RankedMatches) -> Completeness:
     search, kept = found.search, found.kept
-    binary = set[str]().union(*(one.binary for one in kept))
-    unreadable = set[str]().union(*(one.unreadable for one in search.terms))
-    left_out = [one.term for one in search.terms if one not in kept]
+    binary = set[str]().union(*(term.binary for term in kept))
+    unreadable = set[str]().union(*(term.unreadable for term in search.terms))
+    unused = [term.term for term in search.terms if term not in kept]
     reasons = list(chosen.reasons)
     secret = chosen.sent.secret_files if chosen.sent else 0
     if secret:
-        reasons.append(f"{secret} files are secrets by their names: not shown to a model")
+        reasons.append(f"{secret} files have names of secrets: not sent to a model")
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
-    if pending := found.laid.pending:
-        reasons.append(f"{pending} documents are still to be read: ask again")
-    if unread := found.laid.unreadable:
-        reasons.append(f"{unread} documents could not be read: `search_docs` says why")
+    if pending := found.documents.pending:
+        reasons.append(f"{pending} documents have not been read yet: try again")
+    if unread := found.documents.unreadable:
+        reasons.append(f"{unread} documents could not be read: see `search_docs`")
     if binary:
-        reasons.append(f"{len(binary)} binary files match: left out")
+        reasons.append(f"{len(binary)} binary files match: not shown")
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
-    if left_out:
-        reasons.append("terms that were not used: " + ", ".join(left_out))
-    reasons += [f"{one.term!r} was shrunk to {one.shrunk}" for one in kept if one.shrunk]
+    if unused:
+        reasons.append("unused terms: " + ", ".join(unused))
+    reasons += [f"{term.term!r} was shrunk to {term.shrunk}" for term in kept if term.shrunk]
     return Completeness(
         complete=not reasons,
         reasons=reasons,
@@ -137,98 +96,86 @@ def _completeness(found: KeywordMatches, chosen: RankedMatches) -> Completeness:
             binary=len(binary) or None, unreadable=len(unreadable) or None, secret=secret or None
         ),
         timed_out=search.timed_out,
-        index=found.said.state if found.said else None,
+        index=found.indexed.state if found.indexed else None,
     )
 
 
 def warnings_of(search: TermSearch) -> list[str]:
-    """What a search of texts did not read, in words."""
+    """Return warnings about what a text search did not read."""
     long_lines = [
-        f"{one.long_lines} lines of more than 4 MiB match {one.term!r}: left out"
-        for one in search.terms
-        if one.long_lines
+        f"{term.long_lines} lines of more than 4 MiB match {term.term!r}: not shown"
+        for term in search.terms
+        if term.long_lines
     ]
     return [*search.scope.warnings, *long_lines, *unsearched(search.overlay)]
 
 
-def _warnings(found: KeywordMatches) -> list[str]:
+def warnings_of_matches(found: KeywordMatches) -> list[str]:
     warnings = [*warnings_of(found.search), *found.warnings]
-    lines = (line for one in found.candidates for line in one.lines.values())
+    lines = (line for term in found.candidates for line in term.lines.values())
     if any(line.cut for line in lines):
         width = found.search.limits.line_characters
         warnings.append(f"lines of more than {width} characters are cut")
     return warnings
 
 
-def _report(one: TermMatches, found: KeywordMatches) -> TermReport:
-    """The fate of a term; counts are absent where the search for it was stopped."""
-    if one.invalid:
-        return TermReport(term=one.term, status="invalid", detail=one.invalid)
-    if one.over:
-        return TermReport(term=one.term, status="too_broad")
-    detail = one.shrunk
-    if found.search.timed_out and not one.finished:
+def term_report(term: TermMatches, found: KeywordMatches) -> TermReport:
+    """Report how a term was used; counts are absent if its search was stopped."""
+    if term.invalid:
+        return TermReport(term=term.term, status="invalid", detail=term.invalid)
+    if term.over:
+        return TermReport(term=term.term, status="too_broad")
+    detail = term.shrunk
+    if found.search.timed_out and not term.finished:
         detail = "the search was stopped: counts are lower bounds"
     return TermReport(
-        term=one.term,
-        status=_status(one, found.kept),
-        bytes=one.bytes if one.shrunk else max(0, one.bytes - budget.SEPARATOR),
-        files=len(one.files) or len(one.counts or ()),
-        matches=one.matches,
+        term=term.term,
+        status=_status(term, found.kept),
+        bytes=term.bytes if term.shrunk else max(0, term.bytes - budget.SEPARATOR),
+        files=len(term.files) or len(term.counts or ()),
+        matches=term.matches,
         detail=detail,
     )
 
 
-def _status(one: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
-    if not one.files and not one.counts:
-        return "no_match" if one.finished else "timed_out"
-    if one not in kept:
+def _status(term: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
+    if not term.files and not term.counts:
+        return "no_match" if term.finished else "timed_out"
+    if term not in kept:
         return "peeled"
-    return "shrunk" if one.shrunk else "used"
+    return "shrunk" if term.shrunk else "used"
 
 
-def ranked_file(scope: Scope, one: Ranked, laid: DocumentOverlay) -> RankedFile:
-    """A file that a ranker chose, with its best matching lines."""
-    candidate = one.candidate
+def ranked_file(scope: Scope, ranked: Ranked, documents: DocumentOverlay) -> RankedFile:
+    """Return a ranked file with its best matching lines."""
+    candidate = ranked.candidate
     shown = scope.shown(candidate.path)
     numbers = sorted({number for hits in candidate.hits.values() for number in hits})
-    best = _best_lines(one, numbers)
-    text_map = laid.documents.get(candidate.path)
+    best = _best_lines(ranked, numbers)
+    text_map = documents.documents.get(candidate.path)
     matches = [_match(number, candidate.lines[number]) for number in sorted(best)]
     passage = _passage(candidate) if candidate.is_only_indexed else None
     if text_map is not None:
         matches = [_placed(match, text_map) for match in matches]
     return RankedFile(
         path=shown.path,
-        reason=one.reason,
+        reason=ranked.reason,
         terms=list(candidate.counts),
         matches=matches,
         by="index" if passage else None,
         passage=passage,
         format=text_map.format if text_map else None,
         preview_uri=_preview(scope, candidate.path, best) if text_map else None,
-        line=best[0] if best else (one.first or passage.start_line) if passage else None,
+        line=best[0] if best else (ranked.first or passage.start_line) if passage else None,
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
-        score=one.score,
+        score=ranked.score,
         root=shown.root,
         uri=shown.uri,
     )
 
 
-def _not_chosen(scope: Scope, one: Ranked, laid: DocumentOverlay) -> NotChosen:
-    """A file that a model was sent and did not choose, as short as it can be opened by."""
-    file = ranked_file(scope, one, laid)
-    return NotChosen(
-        path=file.path,
-        line=file.line,
-        preview_uri=file.preview_uri,
-        root=file.root,
-        uri=file.uri,
-    )
-
-
 def _passage(candidate: Candidate) -> IndexPassage | None:
-    """Where the index points to in a file that no term matches."""
+    """Return the passage of the index in a file that no term matches."""
     if candidate.indexed is None:
         return None
     numbers = sorted(candidate.lines)
@@ -241,11 +188,11 @@ def _passage(candidate: Candidate) -> IndexPassage | None:
     )
 
 
-def _best_lines(one: Ranked, numbers: Sequence[int]) -> list[int]:
-    """The matching lines to show, the best first: those that the ranker pointed at, then
-    definitions, of the first terms first, then the first ones of each term in turn."""
-    candidate = one.candidate
-    first, last = one.first or math.inf, one.last or -math.inf
+def _best_lines(ranked: Ranked, numbers: Sequence[int]) -> list[int]:
+    """Return the matching lines to show, best first: the lines that the ranker names, then
+    definitions in the order of terms, then the first lines of each term in turn."""
+    candidate = ranked.candidate
+    first, last = ranked.first or math.inf, ranked.last or -math.inf
     pointed = [number for number in numbers if first <= number <= last]
     defining = [
         number
@@ -274,7 +221,7 @@ def _match(number: int, line: Line) -> Match:
 
 
 def _placed(match: Match, text_map: TextMap) -> Match:
-    """A match in a document, with the place that it stands in."""
+    """Return a match in a document, with its page, sheet or section."""
     place = text_map.place_at(text_map.text_line(match.line))
     return msgspec.structs.replace(match, **location_fields(place))
 
@@ -282,46 +229,3 @@ def _placed(match: Match, text_map: TextMap) -> Match:
 def _preview(scope: Scope, path: str, best: Sequence[int]) -> str:
     uri = file_uri(os.path.join(scope.root, path))
     return preview_uri(uri, "builtin", best[0] if best else None)
-
-
-def _shorter(
-    result: KeywordSearchResult,
-    offset: int,
-    matches: int,
-    others: int | None,
-    count: int | None = None,
-) -> Callable[[], KeywordSearchResult]:
-    """A step that leaves so many matches of each file, of files that were not chosen (all if None),
-    and of those that were."""
-
-    def step() -> KeywordSearchResult:
-        files = [_with_matches(file, matches) for file in result.files[:count]]
-        not_chosen = (result.not_chosen or [])[:others]
-        total = len(result.not_chosen or ())
-        return msgspec.structs.replace(
-            result,
-            files=files,
-            not_chosen=not_chosen or None,
-            total_not_chosen=total if len(not_chosen) < total else None,
-            returned=len(files),
-            truncated=True,
-            cursor=result.cursor if count is None else str(offset + count),
-        )
-
-    return step
-
-
-def _with_matches(file: RankedFile, count: int) -> RankedFile:
-    total = file.total_matches or len(file.matches)
-    # The line to open stays, whatever else goes.
-    first = sorted(file.matches, key=lambda match: match.line != file.line)[:count]
-    passage = file.passage
-    if passage is not None and passage.snippet is not None:
-        shown = "\n".join(passage.snippet.split("\n")[:count])
-        passage = msgspec.structs.replace(passage, snippet=shown or None)
-    return msgspec.structs.replace(
-        file,
-        matches=sorted(first, key=lambda match: match.line),
-        passage=passage,
-        total_matches=total if total > count else None,
-    )

@@ -1,23 +1,21 @@
-"""Keyword search: ripgrep collects the matches of many terms, a ranker keeps what is relevant.
+"""Search for many terms: ripgrep collects the matches, and a ranker selects the relevant files.
 
-Stage 1 is :mod:`winnow.search.keyword.terms` and :mod:`winnow.search.keyword.budget`; stage 2 the
-local ranker, and a language model if one is available. The answer is put together in
-:mod:`winnow.search.keyword.result`.
+Stage 1 is :mod:`winnow.search.keyword.terms` and :mod:`winnow.search.keyword.budget`; stage 2 is
+the local ranker, and a language model if one is available.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from winnow.documents.library.overlay import DocumentOverlay
 from winnow.errors import (
-    EmptyQuery,
     InvalidParams,
     InvalidPattern,
     LlmFailed,
@@ -34,134 +32,145 @@ from winnow.ranking.tokens import estimated_tokens
 from winnow.search.answer.completeness import count_excluded_matches
 from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
-from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_file, result_of
+from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_file
+from winnow.search.keyword.rows import Payload, RankedBy, RankedFile
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Line, Progress, Ranked, SearchParams
-from winnow.types.keyword_search import (
-    KeywordSearchParams,
-    KeywordSearchPartial,
-    KeywordSearchResult,
-    Payload,
-    RankedBy,
-)
 from winnow.workspace import Workspace
 
 if TYPE_CHECKING:
     from winnow.search.keyword.index_results import IndexQuery, IndexResults
 
-# The first local ranking goes out this soon after the first match, later ones less often.
+# Send the first local ranking this long after the first match, and later rankings less often.
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
 EXCLUDED_SECONDS = 1.0
-TOO_BROAD = "these words are in too many files to rank them: name something more specific"
-ONLY_INDEX = "no search term has matches that can be used: these files are the index's alone"
+TOO_BROAD = "these words are in too many files to rank: use more specific terms"
+ONLY_INDEX = "no search term gave usable matches; these files come from the index"
 
 
 @dataclass
-class Request:
-    """A search while it runs: what was asked, where, and who listens.
+class KeywordRequest:
+    """A keyword search, and its state.
 
-    ``news`` is set when something was found; ``index`` is a question to the index, ``boosts`` what
-    moves files that were of use before, by absolute path.
+    ``shrink`` keeps terms that are too broad, in a smaller form. ``send`` gets partial results
+    of up to ``max_results`` files. ``found`` is set when there are new matches. ``boosts`` raise
+    files because of feedback, by absolute path.
     """
 
     workspace: Workspace
-    params: KeywordSearchParams
-    progress: Progress
     scope: Scope
-    laid: DocumentOverlay = field(default_factory=DocumentOverlay)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    query: str
+    terms: Sequence[str]
+    progress: Progress
+    shrink: bool = False
+    include_documents: bool = False
+    max_results: int = 0
+    send: Callable[[str, list[RankedFile], RankedBy], None] | None = None
+    documents: DocumentOverlay = field(default_factory=DocumentOverlay)
+    found: asyncio.Event = field(default_factory=asyncio.Event)
     index: IndexQuery | None = None
     boosts: Mapping[str, float] = field(default_factory=dict)
 
 
-async def search_keywords(
-    workspace: Workspace, params: KeywordSearchParams, progress: Progress
-) -> KeywordSearchResult:
-    """The files that matter for the query, most relevant first, with the reason for each.
+class RankerOptions(msgspec.Struct, frozen=True):
+    """Who ranks: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing."""
 
-    Raises EmptyQuery, TermsTooBroad, InvalidPattern, SearchTimedOut and, if a model is required,
-    NoLlmAvailable and LlmFailed.
+    ranker: Literal["auto", "llm", "local"] = "auto"
+    model: str = ""
+    dry_run: bool = False
+
+
+async def search_keywords(
+    request: KeywordRequest, options: RankerOptions
+) -> tuple[KeywordMatches, RankedMatches]:
+    """Return the files that match, and the relevant ones among them, best first.
+
+    Raises TermsTooBroad, InvalidPattern, SearchTimedOut, InvalidParams for an unknown model and, if
+    a model is required, NoLlmAvailable and LlmFailed.
     """
-    if not params.query.strip():
-        raise EmptyQuery
-    if params.model and params.model not in workspace.models.known:
+    workspace = request.workspace
+    if options.model and options.model not in workspace.models.known:
         known = ", ".join(workspace.models.names())
-        raise InvalidParams("model", f"unknown model {params.model!r}; configured are: {known}")
-    request = Request(workspace, params, progress, workspace.scope(params))
-    models, fallback = _choose_models(request)
-    async with _warming(workspace, [] if params.dry_run else models):
-        async with workspace.search_slots, _asking_index(request):
-            request.boosts = await workspace.history.boosts(params.query)
+        raise InvalidParams(
+            "model", f"unknown model {options.model!r}; the configured models are {known}"
+        )
+    models, fallback = _choose_models(workspace, options)
+    async with _warming(workspace, [] if options.dry_run else models):
+        async with workspace.search_slots, _querying_index(request):
+            request.boosts = await workspace.history.boosts(request.query)
             found = await _find_with_index(request)
-            ranked = await ranked_locally(request, found.search, found.candidates, found.said)
-        _tell_local(request, ranked)
-        if all(one.is_only_indexed for one in found.candidates):
+            ranked = await ranked_locally(request, found.search, found.candidates, found.indexed)
+        _send_local(request, ranked)
+        if all(candidate.is_only_indexed for candidate in found.candidates):
             warnings = [*found.warnings, *await _without_matches(request, found)]
             found = msgspec.structs.replace(found, warnings=warnings)
     by_local = RankedMatches(ranked, fallback)
-    chosen = await _choose(request, found, by_local, models)
-    return result_of(params, request.scope, found, chosen)
+    return found, await _rank_by_model(request, options, by_local, models)
 
 
 # --- stage 1 -------------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
-async def _asking_index(request: Request) -> AsyncIterator[None]:
-    """Have the index asked while the block runs."""
+async def _querying_index(request: KeywordRequest) -> AsyncIterator[None]:
+    """Query the index while the block runs."""
     # Not needed for other searches.
     from winnow.search.keyword.index_results import index_query
 
-    told = request.news.set
-    question = request.workspace, request.params, request.scope, told, request.progress
-    async with index_query(*question) as request.index:
+    query = index_query(
+        *(request.workspace, request.scope, request.query, request.terms),
+        request.found.set,
+        request.progress,
+    )
+    async with query as request.index:
         yield
 
 
-async def _find_with_index(request: Request) -> KeywordMatches:
-    """Run stage 1, and take what the index says to what it found.
+async def _find_with_index(request: KeywordRequest) -> KeywordMatches:
+    """Run stage 1, and merge the results of the index.
 
-    Raises TermsTooBroad and SearchTimedOut only where the index has nothing, either, and the first
-    only where terms are not to be shrunk: else the answer says that they are too broad.
+    Raises TermsTooBroad and SearchTimedOut only if the index has no results either. If broad terms
+    are shrunk, a warning replaces TermsTooBroad.
     """
     assert request.index is not None
     search = await _searched(request)
     try:
         found = _usable(request, search)
     except (TermsTooBroad, SearchTimedOut) as error:
-        said, _ = await request.index.answer(alone=True)
-        shrink = request.params.broad_terms == "shrink" and isinstance(error, TermsTooBroad)
-        if not shrink and (said is None or not said.joining):
+        results, _ = await request.index.answer(alone=True)
+        is_shrunk = request.shrink and isinstance(error, TermsTooBroad)
+        if not is_shrunk and (results is None or not results.additional):
             raise
-        found = KeywordMatches(search, [], [], request.laid)
+        found = KeywordMatches(search, [], [], request.documents)
     request.index.begin()
     if request.index.is_pending and found.candidates:
-        # Who watches need not wait for the index.
-        _tell_local(request, await ranked_locally(request, search, found.candidates))
-    said, warning = await request.index.answer(alone=not found.candidates)
-    if said is not None:
-        found = msgspec.structs.replace(found, candidates=said.joined(found.candidates), said=said)
+        # The user need not wait for the index.
+        _send_local(request, await ranked_locally(request, search, found.candidates))
+    results, warning = await request.index.answer(alone=not found.candidates)
+    if results is not None:
+        candidates = results.merge(found.candidates)
+        found = msgspec.structs.replace(found, candidates=candidates, indexed=results)
     warnings = [warning] * bool(warning)
-    if not found.candidates and any(one.over or one.shrunk for one in search.terms):
+    if not found.candidates and any(term.over or term.shrunk for term in search.terms):
         warnings.append(TOO_BROAD)
     return msgspec.structs.replace(found, warnings=warnings)
 
 
-async def find(request: Request) -> KeywordMatches:
-    """Run stage 1 without an index, with local rankings as partial results while it runs.
+async def find(request: KeywordRequest) -> KeywordMatches:
+    """Run stage 1 without the index; send local rankings as partial results.
 
     Raises TermsTooBroad, InvalidPattern and SearchTimedOut.
     """
     return _usable(request, await _searched(request))
 
 
-async def _searched(request: Request) -> TermSearch:
-    """All that ripgrep finds."""
-    workspace, params = request.workspace, request.params
+async def _searched(request: KeywordRequest) -> TermSearch:
+    """Return the matches of ripgrep."""
+    workspace = request.workspace
     limits = workspace.config.limits
     search = TermSearch(
         processes=workspace.processes,
@@ -171,33 +180,33 @@ async def _searched(request: Request) -> TermSearch:
         scope=request.scope,
         limits=limits,
         deadline=asyncio.get_running_loop().time() + limits.search_seconds,
-        terms=[TermMatches(term) for term in dict.fromkeys(params.search_terms)],
-        evidence=request.news.set,
+        terms=[TermMatches(term) for term in request.terms],
+        evidence=request.found.set,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
     await _prefilter(request, search)
-    teller = asyncio.create_task(_tell_while_searching(request, search))
+    sender = asyncio.create_task(_send_while_searching(request, search))
     try:
         async with _overlaid(request, search):
-            await search.run(shrink=params.broad_terms == "shrink")
+            await search.run(shrink=request.shrink)
     finally:
-        teller.cancel()
-        await asyncio.gather(teller, return_exceptions=True)
-    if not teller.cancelled():
-        teller.result()  # it has failed, which must not be passed over
+        sender.cancel()
+        await asyncio.gather(sender, return_exceptions=True)
+    if not sender.cancelled():
+        sender.result()  # raise its error
     return search
 
 
-def _usable(request: Request, search: TermSearch) -> KeywordMatches:
-    """What goes on of all that was found. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
+def _usable(request: KeywordRequest, search: TermSearch) -> KeywordMatches:
+    """Return the usable matches. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
     _refuse_hopeless(search)
     kept = _terms_that_fit(search)
-    candidates = list(map(request.laid.numbered, candidates_of(kept)))
-    return KeywordMatches(search, kept, candidates, request.laid)
+    candidates = list(map(request.documents.numbered, candidates_of(kept)))
+    return KeywordMatches(search, kept, candidates, request.documents)
 
 
-async def _prefilter(request: Request, search: TermSearch) -> None:
-    """Let the search know which files can match, as far as the index tells."""
+async def _prefilter(request: KeywordRequest, search: TermSearch) -> None:
+    """Restrict the search of each term to the files that can match it, using the index."""
     workspace = request.workspace
     queries = [TextPattern(found.term, case_sensitive=False) for found in search.terms]
     ripgrep = workspace.run_ripgrep()
@@ -207,87 +216,90 @@ async def _prefilter(request: Request, search: TermSearch) -> None:
             search.candidates[found.term] = files.files
             search.searched = files.searched
     if request.index and not search.candidates:
-        request.index.begin()  # terms that are in so many files are shrunk first: it tells sooner
+        request.index.begin()  # broad terms are shrunk first, so the index is faster
 
 
 @contextlib.asynccontextmanager
-async def _overlaid(request: Request, search: TermSearch) -> AsyncIterator[None]:
-    """Have the search see unsaved documents, and the texts of PDFs and the like if wanted."""
-    workspace, params = request.workspace, request.params
+async def _overlaid(request: KeywordRequest, search: TermSearch) -> AsyncIterator[None]:
+    """Overlay unsaved documents, and the texts of documents such as PDFs if requested."""
+    workspace = request.workspace
     with unsaved_overlay(workspace.buffers, request.scope) as overlay:
         search.overlay = overlay
-        if not params.include_documents or params.file_types:
+        if not request.include_documents or request.scope.filters.file_types:
             yield
             return
         # Not needed for other searches.
         from winnow.search.documents.overlay import with_documents
 
         request.progress("Reading documents")
-        joined = with_documents(workspace, params, request.scope, overlay)
-        async with joined as (search.overlay, request.laid):
+        documents = with_documents(workspace, request.scope, overlay)
+        async with documents as (search.overlay, request.documents):
             search.deadline = (
                 asyncio.get_running_loop().time() + workspace.config.limits.search_seconds
             )
             yield
 
 
-async def _tell_while_searching(request: Request, search: TermSearch) -> None:
+async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> None:
     pause = FIRST_PARTIAL_SECONDS
     while True:
-        await request.news.wait()
+        await request.found.wait()
         await asyncio.sleep(pause)
-        request.news.clear()
-        told = candidates_of([found for found in search.terms if not found.over])
-        if not told and request.params.broad_terms == "shrink":
-            told = candidates_of(search.terms)  # some files of each, until they are shrunk
-        candidates = list(map(request.laid.numbered, told))
-        said = request.index.said if request.index else None
-        if said is not None:
-            candidates = said.joined(candidates)
+        request.found.clear()
+        matching = candidates_of([term for term in search.terms if not term.over])
+        if not matching and request.shrink:
+            matching = candidates_of(search.terms)  # some files of each, until they are shrunk
+        candidates = list(map(request.documents.numbered, matching))
+        results = request.index.results if request.index else None
+        if results is not None:
+            candidates = results.merge(candidates)
         if candidates:
-            _tell_local(request, await ranked_locally(request, search, candidates, said))
+            _send_local(request, await ranked_locally(request, search, candidates, results))
             pause = NEXT_PARTIAL_SECONDS
             if request.index:
                 request.index.begin()
 
 
 async def ranked_locally(
-    request: Request,
+    request: KeywordRequest,
     search: TermSearch,
     candidates: Sequence[Candidate],
-    said: IndexResults | None = None,
+    indexed: IndexResults | None = None,
 ) -> list[Ranked]:
-    """The local ranker's order, made in a thread: the loop has others to serve."""
+    """Sort the candidates with the local ranker, in a thread to keep the event loop free."""
     boosts = {}
     if request.boosts:
-        paths = ((one.path, request.scope.absolute(one.path)) for one in candidates)
-        boosts = {path: request.boosts[whole] for path, whole in paths if whole in request.boosts}
+        paths = ((found.path, request.scope.absolute(found.path)) for found in candidates)
+        boosts = {path: request.boosts[full] for path, full in paths if full in request.boosts}
     return await asyncio.to_thread(
         local.rank,
-        request.params.query,
-        [found.term for found in search.terms],
+        request.query,
+        [term.term for term in search.terms],
         candidates,
         searched=search.searched,
-        unknown=said.unknown(candidates) if said is not None else (),
+        unknown=indexed.unindexed(candidates) if indexed is not None else (),
         boosts=boosts,
     )
 
 
-def _tell_local(request: Request, ranked: Sequence[Ranked]) -> None:
+def _send_local(request: KeywordRequest, ranked: Sequence[Ranked]) -> None:
     if not ranked:
         return
+    added = sum(entry.candidate.is_only_indexed for entry in ranked)
+    more = f", {added} more from the index" if added else ""
+    message = f"{len(ranked) - added} files match{more}"
+    if request.send is None:
+        request.progress(message)
+        return
     files = [
-        ranked_file(request.scope, one, request.laid)
-        for one in ranked[: request.params.max_results]
+        ranked_file(request.scope, entry, request.documents)
+        for entry in ranked[: request.max_results]
     ]
-    partial = KeywordSearchPartial(files=files, ranked_by=RankedBy(kind="local"))
-    joined = sum(one.candidate.is_only_indexed for one in ranked)
-    more = f", {joined} more by the index" if joined else ""
-    request.progress(f"{len(ranked) - joined} files match{more}", partial=partial)
+    request.send(message, files, RankedBy(kind="local"))
 
 
 def _refuse_hopeless(search: TermSearch) -> None:
-    """Raise if no term at all can be used."""
+    """Raise an error if no term can be used."""
     terms = search.terms
     if all(found.invalid for found in terms):
         raise InvalidPattern(terms[0].term, terms[0].invalid or "")
@@ -299,21 +311,21 @@ def _refuse_hopeless(search: TermSearch) -> None:
 
 
 def _terms_that_fit(search: TermSearch) -> list[TermMatches]:
-    """The terms whose matches go on: the longest beginning that fits the total."""
+    """Return the terms whose matches are used: as many from the first as fit the limit."""
     usable = [found for found in search.terms if not found.over and not found.invalid]
     count = budget.terms_that_fit([_sized(found) for found in usable], search.limits.total_bytes)
     return usable[: max(1, count)]
 
 
 def _sized(found: TermMatches) -> budget.Files:
-    """The term's files for the budget; a list of files with counts costs a line each."""
+    """Return the term's files for the budget; a file with a count costs a line."""
     if found.files or not found.counts:
         return found.files
     return {path: {0: Line(str(n), len(str(n)))} for path, n in found.counts.items()}
 
 
 def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
-    """The files that match, with the evidence of all terms together."""
+    """Return the files that match, with the matches of all terms."""
     lines = budget.union_of(found.files for found in kept)
     hits: dict[str, dict[str, tuple[int, ...]]] = {}
     counts: dict[str, dict[str, int]] = {}
@@ -330,53 +342,55 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
     ]
 
 
-async def _without_matches(request: Request, found: KeywordMatches) -> list[str]:
-    """Nothing matches: say whose files there are, and whether some that were left out match."""
+async def _without_matches(request: KeywordRequest, found: KeywordMatches) -> list[str]:
+    """Return warnings for a search without matches: where files come from, and excluded matches."""
     warnings = [ONLY_INDEX] if found.candidates else []
     return warnings + (await _excluded_matches(request, found) if found.kept else [])
 
 
-async def _excluded_matches(request: Request, found: KeywordMatches) -> list[str]:
-    """Whether files that were left out would have matched."""
+async def _excluded_matches(request: KeywordRequest, found: KeywordMatches) -> list[str]:
+    """Return a warning about matches in excluded files."""
 
     async def count(filters: SearchParams) -> int:
         scope = request.workspace.scope(filters)
-        others = await found.search.list_files(found.kept, scope, EXCLUDED_SECONDS)
-        return len(others.difference(*(one.binary for one in found.kept)))
+        files = await found.search.list_files(found.kept, scope, EXCLUDED_SECONDS)
+        return len(files.difference(*(term.binary for term in found.kept)))
 
     files, flags = await count_excluded_matches(request.scope.filters, count)
     if not files:
         return []
-    return [f"0 matches; {files} files that were left out match: pass {' and '.join(flags)}"]
+    return [f"0 matches; {files} excluded files match: pass {' and '.join(flags)}"]
 
 
 # --- stage 2 -------------------------------------------------------------------------------
 
 
-def _choose_models(request: Request) -> tuple[list[NamedModel], RankedBy]:
-    """The models to ask, best first; or none, and why the local ranker does the work."""
-    params = request.params
-    if params.ranker == "local":
+def _choose_models(
+    workspace: Workspace, options: RankerOptions
+) -> tuple[list[NamedModel], RankedBy]:
+    """Return the models to try, best first; or none, and why the local ranker is used."""
+    if options.ranker == "local":
         return [], RankedBy(kind="local")
-    models, unusable = request.workspace.models.usable(params.model)
+    models, unusable = workspace.models.usable(options.model)
     if models:
         return models, RankedBy(kind="local")
-    needed = request.workspace.models.awaiting_consent(params.model)
-    refused = REFUSED if any(one["error"] == REFUSED for one in unusable) else None
+    needed = workspace.models.awaiting_consent(options.model)
+    refused = REFUSED if any(problem["error"] == REFUSED for problem in unusable) else None
     consent = no_consent(needed) if needed else refused
-    if params.ranker == "llm" and not params.dry_run:
+    if options.ranker == "llm" and not options.dry_run:
         raise NoLlmAvailable(unusable, needed, consent)
-    why = consent or _why_no_model(request, unusable)
+    why = consent or _why_no_model(workspace, unusable)
     return [], RankedBy(kind="local", fallback_reason=why, needs_consent=needed or None)
 
 
-def _why_no_model(request: Request, unusable: Sequence[Mapping[str, str]]) -> str:
-    """In one sentence where all that is missing is a key, else for each model."""
-    models = request.workspace.config.llm.models
-    missing = [models[one["model"]].key_env or "" for one in unusable if one["model"] in models]
-    if all(one["error"].startswith("no key") for one in unusable):
+def _why_no_model(workspace: Workspace, unusable: Sequence[Mapping[str, str]]) -> str:
+    """Return a reason: one sentence if only keys are missing, else a reason per model."""
+    models = workspace.config.llm.models
+    names = [(problem["model"], problem["error"]) for problem in unusable]
+    missing = [models[name].key_env or "" for name, _ in names if name in models]
+    if all(error.startswith("no key") for _, error in names):
         return "no language model has a key; set one of " + ", ".join(dict.fromkeys(missing))
-    return "no language model: " + "; ".join(f"{one['model']}: {one['error']}" for one in unusable)
+    return "no language model: " + "; ".join(f"{name}: {error}" for name, error in names)
 
 
 @contextlib.asynccontextmanager
@@ -388,53 +402,57 @@ async def _warming(workspace: Workspace, models: Sequence[NamedModel]) -> AsyncI
     task = asyncio.create_task(workspace.models.warm(models[0]))
     try:
         yield
-        # An SDK that cannot be imported is a failure of its model, told when that is asked.
+        # An SDK that cannot be imported is reported when the model is used.
         with contextlib.suppress(ImportError):
             await task
     finally:
         task.cancel()
 
 
-async def _choose(
-    request: Request, found: KeywordMatches, by_local: RankedMatches, models: Sequence[NamedModel]
+async def _rank_by_model(
+    request: KeywordRequest,
+    options: RankerOptions,
+    by_local: RankedMatches,
+    models: Sequence[NamedModel],
 ) -> RankedMatches:
-    """Run stage 2: what a model chooses among the candidates, or the local ranker's order.
+    """Run stage 2: let a model select from the candidates, or keep the order of the local ranker.
 
     Raises LlmFailed if a model is required.
     """
     if not by_local.ranked:
         return by_local
-    if request.params.dry_run:
-        payload, sent = await _payload(request, by_local, models)
+    if options.dry_run:
+        payload, sent = await _payload(request, options, by_local, models)
         return msgspec.structs.replace(by_local, payload=payload, sent=sent)
     if not models:
         return by_local
     request.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
 
-    def tell(model: NamedModel, one: Ranked) -> None:
-        file = ranked_file(request.scope, one, request.laid)
-        partial = KeywordSearchPartial(files=[file], ranked_by=_ranked_by(model))
-        request.progress(f"{model.name}: {file.path}", partial=partial)
+    def send(model: NamedModel, ranked: Ranked) -> None:
+        file = ranked_file(request.scope, ranked, request.documents)
+        if request.send is not None:
+            request.send(f"{model.name}: {file.path}", [file], _ranked_by(model))
 
     try:
         ranking = await llm.rank(
-            request.params.query,
-            [one.candidate for one in by_local.ranked],
+            request.query,
+            [ranked.candidate for ranked in by_local.ranked],
             request.workspace.models,
             models,
             root=str(request.scope.root),
-            on_file=tell,
+            on_file=send,
         )
     except llm.RankingFailed as error:
-        if request.params.ranker == "llm":
+        if options.ranker == "llm":
             raise LlmFailed(error.attempts) from error
-        why = "; ".join(f"{one['model']}: {one['error']}" for one in error.attempts)
+        why = "; ".join(f"{failed['model']}: {failed['error']}" for failed in error.attempts)
         return RankedMatches(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
     return _chosen_by_model(ranking, by_local)
 
 
 def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> RankedMatches:
-    """What the model chose, and the other files that it saw: what it obeys can hide none."""
+    """Return the files that the model selected, and the other files that it saw, so that a prompt
+    injection cannot hide a file."""
     name, sent = ranking.model.name, ranking.prompt
     reasons, warnings = [], []
     if sent.left_out:
@@ -444,46 +462,50 @@ def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> Ranked
             f"the answer of {name} broke off after {len(ranking.files)} files: {ranking.broken_off}"
         )
     if ranking.unknown:
-        warnings.append(f"{name} named {ranking.unknown} files that it was not sent: dropped")
+        warnings.append(f"{name} named {ranking.unknown} files that it was not sent: ignored")
     if sent.context < prompt.CONTEXT_STEPS[0]:
         warnings.append(
             f"{name} was sent {sent.context} lines of context: more did not fit its input"
         )
     ranked_by = _ranked_by(ranking.model)
-    left = {one.path for one in sent.sent.values()} - {one.candidate.path for one in ranking.files}
-    others = [one for one in by_local.ranked if one.candidate.path in left]
+    seen = {candidate.path for candidate in sent.sent.values()}
+    rest = seen - {ranked.candidate.path for ranked in ranking.files}
+    others = [ranked for ranked in by_local.ranked if ranked.candidate.path in rest]
     return RankedMatches(
         ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent, others=others
     )
 
 
 async def _payload(
-    request: Request, by_local: RankedMatches, models: Sequence[NamedModel]
+    request: KeywordRequest,
+    options: RankerOptions,
+    by_local: RankedMatches,
+    models: Sequence[NamedModel],
 ) -> tuple[Payload, Prompt]:
-    """What the first usable model would be sent; the most preferred one if none can be used."""
+    """Return the request for the first usable model, or for the preferred one if none is usable."""
     registry = request.workspace.models
-    name = models[0].name if models else (request.params.model or registry.names()[0])
+    name = models[0].name if models else (options.model or registry.names()[0])
     model = registry.named(name)
-    candidates = [one.candidate for one in by_local.ranked]
+    candidates = [ranked.candidate for ranked in by_local.ranked]
     most = llm.input_tokens(registry, model.settings)
-    sent = prompt.build(request.params.query, candidates, most, registry.redact)
-    asked = llm.request_for(sent)
+    sent = prompt.build(request.query, candidates, most, registry.redact)
+    model_request = llm.request_for(sent)
     payload = Payload(
         model=name,
         provider=model.settings.provider,
         endpoint=model.base_url,
-        system=asked.system,
-        prompt=asked.prompt,
-        body=await _body(registry, model, asked),
-        bytes=asked.size,
-        estimated_tokens=estimated_tokens(asked.system + asked.prompt),
+        system=model_request.system,
+        prompt=model_request.prompt,
+        body=await _body(registry, model, model_request),
+        bytes=model_request.size,
+        estimated_tokens=estimated_tokens(model_request.system + model_request.prompt),
     )
     return payload, sent
 
 
-async def _body(registry: Models, model: NamedModel, asked: ModelRequest) -> str | None:
+async def _body(registry: Models, model: NamedModel, model_request: ModelRequest) -> str | None:
     with contextlib.suppress(ModelError):
-        return (await registry.body(model, asked)).decode()
+        return (await registry.body(model, model_request)).decode()
     return None
 
 
