@@ -80,7 +80,11 @@ class XmlReader:
     def on_text(self, names: str) -> None:
         """Call :meth:`text` only for the characters of these elements."""
         self.in_text = False
-        self.on(names, lambda _: self._switch_text(True), lambda: self._switch_text(False))
+        self.on_flag(names, "in_text")
+
+    def on_flag(self, names: str, flag: str) -> None:
+        """Set an attribute of the reader to True inside these elements, and to False after them."""
+        self.on(names, lambda _: setattr(self, flag, True), lambda: setattr(self, flag, False))
 
     def on_alternatives(self) -> None:
         """Read only the first of several alternatives, which older and newer programs choose."""
@@ -101,9 +105,6 @@ class XmlReader:
     def skip(self, _attributes: Attributes | None = None) -> None:
         """Skip the element that starts, with everything in it."""
         self.skipped = 1
-
-    def _switch_text(self, in_text: bool) -> None:
-        self.in_text = in_text
 
 
 def read_xml(stream: ByteStream, reader: XmlReader) -> None:

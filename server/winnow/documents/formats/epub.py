@@ -124,61 +124,46 @@ def _encrypted(package: Package) -> set[str]:
 
 def _titles(package: Package, book: _Book) -> dict[str, str]:
     """Return the title of each part in the table of contents of EPUB 3, or of EPUB 2."""
-    for item in book.items.values():
-        if "nav" in item.properties.split():
-            links = _Links(item.path)
-            package.try_read(item.path, links)  # chapters are readable without titles
-            if links.found:
-                return links.found
-    for item in book.items.values():
-        if item.type == "application/x-dtbncx+xml" or item is book.items.get(book.toc):
-            points = _NavPoints(item.path)
-            package.try_read(item.path, points)
-            return points.found
+    items = book.items.values()
+    parts = [item.path for item in items if "nav" in item.properties.split()]
+    parts += [
+        item.path
+        for item in items
+        if item.type == "application/x-dtbncx+xml" or item is book.items.get(book.toc)
+    ][:1]
+    for part in parts:
+        contents = _Contents(part)
+        package.try_read(part, contents)  # chapters are readable without titles
+        if contents.titles:
+            return contents.titles
     return {}
 
 
-class _Toc(XmlReader):
-    """The titles of parts: the first title that refers to a part."""
+class _Contents(XmlReader):
+    """A table of contents: a page with links in EPUB 3, or labels with targets in EPUB 2. The title
+    of a part is the first that refers to it."""
 
     def __init__(self, part: str) -> None:
         super().__init__()
-        self.found: dict[str, str] = {}
+        self.titles: dict[str, str] = {}
         self._folder = part.rpartition("/")[0]
         self._pieces: list[str] = []
+        self._target = ""
+        self.on("h:a navLabel", self._begin)
+        self.on("h:a", end=lambda: self._refers(self._target))
+        self.on("content", lambda attributes: self._refers(attributes.get("src", "")))
 
     def text(self, data: str) -> None:
         self._pieces.append(data)
 
-    def _begin(self, _attributes: Attributes) -> None:
+    def _begin(self, attributes: Attributes) -> None:
+        self._target = attributes.get("href", "")
         self._pieces.clear()
 
     def _refers(self, reference: str) -> None:
         title = title_of(" ".join("".join(self._pieces).split()))
         if title:
-            self.found.setdefault(resolved(self._folder, reference), title)
-
-
-class _Links(_Toc):
-    """The table of contents of EPUB 3: a page with links."""
-
-    def __init__(self, part: str) -> None:
-        super().__init__(part)
-        self._target = ""
-        self.on("h:a", self._link, lambda: self._refers(self._target))
-
-    def _link(self, attributes: Attributes) -> None:
-        self._target = attributes.get("href", "")
-        self._begin(attributes)
-
-
-class _NavPoints(_Toc):
-    """The table of contents of EPUB 2."""
-
-    def __init__(self, part: str) -> None:
-        super().__init__(part)
-        self.on("navLabel", self._begin)
-        self.on("content", lambda attributes: self._refers(attributes.get("src", "")))
+            self.titles.setdefault(resolved(self._folder, reference), title)
 
 
 FORMATS = (DocumentFormat(name="epub", extensions=(".epub",), read=read),)

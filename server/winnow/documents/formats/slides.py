@@ -56,7 +56,7 @@ class DrawingReader(FlowReader):
         self._kind = ""
         self._cached: set[str] = set()
         self._in_cache = False
-        self.on("p:sp", self._shape, self._end_shape)
+        self.on("p:sp", self._reset_kind, self._reset_kind)
         self.on("p:ph", self._placeholder)
         self.on_paragraphs("a:p")
         self.on_text("a:t m:t")
@@ -64,7 +64,7 @@ class DrawingReader(FlowReader):
         self.on("a:tab", self.skip)
         self.on("a:fld", self._field)
         self.on_table("a:tr", "a:tc")
-        self.on("c:strCache c:strLit", self._begin_cache, self._end_cache)
+        self.on_flag("c:strCache c:strLit", "_in_cache")
         self.on("c:v", self._begin_value, self._end_value)
         self.on_alternatives()
 
@@ -75,10 +75,7 @@ class DrawingReader(FlowReader):
             self.title = title_of(text)
         self.lines.append(text)
 
-    def _shape(self, _attributes: Attributes) -> None:
-        self._kind = ""
-
-    def _end_shape(self) -> None:
+    def _reset_kind(self, _attributes: Attributes | None = None) -> None:
         self._kind = ""
 
     def _placeholder(self, attributes: Attributes) -> None:
@@ -87,12 +84,6 @@ class DrawingReader(FlowReader):
     def _field(self, attributes: Attributes) -> None:
         if attributes.get("type") == "slidenum":
             self.skip()
-
-    def _begin_cache(self, _attributes: Attributes) -> None:
-        self._in_cache = True
-
-    def _end_cache(self) -> None:
-        self._in_cache = False
 
     def _begin_value(self, attributes: Attributes) -> None:
         """Read a name in a chart; its numbers are only lengths of bars."""
