@@ -69,7 +69,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     PROCESS: ({"starts"}, "the owner of starting"),
     DATABASE: ({"connects"}, "the owner of databases"),
     "documents/library/catalogue.py": ({"connects"}, "a database in the user's own cache folder"),
-    "documents/formats/database.py": (
+    "documents/formats/sqlite.py": (
         {"connects"},
         "a document that is a database, read in a worker without write access or extensions",
     ),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.lines import Sections, title_of
 from winnow.documents.extract.output import TextOutput
+from winnow.documents.extract.paragraphs import Sections, title_of
 from winnow.documents.extract.xml import Attributes, XmlReader
 from winnow.documents.extract.zipped import Package, resolved
 from winnow.documents.format import DocumentFormat

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.lines import FlowReader, Sections
 from winnow.documents.extract.output import TextOutput
+from winnow.documents.extract.paragraphs import FlowReader, Sections
 from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import DocumentFormat

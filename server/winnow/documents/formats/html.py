@@ -14,8 +14,8 @@ from collections.abc import Callable
 from html import unescape
 
 from winnow.documents.extract.input_stream import CHUNK_BYTES, ByteStream, DocumentInput
-from winnow.documents.extract.lines import Sections
 from winnow.documents.extract.output import TextOutput
+from winnow.documents.extract.paragraphs import Sections
 from winnow.documents.format import DocumentFormat
 
 LONGEST_PAGE = 32 * 1024**2

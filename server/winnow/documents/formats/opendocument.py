@@ -10,8 +10,14 @@ from collections.abc import Callable
 
 from winnow.documents.extract.cells import SheetWriter
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.lines import FlowReader, Sections, title_of, write_part, write_slide
 from winnow.documents.extract.output import TextOutput
+from winnow.documents.extract.paragraphs import (
+    FlowReader,
+    Sections,
+    title_of,
+    write_part,
+    write_slide,
+)
 from winnow.documents.extract.xml import Attributes, read_xml
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import DocumentFormat

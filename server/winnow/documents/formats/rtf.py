@@ -10,8 +10,8 @@ import codecs
 import re
 
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.lines import MOST_HELD, Sections, write_part
 from winnow.documents.extract.output import TextFull, TextOutput
+from winnow.documents.extract.paragraphs import MOST_HELD, Sections, write_part
 from winnow.documents.format import DocumentFormat
 from winnow.documents.formats.word import BODY_TEXT_LEVEL
 from winnow.documents.unreadable import Unreadable

@@ -7,8 +7,8 @@ not support diagrams. Slides, including hidden slides, are in the order of the p
 from __future__ import annotations
 
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.lines import FlowReader, title_of, write_slide
 from winnow.documents.extract.output import TextOutput
+from winnow.documents.extract.paragraphs import FlowReader, title_of, write_slide
 from winnow.documents.extract.xml import Attributes
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import DocumentFormat

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 
 from winnow.documents.extract.input_stream import DocumentInput
-from winnow.documents.extract.lines import FlowReader, Sections, write_part
 from winnow.documents.extract.output import TextOutput
+from winnow.documents.extract.paragraphs import FlowReader, Sections, write_part
 from winnow.documents.extract.xml import Attributes
 from winnow.documents.extract.zipped import Package
 from winnow.documents.format import DocumentFormat

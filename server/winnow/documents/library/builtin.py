@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from winnow.documents.extract.job import ExtractionResult
-from winnow.documents.library.hits import LazyHits
+from winnow.documents.library.lazy_hits import LazyHits
 from winnow.documents.library.library import DocumentLibrary
 from winnow.documents.library.request import (
     DocumentFile,

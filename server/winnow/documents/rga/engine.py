@@ -1,6 +1,6 @@
 """The ripgrep-all engine: search documents with rga and the programs that it runs.
 
-Each document is searched by a run of its own. All output and every error of a run therefore belong
+Each run of rga searches one document. All output and every error of a run therefore belong
 to its document, ripgrep prints matches at once instead of buffering them, and a document that
 exhausts the memory of its run affects no other document.
 

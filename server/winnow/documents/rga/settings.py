@@ -1,4 +1,4 @@
-"""How Winnow runs rga: its configuration, its cache and the paths of its documents.
+"""Run rga safely: its configuration, its cache and the paths of its documents.
 
 rga runs a program for each document. The user's configuration file, ``RGA_CONFIG`` and every
 argument that starts with ``--rga-`` can name other programs, so Winnow passes its own

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from winnow.documents.library.hits import LazyHits, TextGone
+from winnow.documents.library.lazy_hits import LazyHits, TextGone
 from winnow.documents.library.locations import file_uri, location_fields, preview_uri
 from winnow.documents.library.request import (
     DocumentFile,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from documents.extracted import Extracted, extracted
-from winnow.documents.formats import database
+from winnow.documents.formats import sqlite
 from winnow.documents.library.locations import DocumentLocation, cell_at
 from winnow.documents.unreadable import Unreadable
 
@@ -142,8 +142,8 @@ def test_a_view_disguised_as_a_table_does_not_run(tmp_path: Path) -> None:
 
 
 def test_a_slow_row_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_STEPS", 10)
-    monkeypatch.setattr(database, "_MOST_CALLS_PER_ROW", 0)
+    monkeypatch.setattr(sqlite, "_STEPS", 10)
+    monkeypatch.setattr(sqlite, "_MOST_CALLS_PER_ROW", 0)
     file = made(tmp_path / "a.db", "CREATE TABLE t (x)")
     with contextlib.closing(sqlite3.connect(file)) as writer:
         writer.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(9)])
