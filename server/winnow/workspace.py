@@ -15,7 +15,7 @@ import msgspec
 
 from winnow.config import Config
 from winnow.errors import RootRefused, SearchError
-from winnow.index.untracked_files import Unindexed
+from winnow.index.untracked_files import UntrackedFilesCache
 from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
@@ -131,7 +131,7 @@ class Workspace:
         self.pipelines = asyncio.Semaphore(1)
         self.document_slots = asyncio.Semaphore(DOCUMENT_SEARCHES)
         # Files that searches list because the index excludes them.
-        self.unindexed = Unindexed()
+        self.unindexed = UntrackedFilesCache()
         self._report_reading = report_reading
         self._ask_editor = ask_editor
         self._opening: asyncio.Task[None] | None = None
@@ -314,7 +314,7 @@ class Workspace:
             touched=await index_order.touched_lately(
                 root, self.processes, git, installed.inherited()
             ),
-            asked=below(root, map(Path, await self.history.useful_files())),
+            searched=below(root, map(Path, await self.history.useful_files())),
         )
 
     @property

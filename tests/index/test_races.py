@@ -271,9 +271,9 @@ async def test_after_lost_events_nothing_is_certain_until_a_rescan(
     project, workspace = await watched(make_workspace, tmp_path)
     folder = folder_of(workspace)
     assert folder.watcher is not None
-    exchange = folder.watcher._exchange
-    assert exchange is not None
-    exchange._changed = lambda paths: None  # as if the kernel's queue were full from now on
+    channel = folder.watcher._channel
+    assert channel is not None
+    channel._changed = lambda paths: None  # as if the kernel's queue were full from now on
     write_files(project, {"b.py": "first = 2\n"})
     folder.schedule_rescan()
     assert await candidates(workspace, "first") in (None, ["a.py", "b.py"])

@@ -520,7 +520,7 @@ async def test_a_file_dated_to_the_far_future_is_indexed(
     await workspace.index.build()
     assert await state(workspace) == ("ready", 4, 4)
     assert await names(workspace) == ALL
-    assert len(await workspace.index._folder_indexes()[0].changes(IndexScope(), whole=True)) == 0
+    assert len(await workspace.index._folder_indexes()[0].changes(IndexScope(), relist=True)) == 0
     (project / "src/main.py").write_text("def principal(): ...\n")
     assert await names(workspace) == {**ALL, "src/main.py": "principal"}
 

@@ -18,7 +18,7 @@ from winnow.symbols.view import SymbolView
 
 # Data derived from paths, for the last list of paths that has several folders or a document without
 # a file.
-_KEPT: list[dict[str, Any]] = [{}]
+_CACHE: list[dict[str, Any]] = [{}]
 OF = "of these paths"  # not a key that anything else uses
 
 
@@ -59,7 +59,7 @@ def merge(
         roots=[prefix.rstrip("/") or "/" for prefix, _ in stores],
         root_of=numbers.roots,
         definitions=_definitions(view, numbers),
-        kept=numbers.kept,
+        cache=numbers.cache,
     )
 
 
@@ -75,10 +75,10 @@ class _Numbers:
             np.arange(len(counts), dtype=np.int32), counts
         )
         if len(states) == 1:
-            self.paths, self.kept = states[0].paths, states[0].kept
+            self.paths, self.cache = states[0].paths, states[0].cache
         else:
             self.paths = [path for state in states for path in state.paths]
-            self.kept = _kept_for(self.paths)
+            self.cache = _cache_for(self.paths)
         self._new: dict[str, int] = {}
 
     def find(self, path: str) -> int | None:
@@ -99,7 +99,7 @@ class _Numbers:
             number = len(self.paths)
             self.paths = [*self.paths, path[len(self._prefixes[place]) :]]
             self.roots = np.append(self.roots, np.int32(place))
-            self.kept = _kept_for(self.paths)
+            self.cache = _cache_for(self.paths)
             self._new[path] = number
         return number
 
@@ -109,11 +109,11 @@ class _Numbers:
         return sorted(places, key=lambda place: -len(self._prefixes[place]))
 
 
-def _kept_for(paths: list[str]) -> dict[str, Any]:
+def _cache_for(paths: list[str]) -> dict[str, Any]:
     """Return the dictionary for data derived from exactly these paths."""
-    if _KEPT[-1].get(OF) != paths:
-        _KEPT[:] = [{OF: paths}]  # corpora that use the previous one keep it
-    return _KEPT[-1]
+    if _CACHE[-1].get(OF) != paths:
+        _CACHE[:] = [{OF: paths}]  # corpora that use the previous one keep it
+    return _CACHE[-1]
 
 
 def _definitions(

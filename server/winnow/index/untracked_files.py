@@ -34,7 +34,7 @@ Known = Mapping[Path, Sequence[str]]
 _Key = tuple[tuple[Path, ...], tuple[str, ...], tuple[str, ...]]
 
 
-class Kept(Struct, frozen=True):
+class UntrackedFiles(Struct, frozen=True):
     """The ``files`` of a scope that the index does not cover, as ripgrep prints them. ``known`` are
     the indexed files, ``changed`` the ctime of each folder in nanoseconds."""
 
@@ -50,18 +50,18 @@ class Kept(Struct, frozen=True):
             return False
 
 
-class Unindexed:
+class UntrackedFilesCache:
     """The cached lists of a workspace; methods may be called in threads."""
 
     def __init__(self) -> None:
-        self._kept: dict[_Key, Kept] = {}
+        self._kept: dict[_Key, UntrackedFiles] = {}
 
-    def of(self, scope: Scope, known: Known) -> Kept | None:
+    def of(self, scope: Scope, known: Known) -> UntrackedFiles | None:
         """Return the cached list of a scope, for the same indexed files. It may be outdated."""
-        kept = self._kept.get(_key(scope))
-        if kept is None or kept.known.keys() != known.keys():
+        cached = self._kept.get(_key(scope))
+        if cached is None or cached.known.keys() != known.keys():
             return None
-        return kept if all(kept.known[root] is known[root] for root in known) else None
+        return cached if all(cached.known[root] is known[root] for root in known) else None
 
     def keep(
         self, scope: Scope, known: Known, listed: Sequence[str], files: Sequence[str], began: int
@@ -73,8 +73,8 @@ class Unindexed:
             changed = _changed(str(scope.root), clean_path(scope.paths[0]), listed)
         if changed is None or max(changed.values()) > began - RECENT_NS:
             return
-        kept = {**self._kept, _key(scope): Kept(files, known, changed)}
-        self._kept = dict(list(kept.items())[-MOST_LISTS:])
+        cached = {**self._kept, _key(scope): UntrackedFiles(files, known, changed)}
+        self._kept = dict(list(cached.items())[-MOST_LISTS:])
 
 
 def _key(scope: Scope) -> _Key:

@@ -231,17 +231,17 @@ class WorkspaceIndex:
         self,
         buffers: Mapping[Path, str],
         seconds: float = CATCH_UP_SECONDS,
-        asked: Collection[str] = (),
+        requested: Collection[str] = (),
         begin: bool = True,
     ) -> AsyncIterator[tuple[Snapshot, IndexState]]:
         """Open a snapshot of everything indexed, with unsaved documents, and its state.
 
-        ``asked`` are files that the request is about: they are included as they are now, even if no
-        search covers them. Waits at most ``seconds`` for changed files. Starts the index of a small
-        folder, unless ``begin`` is False. Only one thread at a time may read the snapshot, through
-        :meth:`Snapshot.read`, within the block.
+        ``requested`` are files that the request is about: they are included as they are now, even
+        if no search covers them. Waits at most ``seconds`` for changed files. Starts the index of a
+        small folder, unless ``begin`` is False. Only one thread at a time may read the snapshot,
+        through :meth:`Snapshot.read`, within the block.
         """
-        async with self._snapshot(buffers, seconds, asked, begin) as (view, state, _, _):
+        async with self._snapshot(buffers, seconds, requested, begin) as (view, state, _, _):
             yield view, state
 
     @contextlib.asynccontextmanager
@@ -249,7 +249,7 @@ class WorkspaceIndex:
         self,
         buffers: Mapping[Path, str],
         seconds: float,
-        asked: Collection[str],
+        requested: Collection[str],
         begin: bool = True,
     ) -> AsyncIterator[
         tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]
@@ -258,9 +258,9 @@ class WorkspaceIndex:
         with self.throttle.requests():
             await self._catch_up(seconds, begin)
             folders = self._folder_indexes()
-            texts = await self._texts_in_place(folders, buffers, asked)
+            texts = await self._texts_in_place(folders, buffers, requested)
             unsaved = await self._documents.known(texts)
-        overlay = {path: document.facts for path, document in unsaved.items()}
+        overlay = {path: document.symbols for path, document in unsaved.items()}
         async with self._view(folders, overlay) as (view, _):
             state = self.state()
             late = any(path not in unsaved or unsaved[path].text != texts[path] for path in texts)
@@ -310,12 +310,12 @@ class WorkspaceIndex:
         `read`, within the block."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
             tables = [folder.table for folder in folders]
-            taken = {
-                path: document.taken
+            records = {
+                path: document.record
                 for path, document in unsaved.items()
-                if document.taken is not None
+                if document.record is not None
             }
-            yield functools.partial(view.corpus, tables, taken), state, view
+            yield functools.partial(view.corpus, tables, records), state, view
 
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float
@@ -371,9 +371,9 @@ class WorkspaceIndex:
         end = asyncio.get_running_loop().time() + seconds
         for folder, below in _by_folder(self._folder_indexes(), paths).items():
             left = end - asyncio.get_running_loop().time()
-            async with contextlib.aclosing(folder.index_files(sorted(below), left)) as taken:
-                async for some in taken:
-                    yield [folder.prefix + path for path in some]
+            async with contextlib.aclosing(folder.index_files(sorted(below), left)) as batches:
+                async for batch in batches:
+                    yield [folder.prefix + path for path in batch]
 
     def state(self) -> IndexState:
         """Return how much of the workspace is indexed, and whether the index is up to date."""
@@ -674,12 +674,12 @@ class WorkspaceIndex:
         if seconds and not await self._wait_for_events(seconds):
             for folder in self._folder_indexes():
                 folder.schedule_check()
-        told = await _finished(self._updating, end - asyncio.get_running_loop().time())
+        had_changes = await _finished(self._updating, end - asyncio.get_running_loop().time())
         self._start_check(
             [folder for folder in self._folder_indexes() if folder.built or folder.writable], begin
         )
         left = end - asyncio.get_running_loop().time()
-        await _finished(self._checking, min(left, LOOK_SECONDS) if told else left)
+        await _finished(self._checking, min(left, LOOK_SECONDS) if had_changes else left)
 
     def _start_check(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
         """Start a check of the folders where it is due, and perhaps an index."""
@@ -719,18 +719,20 @@ class WorkspaceIndex:
         self,
         folders: Sequence[FolderIndex],
         buffers: Mapping[Path, str],
-        asked: Collection[str],
+        requested: Collection[str],
     ) -> dict[str, str]:
         """Return the texts that replace files, by absolute path."""
         documents: dict[FolderIndex, dict[str, str | None]] = {}
-        for path, text in {**dict.fromkeys(map(Path, asked)), **buffers}.items():
+        for path, text in {**dict.fromkeys(map(Path, requested)), **buffers}.items():
             for folder, (below,) in _by_folder(folders, [path]).items():
                 documents.setdefault(folder, {})[below] = text
         texts: dict[str, str] = {}
         for folder, by_path in documents.items():
             known = await folder.known(by_path)
-            wanted = {path for path in by_path if folder.prefix + path in asked}
-            texts |= await asyncio.to_thread(texts_in_place, folder, by_path, known, wanted)
+            requested_paths = {path for path in by_path if folder.prefix + path in requested}
+            texts |= await asyncio.to_thread(
+                texts_in_place, folder, by_path, known, requested_paths
+            )
         return texts
 
     # --- folders ---------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def make_tables(connection: Connection, schema: str, mark: str = "") -> None:
     was put in its place, see :func:`winnow.storage.state_folder.file_mark`. Raises StoreDamaged if
     there are other tables or another mark, and DatabaseError if there can be no write-ahead log.
     """
-    whole = OWNER + schema
+    statements = OWNER + schema
     with damage():
         mode = _write_ahead(connection)
         if mode not in ("wal", "memory"):
@@ -167,10 +167,10 @@ def make_tables(connection: Connection, schema: str, mark: str = "") -> None:
             with transaction(connection):
                 found = _tables(connection)  # another process may have been faster
                 if not found:
-                    connection.execute(whole).fetchall()
+                    connection.execute(statements).fetchall()
                     connection.execute("INSERT INTO owner VALUES (?)", (mark,))
                     found = _tables(connection)
-        if found != _tables_of(whole):
+        if found != _tables_of(statements):
             raise StoreDamaged("it has other tables")
         if rows_of(connection, "SELECT mark FROM owner LIMIT 2") != [(mark,)]:
             raise StoreDamaged("Winnow did not create it here")

@@ -29,7 +29,7 @@ _MOST_KEPT = 8
 _MOST_BYTES = 256 * 1024 * 1024
 
 
-def kept(source: bytes, version: str, type_: type[T], make: Callable[[], T]) -> T:
+def cached(source: bytes, version: str, type_: type[T], make: Callable[[], T]) -> T:
     """Return the cached result of ``make`` for the ``source``, or call it. ``version`` identifies
     the algorithm."""
     file = _file_of(source, version)

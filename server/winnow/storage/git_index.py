@@ -44,9 +44,9 @@ def is_tracked(root: Path, folder: str) -> bool:
     """
     if not folder.startswith("."):
         raise ValueError(folder)
-    wanted = os.fsencode(folder).lower()
+    lowered = os.fsencode(folder).lower()
     return any(
-        name.lower().partition(b"/")[0] == wanted
+        name.lower().partition(b"/")[0] == lowered
         for file in _index_files(root)
         for name in _first_names(file)
     )

@@ -250,10 +250,10 @@ def _code(secret: bytes, *parts: bytes) -> str:
 
 def _notice(root: Path, problem: str, elsewhere: Path | None) -> str:
     shown = shown_path(str(root))[0]
-    kept = f"is kept in {shown_path(str(elsewhere))[0]}" if elsewhere else "ends with this process"
+    place = f"is kept in {shown_path(str(elsewhere))[0]}" if elsewhere else "ends with this process"
     return (
         f"{OWN_FOLDER} in {shown} was not created by Winnow for you here and is ignored: {problem}."
-        f" The index {kept}; delete {OWN_FOLDER} to keep it there."
+        f" The index {place}; delete {OWN_FOLDER} to keep it there."
     )
 
 

@@ -47,7 +47,7 @@ def test_open_and_recent_files_come_first() -> None:
         open_documents=["docs/guide.md", "elsewhere.py"],
         recent=["tests/test_main.py", "docs/guide.md"],
         touched=["LICENSE", "gone.py"],
-        asked=["src/vendor/other.py", "LICENSE"],
+        searched=["src/vendor/other.py", "LICENSE"],
     )
     assert found[:4] == ["docs/guide.md", "tests/test_main.py", "LICENSE", "src/vendor/other.py"]
     assert found[4:] == [

@@ -439,7 +439,7 @@ def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
             break
         sizes[2 * number] = chance.choice([chance.randint(1, 40), chance.randint(600, 1600)])
         total += sizes[2 * number]
-        if some := module._to_merge(sizes):
+        if some := module._segments_to_merge(sizes):
             assert len(some) > 1
             sizes[2 * number + 1] = sum(sizes.pop(one) for one in some)
             assert sizes[2 * number + 1] <= MOST_DOCUMENTS
@@ -449,12 +449,14 @@ def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
 
 
 def test_small_segments_are_chosen_by_their_total_size() -> None:
-    assert module._small({}) == module._small({1: 20}) == []
-    assert module._small({1: 20, 2: 10, 3: MOST_DOCUMENTS}) == [2, 1]
-    assert module._small({1: module.COMPACT - 20, 2: 21, 3: 10}) == [3, 2]
+    assert module._small_segments({}) == module._small_segments({1: 20}) == []
+    assert module._small_segments({1: 20, 2: 10, 3: MOST_DOCUMENTS}) == [2, 1]
+    assert module._small_segments({1: module.COMPACT - 20, 2: 21, 3: 10}) == [3, 2]
 
 
 def test_half_full_segments_do_not_prevent_other_merges() -> None:
     full = dict.fromkeys(range(20), MOST_DOCUMENTS - 1)
-    assert module._to_merge(full) == []
-    assert module._to_merge({**full, **dict.fromkeys(range(20, 28), 700)}) == [*range(20, 25)]
+    assert module._segments_to_merge(full) == []
+    assert module._segments_to_merge({**full, **dict.fromkeys(range(20, 28), 700)}) == [
+        *range(20, 25)
+    ]

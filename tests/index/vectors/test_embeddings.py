@@ -38,7 +38,7 @@ from winnow.index.vectors.embeddings import (
     scale_of,
 )
 from winnow.index.vectors.tokenizer import tokenizer_at
-from winnow.storage.disk_cache import kept
+from winnow.storage.disk_cache import cached
 
 pytestmark = pytest.mark.skipif(
     not (importlib.util.find_spec("wordllama") and importlib.util.find_spec("tokenizers"))
@@ -468,10 +468,10 @@ def test_the_cache_of_tokenizer_tables_is_bounded(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for number in range(20):
         made = Made(number)
-        assert kept(b"%d" % number, "v", Made, lambda made=made: made) == made  # type: ignore[misc]
+        assert cached(b"%d" % number, "v", Made, lambda made=made: made) == made  # type: ignore[misc]
         for file in tables_kept(tmp_path):  # the file system's clock may stand still
             os.utime(file, ns=(0, file.stat().st_mtime_ns - 10**9))
     assert len(tables_kept(tmp_path)) == 8
-    assert kept(b"19", "v", Made, lambda: Made(-1)) == Made(19)
-    assert kept(b"0", "v", Made, lambda: Made(-1)) == Made(-1)
-    assert kept(b"19", "another", Made, lambda: Made(-2)) == Made(-2)
+    assert cached(b"19", "v", Made, lambda: Made(-1)) == Made(19)
+    assert cached(b"0", "v", Made, lambda: Made(-1)) == Made(-1)
+    assert cached(b"19", "another", Made, lambda: Made(-2)) == Made(-2)

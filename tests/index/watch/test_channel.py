@@ -10,25 +10,25 @@ from winnow.index.watch.channel import MOST_PATHS, WatchChannel
 class Heard:
     def __init__(self) -> None:
         self.reported: list[set[str] | str] = []
-        self.exchange = WatchChannel(self.reported.append, lambda: self.reported.append("lost"))
+        self.channel = WatchChannel(self.reported.append, lambda: self.reported.append("lost"))
 
 
 async def test_changes_before_the_loop_runs_are_reported_together() -> None:
     heard = Heard()
-    heard.exchange.begin()
-    answer = heard.exchange.ask()
-    asked, _ = heard.exchange.requests()
-    heard.exchange.tell({"a"})
-    heard.exchange.tell({"a", "b"}, answered=asked)
+    heard.channel.begin()
+    answer = heard.channel.request_sync()
+    asked, _ = heard.channel.requests()
+    heard.channel.report({"a"})
+    heard.channel.report({"a", "b"}, answered=asked)
     assert await answer
     assert heard.reported == [{"a", "b"}]
 
 
 async def test_too_many_paths_count_as_lost_events() -> None:
     heard = Heard()
-    heard.exchange.begin()
-    heard.exchange.tell(f"{index}" for index in range(MOST_PATHS))
-    heard.exchange.tell({"one more"})
+    heard.channel.begin()
+    heard.channel.report(f"{index}" for index in range(MOST_PATHS))
+    heard.channel.report({"one more"})
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert heard.reported == ["lost"]
@@ -36,14 +36,14 @@ async def test_too_many_paths_count_as_lost_events() -> None:
 
 async def test_an_end_reports_lost_events_and_answers_requests_with_false() -> None:
     heard = Heard()
-    heard.exchange.begin()
-    await heard.exchange.begun
-    taken = heard.exchange.ask()
-    heard.exchange.requests()
-    asked = heard.exchange.ask()
-    heard.exchange.tell({"a"})
-    heard.exchange.end("the reason")
+    heard.channel.begin()
+    await heard.channel.begun
+    taken = heard.channel.request_sync()
+    heard.channel.requests()
+    asked = heard.channel.request_sync()
+    heard.channel.report({"a"})
+    heard.channel.end("the reason")
     assert not await taken
     assert not await asked
     assert heard.reported == [{"a"}, "lost"]
-    assert heard.exchange.reason == "the reason"
+    assert heard.channel.reason == "the reason"

@@ -17,32 +17,32 @@ SECONDS = 20.0
 async def test_changes_in_scope_are_reported(tmp_path: Path) -> None:
     root = write_files(tmp_path.resolve(), {"sub/a.txt": "a", "built/a.o": "a"})
     told: set[str] = set()
-    exchange = WatchChannel(told.update, lambda: None)
+    channel = WatchChannel(told.update, lambda: None)
     unwanted = str(root / "built")
     thread = threading.Thread(
         target=portable.watch,
-        args=(str(root), ".winnow", lambda path: path != unwanted, exchange),
+        args=(str(root), ".winnow", lambda path: path != unwanted, channel),
     )
     thread.start()
     try:
-        await exchange.begun
+        await channel.begun
         write_files(root, {"built/b.o": "b", ".winnow/a": "a", ".git/objects/a": "a"})
         write_files(root, {".git/HEAD": "ref: a", "sub/a.txt": "changed", "last.txt": "last"})
         wanted = {str(root / name) for name in (".git", ".git/HEAD", "sub/a.txt", "last.txt")}
         await until(lambda: wanted - {str(root / ".git/HEAD")} <= told)
         assert told <= wanted
     finally:  # otherwise the tests never end
-        exchange.close()
-    await asyncio.wait_for(exchange.ended.wait(), SECONDS)
+        channel.close()
+    await asyncio.wait_for(channel.ended.wait(), SECONDS)
     thread.join()
 
 
 async def test_a_missing_folder_ends_the_thread_with_a_reason(tmp_path: Path) -> None:
     losses: list[None] = []
-    exchange = WatchChannel(lambda paths: None, lambda: losses.append(None))
+    channel = WatchChannel(lambda paths: None, lambda: losses.append(None))
     await asyncio.to_thread(
-        portable.watch, str(tmp_path / "none"), ".winnow", lambda path: True, exchange
+        portable.watch, str(tmp_path / "none"), ".winnow", lambda path: True, channel
     )
-    await exchange.begun
-    assert exchange.reason.startswith(f"{tmp_path / 'none'} cannot be watched: ")
+    await channel.begun
+    assert channel.reason.startswith(f"{tmp_path / 'none'} cannot be watched: ")
     assert losses == []

@@ -86,11 +86,11 @@ async def watching() -> AsyncIterator[Watching]:
     watchers = []
 
     async def watch(
-        root: Path, wanted: Callable[[str], bool] = lambda path: True
+        root: Path, in_scope: Callable[[str], bool] = lambda path: True
     ) -> tuple[Watcher, Mirror]:
         mirror = Mirror(root)
         watcher = Watcher(
-            root, mirror.changed, mirror.start_anew, own=root / ".winnow", wanted=wanted
+            root, mirror.changed, mirror.start_anew, own=root / ".winnow", in_scope=in_scope
         )
         watchers.append(watcher)
         assert await watcher.start(), watcher.reason
@@ -191,13 +191,13 @@ async def test_a_folder_that_appears_during_a_scan_of_its_parent_is_watched(
     root, late = tmp_path / "root", tmp_path / "root/tree/late"
     root.mkdir()
 
-    def wanted(path: str) -> bool:
+    def in_scope(path: str) -> bool:
         # The parent folder has just been listed.
         if path.endswith("early"):
             late.mkdir(exist_ok=True)
         return True
 
-    watcher, mirror = await watching(root, wanted)
+    watcher, mirror = await watching(root, in_scope)
     (tmp_path / "tree/early").mkdir(parents=True)
     (tmp_path / "tree").rename(root / "tree")
     assert await heard(watcher, mirror) >= {"tree"}
@@ -282,7 +282,7 @@ async def test_folders_out_of_scope_are_not_reported_until_they_are_in_scope(
 ) -> None:
     unwanted = {str(tmp_path / "built"), str(tmp_path / "made")}
     write_files(tmp_path, {"built/a.o": "a", "sub/a.txt": "a"})
-    watcher, mirror = await watching(tmp_path, wanted=lambda path: path not in unwanted)
+    watcher, mirror = await watching(tmp_path, in_scope=lambda path: path not in unwanted)
     write_files(tmp_path, {"built/b.o": "b", "built/deep/c.o": "c", "made/d.o": "d"})
     assert await heard(watcher, mirror) == {"made"}
     unwanted.remove(str(tmp_path / "built"))
@@ -442,13 +442,13 @@ async def test_settle_ends_under_constant_writes(watching: Watching, tmp_path: P
 async def test_a_queue_overflow_causes_a_rescan(watching: Watching, tmp_path: Path) -> None:
     met, go_on = threading.Event(), threading.Event()
 
-    def wanted(path: str) -> bool:
+    def in_scope(path: str) -> bool:
         if path.endswith("stop"):
             met.set()
             go_on.wait()
         return True
 
-    watcher, mirror = await watching(tmp_path, wanted)
+    watcher, mirror = await watching(tmp_path, in_scope)
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     (tmp_path / "stop").mkdir()
     await asyncio.to_thread(met.wait)
@@ -517,11 +517,11 @@ async def test_closing_answers_waiting_calls_and_reports_nothing_more(
 ) -> None:
     go_on = threading.Event()
 
-    def wanted(path: str) -> bool:
+    def in_scope(path: str) -> bool:
         go_on.wait()
         return True
 
-    watcher, mirror = await watching(tmp_path, wanted)
+    watcher, mirror = await watching(tmp_path, in_scope)
     (tmp_path / "sub").mkdir()
     unsettled = asyncio.create_task(watcher.settle(SECONDS))
     await asyncio.sleep(0.02)

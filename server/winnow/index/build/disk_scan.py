@@ -49,11 +49,12 @@ ROOT_FILES = (".git/info/exclude", ".gitmodules")
 
 class FileListing(Struct, frozen=True):
     """The paths of a folder's files, and the mtimes of the folders and ignore files that the list
-    depends on. ``whole`` is False if the list was cut short; ``folders`` are those with files."""
+    depends on. ``is_complete`` is False if the list was cut short; ``folders`` are those with
+    files."""
 
     paths: Sequence[str]
     times: Mapping[str, int]
-    whole: bool
+    is_complete: bool
     folders: Collection[str] = ()
 
 
@@ -84,7 +85,7 @@ class ContentExclusions:
         self._patterns = [glob_regex(pattern.rstrip("/")) for pattern in patterns]
         self._folders = {"": False}
 
-    def has(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Return True if a glob matches the file or a folder above it."""
         return bool(self._patterns) and (self._folder(path.rpartition("/")[0]) or self._names(path))
 
@@ -103,23 +104,23 @@ class ContentExclusions:
 
 
 async def listed_paths(
-    ripgrep: Ripgrep, root: Path, covers: IndexScope, folder: str | None = None
+    ripgrep: Ripgrep, root: Path, covered: IndexScope, folder: str | None = None
 ) -> Listing:
     """List all files that a search of the root covers, or only those directly in a folder."""
     nested = [
         f"/{escaped(other.relative_to(root).as_posix())}"
-        for other in covers.others
+        for other in covered.others
         if is_below(str(other), str(root))
     ]
     params = SearchParams(path=folder or "")
-    scope = search_scope([root], params, [*covers.exclude, *nested], roots=[root])
+    scope = search_scope([root], params, [*covered.exclude, *nested], roots=[root])
     if folder is not None:
         scope = msgspec.structs.replace(scope, arguments=(*scope.arguments, "--max-depth=1"))
     return await with_restarts(lambda: list_files(ripgrep, scope, Overlay()))
 
 
 def list_with_times(
-    root: Path, paths: Sequence[str], whole: bool, began_ns: int, timed: bool = True
+    root: Path, paths: Sequence[str], is_complete: bool, began_ns: int, timed: bool = True
 ) -> FileListing:
     """Return a file list with the mtime of each folder, unless ``timed`` is False: reading mtimes
     costs more than everything else before the first answer.
@@ -129,7 +130,7 @@ def list_with_times(
     folders, since = folders_of(paths), began_ns - CLOCK_NS
     times = _times(str(root), folders) if timed else ()
     known = {path: UNSURE if time > since else time for path, time in times}
-    return FileListing(paths, known, whole, folders)
+    return FileListing(paths, known, is_complete, folders)
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
@@ -170,9 +171,9 @@ def new_files(root: Path, paths: Iterable[str]) -> list[str]:
     ]
 
 
-def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
+def below_any(paths: Iterable[str], parents: Iterable[str]) -> list[str]:
     """Return the paths that equal a wanted path or are below one."""
-    exactly = set(wanted)
+    exactly = set(parents)
     found = []
     for path in paths:
         part = path
@@ -185,18 +186,18 @@ def below_any(paths: Iterable[str], wanted: Iterable[str]) -> list[str]:
 
 def file_state_at(base: str, path: str) -> FileState | None:
     """Return the current state of a file; None if it does not exist."""
-    told = _regular(base, path)
-    return None if told is None else state_from_stat(told)
+    status = _regular(base, path)
+    return None if status is None else state_from_stat(status)
 
 
 def _regular(base: str, path: str) -> os.stat_result | None:
     try:
         # Joined by hand: `os.path.join` takes as long as the system call, and the first request
         # waits for the stat of each file.
-        told = os.lstat(f"{base}/{path}")
+        status = os.lstat(f"{base}/{path}")
     except (OSError, ValueError):
         return None
-    return told if stat.S_ISREG(told.st_mode) else None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def is_unchanged(base: str, path: str, known: FileState | None) -> bool:
@@ -237,8 +238,8 @@ def compare_with_listing(
     root: Path,
     known: Iterable[tuple[str, FileState]],
     now: FileListing,
-    emptied: ContentExclusions,
-    room: bool = False,
+    exclusions: ContentExclusions,
+    has_room: bool = False,
 ) -> tuple[Changes, int]:
     """Compare the indexed files with a new listing; return the changes and the number of listed
     files that exist. Calls stat for each file.
@@ -253,25 +254,25 @@ def compare_with_listing(
     new = dict.fromkeys(now.paths)
     unlisted = object()
     count = 0
-    for path, kept in known:
+    for path, record_state in known:
         is_listed = new.pop(path, unlisted) is not unlisted
-        told = _regular(base, path) if is_listed else None
-        if told is None:
+        status = _regular(base, path) if is_listed else None
+        if status is None:
             gone.append(path)
             continue
         count += 1
         if (
-            not _is_of(kept, told)
-            or (kept.problem == EXCLUDED) != emptied.has(path)
-            or (room and kept.problem == FULL)
+            not _is_of(record_state, status)
+            or (record_state.problem == EXCLUDED) != exclusions.contains(path)
+            or (has_room and record_state.problem == FULL)
         ):
-            written[path] = state_from_stat(told).mtime_ns
+            written[path] = state_from_stat(status).mtime_ns
     for path in new:
         if (state := file_state_at(base, path)) is not None:
             count += 1
             written[path] = state.mtime_ns
     changed = sorted(written, key=lambda path: -written[path])
-    return Changes(changed, gone if now.whole else []), count
+    return Changes(changed, gone if now.is_complete else []), count
 
 
 def find_changes(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
@@ -293,13 +294,13 @@ def is_listing_stale(root: Path, times: Mapping[str, int]) -> bool:
     return any(_time(base, path) != time for path, time in times.items())
 
 
-def _is_of(known: FileState, told: os.stat_result) -> bool:
+def _is_of(known: FileState, status: os.stat_result) -> bool:
     """Return True if the indexed state matches the stat result."""
     return (
-        known.mtime_ns == told.st_mtime_ns
-        and known.ctime_ns == told.st_ctime_ns
-        and known.size == told.st_size
-    ) or not _differs(known, state_from_stat(told))
+        known.mtime_ns == status.st_mtime_ns
+        and known.ctime_ns == status.st_ctime_ns
+        and known.size == status.st_size
+    ) or not _differs(known, state_from_stat(status))
 
 
 def is_same_text(now: FileState | None, known: FileState | None) -> bool:

@@ -191,12 +191,12 @@ def _contents(
     ranked = b"" if path.endswith(DATA) or (facts is None and _why_generated(source)) else source
     definitions = facts.definitions if facts else ()
     language = facts.language if facts else ""
-    kept = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
+    contents = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
     # Trigrams must not contain masked text either.
     text_of_trigrams = seen if covered else source
     if text_of_trigrams == ranked:
-        return kept
-    return msgspec.structs.replace(kept, trigrams=trigrams_of(text_of_trigrams))
+        return contents
+    return msgspec.structs.replace(contents, trigrams=trigrams_of(text_of_trigrams))
 
 
 def _is_binary(raw: bytes) -> bool:

@@ -353,7 +353,7 @@ class FolderIndex:
         while not finished:
             store = await self.store()
             self.is_behind |= covers != self._listed_as
-            changes = await self.changes(covers, whole=True)
+            changes = await self.changes(covers, relist=True)
             self.is_behind |= len(changes) > 0
             consented = CONSENT in await self._query(Reader.notes)
             if max_files is not None and not consented and self.total > max_files:
@@ -378,7 +378,7 @@ class FolderIndex:
         try:
             if self.complete or not self.writable or not await self._query(Reader.file_count):
                 return Changes()
-            changes = await self.changes(covers, whole=True, timed=False)
+            changes = await self.changes(covers, relist=True, timed=False)
             if self._was_cleared or self._exceeds_max_files:
                 return Changes()
             self.indexed = max(self.total - len(changes.changed), 0)
@@ -397,9 +397,11 @@ class FolderIndex:
         with self._pass():
             await self._apply_all(store, changes, urgent=True)
 
-    async def changes(self, covers: IndexScope, whole: bool = False, timed: bool = True) -> Changes:
+    async def changes(
+        self, covers: IndexScope, relist: bool = False, timed: bool = True
+    ) -> Changes:
         """Return what has changed on disk. Lists the files again if the listing is stale, or if
-        ``whole``. Without ``timed``, the next call lists them again."""
+        ``relist``. Without ``timed``, the next call lists them again."""
         started = time.monotonic()
         # A file written during the listing may be newer than the listing.
         stamp = await self._query(Reader.stamp)
@@ -407,16 +409,16 @@ class FolderIndex:
             self._workers.start()
         times = self._times
         # While the index is incomplete, indexed files say nothing about the others.
-        if not whole and self.complete and times is not None and covers == self._listed_as:
-            whole = await asyncio.to_thread(is_listing_stale, self.root, times)
+        if not relist and self.complete and times is not None and covers == self._listed_as:
+            relist = await asyncio.to_thread(is_listing_stale, self.root, times)
         else:
-            whole = True
-        if whole:
+            relist = True
+        if relist:
             found = await self._list(covers, timed)
-            emptied, room = ContentExclusions(covers.empty), await self._has_room()
+            exclusions, room = ContentExclusions(covers.empty), await self._has_room()
             changes, self.total = await self._query(
                 lambda reader: compare_with_listing(
-                    self.root, reader.each_file(stamp), found, emptied, room
+                    self.root, reader.each_file(stamp), found, exclusions, room
                 )
             )
         else:
@@ -544,11 +546,11 @@ class FolderIndex:
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self.root, covers)
-        whole = not listing.timed_out
+        is_complete = not listing.timed_out
         found = await asyncio.to_thread(
-            list_with_times, self.root, listing.paths, whole, began, timed
+            list_with_times, self.root, listing.paths, is_complete, began, timed
         )
-        self._outside = outside if whole and not listing.unreadable else None
+        self._outside = outside if is_complete and not listing.unreadable else None
         self._times = dict(found.times) if timed and doubts == self._gaps else None
         self._looked = doubts
         self._listed_as = covers
@@ -556,7 +558,7 @@ class FolderIndex:
         self.total = len(found.paths)
         return found
 
-    # --- changes that are told -------------------------------------------------------------
+    # --- reported changes -------------------------------------------------------------
 
     async def watch(self, covers: IndexScope, changed: Callable[[Iterable[str]], None]) -> None:
         """Watch the folder, where the system allows it."""
@@ -568,7 +570,7 @@ class FolderIndex:
             await self._list(covers)
         own = self.root / OWN_FOLDER
         watcher = Watcher(
-            self.root, changed, self.schedule_rescan, own=own, wanted=self._is_in_scope
+            self.root, changed, self.schedule_rescan, own=own, in_scope=self._is_in_scope
         )
         self.watcher = watcher
         await watcher.start()
@@ -653,8 +655,8 @@ class FolderIndex:
             self._changed_meanwhile.update(known)
         changes = await asyncio.to_thread(find_changes, self.root, known.items())
         # A folder may have replaced a file.
-        wanted = {path for path in paths if path not in known}.union(changes.gone)
-        if new := await asyncio.to_thread(new_files, self.root, wanted):
+        candidates = {path for path in paths if path not in known}.union(changes.gone)
+        if new := await asyncio.to_thread(new_files, self.root, candidates):
             if self.complete:
                 more = await self._files_in_scope(new, covers)
                 changes = Changes([*changes.changed, *more], changes.gone)
@@ -662,10 +664,10 @@ class FolderIndex:
                 self.schedule_rescan()
         if self._active_passes:
             gone = await asyncio.to_thread(
-                below_any, list(self._in_progress), wanted.difference(new)
+                below_any, list(self._in_progress), candidates.difference(new)
             )
             self._changed_meanwhile.update(changes.changed, gone)
-        await self.apply(changes, covers, urgent=True, told=True)
+        await self.apply(changes, covers, urgent=True, reported=True)
         if self.complete:
             self.total = self.indexed = await self._query(Reader.file_count)
 
@@ -673,13 +675,14 @@ class FolderIndex:
         """Return the new files that a search covers, according to ripgrep. If a new file is in a
         folder with covered files, ripgrep lists only this folder."""
         folders = {path.rpartition("/")[0] for path in new}
-        whole = await asyncio.to_thread(_any_folder, self.root, new)
-        some = folders if folders <= self._folders and not whole else [None]
+        has_folder = await asyncio.to_thread(_any_folder, self.root, new)
+        directories = folders if folders <= self._folders and not has_folder else [None]
         listings = [
-            await listed_paths(self._ripgrep(), self.root, covers, directory) for directory in some
+            await listed_paths(self._ripgrep(), self.root, covers, directory)
+            for directory in directories
         ]
         covered = [path for listing in listings for path in listing.paths]
-        if None in some:
+        if None in directories:
             self._set_folders(folders_of(covered))
         if any(listing.timed_out or listing.unreadable for listing in listings):
             self.schedule_rescan()
@@ -691,32 +694,32 @@ class FolderIndex:
         covers: IndexScope,
         report: ReportProgress | None = None,
         urgent: bool = False,
-        told: bool = False,
+        reported: bool = False,
     ) -> None:
-        """Write changes to the store. Changes that were ``told`` (reported) are newer than any
+        """Write changes to the store. Changes that were ``reported`` are newer than any
         listing."""
         done, total = 0, len(changes.changed)
         before = max(self.total - total, 0)
         # Reported changes, and urgent ones during a build, say nothing about the progress.
-        counts = not (told or (urgent and self._building.locked()))
+        counts = not (reported or (urgent and self._building.locked()))
         if counts:
             self.indexed = before
         if changes.gone:
-            await self._write(dict.fromkeys(changes.gone), are_deleted=told)
+            await self._write(dict.fromkeys(changes.gone), are_deleted=reported)
             # The file may be ignored now, or was moved during the listing.
             if await asyncio.to_thread(_any_file, self.root, changes.gone):
                 self.schedule_rescan()
         left = await self._exclude_contents(changes.changed, covers)
-        overtaken: Set[str] = frozenset() if told else self._changed_meanwhile
-        self._in_progress.update(() if told else left)
+        overtaken: Set[str] = frozenset() if reported else self._changed_meanwhile
+        self._in_progress.update(() if reported else left)
         left = await self._reuse_texts(left, overtaken)
         done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self.root, left)
-        taken: set[str] = set()
+        indexed: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
-            taken.update(batch)
+            indexed.update(batch)
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
@@ -727,9 +730,9 @@ class FolderIndex:
             if report:
                 report(done, total)
             if await self._trim() and not urgent:
-                await self._write_excluded([path for path in left if path not in taken], FULL)
+                await self._write_excluded([path for path in left if path not in indexed], FULL)
                 break
-        if len(taken) > FEW_CHANGES and not urgent:
+        if len(indexed) > FEW_CHANGES and not urgent:
             await self._with_store(Store.compact)
         if changes or not self.complete:
             await self._count_excluded()
@@ -739,20 +742,22 @@ class FolderIndex:
 
     async def _exclude_contents(self, paths: Sequence[str], covers: IndexScope) -> list[str]:
         """Record files whose contents are excluded; return the others."""
-        emptied = ContentExclusions(covers.empty)
-        some = [path for path in paths if emptied.has(path)]
-        await self._write_excluded(some, EXCLUDED)
-        return [path for path in paths if not emptied.has(path)] if some else list(paths)
+        exclusions = ContentExclusions(covers.empty)
+        excluded = [path for path in paths if exclusions.contains(path)]
+        await self._write_excluded(excluded, EXCLUDED)
+        return (
+            [path for path in paths if not exclusions.contains(path)] if excluded else list(paths)
+        )
 
     async def _write_excluded(self, paths: Sequence[str], problem: str) -> None:
         """Record files without contents, and why."""
         root = os.fsencode(self.root)
         for at in range(0, len(paths), EXCLUDED_AT_ONCE):
-            some = paths[at : at + EXCLUDED_AT_ONCE]
+            excluded = paths[at : at + EXCLUDED_AT_ONCE]
             await self._write(
                 {
                     path: failed_record(IndexJob(root, os.fsencode(path), 0), problem)
-                    for path in some
+                    for path in excluded
                 }
             )
 
@@ -766,12 +771,12 @@ class FolderIndex:
         settings = self._settings()
         adopting = functools.partial(_adopt, self.root, settings, others)
         for at in range(0, len(paths), REUSED_AT_ONCE):
-            some = paths[at : at + REUSED_AT_ONCE]
-            keys = await asyncio.to_thread(content_keys, self.root, some, settings.max_bytes)
+            portion = paths[at : at + REUSED_AT_ONCE]
+            keys = await asyncio.to_thread(content_keys, self.root, portion, settings.max_bytes)
             for path in overtaken & keys.keys():
                 del keys[path]
-            taken = set(await self._with_store(functools.partial(adopting, keys)))
-            left += [path for path in some if path not in taken]
+            reused = set(await self._with_store(functools.partial(adopting, keys)))
+            left += [path for path in portion if path not in reused]
         return left
 
     async def index_files(
@@ -1060,12 +1065,12 @@ def _adopt(
 ) -> list[str]:
     """Reuse the data of files whose text is indexed, by their keys; ``elsewhere`` includes other
     working trees."""
-    taken = store.adopt(keys, functools.partial(_is_still, root))
+    reused = store.adopt(keys, functools.partial(_is_still, root))
     for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
-        left = {path: state_and_key for path, state_and_key in keys.items() if path not in taken}
+        left = {path: state_and_key for path, state_and_key in keys.items() if path not in reused}
         if left:
-            taken += store.copy_from(other, left)
-    return taken
+            reused += store.copy_from(other, left)
+    return reused
 
 
 def _is_still(root: Path, path: str, state: FileState | None) -> bool:
@@ -1076,19 +1081,19 @@ def _problems(reader: Reader) -> dict[str, str]:
     return {file.path: problem for file, problem in reader.problems().items()}
 
 
-def _size(taken: FileRecord | None) -> int:
+def _size(record: FileRecord | None) -> int:
     """Return the approximate size of a record in the store, in bytes."""
-    if taken is None:
+    if record is None:
         return 0
     size = 0
-    if taken.facts is not None:
-        packed = taken.facts
+    if record.facts is not None:
+        packed = record.facts
         names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
         size += len(packed.scope_table) + names + sum(len(data) for _, data in packed.definitions)
-    if taken.contents is not None:
-        kept = taken.contents
-        size += len(kept.trigrams.numbers) + len(kept.vectors)
+    if record.contents is not None:
+        contents = record.contents
+        size += len(contents.trigrams.numbers) + len(contents.vectors)
         size += sum(
-            len(field.terms) + len(field.units) + len(field.counts) for field in kept.fields
+            len(field.terms) + len(field.units) + len(field.counts) for field in contents.fields
         )
     return size

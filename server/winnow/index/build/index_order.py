@@ -33,17 +33,17 @@ def in_index_order(
     *,
     open_documents: Sequence[str] = (),
     recent: Sequence[str] = (),
-    asked: Sequence[str] = (),
+    searched: Sequence[str] = (),
     touched: Sequence[str] = (),
 ) -> list[str]:
     """Return the paths in the order in which to index them.
 
     Paths in the other lists come first, in the order of each list: open documents, recently open
-    ones, files that git has ``touched``, and files that searches ``asked`` for.
+    ones, files that git has ``touched``, and files that searches returned (``searched``).
     """
     left = dict.fromkeys(paths)
     first = []
-    for path in (*open_documents, *recent, *touched, *asked):
+    for path in (*open_documents, *recent, *touched, *searched):
         if path in left:
             del left[path]
             first.append(path)

@@ -279,14 +279,14 @@ class _Load:
 class _Cached(Generic[T]):
     """The result of a function, cached for some seconds."""
 
-    def __init__(self, machine: Machine, seconds: float, take: Callable[[], T]) -> None:
+    def __init__(self, machine: Machine, seconds: float, measure: Callable[[], T]) -> None:
         self._machine = machine
         self._seconds = seconds
-        self._take = take
+        self._measure = measure
         self._known: tuple[float, T] | None = None
 
     def __call__(self) -> T:
         now = self._machine.now()
         if self._known is None or now - self._known[0] >= self._seconds:
-            self._known = (now, self._take())
+            self._known = (now, self._measure())
         return self._known[1]

@@ -33,8 +33,8 @@ class UnsavedFile(Struct, frozen=True):
     """The text of a document that replaces a file, and its index record, if known."""
 
     text: str
-    taken: FileRecord | None = None
-    facts: FileSymbols | None = None
+    record: FileRecord | None = None
+    symbols: FileSymbols | None = None
 
 
 class UnsavedFiles:
@@ -61,8 +61,8 @@ class UnsavedFiles:
             await asyncio.wait(tasks.values(), timeout=UNSAVED_SECONDS)
         # Another request may have removed it from the cache meanwhile.
         for path, task in tasks.items():
-            if task.done() and not task.cancelled() and (taken := task.result()) is not None:
-                found[path] = taken
+            if task.done() and not task.cancelled() and (document := task.result()) is not None:
+                found[path] = document
         return found
 
     async def aclose(self) -> None:
@@ -92,8 +92,8 @@ class UnsavedFiles:
             if len(text) <= settings.max_bytes:
                 found = await self._extracted(path, text, settings)
             facts = unpack(found.facts) if found and found.facts else None
-            taken = self._known[path] = UnsavedFile(text, found, facts)
-            return taken
+            document = self._known[path] = UnsavedFile(text, found, facts)
+            return document
         except SearchError as error:
             logger.warning("Unsaved documents: %s", error)
             return None
@@ -122,7 +122,7 @@ def texts_in_place(
     folder: FolderIndex,
     documents: Mapping[str, str | None],
     known: Mapping[str, FileState],
-    asked: Collection[str],
+    requested: Collection[str],
 ) -> dict[str, str]:
     """Return the texts that replace files: those of modified documents, and of files that are
     requested and not indexed as they are. A file that no search covers stays hidden from other
@@ -132,8 +132,8 @@ def texts_in_place(
         real = os.path.join(folder.root, path)
         if document is not None and is_unsaved(real, document):
             covered = path in known or not folder.complete or not os.path.lexists(real)
-            text = document if covered or path in asked else None
-        elif path in asked and not is_unchanged(str(folder.root), path, known.get(path)):
+            text = document if covered or path in requested else None
+        elif path in requested and not is_unchanged(str(folder.root), path, known.get(path)):
             text = document if document is not None else read_text(folder.root, path)
         else:
             text = None

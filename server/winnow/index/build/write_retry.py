@@ -55,8 +55,8 @@ class WriteRetry:
 def _has_room(root: Path, user: state_folder.User | None, instead: Store | None) -> bool:
     try:
         folder = state_folder.create(root, user)
-        wanted = ROOM_BYTES + (ROOM_TIMES * instead.size() if instead is not None else 0)
-        if shutil.disk_usage(folder).free < wanted:
+        needed = ROOM_BYTES + (ROOM_TIMES * instead.size() if instead is not None else 0)
+        if shutil.disk_usage(folder).free < needed:
             return False
         with temporary_file(folder) as file:
             file.write(bytes(TRIED_BYTES))

@@ -139,13 +139,13 @@ def contents_of(
     Without ``embed`` there are no vectors."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
-    whole = "\n".join(lines)
+    joined = "\n".join(lines)
     known = [definition for definition in definitions if not definition.local]
     first = min(
         (definition.line for definition in known if definition.kind not in TYPES),
         default=len(lines),
     )
-    comments = "\n".join(comments_of(whole, language))
+    comments = "\n".join(comments_of(joined, language))
     head = "\n".join(comments_of("\n".join(lines[: min(first, _HEAD_LINES)]), language))
     types = [
         definition.name
@@ -153,7 +153,7 @@ def contents_of(
         if definition.kind in TYPES and not definition.declared
     ]
     functions = sum(definition.kind in FUNCTIONS for definition in known)
-    imports = [*dict.fromkeys([*_IMPORT.findall(whole), *_IMPORTED.findall(whole)])]
+    imports = [*dict.fromkeys([*_IMPORT.findall(joined), *_IMPORTED.findall(joined)])]
     documents = (
         _bag(words(comments)),
         _bag(words(head)),
@@ -161,18 +161,18 @@ def contents_of(
         Counter(term_number(name_term(definition.name)) for definition in known),
         Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
     )
-    del whole, comments  # in a text of megabytes, the words of its chunks need as much memory
+    del joined, comments  # in a text of megabytes, the words of its chunks need as much memory
     card = [definition.name for definition in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
     body = _Field()
 
-    def said() -> Iterator[list[str]]:
+    def chunk_words() -> Iterator[list[str]]:
         """Yield the words of each chunk, and add them to the body."""
         for a, b in chunks:
             found = words("\n".join(lines[a - 1 : b]))
             body.add(_bag(found))
             yield found
 
-    vectors = (embed or _nothing)(chain(said(), [card]))
+    vectors = (embed or _nothing)(chain(chunk_words(), [card]))
     return Contents(
         trigrams=trigrams_of(text),
         chunks=_numbered(chunks, definitions).tobytes(),

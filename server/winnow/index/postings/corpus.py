@@ -37,4 +37,4 @@ class Corpus(Struct, frozen=True):
     root_of: npt.NDArray[np.int32]
     definitions: Callable[[str], Sequence[tuple[int, Definition]]]
     # A cache between requests, for data derived from paths alone.
-    kept: dict[str, Any]
+    cache: dict[str, Any]

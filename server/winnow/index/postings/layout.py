@@ -100,14 +100,14 @@ class Arrays:
         return LazyArray(found, offset, self._verify)
 
     def _view(
-        self, name: str, dtype: str, wanted: tuple[int | None, ...]
+        self, name: str, dtype: str, shape: tuple[int | None, ...]
     ) -> tuple[npt.NDArray[Any], int]:
         placed = self._arrays.get(name)
         if placed is None or placed.type != dtype:
             raise SegmentDamaged(f"there is no array {name} of {dtype}")
-        if len(placed.shape) != len(wanted) or any(
+        if len(placed.shape) != len(shape) or any(
             there != want
-            for there, want in zip(placed.shape, wanted, strict=True)
+            for there, want in zip(placed.shape, shape, strict=True)
             if want is not None
         ):
             raise SegmentDamaged(f"the array {name} has the shape {placed.shape}")
@@ -159,7 +159,7 @@ class LazyArray:
         self._verify(self._offset + start * self._values.itemsize, found.nbytes)
         return found
 
-    def whole(self) -> npt.NDArray[Any]:
+    def all(self) -> npt.NDArray[Any]:
         """Return all values. Raises SegmentDamaged."""
         return self.part(0, len(self._values))
 

@@ -193,15 +193,15 @@ class PostingLists:
     @functools.cached_property
     def keys(self) -> Keys:
         """The keys of the lists, ascending."""
-        return self._lazy_keys.whole()
+        return self._lazy_keys.all()
 
     @functools.cached_property
     def _ends(self) -> npt.NDArray[np.uint32]:
-        return self._lazy_ends.whole()
+        return self._lazy_ends.all()
 
     @functools.cached_property
     def _forms(self) -> npt.NDArray[np.uint8]:
-        return self._lazy_forms.whole()
+        return self._lazy_forms.all()
 
     def find(self, keys: npt.NDArray[np.integer[Any]]) -> list[int | None]:
         """Return the positions of the lists of some keys."""
@@ -234,9 +234,9 @@ class PostingLists:
 
     def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
         """Return the positions of the shortest lists of some keys; None if a key has no list."""
-        wanted = np.unique(np.array(keys, self.keys.dtype))
-        places = self.keys.searchsorted(wanted)
-        if not len(self.keys) or (self.keys.take(places, mode="clip") != wanted).any():
+        distinct = np.unique(np.array(keys, self.keys.dtype))
+        places = self.keys.searchsorted(distinct)
+        if not len(self.keys) or (self.keys.take(places, mode="clip") != distinct).any():
             return None
         starts = np.where(places > 0, self._ends[places - 1], 0)
         sizes = self._ends[places].astype(np.int64) - starts

@@ -39,7 +39,7 @@ class _Renumbered(Struct, frozen=True):
     """Lists, a mask of the numbers to copy, and their new values."""
 
     lists: PostingLists
-    kept: _Mask
+    mask: _Mask
     numbers: npt.NDArray[np.uint32]
 
 
@@ -49,8 +49,8 @@ def merge_segments(file: Path, segments: Sequence[tuple[Segment, _Mask]]) -> int
     for segment, _ in segments:
         segment.verify()  # otherwise damaged data would get a valid checksum
     parts = [
-        _Part(segment, kept, kept[segment.chunk_documents], kept[segment.block_documents])
-        for segment, kept in segments
+        _Part(segment, mask, mask[segment.chunk_documents], mask[segment.block_documents])
+        for segment, mask in segments
     ]
     if sum(int(part.documents.sum()) for part in parts) > MOST_DOCUMENTS:
         raise ValueError("the documents are too many for a segment")
@@ -62,8 +62,8 @@ def merge_segments(file: Path, segments: Sequence[tuple[Segment, _Mask]]) -> int
 def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
     def by_document(name: str, dtype: str, *columns: int) -> None:
         rows = (part.segment.arrays.get(name, dtype, None, *columns) for part in parts)
-        kept = (its[part.documents] for its, part in zip(rows, parts, strict=True))
-        writer.add(name, dtype, kept, *columns)
+        rows_of_documents = (its[part.documents] for its, part in zip(rows, parts, strict=True))
+        writer.add(name, dtype, rows_of_documents, *columns)
 
     by_document("keys", "|u1", KEY_BYTES)
     by_document("covered", "|u1")
@@ -84,17 +84,17 @@ def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
         terms = _renumbered([part.segment.fields[field.name] for part in parts], units)
         _write_lists(writer, field.name, TERM_TYPE, terms)
         lengths = [
-            part.segment.lengths(field.name)[kept] for part, kept in zip(parts, units, strict=True)
+            part.segment.lengths(field.name)[mask] for part, mask in zip(parts, units, strict=True)
         ]
         writer.add(f"{field.name}.lengths", "<u4", lengths)
 
 
 def _owners(
-    kept: Iterable[tuple[npt.NDArray[np.uint16], _Part]],
+    owners: Iterable[tuple[npt.NDArray[np.uint16], _Part]],
 ) -> Iterator[npt.NDArray[np.uint16]]:
     """Yield the new document numbers of chunks or blocks."""
     first = 0
-    for documents, part in kept:
+    for documents, part in owners:
         numbers = np.cumsum(part.documents) - 1 + first
         yield numbers[documents].astype("<u2")
         first += int(part.documents.sum())
@@ -121,11 +121,11 @@ def _write_vectors(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
 
 
 def _rows(
-    vectors: npt.NDArray[np.int8] | None, kept: _Mask, columns: int
+    vectors: npt.NDArray[np.int8] | None, mask: _Mask, columns: int
 ) -> Iterator[npt.NDArray[np.int8]]:
     """Yield the chosen rows; rows of zeros if the segment has no such vectors."""
     at_once = max(1, _COPIED // columns)
-    chosen = np.flatnonzero(kept)
+    chosen = np.flatnonzero(mask)
     for start in range(0, len(chosen), at_once):
         numbers = chosen[start : start + at_once]
         if vectors is None or vectors.shape[1] != columns:
@@ -134,10 +134,10 @@ def _rows(
             yield vectors[numbers]
 
 
-def _renumbered(lists: Sequence[PostingLists], kept: Sequence[_Mask]) -> list[_Renumbered]:
+def _renumbered(lists: Sequence[PostingLists], masks: Sequence[_Mask]) -> list[_Renumbered]:
     renumbered = []
     first = 0
-    for its, mask in zip(lists, kept, strict=True):
+    for its, mask in zip(lists, masks, strict=True):
         numbers = (np.cumsum(mask) - 1 + first).astype(np.uint32)
         renumbered.append(_Renumbered(its, mask, numbers))
         first += int(mask.sum())
@@ -147,7 +147,7 @@ def _renumbered(lists: Sequence[PostingLists], kept: Sequence[_Mask]) -> list[_R
 def _write_lists(
     writer: SegmentWriter, name: str, key_type: str, parts: Sequence[_Renumbered]
 ) -> None:
-    universe = sum(int(part.kept.sum()) for part in parts)
+    universe = sum(int(part.mask.sum()) for part in parts)
     write_lists(writer, name, key_type, universe, _blocks(parts, counted=name != "trigrams"))
 
 
@@ -175,10 +175,10 @@ def _blocks(parts: Sequence[_Renumbered], *, counted: bool) -> Iterator[Entries]
 def _entries(part: _Renumbered, first: int, end: int, *, counted: bool) -> Entries:
     """Return the chosen entries of some lists, with new numbers."""
     lists = part.lists.unpack(first, end)
-    kept = part.kept[lists.numbers]
-    keys = np.repeat(part.lists.keys[first:end], lists.lengths)[kept]
-    numbers = part.numbers[lists.numbers[kept]]
-    return Entries(keys, numbers, lists.counts[kept] if counted else None)
+    mask = part.mask[lists.numbers]
+    keys = np.repeat(part.lists.keys[first:end], lists.lengths)[mask]
+    numbers = part.numbers[lists.numbers[mask]]
+    return Entries(keys, numbers, lists.counts[mask] if counted else None)
 
 
 def _bounds(lists: Sequence[PostingLists]) -> Keys:

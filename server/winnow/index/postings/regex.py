@@ -224,9 +224,9 @@ class _Parser:
         # In mode x there may be comments, in which an end does not count.
         if found < 0 or (self._flags.ignore_space and "#" in self._text[self._place : found]):
             raise UnsupportedPattern
-        taken = self._text[self._place : found]
+        text = self._text[self._place : found]
         self._place = found + len(end)
-        return taken
+        return text
 
     def _take_match(self, expression: re.Pattern[str]) -> re.Match[str]:
         found = expression.match(self._text, self._place)
@@ -355,8 +355,12 @@ class _Parser:
         if char in "AzbB<>":
             self._place += 1
             return EMPTY
-        taken = self._escaped()
-        return self._character(taken) if isinstance(taken, str) else _one_of(taken[0], self._flags)
+        escaped = self._escaped()
+        return (
+            self._character(escaped)
+            if isinstance(escaped, str)
+            else _one_of(escaped[0], self._flags)
+        )
 
     def _boundary(self) -> None:
         """Skip `{start}` and the like; other braces are a count."""

@@ -225,18 +225,18 @@ class _Keys(Sequence[bytes]):
 
 class _Evaluation:
     """Evaluates a condition on trigrams as far as that pays. Sets are masks of all blocks, or what
-    ``taken`` converts such a mask to."""
+    ``convert`` turns such a mask into."""
 
     def __init__(
-        self, trigrams: PostingLists, taken: Callable[[_Mask], _Mask] | None = None
+        self, trigrams: PostingLists, convert: Callable[[_Mask], _Mask] | None = None
     ) -> None:
         self._trigrams = trigrams
-        self._taken = taken or np.asarray
+        self._convert = convert or np.asarray
         self._left = MOST_LISTS
 
     def holding(self, required: TrigramQuery) -> _Mask:
         """Return a superset of the blocks or documents that meet the condition."""
-        return self._of(required, self._taken(np.ones(self._trigrams.universe, np.bool_)))
+        return self._of(required, self._convert(np.ones(self._trigrams.universe, np.bool_)))
 
     def _of(self, required: TrigramQuery, among: _Mask) -> _Mask:
         found = among
@@ -249,7 +249,7 @@ class _Evaluation:
             if self._left <= 0 or not found.any():
                 return found
             self._left -= 1
-            found = found & self._taken(self._trigrams.mask(place))
+            found = found & self._convert(self._trigrams.mask(place))
         for alternatives in required.either:
             if self._left <= 0 or not found.any():
                 return found

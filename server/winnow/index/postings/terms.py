@@ -69,7 +69,7 @@ def terms_of(word: str) -> tuple[str, ...]:
     if len(parts) <= 1:
         return tuple(stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD)
     terms = [stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD]
-    return tuple(dict.fromkeys([*terms, whole(word)]))
+    return tuple(dict.fromkeys([*terms, without_convention(word)]))
 
 
 def parts_of(word: str) -> list[str]:
@@ -83,7 +83,7 @@ def _pairs(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word[at : at + 2].lower() for at in range(len(word) - 1)))
 
 
-def whole(name: str) -> str:
+def without_convention(name: str) -> str:
     """Return a name as one term, independent of the naming convention."""
     return name.replace("_", "").lower()
 
@@ -91,7 +91,7 @@ def whole(name: str) -> str:
 def name_term(name: str) -> str:
     """Return a name as one term, independent of number and naming convention: `HTTP_cookies`,
     `HttpCookie` and `httpCookie` are equal."""
-    return stem(whole(name))
+    return stem(without_convention(name))
 
 
 def stem(word: str) -> str:
@@ -114,8 +114,8 @@ def term_numbers(word: str) -> tuple[int, ...]:
 
 def content_words(query: str) -> list[str]:
     """Return the words of a query without stop words, or all words if none are left."""
-    asked = words(query)
-    return [word for word in asked if word.lower() not in STOP_WORDS] or asked
+    query_words = words(query)
+    return [word for word in query_words if word.lower() not in STOP_WORDS] or query_words
 
 
 def spelled_terms(query: str) -> dict[str, str]:

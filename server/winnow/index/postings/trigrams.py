@@ -336,11 +336,11 @@ def _concatenated(parts: Iterable[_Known]) -> _Known:
             blocks[-1] = _Known(strings)
         else:
             blocks.append(part)
-    whole, *rest = blocks
+    properties, *rest = blocks
     conditions = [part.required for part in blocks]
     for part in rest:
-        whole = _followed(whole, part, conditions)
-    return replace(whole, required=all_of(conditions))
+        properties = _followed(properties, part, conditions)
+    return replace(properties, required=all_of(conditions))
 
 
 def _followed(left: _Known, right: _Known, conditions: list[TrigramQuery]) -> _Known:

@@ -96,21 +96,23 @@ def content_hasher(path: str, language: Language | None) -> hashlib.blake2b:
     """Return a hash of the relevant part of a file name, to which the text is added."""
     name = path.rpartition("/")[2]
     ending = os.path.splitext(name)[1].lower() or name
-    known = hashlib.blake2b(digest_size=KEY_BYTES)
-    known.update(f"{language.name if language else ''}\0{ending}\0".encode("utf-8", "replace"))
-    return known
+    hasher = hashlib.blake2b(digest_size=KEY_BYTES)
+    hasher.update(f"{language.name if language else ''}\0{ending}\0".encode("utf-8", "replace"))
+    return hasher
 
 
-def file_state(told: os.stat_result) -> FileState:
+def file_state(status: os.stat_result) -> FileState:
     """Return the state of a file that is read now."""
-    state = state_from_stat(told)
+    state = state_from_stat(status)
     fresh = 0 <= time.time_ns() - state.ctime_ns < CLOCK_NS
     return msgspec.structs.replace(state, ctime_ns=0) if fresh else state
 
 
-def state_from_stat(told: os.stat_result) -> FileState:
+def state_from_stat(status: os.stat_result) -> FileState:
     """Return the state of a file from a stat result."""
-    return FileState(min(told.st_mtime_ns, LAST_NS), min(told.st_ctime_ns, LAST_NS), told.st_size)
+    return FileState(
+        min(status.st_mtime_ns, LAST_NS), min(status.st_ctime_ns, LAST_NS), status.st_size
+    )
 
 
 def record_without_symbols(state: FileState, problem: str, language: Language | None) -> FileRecord:

@@ -71,7 +71,7 @@ class FileTable:
         changed = reader.texts_since(self._stamp)
         self._stamp = stamp
         paths = list(before.paths) if before else []
-        kept: dict[str, Any]
+        cache: dict[str, Any]
         same = True
         for path in gone:
             number = self._numbers.pop(path, None)
@@ -88,10 +88,10 @@ class FileTable:
             self._segments[number] = BINARY if binary else NOWHERE if segment is None else segment
             self._documents[number] = document
         if before is not None and same:
-            paths, kept = before.paths, before.kept
+            paths, cache = before.paths, before.cache
         else:
-            kept = {}
-        return TableState(self._segments, self._documents, paths, self._numbers, kept)
+            cache = {}
+        return TableState(self._segments, self._documents, paths, self._numbers, cache)
 
     def _make_room(self, number: int) -> None:
         if number < len(self._segments):
@@ -103,7 +103,7 @@ class FileTable:
 
 class TableState:
     """The files at one moment. ``parts`` are the segments by number, with their documents and
-    files; ``uncovered`` are files without a segment, ``binary`` those that ripgrep skips; ``kept``
+    files; ``uncovered`` are files without a segment, ``binary`` those that ripgrep skips; ``cache``
     holds data derived from paths."""
 
     def __init__(
@@ -112,10 +112,10 @@ class TableState:
         documents: npt.NDArray[np.uint16],
         paths: list[str],
         numbers: Mapping[str, int],
-        kept: dict[str, Any],
+        cache: dict[str, Any],
     ) -> None:
         self.paths = paths
-        self.kept = kept
+        self.cache = cache
         self._numbers = numbers
         used = segments[: len(paths)]
         order = np.argsort(used, kind="stable")

@@ -385,10 +385,10 @@ class Reader:
         """Return columns of the indexed files, by path."""
         found: dict[str, Any] = {}
         left = map(os.fsencode, paths)
-        while some := list(islice(left, TOGETHER)):
-            asked = ",".join("?" * len(some))
-            statement = f"SELECT path, {columns} FROM file WHERE path IN ({asked}) AND parked=0"  # noqa: S608
-            found.update((os.fsdecode(path), row) for path, *row in self._rows(statement, *some))
+        while portion := list(islice(left, TOGETHER)):
+            places = ",".join("?" * len(portion))
+            statement = f"SELECT path, {columns} FROM file WHERE path IN ({places}) AND parked=0"  # noqa: S608
+            found.update((os.fsdecode(path), row) for path, *row in self._rows(statement, *portion))
         return found
 
     def _execute(self, statement: str, values: tuple[object, ...]) -> Cursor:

@@ -47,7 +47,7 @@ class Segments:
         self._stem = stem
         self._lock = threading.Lock()
         self._open: dict[str, Segment] = {}
-        self._touched: dict[str, FileStamp] = {}  # when it was opened or last read
+        self._stamps: dict[str, FileStamp] = {}  # when it was opened or last read
         self._verified: dict[str, FileStamp] = {}
 
     def get(self, name: str) -> Segment:
@@ -58,10 +58,10 @@ class Segments:
         with self._lock:
             known = self._open.get(name)
             try:
-                now = _touched(os.stat(self._path(name)))
+                now = _stamp_of(os.stat(self._path(name)))
                 if known is None:
                     known = Segment(self._file(name))
-                elif self._touched[name] != now:
+                elif self._stamps[name] != now:
                     # The old mapping may be longer than the file is now: it is not read.
                     known = Segment(self._file(name))
                     known.verify()
@@ -69,7 +69,7 @@ class Segments:
                 raise SegmentMissing(f"a segment is missing: {error}") from error
             except (OSError, SegmentDamaged) as error:
                 raise StoreDamaged(f"a segment cannot be read: {error}") from error
-            self._open[name], self._touched[name] = known, now
+            self._open[name], self._stamps[name] = known, now
             return known
 
     def verify(self, name: str) -> None:
@@ -79,7 +79,7 @@ class Segments:
 
         known = self.get(name)
         try:
-            stamp = self._touched[name]
+            stamp = self._stamps[name]
             if self._verified.get(name) != stamp:
                 known.verify()
                 self._verified[name] = stamp
@@ -115,17 +115,17 @@ class Segments:
         with contextlib.suppress(OSError):
             self._file(name).unlink()
 
-    def keep_only(self, names: Iterable[str]) -> None:
+    def remove_unused(self, names: Iterable[str]) -> None:
         """Close the segments that no row names; delete their files after a delay."""
-        wanted = set(names)
+        used = set(names)
         with self._lock:
-            for name in [name for name in self._open if name not in wanted]:
+            for name in [name for name in self._open if name not in used]:
                 self._forget(name)
         limit = time.time() - GRACE_SECONDS
         for file in self.folder.glob(f"{self._stem}-*{SUFFIX}*"):
             name = file.name[len(self._stem) + 1 :].partition(".")[0]
             with contextlib.suppress(OSError):
-                if name not in wanted and file.lstat().st_mtime < limit:
+                if name not in used and file.lstat().st_mtime < limit:
                     file.unlink()
 
     def touch(self, name: str) -> None:
@@ -138,7 +138,7 @@ class Segments:
             self._open.clear()
 
     def _forget(self, name: str) -> None:
-        for known in (self._open, self._touched, self._verified):
+        for known in (self._open, self._stamps, self._verified):
             known.pop(name, None)
 
     def _file(self, name: str) -> Path:
@@ -151,5 +151,5 @@ class Segments:
         return secrets.token_hex(6)
 
 
-def _touched(told: os.stat_result) -> FileStamp:
-    return told.st_mtime_ns, told.st_ctime_ns, told.st_ino
+def _stamp_of(status: os.stat_result) -> FileStamp:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_ino

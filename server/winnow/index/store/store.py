@@ -86,19 +86,19 @@ def version(variant: str = "") -> str:
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as version_of
 
-    told = f"{SCHEMA_VERSION} {winnow.__version__} {variant}"
-    known = hashlib.blake2b(told.encode(), digest_size=6)
+    seed = f"{SCHEMA_VERSION} {winnow.__version__} {variant}"
+    digest = hashlib.blake2b(seed.encode(), digest_size=6)
     for name in ("tree-sitter", "tree-sitter-language-pack"):
         with contextlib.suppress(PackageNotFoundError):
-            known.update(version_of(name).encode())
+            digest.update(version_of(name).encode())
     for package in CODE_PACKAGES:
         for folder in package.__path__:
             for file in sorted(Path(folder).rglob("*.py")):
-                known.update(file.read_bytes())
+                digest.update(file.read_bytes())
     for folder in winnow.index.__path__:
         for name in CODE_FILES:
-            known.update(Path(folder, name).read_bytes())
-    return known.hexdigest()
+            digest.update(Path(folder, name).read_bytes())
+    return digest.hexdigest()
 
 
 class Store:
@@ -137,12 +137,12 @@ class Store:
         try:
             folder = state_folder.create(root, user)
             _delete_old(folder, version(variant))
-            with _alone(folder, version(variant)):
+            with _exclusive(folder, version(variant)):
                 store = cls._newest(folder, version(variant), user)
         except (OSError, DatabaseError, StoreDamaged):
             return cls.temporary()
         with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
-            store._let_go()  # left by killed processes
+            store._delete_unused_segments()  # left by killed processes
         return store
 
     @classmethod
@@ -183,7 +183,7 @@ class Store:
         if damaged.is_temporary:  # otherwise the successor would outlive the process
             return cls.temporary()
         folder, kind = damaged.file.parent, version(variant)
-        with _alone(folder, kind):
+        with _exclusive(folder, kind):
             for file in generations(folder, kind):
                 if is_building(file):
                     with contextlib.suppress(StoreDamaged):
@@ -200,7 +200,7 @@ class Store:
     def publish(self) -> None:
         """Make this the store that every process opens, and delete older ones."""
         folder, kind = self.file.parent, self.kind
-        with _alone(folder, kind):
+        with _exclusive(folder, kind):
             _building_mark(self.file).unlink(missing_ok=True)
             for file in generations(folder, kind):
                 if file != self.file:
@@ -326,13 +326,13 @@ class Store:
             record.key: record.contents for record in batch.values() if record.contents is not None
         }
         name, size = self.segments.write(texts) if texts else ("", 0)
-        self._keep(batch, gone, name, size, list(texts), is_still)
+        self._write_rows(batch, gone, name, size, list(texts), is_still)
         self._merge()
 
     def compact(self) -> None:
         """Merge small segments, so that searches read fewer, and do the merges that are due;
         otherwise the next saved file would wait for them."""
-        self._make_one(_small)
+        self._merge_chosen(_small_segments)
         self._merge()
 
     def copy_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
@@ -345,16 +345,16 @@ class Store:
                 if (text := reader.known_text(key)) is not None
             }
             batch = {
-                path: _taken(known[key], state, key)
+                path: _reused_record(known[key], state, key)
                 for path, (state, key) in files.items()
                 if key in known
             }
-            name, size, keys = self._copied(other, reader, known)
-        self._keep(batch, (), name, size, keys)
+            name, size, keys = self._copy_texts(other, reader, known)
+        self._write_rows(batch, (), name, size, keys)
         self._merge()
         return list(batch)
 
-    def _copied(
+    def _copy_texts(
         self, other: Store, reader: Reader, known: Mapping[bytes, StoredText]
     ) -> tuple[str, int, list[bytes]]:
         """Write a segment with what another store has of some texts; return its name, size and
@@ -378,7 +378,7 @@ class Store:
         name, size = self.segments.merge(parts)
         return name, size, keys
 
-    def _keep(
+    def _write_rows(
         self,
         batch: Mapping[str, FileRecord],
         gone: Iterable[str],
@@ -448,19 +448,19 @@ class Store:
         with self._transaction() as connection:
             rows.next_stamp(connection)
             rows.forget_parked(connection, 0)
-        self._collect()
+        self._free_unused()
         target = int(limit * (1 - TRIM_SHARE))
         size, emptied = self.size(), 0
         while size > target:
-            count = self._empty(1 - target / size)
-            self._collect()
+            count = self._drop_oldest(1 - target / size)
+            self._free_unused()
             emptied += count
             size = self.size()
             if not count:
                 break
         return emptied
 
-    def _empty(self, share: float) -> int:
+    def _drop_oldest(self, share: float) -> int:
         """Drop the data of the oldest files, about this share of all bytes; return their number."""
         with self._transaction() as connection:
             stamp = rows.next_stamp(connection)
@@ -487,10 +487,10 @@ class Store:
     def _merge(self) -> None:
         """Merge small segments where there are many."""
         for _ in LEVELS:
-            if not self._make_one(_to_merge):
+            if not self._merge_chosen(_segments_to_merge):
                 return
 
-    def _make_one(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
+    def _merge_chosen(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
         """Merge the segments that ``choose`` picks by size, with their live documents. Return True
         if there are any."""
         with self.read() as reader:
@@ -537,9 +537,9 @@ class Store:
             if name:
                 self.segments.drop(name)
             raise
-        self._let_go()
+        self._delete_unused_segments()
 
-    def _collect(self) -> None:
+    def _free_unused(self) -> None:
         """Free what no row refers to: pages of the database, documents of segments."""
         with self.read() as reader:
             names, sizes = reader.segments(), reader.sizes()
@@ -557,13 +557,13 @@ class Store:
         self.segments.stat(name)
         return rows.segment_row(connection, name, documents, size)
 
-    def _let_go(self) -> None:
+    def _delete_unused_segments(self) -> None:
         """Delete the segments that no row names and no process can be reading."""
         # No row can be written meanwhile.
         with self._transaction() as connection:
             rows_of_names = database.rows_of(connection, "SELECT name FROM segment")
             names = [row[0] for row in rows_of_names]
-            self.segments.keep_only(names)
+            self.segments.remove_unused(names)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -625,7 +625,7 @@ def _inode(file: Path) -> int:
         return 0
 
 
-def _taken(known: StoredText, state: FileState, key: bytes) -> FileRecord:
+def _reused_record(known: StoredText, state: FileState, key: bytes) -> FileRecord:
     state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
     return FileRecord(state, known.language, known.facts, key, binary=known.binary)
 
@@ -653,7 +653,7 @@ def newest_file(folder: Path, variant: str) -> Path | None:
 
 def delete(store: Store) -> None:
     """Delete a store with all its generations, as far as possible."""
-    with contextlib.suppress(OSError), _alone(store.file.parent, store.kind):
+    with contextlib.suppress(OSError), _exclusive(store.file.parent, store.kind):
         for file in generations(store.file.parent, store.kind) or [store.file]:
             delete_files(file)
 
@@ -694,7 +694,7 @@ def _replaced(why: str) -> str:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, kind: str) -> Iterator[None]:
+def _exclusive(folder: Path, kind: str) -> Iterator[None]:
     """Keep other processes from opening or deleting a store within the block: opening one between
     two steps would write into the log of another."""
     with locked_briefly(folder / f"index-{kind}.open", BUSY_SECONDS):
@@ -713,7 +713,7 @@ def _delete_old(folder: Path, kind: str) -> None:
                 _delete_segments(file)
 
 
-def _to_merge(sizes: Mapping[int, int]) -> list[int]:
+def _segments_to_merge(sizes: Mapping[int, int]) -> list[int]:
     """Return the segments to merge, by their numbers of documents."""
     smallest = 0
     for level in LEVELS:
@@ -724,7 +724,7 @@ def _to_merge(sizes: Mapping[int, int]) -> list[int]:
     return []
 
 
-def _small(sizes: Mapping[int, int]) -> list[int]:
+def _small_segments(sizes: Mapping[int, int]) -> list[int]:
     """Return the small segments to merge."""
     some = _fitting(sorted((size, number) for number, size in sizes.items()), COMPACT)
     return some if len(some) > 1 else []

@@ -94,15 +94,15 @@ class EmbeddingModel:
 
     def _add(self, found: Rows, texts: Sequence[Sequence[str]]) -> None:
         counts = list(map(Counter, texts))
-        asked = list(dict.fromkeys(chain.from_iterable(counts)))
-        numbers = {word: number for number, word in enumerate(asked)}
+        distinct = list(dict.fromkeys(chain.from_iterable(counts)))
+        numbers = {word: number for number, word in enumerate(distinct)}
         weights = np.zeros((len(texts), len(numbers)), np.float32)
         for row, count in zip(weights, counts, strict=True):
             row[[numbers[word] for word in count]] = list(count.values())
         there = weights > 0
         np.log(weights, out=weights, where=there)
         weights += there
-        pieces = self._of_words(asked)
+        pieces = self._of_words(distinct)
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ids = np.fromiter(chain.from_iterable(pieces), np.int64, sizes.sum())
         if len(ids):
@@ -124,12 +124,12 @@ class EmbeddingModel:
             vectors[~np.isfinite(vectors).all(axis=1)] = 0
         return vectors
 
-    def _of_words(self, asked: Iterable[str]) -> list[tuple[int, ...]]:
+    def _of_words(self, asked_: Iterable[str]) -> list[tuple[int, ...]]:
         """Return the tokens of words, by their parts: identifiers share parts."""
         if len(self._known) > _CACHED_WORDS:
             self._known = {}
         known = self._known
-        found = {word: known.get(word) for word in asked}
+        found = {word: known.get(word) for word in asked_}
         new = {word: _parts(word) for word, pieces in found.items() if pieces is None}
         cut = {part: known.get(part) for part in chain.from_iterable(new.values())}
         unknown = [part for part, pieces in cut.items() if pieces is None]

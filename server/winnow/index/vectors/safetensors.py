@@ -53,13 +53,13 @@ def tables_of(file: Path) -> dict[str, npt.NDArray[Any]]:
         try:
             header = msgspec.json.decode(stream.read(length), type=dict[str, msgspec.Raw])
             header.pop("__metadata__", None)
-            told = {name: msgspec.json.decode(raw, type=_Table) for name, raw in header.items()}
+            tables = {name: msgspec.json.decode(raw, type=_Table) for name, raw in header.items()}
         except msgspec.DecodeError as error:
             raise DamagedModel(f"{file.name} has no valid header: {error}") from error
     start = _LENGTH_BYTES + length
     return {
         name: _mapped(file, start, size, table)
-        for name, table in told.items()
+        for name, table in tables.items()
         if table.dtype in _TYPES
     }
 

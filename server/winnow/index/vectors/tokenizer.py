@@ -21,7 +21,7 @@ import numpy.typing as npt
 from msgspec import Raw, Struct
 
 from winnow.index.vectors.safetensors import DamagedModel
-from winnow.storage.disk_cache import kept
+from winnow.storage.disk_cache import cached
 
 
 class Tokenizer(NamedTuple):
@@ -84,21 +84,21 @@ def tokenizer_at(file: Path) -> Tokenizer:
     """Load a tokenizer from its file. Raises DamagedModel and OSError."""
     source = file.read_bytes()
     try:
-        return _of_llama(kept(source, VERSION, _Llama, lambda: _llama(source)))
+        return _of_llama(cached(source, VERSION, _Llama, lambda: _llama(source)))
     except _OtherKind:
         return _of_library(file)
     except (msgspec.DecodeError, ValueError, KeyError) as error:
         raise DamagedModel(f"{file.name} is not a tokenizer: {error}") from error
 
 
-def _is_llama(told: _File) -> bool:
-    normalizer, model = told.normalizer, told.model
+def _is_llama(description: _File) -> bool:
+    normalizer, model = description.normalizer, description.model
     return (
         model.type == "BPE"
         and model.byte_fallback
         and not model.ignore_merges
         and not (model.dropout or model.continuing_subword_prefix or model.end_of_word_suffix)
-        and told.pre_tokenizer is None
+        and description.pre_tokenizer is None
         and isinstance(normalizer, dict)
         and normalizer.get("normalizers") == _LLAMA
     )
@@ -106,11 +106,11 @@ def _is_llama(told: _File) -> bool:
 
 def _llama(source: bytes) -> _Llama:
     """Read the tables of a tokenizer file. Raises _OtherKind, or another error if it is damaged."""
-    told = msgspec.json.decode(source, type=_File)
-    if not _is_llama(told):
+    description = msgspec.json.decode(source, type=_File)
+    if not _is_llama(description):
         raise _OtherKind
-    vocabulary = msgspec.json.decode(told.model.vocab, type=dict[str, int])
-    joined = msgspec.json.decode(told.model.merges, type=list[str | tuple[str, str]])
+    vocabulary = msgspec.json.decode(description.model.vocab, type=dict[str, int])
+    joined = msgspec.json.decode(description.model.merges, type=list[str | tuple[str, str]])
     pairs = array("q")
     for pair in joined:
         left, right = pair.split(" ") if isinstance(pair, str) else pair
@@ -123,9 +123,9 @@ def _llama(source: bytes) -> _Llama:
     )
 
 
-def _of_llama(told: _Llama) -> Tokenizer:
-    pairs = np.frombuffer(told.pairs, np.int64).reshape(-1, 3).T
-    return Tokenizer(BytePairs(told.letters, told.of_bytes, *pairs), told.size)
+def _of_llama(description: _Llama) -> Tokenizer:
+    pairs = np.frombuffer(description.pairs, np.int64).reshape(-1, 3).T
+    return Tokenizer(BytePairs(description.letters, description.of_bytes, *pairs), description.size)
 
 
 class BytePairs:

@@ -73,19 +73,19 @@ class Cosines:
     def nearest(self, most: int) -> list[int]:
         """Return the files whose best chunks are nearest, nearest first."""
         if self._few:
-            return _best(self._of_all(whole=False), most)
-        chosen = _best(self._of_all(whole=True), max(CHOSEN, most))
+            return _best(self._of_all(by_document=False), most)
+        chosen = _best(self._of_all(by_document=True), max(CHOSEN, most))
         near = self.of_files(chosen)
         order = np.argsort(-near.best, kind="stable")[:most]
         return [chosen[place] for place in order.tolist()]
 
-    def _of_all(self, *, whole: bool) -> Rows:
+    def _of_all(self, *, by_document: bool) -> Rows:
         """Return the cosines of all files: of their best chunks, or of documents."""
         found = np.full(len(self._corpus.paths), -1, np.float32)
         for part in _with_vectors(self._corpus.parts, self.query):
             segment = part.segment
             assert segment.document_vectors is not None
-            if whole:
+            if by_document:
                 cosines = _products(segment.document_vectors, self.query)
             else:
                 of_chunks = self._chunks(segment)
@@ -122,9 +122,9 @@ def _located(corpus: Corpus, query: Rows, files: Sequence[int] | Numbers) -> Ite
     place_of[files] = np.arange(len(files))
     for part in _with_vectors(corpus.parts, query):
         places = place_of[part.files]
-        asked = (places >= 0) & part.segment.with_vectors[part.documents]
-        if asked.any():
-            yield _Here(part, part.documents[asked].astype(np.int64), places[asked])
+        requested = (places >= 0) & part.segment.with_vectors[part.documents]
+        if requested.any():
+            yield _Here(part, part.documents[requested].astype(np.int64), places[requested])
 
 
 def _with_vectors(parts: Iterable[CorpusPart], query: Rows) -> Iterator[CorpusPart]:
@@ -139,11 +139,11 @@ def _products(vectors: npt.NDArray[np.int8], query: Rows, chosen: Numbers | None
     """Return the cosines of vectors, or of the chosen ones, with a query."""
     count = len(vectors) if chosen is None else len(chosen)
     found = np.empty(count, np.float32)
-    wanted = query / np.float32(scale_of(len(query)))
+    scaled = query / np.float32(scale_of(len(query)))
     # BLAS multiplies 32-bit numbers; numpy multiplies 8-bit numbers itself, ten times slower.
     block = np.empty((min(BLOCK, count), len(query)), np.float32)
     for at in range(0, count, BLOCK):
         end = min(at + BLOCK, count)
         np.copyto(block[: end - at], vectors[at:end] if chosen is None else vectors[chosen[at:end]])
-        np.dot(block[: end - at], wanted, out=found[at:end])
+        np.dot(block[: end - at], scaled, out=found[at:end])
     return found

@@ -27,13 +27,13 @@ class WatchChannel:
     def __init__(self, changed: Callable[[set[str]], None], lost: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._changed = changed
-        self._tell_lost = lost
+        self._report_lost = lost
         self._lock = threading.Lock()
         self._delivering = False
         self._paths: set[str] = set()
         self._lost = False
         self._answered: Asked = []
-        self._asked: Asked = []
+        self._pending: Asked = []
         self._unanswered: set[asyncio.Future[bool]] = set()
         self._wake: Callable[[], None] = lambda: None
         self._refresh = False
@@ -44,14 +44,14 @@ class WatchChannel:
 
     # --- the side of the loop --------------------------------------------------------------
 
-    def ask(self) -> asyncio.Future[bool]:
+    def request_sync(self) -> asyncio.Future[bool]:
         """Return a future: True once all earlier changes are reported, False if they never will
         be."""
         answer: asyncio.Future[bool] = self._loop.create_future()
         self._unanswered.add(answer)
         answer.add_done_callback(self._unanswered.discard)
         with self._lock:
-            self._asked.append(answer)
+            self._pending.append(answer)
             self._wake()
         return answer
 
@@ -80,14 +80,16 @@ class WatchChannel:
         self._in_loop(self._begin)
 
     def requests(self) -> tuple[Asked, bool]:
-        """Return the open requests, to be answered with :meth:`tell`, and whether to scan all
+        """Return the open requests, to be answered with :meth:`report`, and whether to scan all
         folders again."""
         with self._lock:
-            asked, self._asked = self._asked, []
+            pending, self._pending = self._pending, []
             refresh, self._refresh = self._refresh, False
-        return asked, refresh
+        return pending, refresh
 
-    def tell(self, paths: Iterable[str], lost: bool = False, answered: Asked | None = None) -> None:
+    def report(
+        self, paths: Iterable[str], lost: bool = False, answered: Asked | None = None
+    ) -> None:
         """Report changed paths, whether any changes were lost, and then the answered requests."""
         with self._lock:
             self._paths.update(paths)
@@ -126,7 +128,7 @@ class WatchChannel:
         if self.closing.is_set():
             return
         if lost:
-            self._tell_lost()
+            self._report_lost()
         if paths:
             self._changed(paths)
         for answer in answered:
@@ -137,11 +139,11 @@ class WatchChannel:
         self._deliver()
         self.reason = reason
         self.ended.set()
-        told = self.begun.done()
+        had_begun = self.begun.done()
         self._begin()
         self._answer_no()
-        if told and not self.closing.is_set():
-            self._tell_lost()
+        if had_begun and not self.closing.is_set():
+            self._report_lost()
 
     def _answer_no(self) -> None:
         for answer in list(self._unanswered):

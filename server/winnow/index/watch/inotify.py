@@ -72,8 +72,8 @@ class Inotify:
 
     def waiting(self) -> int:
         """Return how many bytes of events are waiting."""
-        told = fcntl.ioctl(self._descriptor, termios.FIONREAD, b"\0" * _COUNT.size)
-        count: int = _COUNT.unpack(told)[0]
+        raw = fcntl.ioctl(self._descriptor, termios.FIONREAD, b"\0" * _COUNT.size)
+        count: int = _COUNT.unpack(raw)[0]
         return count
 
     def read(self) -> list[InotifyEvent]:

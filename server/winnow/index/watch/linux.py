@@ -30,12 +30,12 @@ class LinuxWatch:
     :class:`winnow.index.watch.watcher.Watcher`."""
 
     def __init__(
-        self, root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel
+        self, root: str, own: str, in_scope: Callable[[str], bool], channel: WatchChannel
     ) -> None:
         self._root = root
         self._own = own
-        self._wanted = wanted
-        self._exchange = exchange
+        self._in_scope = in_scope
+        self._channel = channel
         self._told_at = 0.0
 
     def run(self) -> None:
@@ -44,8 +44,8 @@ class LinuxWatch:
         try:
             with contextlib.ExitStack() as stack:
                 self._open(stack)
-                self._exchange.begin()
-                while not self._exchange.closing.is_set():
+                self._channel.begin()
+                while not self._channel.closing.is_set():
                     self._wait()
                     self._round()
         except WatchEnded as ended:
@@ -55,7 +55,7 @@ class LinuxWatch:
             logger.exception("Watching %s", self._root)
             reason = f"{self._root} cannot be watched: {error}"
         finally:
-            self._exchange.end(reason)
+            self._channel.end(reason)
 
     def _open(self, stack: contextlib.ExitStack) -> None:
         self._identity = _identity(self._root)
@@ -63,9 +63,9 @@ class LinuxWatch:
         self._queue = stack.enter_context(contextlib.closing(opened()))
         self._wakeful = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         stack.callback(os.close, self._wakeful)
-        self._exchange.set_wake(self._wake)
+        self._channel.set_wake(self._wake)
         # Before the descriptor is closed: another file may get its number.
-        stack.callback(self._exchange.set_wake, lambda: None)
+        stack.callback(self._channel.set_wake, lambda: None)
         self._anything, self._requests = select.poll(), select.poll()
         self._anything.register(self._queue.fileno(), select.POLLIN)
         self._anything.register(self._mounts.fileno(), select.POLLPRI)
@@ -75,10 +75,10 @@ class LinuxWatch:
             self._queue,
             self._root,
             own=self._own,
-            wanted=self._wanted,
-            is_closing=self._exchange.closing.is_set,
+            in_scope=self._in_scope,
+            is_closing=self._channel.closing.is_set,
         )
-        self._folders.look(self._mounts.silent())
+        self._folders.rescan(self._mounts.silent())
 
     def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # woken often, and has not read it yet
@@ -95,16 +95,16 @@ class LinuxWatch:
 
     def _round(self) -> None:
         """Report all earlier events, then answer earlier requests."""
-        asked, refresh = self._exchange.requests()
+        pending, refresh = self._channel.requests()
         events = self._queue.read()
         overflowed = any(event.mask & inotify.Q_OVERFLOW for event in events)
-        told = self._folders.take(events)
+        changed = self._folders.process(events)
         mounted = self._mounts.changed(self._mounts_changed)
         if overflowed or mounted or refresh:
-            told |= self._folders.look(self._mounts.silent())
+            changed |= self._folders.rescan(self._mounts.silent())
         if _identity(self._root) != self._identity:
             raise WatchEnded(f"another folder is at {self._root}")
-        self._exchange.tell(told, overflowed or mounted, asked)
+        self._channel.report(changed, overflowed or mounted, pending)
         self._told_at = time.monotonic()
 
 

@@ -20,36 +20,36 @@ JOIN_MS = 100
 REPORTED_GIT_FILES = {(".git",), (".git", "HEAD"), (".git", "info", "exclude")}
 
 
-def watch(root: str, own: str, wanted: Callable[[str], bool], exchange: WatchChannel) -> None:
+def watch(root: str, own: str, in_scope: Callable[[str], bool], channel: WatchChannel) -> None:
     """Run the thread; the arguments are those of :class:`winnow.index.watch.watcher.Watcher`."""
     reason = "the watcher was closed"
-    is_told = partial(_is_reported, root, own, wanted)
+    is_reported = partial(_is_reported, root, own, in_scope)
     try:
         from watchfiles._rust_notify import RustNotify
 
         with RustNotify([root], False, False, 0, True, False) as events:
-            exchange.begin()
-            while not exchange.closing.is_set():
+            channel.begin()
+            while not channel.closing.is_set():
                 # Without a timeout: on a timeout, watchfiles drops the events that arrive at that
                 # moment.
-                found = events.watch(JOIN_MS, STEP_MS, 0, exchange.closing)
+                found = events.watch(JOIN_MS, STEP_MS, 0, channel.closing)
                 if isinstance(found, set):
-                    exchange.tell(path for _, path in found if is_told(path))
+                    channel.report(path for _, path in found if is_reported(path))
     except Exception as error:
         # The loop must learn that the thread has ended. watchfiles raises errors of many kinds, and
         # one if it is not installed.
         reason = f"{root} cannot be watched: {error}"
     finally:
-        exchange.end(reason)
+        channel.end(reason)
 
 
-def _is_reported(root: str, own: str, wanted: Callable[[str], bool], path: str) -> bool:
+def _is_reported(root: str, own: str, in_scope: Callable[[str], bool], path: str) -> bool:
     parts = os.path.relpath(path, root).split(os.sep)
     if own in parts:
         return False
     if ".git" in parts:
         return tuple(parts[parts.index(".git") :]) in REPORTED_GIT_FILES
-    return all(wanted(folder) for folder in _folders(root, parts[:-1]))
+    return all(in_scope(folder) for folder in _folders(root, parts[:-1]))
 
 
 def _folders(root: str, names: Iterable[str]) -> Iterable[str]:

@@ -61,7 +61,7 @@ class WatchedFolder:
 
 class WatchedFolders:
     """All folders below a root. ``own`` is the name of folders whose contents are never reported;
-    ``wanted`` returns True for a folder whose contents may be."""
+    ``in_scope`` returns True for a folder whose contents may be."""
 
     def __init__(
         self,
@@ -69,18 +69,18 @@ class WatchedFolders:
         root: str,
         *,
         own: str,
-        wanted: Callable[[str], bool],
+        in_scope: Callable[[str], bool],
         is_closing: Callable[[], bool],
     ) -> None:
         self._queue = queue
         self._own = own
-        self._wanted = wanted
+        self._in_scope = in_scope
         self._is_closing = is_closing
         self._root = WatchedFolder(root)
         self._watched: dict[int, WatchedFolder] = {}
         self._silent: Mapping[str, str] = {}
 
-    def look(self, silent: Mapping[str, str]) -> set[str]:
+    def rescan(self, silent: Mapping[str, str]) -> set[str]:
         """Watch all existing folders; return the paths of those not watched before. ``silent`` has
         the kinds of file systems that report no changes, by their paths below the root. Raises
         WatchEnded if there is one, or no more folders can be watched."""
@@ -90,39 +90,41 @@ class WatchedFolders:
         }
         return self._enter(self._root)
 
-    def take(self, events: Iterable[InotifyEvent]) -> set[str]:
+    def process(self, events: Iterable[InotifyEvent]) -> set[str]:
         """Return the paths that these events have changed. Watches new folders, whose contents are
-        not reported yet. Raises WatchEnded as :meth:`look` does, and if the root is gone."""
-        told: set[str] = set()
+        not reported yet. Raises WatchEnded as :meth:`rescan` does, and if the root is gone."""
+        changed: set[str] = set()
         for event in events:
             folder = self._watched.get(event.watch)
             if folder is None:
                 continue
             if event.name:
-                self._take_named(folder, event.name, event.mask, told)
+                self._process_named(folder, event.name, event.mask, changed)
             elif event.mask & GONE and folder is self._root:
                 raise WatchEnded(f"{folder.path} was deleted, moved or unmounted")
             elif event.mask & inotify.IGNORED:
                 self._unwatch(folder)
             elif event.mask & inotify.ATTRIB and _readable_changed(folder):
-                told.add(folder.path)
-        return told
+                changed.add(folder.path)
+        return changed
 
-    def _take_named(self, folder: WatchedFolder, name: str, mask: int, told: set[str]) -> None:
+    def _process_named(
+        self, folder: WatchedFolder, name: str, mask: int, changed: set[str]
+    ) -> None:
         path = os.path.join(folder.path, name)
         if not mask & inotify.ISDIR:
             if folder.tells is None or name in folder.tells:
-                told.add(path)
+                changed.add(path)
             return
         if self._is_passed_over(folder, name):
             return
         known = folder.children.get(name)
         if mask & inotify.ATTRIB and known is not None and known.watch is not None:
             return  # its own watch reports its attributes
-        self._look_at(folder, name)
-        told.add(path)
+        self._rewatch(folder, name)
+        changed.add(path)
 
-    def _look_at(self, parent: WatchedFolder, name: str) -> None:
+    def _rewatch(self, parent: WatchedFolder, name: str) -> None:
         """Watch the folder that is at a path now, if any. The event itself does not matter: more
         may have happened since, and if two folders swap places, the one that leaves is reported
         after the one that comes."""
@@ -138,7 +140,7 @@ class WatchedFolders:
     def _enter(self, top: WatchedFolder) -> set[str]:
         """Watch a folder and all below it; return the paths of the new ones, without those below
         them."""
-        told = set()
+        changed = set()
         pending = [(top, False)]
         while pending and not self._is_closing():
             folder, is_told = pending.pop()
@@ -150,10 +152,10 @@ class WatchedFolders:
             before = folder.watch
             if self._watch(folder):
                 if folder.watch != before and not is_told:
-                    told.add(folder.path)
+                    changed.add(folder.path)
                     is_told = True
                 pending += [(below, is_told) for below in self._subfolders(folder)]
-        return told
+        return changed
 
     def _watch(self, folder: WatchedFolder) -> bool:
         """Watch one folder. Return False if that is impossible."""
@@ -207,7 +209,7 @@ class WatchedFolders:
         if self._is_passed_over(parent, name):
             return False
         is_of_git = name == ".git" or parent.enters is not None
-        return is_of_git or self._wanted(os.path.join(parent.path, name))
+        return is_of_git or self._in_scope(os.path.join(parent.path, name))
 
     def _is_passed_over(self, parent: WatchedFolder, name: str) -> bool:
         return name == self._own or (parent.enters is not None and name not in parent.enters)

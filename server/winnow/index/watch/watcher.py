@@ -31,7 +31,7 @@ class Watcher:
     more will come (then there is a :attr:`reason`): everything must be scanned again.
 
     Nothing is reported in folders with the name of ``own``, nor of git's own files except `.git`
-    itself, `.git/HEAD` and `.git/info/exclude`. ``wanted`` is called in a thread for each new
+    itself, `.git/HEAD` and `.git/info/exclude`. ``in_scope`` is called in a thread for each new
     folder and returns True if changes in it are to be reported; each watched folder takes about 1
     kB of kernel memory. The creation and deletion of the folder itself is always reported.
     """
@@ -43,35 +43,35 @@ class Watcher:
         lost: Callable[[], None],
         *,
         own: Path,
-        wanted: Callable[[str], bool] = lambda path: True,
+        in_scope: Callable[[str], bool] = lambda path: True,
     ) -> None:
         self._root = str(root)
         self._changed = changed
         self._lost = lost
         self._own = own.name
-        self._wanted = wanted
-        self._exchange: WatchChannel | None = None
+        self._in_scope = in_scope
+        self._channel: WatchChannel | None = None
 
     @property
     def reason(self) -> str:
         """Why nothing is reported, or not any longer, for a user; empty while all is well."""
-        return self._exchange.reason if self._exchange is not None else ""
+        return self._channel.reason if self._channel is not None else ""
 
     async def start(self) -> bool:
         """Start, once. Return True if changes are reported from now on; otherwise, :attr:`reason`
         says why not."""
-        self._exchange = WatchChannel(self._changed, self._lost)
+        self._channel = WatchChannel(self._changed, self._lost)
         threading.Thread(
-            target=self._run, args=(self._exchange,), name=f"watch {self._root}", daemon=True
+            target=self._run, args=(self._channel,), name=f"watch {self._root}", daemon=True
         ).start()
-        await self._exchange.begun
-        return not self._exchange.reason
+        await self._channel.begun
+        return not self._channel.reason
 
     async def settle(self, seconds: float) -> bool:
         """Return True as soon as every earlier change has been passed to ``changed``, or ``lost``
         was called for it; False if that is not known after ``seconds``, and always on systems other
         than Linux."""
-        if self._exchange is None or self._exchange.ended.is_set() or sys.platform != "linux":
+        if self._channel is None or self._channel.ended.is_set() or sys.platform != "linux":
             return False
         try:
             return await wait_within(self._exchange.ask(), seconds)
@@ -79,24 +79,24 @@ class Watcher:
             return False
 
     def refresh(self) -> None:
-        """Call ``wanted`` again for every folder; report those that are watched only now."""
-        if self._exchange is not None and not self._exchange.ended.is_set():
-            self._exchange.refresh()
+        """Call ``in_scope`` again for every folder; report those that are watched only now."""
+        if self._channel is not None and not self._channel.ended.is_set():
+            self._channel.refresh()
 
     async def aclose(self) -> None:
         """Report nothing more; a waiting call of :meth:`settle` returns False."""
-        if self._exchange is None:
+        if self._channel is None:
             return
-        self._exchange.close()
+        self._channel.close()
         with contextlib.suppress(asyncio.TimeoutError):
             await wait_within(self._exchange.ended.wait(), CLOSE_SECONDS)
 
-    def _run(self, exchange: WatchChannel) -> None:
+    def _run(self, channel: WatchChannel) -> None:
         if sys.platform == "linux":
             from winnow.index.watch.linux import LinuxWatch
 
-            LinuxWatch(self._root, self._own, self._wanted, exchange).run()
+            LinuxWatch(self._root, self._own, self._in_scope, channel).run()
         else:
             from winnow.index.watch.portable import watch
 
-            watch(self._root, self._own, self._wanted, exchange)
+            watch(self._root, self._own, self._in_scope, channel)

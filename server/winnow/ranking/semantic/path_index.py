@@ -20,7 +20,7 @@ from winnow.index.postings.terms import (
     stem,
     term_number,
     terms_of,
-    whole,
+    without_convention,
     words,
 )
 
@@ -174,7 +174,7 @@ class PathIndex:
             path = self._paths[file]
             around, name, front = name_of(path)
             in_one = "".join(words(name))
-            terms = name_term(in_one), whole(in_one)
+            terms = name_term(in_one), without_convention(in_one)
             found = self._traits[file] = Traits(
                 has=tuple(bool(pattern.search(path)) for _, pattern, _ in KINDS),
                 front=front,

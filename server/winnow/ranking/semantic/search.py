@@ -164,21 +164,21 @@ def weigh(
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
-    index = corpus.kept.get("paths")
+    index = corpus.cache.get("paths")
     if not isinstance(index, PathIndex):
-        index = corpus.kept["paths"] = PathIndex(corpus.paths)
+        index = corpus.cache["paths"] = PathIndex(corpus.paths)
     return index
 
 
 def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -> Rows:
     """Return the vectors of files' paths, cached in the corpus."""
-    known: dict[int, Rows] = corpus.kept.get(model.name, {})
+    known: dict[int, Rows] = corpus.cache.get(model.name, {})
     new = [file for file in files if file not in known]
     texts = [words(" ".join(name_of(corpus.paths[file])[:2])) for file in new]
     made = dict(zip(new, model.embed_words(texts), strict=True))
     # Other threads may still read the old dictionary.
     both = {**known, **made}
-    corpus.kept[model.name] = both if len(both) <= _CACHED_VECTORS else made
+    corpus.cache[model.name] = both if len(both) <= _CACHED_VECTORS else made
     return np.stack([both[file] for file in files])
 
 

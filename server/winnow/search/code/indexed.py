@@ -242,10 +242,10 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
     """Return the boosts by file number instead of absolute path."""
     if not boosts:
         return {}
-    if (numbers := corpus.kept.get("numbers")) is None:
+    if (numbers := corpus.cache.get("numbers")) is None:
         roots = [root.rstrip("/") for root in corpus.roots]
         owners = corpus.root_of.tolist()
-        numbers = corpus.kept["numbers"] = {
+        numbers = corpus.cache["numbers"] = {
             f"{roots[owner]}/{path}": number
             for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
         }
