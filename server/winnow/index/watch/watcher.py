@@ -74,7 +74,7 @@ class Watcher:
         if self._channel is None or self._channel.ended.is_set() or sys.platform != "linux":
             return False
         try:
-            return await wait_within(self._exchange.ask(), seconds)
+            return await wait_within(self._channel.request_sync(), seconds)
         except asyncio.TimeoutError:
             return False
 
@@ -89,7 +89,7 @@ class Watcher:
             return
         self._channel.close()
         with contextlib.suppress(asyncio.TimeoutError):
-            await wait_within(self._exchange.ended.wait(), CLOSE_SECONDS)
+            await wait_within(self._channel.ended.wait(), CLOSE_SECONDS)
 
     def _run(self, channel: WatchChannel) -> None:
         if sys.platform == "linux":
