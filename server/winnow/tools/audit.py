@@ -12,7 +12,7 @@ from winnow.errors import StateUnavailable
 from winnow.privacy.outbound.audit_log import LoggedRequest, Outcome, Purpose, now
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
 from winnow.types import COMPLETE, Answer, Params, Progress, Result
 from winnow.workspace import Workspace
@@ -179,6 +179,10 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "List the requests sent to language models, from all workspaces.",
+        "winnow audit --limit 5",
+    ),
     example={"limit": 1},
     raises=(StateUnavailable,),
     for_agents=False,

@@ -15,7 +15,7 @@ from winnow.search.answer.shorten import shorten
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import runs
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
 from winnow.types import Answer, Completeness, Params, Progress, Skipped
 from winnow.workspace import Workspace
@@ -90,6 +90,10 @@ def _enabled(config: Config) -> Config:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Run a pipeline of read-only programs, without a shell.",
+        "winnow bash 'rg -n TODO src | head -5'",
+    ),
     # Sorted, because ripgrep's threads print files in any order.
     example={"command": "rg -n --sort path load_plugin src | head -3"},
     raises=(NotAllowed, NoWorkspace, NotFound, ProgramNotInstalled, SearchFailed),

@@ -25,7 +25,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
@@ -171,6 +171,11 @@ def _index_fallback(result: CodeSearchResult) -> str:
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Find a file, a symbol, text or an answer with one query.\n"
+        "Winnow picks the kind of search from the query and reports which one it ran.",
+        "winnow code-search 'where are sessions expired'",
+    ),
     example={"query": "load_plugin", "limit": 2},
     raises=(EmptyQuery, *SEARCHING, IndexUnavailable),
     partial=CodeSearchPartial,

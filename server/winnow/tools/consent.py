@@ -11,7 +11,7 @@ from winnow.errors import InvalidParams, NotFound, NoWorkspace, StateUnavailable
 from winnow.ranking.models import TURNED_OFF
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
-from winnow.tools.registry import Effects, tool
+from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.types import COMPLETE, Answer, Params, Progress, Result
 from winnow.workspace import Workspace
 
@@ -82,6 +82,10 @@ def plain(result: ConsentResult) -> str:
 @tool(
     plain=plain,
     positional=("action",),
+    command_help=CommandHelp(
+        "Allow or refuse sending code of this workspace to a remote language model.",
+        "winnow consent give",
+    ),
     example={},
     raises=(NoWorkspace, NotFound, StateUnavailable),
     effects=Effects(changes=True),

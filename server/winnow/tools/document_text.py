@@ -35,7 +35,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.paths import path_of_uri
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Completeness, PageParams, Progress, Result, Skipped
 from winnow.workspace import Workspace
@@ -140,6 +140,10 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Print a document as text: PDF, office formats, e-books, mail, archives.",
+        "winnow document-text legal/contract.pdf --start 40 --end 60",
+    ),
     example={"path": "docs/handbook.pdf"},
     raises=(
         NoWorkspace,

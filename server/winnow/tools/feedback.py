@@ -9,7 +9,7 @@ from msgspec import Meta
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace, UnknownSearch
 from winnow.storage.paths import shown_path
 from winnow.text.paths import locate
-from winnow.tools.registry import Effects, tool
+from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.types import COMPLETE, Answer, FeedbackAction, Params, Progress
 from winnow.workspace import Workspace
 
@@ -66,6 +66,11 @@ def plain(result: FeedbackResult) -> str:
 
 @tool(
     plain=plain,
+    command_help=CommandHelp(
+        "Record that a search result was useful or not, for later rankings.\n"
+        "The JSON result of a search contains its `search_id`.",
+        "winnow feedback 5ea7c41d5ea7 src/loader.py opened",
+    ),
     example={"search_id": "5ea7c41d5ea7", "path": "src/loader.py", "action": "opened"},
     raises=(UnknownSearch, NotFound, NoWorkspace, PathOutsideWorkspace),
     effects=Effects(changes=True, repeatable=False),

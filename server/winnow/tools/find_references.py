@@ -24,7 +24,7 @@ from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, Referen
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import InFile, PageParams, Pattern, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
@@ -167,6 +167,10 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     plain=plain,
     text=text,
     positional=("name",),
+    command_help=CommandHelp(
+        "Find the uses of a symbol, without those of other symbols of that name.",
+        "winnow find-references load_plugin",
+    ),
     example={"name": "load_plugin"},
     raises=(
         IndexUnavailable,

@@ -18,7 +18,7 @@ from winnow.storage.paths import shown_path
 from winnow.symbols.search.query import KINDS, parse
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress, Result, ScopeParams, SearchAnswer
 from winnow.workspace import Workspace
@@ -115,6 +115,11 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Find definitions of functions, classes and other symbols by name.\n"
+        "Accepts part of a name, initials, or a qualified name.",
+        "winnow find-symbol Client.send",
+    ),
     example={"name": "loadpl"},
     raises=(*SEARCHING, IndexUnavailable),
     partial=FindSymbolPartial,

@@ -17,7 +17,7 @@ from winnow.search.answer.shorten import shorten
 from winnow.search.files.glob import FileList, GlobFile, SortBy, explain_no_matches, list_matches
 from winnow.storage.paths import shown_path
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import FileParams, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
@@ -86,6 +86,10 @@ def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Find files by name.",
+        "winnow glob '**/*_test.py' --sort-by size",
+    ),
     example={"pattern": "*.py", "sort_by": "size", "max_results": 3},
     raises=(EmptyQuery, *SEARCHING),
     partial=GlobPartial,

@@ -20,7 +20,7 @@ from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, path_order
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
 from winnow.workspace import Workspace
@@ -168,6 +168,10 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Search files for a regular expression or exact text.",
+        "winnow grep 'def load_\\w+' src --include '*.py'",
+    ),
     example={"pattern": "def load_plugin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=GrepPartial,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
-from winnow.tools.registry import Effects, tool
+from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Params, Progress
 from winnow.workspace import Lifetime, Workspace
@@ -59,6 +59,10 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Build, pause, resume or delete the index of this workspace.",
+        "winnow index build",
+    ),
     example={"action": "build"},
     raises=(NoWorkspace, NotFound, IndexUnavailable),
     effects=Effects(changes=True, destroys=True),

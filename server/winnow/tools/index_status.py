@@ -12,7 +12,7 @@ from msgspec import Meta
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
 from winnow.index.report import FolderStatus, IndexStatus
 from winnow.text.sanitize import printable
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Answer, Params, Progress
 from winnow.workspace import Workspace
@@ -72,6 +72,10 @@ def _processes(status: IndexStatus) -> Iterator[str]:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Show what the index covers, what it leaves out, and its size.",
+        "winnow index-status",
+    ),
     example={},
     raises=(NoWorkspace, NotFound, IndexUnavailable),
 )

@@ -22,7 +22,7 @@ from winnow.search.keyword.rows import Match, Payload, RankedBy, RankedFile, Ter
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
-from winnow.tools.registry import Effects, tool
+from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.terminal import Style, seen_path
 from winnow.types import InFile, Progress, Result, SearchAnswer, SearchParams
 from winnow.workspace import Workspace
@@ -247,6 +247,11 @@ def _term(term: TermReport) -> str:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Rank the files that matter for a question, given terms the code might use.\n"
+        "Each term is a case-insensitive regular expression. List the most important first.",
+        "winnow keyword-search 'how are plugins loaded' load_plugin 'entry_points?'",
+    ),
     example={
         "query": "how are plugins loaded",
         "search_terms": ["load_plugin", "register_plugin", "entry_points"],

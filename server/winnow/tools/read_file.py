@@ -26,7 +26,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Answer, Completeness, PageParams, Params, Progress, Result, Skipped
 from winnow.workspace import Workspace
@@ -188,6 +188,10 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     plain=plain,
     text=text,
     command="read",
+    command_help=CommandHelp(
+        "Print a file or lines of it.",
+        "winnow read src/loader.py --spans 8-10 --spans 18-",
+    ),
     example={"path": "src/loader.py", "spans": [{"start": 8, "end": 10}, {"start": 18}]},
     raises=(
         NoWorkspace,

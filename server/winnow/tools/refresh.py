@@ -12,7 +12,7 @@ from msgspec import Meta
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.storage.paths import is_inside, real_path
 from winnow.text.paths import locate
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Params, Progress
 from winnow.workspace import Workspace
@@ -60,6 +60,10 @@ def text(result: RefreshResult, style: Style, folder: str) -> str:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Update the index with changed files now.",
+        "winnow refresh --paths src/loader.py",
+    ),
     example={"paths": ["src/loader.py"]},
     raises=(NoWorkspace, NotFound, PathOutsideWorkspace, IndexUnavailable),
 )

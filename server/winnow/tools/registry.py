@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import inspect as inspection
@@ -54,6 +54,24 @@ class ToolField(msgspec.Struct, frozen=True):
     generated: bool = False
 
 
+class CommandHelp(NamedTuple):
+    """The help of a command, for people: a summary and an example. Descriptions are for models."""
+
+    summary: str
+    example: str = ""
+
+    @property
+    def title(self) -> str:
+        """The first sentence, as `winnow --help` lists it."""
+        first = self.summary.partition(".\n")[0].rstrip(".")
+        return first[:1].lower() + first[1:]
+
+    @property
+    def text(self) -> str:
+        """The summary and the example, as the command's own `--help` shows them."""
+        return f"{self.summary}\n\nExample:\n  {self.example}" if self.example else self.summary
+
+
 class Effects(msgspec.Struct, frozen=True):
     """The side effects of a call, for clients that ask the user before some calls.
 
@@ -73,6 +91,7 @@ class Tool(Generic[P, R]):
     """A tool.
 
     - `plain` renders a result for agents, `text` for people
+    - `command_help` is the help of the subcommand, by default the description
     - `command` is the subcommand, `positional` the params that it also accepts by position
     - `example` has params for the project in `docs/example`, for the documentation
     - `raises` are the errors besides InvalidParams
@@ -103,6 +122,7 @@ class Tool(Generic[P, R]):
         for_agents: bool = True,
         of_open_documents: bool = False,
         for_people: Mapping[str, Any] = MappingProxyType({}),
+        command_help: CommandHelp | None = None,
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -124,6 +144,7 @@ class Tool(Generic[P, R]):
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
         self.description = inspect.cleandoc(run.__doc__ or "")
+        self.command_help = command_help or CommandHelp(self.description)
 
     @property
     def method(self) -> str:
@@ -224,6 +245,7 @@ def tool(
     for_agents: bool = True,
     of_open_documents: bool = False,
     for_people: Mapping[str, Any] = MappingProxyType({}),
+    command_help: CommandHelp | None = None,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a documented coroutine a tool, see :class:`Tool`."""
 
@@ -235,6 +257,7 @@ def tool(
             for_agents,
             of_open_documents,
             for_people,
+            command_help,
         )
 
     return decorate

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress
 from winnow.types.search_docs import (
@@ -78,6 +78,10 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Search PDFs, office documents, e-books, mail, archives and databases.",
+        "winnow search-docs 'termination clause' 'legal/*.pdf'",
+    ),
     example={"query": "retention", "path": "docs/*.pdf", "engine": "builtin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=SearchDocsPartial,

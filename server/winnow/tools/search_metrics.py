@@ -21,7 +21,7 @@ from winnow.ranking.history.report import (
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.feedback import LEARNING_OFF
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
 from winnow.types import COMPLETE, Answer, Params, Progress
 from winnow.workspace import Workspace
@@ -127,6 +127,10 @@ def _notes(result: SearchMetricsResult, style: Style) -> Iterator[str]:
 @tool(
     plain=plain,
     text=text,
+    command_help=CommandHelp(
+        "Show what is recorded about searches in this workspace, and what would improve them.",
+        "winnow search-metrics",
+    ),
     example={},
     raises=(NoWorkspace, NotFound),
 )

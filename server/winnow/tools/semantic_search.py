@@ -25,7 +25,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import IndexOffer, InFile, Progress, Result, ScopeParams, SearchAnswer
 from winnow.workspace import Workspace
@@ -172,6 +172,10 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Find passages by what the code does, in plain words.",
+        "winnow semantic-search 'how are failed requests retried' --top-k 5",
+    ),
     example={"query": "how are plugins loaded", "top_k": 2},
     raises=(EmptyQuery, *SEARCHING),
     partial=SemanticSearchPartial,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.types import Params, Progress, Result
 from winnow.workspace import Workspace
 
@@ -39,7 +39,15 @@ def plain(result: ToolsResult) -> str:
     return "\n".join(f"{tool.name}: {tool.description.splitlines()[0]}" for tool in result.tools)
 
 
-@tool(plain=plain, example={}, for_agents=False)
+@tool(
+    plain=plain,
+    command_help=CommandHelp(
+        "Print the tools with their descriptions and schemas, to pass to a language model.",
+        "winnow tools --json",
+    ),
+    example={},
+    for_agents=False,
+)
 async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -> ToolsResult:
     """List the tools with their descriptions and input schemas, to offer to a language model."""
     from winnow.tools import for_agents  # a cycle at import time: the registry loads this module

@@ -23,7 +23,7 @@ from winnow.search.files.tree import (
 )
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
-from winnow.tools.registry import tool
+from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, PageParams, Pattern, Progress, SearchParams
 from winnow.workspace import Workspace
@@ -86,6 +86,10 @@ def plain(result: TreeResult) -> str:
     plain=plain,
     text=text,
     positional=("path",),
+    command_help=CommandHelp(
+        "Show the structure of a folder.",
+        "winnow tree server",
+    ),
     example={"depth": 2, "show_sizes": True},
     raises=(NotAFolder, *SEARCHING),
 )

@@ -20,6 +20,7 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
 
 def test_every_command_has_a_help_text() -> None:
     assert COMMANDS.keys() == subcommands().keys()
+    assert all(help_.example for help_ in COMMANDS.values())
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -22,7 +22,7 @@ from msgspec import inspect as inspection
 import winnow
 from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, RootRefused, SearchError
-from winnow.frontends.cli.help import COMMANDS, CommandHelp, of_tool
+from winnow.frontends.cli.help import COMMANDS
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import return_freed_memory
 from winnow.storage import config_files
@@ -105,11 +105,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(
-    commands: Any, name: str, help_: CommandHelp | None = None
-) -> argparse.ArgumentParser:
+def _add_command(commands: Any, name: str) -> argparse.ArgumentParser:
     """Add a subcommand with its help text."""
-    help_ = help_ or COMMANDS[name]
+    help_ = COMMANDS[name]
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_.title.replace("%", "%%"),
@@ -123,7 +121,7 @@ def _add_command(
 
 
 def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
-    command = _add_command(commands, tool.command, of_tool(tool))
+    command = _add_command(commands, tool.command)
     for field in tool.fields:
         _add_field(command, field, tool.for_people.get(field.name, field.default))
     for name in tool.positional:
