@@ -68,7 +68,7 @@ class Scripted:
         if self.turns == 2:
             errors = [one["content"] for one in messages if one["role"] == "tool"]
             assert errors[0] == "Error: `pattern`: expected string, got integer"
-            assert errors[1].startswith("Error: there is no tool 'shell'")
+            assert errors[1].startswith("Error: unknown or disabled tool 'shell'")
             return _calls(("find_symbol", "{not json"), ("find_symbol", '{"name": "load_plugin"}'))
         if self.turns == 3:
             assert messages[-2]["content"].startswith("Error: ")

@@ -272,7 +272,7 @@ async def test_what_is_no_tool_or_turned_off_is_an_error_of_the_protocol(project
             with pytest.raises(MCPError) as failed:
                 await client.call_tool(name, {})
             assert failed.value.error.code == types.INVALID_PARAMS
-            assert failed.value.error.message.startswith(f"there is no tool {name!r}")
+            assert failed.value.error.message.startswith(f"unknown or disabled tool {name!r}")
 
 
 # --- documents -----------------------------------------------------------------------------

@@ -171,6 +171,6 @@ def test_a_client_whose_number_means_nothing_here_is_served(project: Path) -> No
     assert "result" in wire.receive()
     time.sleep(1.5)
     wire.request(1, "initialize", params)
-    assert wire.receive()["error"]["message"] == "the server is initialized already"
+    assert wire.receive()["error"]["message"] == "the server is already initialized"
     assert os.path.exists(f"/proc/{wire.process.pid}")
     assert wire.stop() == 0

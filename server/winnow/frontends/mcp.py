@@ -1,7 +1,7 @@
 """The tools as an MCP server on standard input and output, for agents.
 
-The only module that knows the package `mcp`, which `winnow-ls[mcp]` installs. Tools come from their
-one definition: here they are named in MCP's words, called, and their answers handed on.
+The only module that imports the package `mcp`, which `winnow-ls[mcp]` installs. It translates the
+tools' definitions, calls and answers to MCP.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from winnow.workspace import Lifetime, Workspace
 
 logger = logging.getLogger(__name__)
 
-# Of an answer, where the caller names no other number: agents read many, and pay for each again in
-# every turn. Some refuse those of more than 25,000.
+# The default limit of an answer. Agents read many answers and pay for each again in every turn.
+# Some refuse answers of more than 25,000 tokens.
 MAX_TOKENS = 8_000
 BUDGET = "max_tokens"
 # Documents on one page of `resources/list`.
 PAGE = 100
 INSTRUCTIONS = f"""\
-Searches the code and the documents of one workspace, as they are on disk now.
-Start with code_search (one query: file, symbol, text or question), or with keyword_search where \
-the words are vague; grep, glob and find_references for exact answers; search_docs for PDFs and \
+Searches the current code and documents of one workspace.
+Start with code_search (one query: file, symbol, text or question), or keyword_search if the words \
+are vague. Use grep, glob and find_references for exact answers, and search_docs for PDFs and \
 office documents.
-Answers are shortened to {BUDGET}; `completeness` and `warnings` say what is missing, and `cursor` \
-goes on."""
+Answers are shortened to {BUDGET}. `completeness` and `warnings` report what is missing; `cursor` \
+continues an answer."""
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -63,10 +63,10 @@ def serve(
     max_tokens: int = MAX_TOKENS,
     structured: bool = True,
 ) -> int:
-    """Serve the client on standard input and output until it is gone; the exit code.
+    """Serve the client on standard input and output until it exits. Return the exit code.
 
-    Answers have ``max_tokens`` at most, unless a caller names another number, and are sent as text
-    and, if ``structured``, as data, too.
+    Answers have at most ``max_tokens`` unless the caller sets a limit. They are sent as text and,
+    if ``structured``, also as data.
     """
 
     async def converse() -> int:
@@ -76,7 +76,7 @@ def serve(
 
 
 class _Session:
-    """One client: its requests, and the background of its workspace."""
+    """One client: its requests and the background work of its workspace."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Session:
     async def converse(self) -> int:
         workspace = self.workspace
         server_process.end_on_signals(workspace, (signal.SIGTERM, signal.SIGINT))
-        # A descriptor of its own: the SDK puts another file in the place of standard input.
+        # Duplicated, because the SDK replaces standard input.
         stdin = os.dup(sys.stdin.fileno())
         ending = asyncio.create_task(server_process.end_with_input(workspace, stdin))
         self._background.add(ending)
@@ -120,9 +120,9 @@ class _Session:
         except Exception as error:
             if not _is_broken_pipe(error):
                 raise
-            logger.info("The client is gone: %s", error)
+            logger.info("The client has exited: %s", error)
         finally:
-            # The SDK writes from threads, which may be waiting for a client that does not read.
+            # The SDK's writing threads may be blocked by a client that doesn't read.
             server_process.HardEnd().arm(0, workspace.processes.close)
             for task in self._background:
                 task.cancel()
@@ -131,7 +131,7 @@ class _Session:
         return 0
 
     def _index(self, consent: bool) -> None:
-        """Bring the index up to date in the background."""
+        """Update the index in the background."""
         if not (self.workspace.config.index.enabled or consent):
             return
 
@@ -148,11 +148,10 @@ class _Session:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("The index is not kept", exc_info=error)
+            logger.error("Updating the index failed", exc_info=error)
 
     def _begin(self) -> None:
-        """Begin the index, once a client has shown that it is one: agents start servers that they
-        then ask nothing."""
+        """Start indexing at the first request: agents start servers that they never use."""
         if not self._has_begun:
             self._has_begun = True
             self._index(False)
@@ -189,16 +188,16 @@ class _Session:
     ) -> types.CallToolResult:
         tool = for_agents(self.workspace.config).get(params.name)
         if tool is None:
-            problem = f"there is no tool {params.name[:100]!r}, or it is turned off"
+            problem = f"unknown or disabled tool {params.name[:100]!r}"
             raise MCPError(types.INVALID_PARAMS, problem)
         raw = dict(params.arguments or {})
-        # A model that has to name every param sends null for those that it does not want.
+        # Models that must name every param send null for those they don't use.
         if raw.get(BUDGET) is None and any(field.name == BUDGET for field in tool.fields):
             raw[BUDGET] = self.max_tokens
         try:
             result = await self._call(context, tool, raw)
         except SearchError as error:
-            # For the model, who can do something about it; no error of the protocol.
+            # A result for the model, which can act on it, not a protocol error.
             return types.CallToolResult(
                 content=[types.TextContent(text=error.message)],
                 is_error=True,
@@ -210,8 +209,7 @@ class _Session:
         )
 
     async def _call(self, context: Context, tool: Tool[Any, Any], raw: object) -> Result:
-        """A tool's result. Raises SearchError, and for a defect an MCPError that says no more than
-        where the log has it."""
+        """Call a tool. Raise SearchError, or MCPError with an incident id for an internal error."""
         try:
             async with _progress(context) as progress:
                 return await _undisturbed(tool.call(self.workspace, raw, progress))
@@ -220,8 +218,8 @@ class _Session:
         except Exception:
             incident = uuid.uuid4().hex[:12]
             logger.exception("Incident %s", incident)
-            said = f"Internal error (incident {incident} in the server's log)"
-            raise MCPError(types.INTERNAL_ERROR, said, {"incident": incident}) from None
+            message = f"Internal error (incident {incident} in the server's log)"
+            raise MCPError(types.INTERNAL_ERROR, message, {"incident": incident}) from None
         finally:
             self._begin()
 
@@ -238,17 +236,17 @@ class _Session:
             documents = await _undisturbed(documents_of(self.workspace))
         except SearchError as error:
             raise MCPError(types.INTERNAL_ERROR, error.message, error.data) from None
-        documents = [one for one in documents if one.path > after]
+        documents = [document for document in documents if document.path > after]
         page = documents[:PAGE]
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    uri=text_uri(one),
-                    name=one.path,
-                    description=f"The text of this document ({one.format})",
+                    uri=text_uri(document),
+                    name=document.path,
+                    description=f"The text of this document ({document.format})",
                     mime_type="text/plain",
                 )
-                for one in page
+                for document in page
             ],
             next_cursor=page[-1].path if len(documents) > PAGE else None,
         )
@@ -257,8 +255,8 @@ class _Session:
         template = types.ResourceTemplate(
             uri_template="winnow-doc://{+path}",
             name="Text of a document",
-            description="A PDF, office document, e-book, mail or archive as text, by its absolute"
-            " path; search_docs answers such URIs.",
+            description="The text of a PDF, office document, e-book, mail or archive, by absolute"
+            " path; search_docs returns these URIs.",
             mime_type="text/plain",
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
@@ -271,7 +269,7 @@ class _Session:
             raise MCPError(types.INVALID_PARAMS, f"no such resource: {uri[:200]}")
         tool = TOOLS["document_text"]
         try:
-            # The place in it is for editors: a resource is the whole text.
+            # The fragment is for editors: a resource is the complete text.
             result = await self._call(context, tool, {"path": uri.partition("#")[0]})
         except SearchError as error:
             raise MCPError(types.INVALID_PARAMS, error.message, error.data) from None
@@ -280,14 +278,14 @@ class _Session:
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without the sentences in it: programs check answers with it, and some agents hand it
-    to their model, at four times the tokens of all other descriptions."""
+    """Return a schema without descriptions. Programs validate answers with it, and some agents pass
+    it to their model, where descriptions would quadruple the tokens of all tools."""
     if isinstance(schema, list):
-        return [_bare(one) for one in schema]
+        return [_bare(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: _bare(one) for name, one in value.items()}
+        key: {name: _bare(member) for name, member in value.items()}
         if key in ("properties", "$defs")
         else _bare(value)
         for key, value in schema.items()
@@ -299,7 +297,7 @@ def _bare(schema: Any) -> Any:
 
 
 class _Progress(Progress):
-    """Progress of one request. What the client has not taken yet gives way to what is said next."""
+    """Progress of one request. A new message replaces one that hasn't been sent."""
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
@@ -315,18 +313,18 @@ class _Progress(Progress):
         self._news.set()
 
     def finish(self) -> None:
-        """Send what is left, and no more."""
+        """Send the last message and stop."""
         self._is_over = True
         self._news.set()
 
     async def send(self) -> None:
-        """Send what is said, until it is over."""
+        """Send messages until the request is finished."""
         while self._message or not self._is_over:
             await self._news.wait()
             self._news.clear()
             if self._message:
                 message, self._message = self._message, ""
-                # MCP's progress has to grow with each message; most of ours have no percentage.
+                # MCP's progress must increase with each message; most messages have no percentage.
                 self._step = max(self._step + 0.01, float(self._percentage))
                 total = 100.0 if self._percentage else None
                 await self._session.report_progress(self._step, total, message)
@@ -334,7 +332,7 @@ class _Progress(Progress):
 
 @contextlib.asynccontextmanager
 async def _progress(context: Context) -> AsyncIterator[Progress]:
-    """Progress of a request, for a client that asked for it."""
+    """Return the progress of a request, which is sent only if the client requested it."""
     if context.meta is None or context.meta.get("progress_token") is None:
         yield Progress()
         return
@@ -349,10 +347,9 @@ async def _progress(context: Context) -> AsyncIterator[Progress]:
 
 
 async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
-    """What the work gives; a cancellation is handed on to it once, and its end waited for.
+    """Run the work in its own task, pass on a cancellation once, and wait for its end.
 
-    anyio, by which the SDK cancels, does so anew at every wait, also those for a child that has
-    just been killed.
+    anyio, which the SDK uses, cancels again at every wait, even at the wait for a killed child.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -365,7 +362,7 @@ async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _is_broken_pipe(error: BaseException) -> bool:
-    """Whether an error, or all errors of a group, say that nobody reads any more."""
+    """Return True if an error, or each error of a group, is a broken connection."""
     inner = getattr(error, "exceptions", None)
     if inner is not None:
         return all(map(_is_broken_pipe, inner))

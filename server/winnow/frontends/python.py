@@ -1,8 +1,7 @@
 """The tools as methods, for Python programs: `from winnow import Workspace`.
 
-A thin front as the others are: it opens a workspace of the engine, and calls tools by their names.
-What type checkers and editors know of the methods stands in `tool_methods.pyi`, which is written
-from the definitions of the tools.
+A thin front end: it opens an engine workspace and calls tools by name. `tool_methods.pyi`, which is
+generated from the tools, has the methods' types for type checkers and editors.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ Settings = Mapping[str, Any]
 
 
 class Workspace(ToolMethods):
-    """Folders that can be searched while it is open; every tool is a method of it.
+    """Folders to search, with a method for every tool.
 
         async with Workspace("path/to/project") as workspace:
             found = await workspace.grep("load_plugin", max_results=5)
 
     Args:
-        folders: What to search; without any the current folder.
-        settings: What is to be otherwise than the user's and the workspace's settings say, such as
+        folders: The folders to search; by default the current folder.
+        settings: Overrides the user's and the workspace's settings, such as
             ``{"llm": {"enabled": False}}``; see docs/settings.md.
-        environment: Where keys of models are looked up, and what children inherit; by default that
-            of this process.
+        environment: Supplies the keys of models and is inherited by child processes; by default
+            this process's environment.
 
     Raises:
-        ValueError: A setting is wrong.
+        ValueError: A setting is invalid.
 
     Attributes:
-        folders: The folders, absolute.
-        problems: What is wrong with the user's and the workspace's files of settings, in words;
-            those values are not used. And which folders `.winnow` are ignored, because Winnow did
-            not create them for this user.
+        folders: The absolute paths of the folders.
+        problems: Errors in the user's and the workspace's settings files, whose values are not
+            used, and notices about `.winnow` folders that are ignored because Winnow did not
+            create them for this user.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Workspace(ToolMethods):
 
     async def __aenter__(self) -> Workspace:
         if self._engine is not None:
-            raise RuntimeError("the workspace is open already")
+            raise RuntimeError("the workspace is already open")
         self._engine = Engine(self.folders, self._config, self._environment)
         return self
 
@@ -90,7 +89,7 @@ class Workspace(ToolMethods):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End what is running, and write down what is to be remembered."""
+        """End running calls and save the search history."""
         engine, self._engine = self._engine, None
         if engine is not None:
             await engine.aclose()
@@ -98,23 +97,22 @@ class Workspace(ToolMethods):
     async def call(
         self, tool: str, arguments: Mapping[str, Any], progress: Progress = no_progress
     ) -> Result:
-        """The result of the tool of a name.
+        """Call a tool by name and return its result.
 
         Args:
             tool: The name, such as ``"keyword_search"``.
-            arguments: Its params, as plain data, structs or paths.
-            progress: Is told what is being done, and handed partial results if it is
-                ``streaming``.
+            arguments: The params, as plain data, structs or paths.
+            progress: Receives progress messages, and partial results if it is ``streaming``.
 
         Raises:
-            SearchError: What the caller can act on: its ``message`` says what would help, its
-                ``data["kind"]`` what it is.
+            SearchError: An error the caller can act on. Its ``message`` suggests a fix, and its
+                ``data["kind"]`` is the kind of error.
             RuntimeError: The workspace is not open.
         """
         if self._engine is None:
             raise RuntimeError("the workspace is not open: async with Workspace(…) as workspace")
         if tool not in TOOLS:
-            raise InvalidParams("tool", f"there is no tool {tool[:100]!r}")
+            raise InvalidParams("tool", f"unknown tool {tool[:100]!r}")
         result: Result = await TOOLS[tool].call(self._engine, _plain(arguments), progress)
         return result
 
@@ -130,7 +128,7 @@ class Workspace(ToolMethods):
 
 
 def _plain(value: Any) -> Any:
-    """A value as it would come from outside: what is in it is checked there."""
+    """Convert a value to plain data, which the tool validates."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, msgspec.Struct):
@@ -145,7 +143,7 @@ def _plain(value: Any) -> Any:
 def _method(
     workspace: Workspace, tool: Tool[Any, Any]
 ) -> Callable[..., Coroutine[Any, Any, Result]]:
-    """A tool as a method: required params also by position, the others by name."""
+    """Return a method that calls a tool. Required params may be positional, others are named."""
     signature = signature_of(tool)
 
     async def method(*arguments: Any, **named: Any) -> Result:
@@ -159,7 +157,7 @@ def _method(
 
 
 def signature_of(tool: Tool[Any, Any]) -> inspect.Signature:
-    """How a tool is called as a method, without types."""
+    """Return the signature of a tool's method, without types."""
     fields = sorted(tool.fields, key=lambda field: not field.required)
     return inspect.Signature(
         [

@@ -1,4 +1,4 @@
-"""What every server process does, whatever it speaks: how its loop is run, and how it is ended."""
+"""Run and end a server process, for any protocol."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How often it is looked whether the client is still there: standard input need not end with it,
-# some other process may have it open.
+# How often to check that the client is running. Standard input may stay open after it exits,
+# because another process may have it open.
 CLIENT_SECONDS = 1.0
 INPUT_SECONDS = 0.25
-# How long an orderly end may take. Two seconds after the client is gone the server is, too.
+# Time limit for an orderly exit. The server exits within two seconds of its client.
 ORDERLY_SECONDS = 1.5
 LOG_LINES = 1_000
 LOG_SECONDS = 0.2
 
 
 class HardEnd:
-    """Ends the process when an orderly end takes too long, by a thread that waits for nothing.
+    """Ends the process from a thread if an orderly exit takes too long.
 
-    Whatever the event loop waits for, or is busy with, cannot keep the server alive.
+    A busy or blocked event loop can't keep the server alive.
     """
 
     def __init__(self) -> None:
-        # Its `put` may be called while it is running already, as a signal handler can do.
+        # Unlike Queue.put, its `put` is reentrant, as a signal handler needs.
         self._orders: queue.SimpleQueue[tuple[int, Callable[[], None]]] = queue.SimpleQueue()
         threading.Thread(target=self._wait, name="hard end", daemon=True).start()
 
     def arm(self, code: int, kill_children: Callable[[], None]) -> None:
-        """End the process with an exit code if it is still there in some time."""
+        """End the process with this exit code unless it exits in time."""
         self._orders.put((code, kill_children))
 
     def _wait(self) -> None:
@@ -58,9 +58,9 @@ class HardEnd:
 
 
 def run(serving: Coroutine[Any, Any, int]) -> int:
-    """Run a server to its end; the exit code."""
+    """Run a server until it ends. Return the exit code."""
     if sys.platform == "linux" and sys.version_info < (3, 12):
-        # asyncio starts a thread for each child otherwise, a millisecond of each search.
+        # Otherwise asyncio starts a thread for each child, which costs a millisecond per search.
         with contextlib.suppress(OSError):  # before Linux 5.3
             os.close(os.pidfd_open(os.getpid()))
             asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
@@ -68,7 +68,7 @@ def run(serving: Coroutine[Any, Any, int]) -> int:
 
 
 def end_on_signals(workspace: Workspace, signals: Sequence[int] = (signal.SIGTERM,)) -> None:
-    """Have signals end the server at once, and its children with it; called in its loop."""
+    """End the server and its children on signals. Called in the event loop."""
     if sys.platform == "win32":
         return
 
@@ -79,20 +79,20 @@ def end_on_signals(workspace: Workspace, signals: Sequence[int] = (signal.SIGTER
         hard_end.arm(128 + number, workspace.processes.close)
 
     for number in signals:
-        with contextlib.suppress(RuntimeError, ValueError):  # this is not the main thread
+        with contextlib.suppress(RuntimeError, ValueError):  # not the main thread
             loop.add_signal_handler(number, _end, workspace, number)
-            # Besides, and not from the loop, which may be busy.
+            # Also outside the loop, which may be busy.
             signal.signal(number, arm)
 
 
 class StderrLog(logging.Handler):
-    """Logs to stderr by a thread, for a parent that may not read it: what finds no place in a short
-    queue is dropped, so that logging never waits."""
+    """Logs to stderr from a thread. If the parent doesn't read it, lines that don't fit into a
+    short queue are dropped, so that logging never blocks."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: queue.Queue[str] = queue.Queue(LOG_LINES)
-        # Not sys.stderr, for whose lock Python would wait when it ends.
+        # Not sys.stderr, because Python waits for its lock when it exits.
         self._file = io.FileIO(sys.stderr.fileno(), "wb", closefd=False)
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
@@ -102,7 +102,7 @@ class StderrLog(logging.Handler):
             self._lines.put_nowait(self.format(record) + "\n")
 
     def flush(self) -> None:
-        """Wait until all is written, or stderr is not read; called at exit."""
+        """Wait a moment until all lines are written; called at exit."""
         end = time.monotonic() + LOG_SECONDS
         while self._lines.unfinished_tasks and time.monotonic() < end:
             time.sleep(0.005)
@@ -116,27 +116,27 @@ class StderrLog(logging.Handler):
 
 
 async def end_with_client(workspace: Workspace, pid: int) -> None:
-    """End the server when the process that started it is gone, as LSP wants it to. One that is not
-    there from the beginning is one whose number means nothing here, as in a container."""
+    """End the server when its client's process exits, as LSP requires. Ignore a process that
+    doesn't exist at the start: its id comes from another system, such as a container's host."""
     if not is_there(pid):
-        logger.warning("There is no process %d, which the client says it is", pid)
+        logger.warning("The client's process %d does not exist", pid)
         return
-    while is_there(pid):  # noqa: ASYNC110 (no system tells it of a process that is no child)
+    while is_there(pid):  # noqa: ASYNC110 (systems report only the end of children)
         await asyncio.sleep(CLIENT_SECONDS)
     _end(workspace, signal.SIGTERM)
 
 
 async def end_with_input(workspace: Workspace, file: int) -> None:
-    """End the server soon after the other end of its standard input is closed, although it may
-    still be writing to a client that does not read."""
-    while not is_hung_up(file):  # noqa: ASYNC110 (no system tells it)
+    """End the server soon after its standard input is closed, even if it is blocked writing to a
+    client that doesn't read."""
+    while not is_hung_up(file):  # noqa: ASYNC110 (systems don't report it)
         await asyncio.sleep(INPUT_SECONDS)
     HardEnd().arm(0, workspace.processes.close)
 
 
 def is_hung_up(file: int) -> bool:
-    """Return whether the other end of a pipe or a socket is closed, although bytes may be left to
-    read. Always False where the system cannot tell, as on Windows."""
+    """Return True if the other end of a pipe or a socket is closed, even if there are bytes left to
+    read. Always False on systems that can't tell, such as Windows."""
     if not hasattr(select, "poll"):
         return False
     polled = select.poll()
@@ -146,6 +146,6 @@ def is_hung_up(file: int) -> bool:
 
 def _end(workspace: Workspace, number: int) -> None:
     workspace.processes.close()
-    # A thread waits for standard input, which an orderly exit would wait for in turn. The moment is
-    # for a child that is being started.
+    # An orderly exit would wait for the thread that reads standard input. The delay is for a child
+    # that is just starting.
     asyncio.get_running_loop().call_later(0.1, os._exit, 128 + number)

@@ -281,5 +281,5 @@ def test_a_change_with_too_many_edits_loses_the_document(wire: Wire) -> None:
     wire.request("after", "$/tools", {})
     assert wire.receive()["id"] == "after"
     shown = [one for one in wire.notifications if one["method"] == "window/showMessage"]
-    assert "lost track of file:///edited.py" in shown[-1]["params"]["message"]
+    assert "invalid change of file:///edited.py" in shown[-1]["params"]["message"]
     assert "100000 values" in shown[-1]["params"]["message"]

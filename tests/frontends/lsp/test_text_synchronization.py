@@ -82,7 +82,7 @@ def test_a_change_that_is_not_valid_is_told_and_the_disk_counts(wire: Wire, proj
     assert found(wire) == {"src/edited.py": ["needle_on_disk"]}
     [said] = wire.notifications
     assert said["method"] == "window/showMessage"
-    assert "lost track of" in said["params"]["message"]
+    assert "invalid change of" in said["params"]["message"]
 
 
 def test_utf_16_is_spoken_with_a_client_that_names_no_encoding_that_is_known(

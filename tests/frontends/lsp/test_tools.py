@@ -24,7 +24,7 @@ async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
     # What a person decides, and what other workspaces sent, is not a model's to ask for.
     assert {"consent", "audit", "tools"}.isdisjoint(tools)
     for name in ("consent", "audit"):
-        with pytest.raises(JsonRpcException, match="there is no tool"):
+        with pytest.raises(JsonRpcException, match="unknown or disabled tool"):
             await client.request("$/callTool", {"name": name, "arguments": {"action": "give"}})
     assert all(tool["method"] == TOOLS[name].method for name, tool in tools.items())
     assert all("$ref" not in str(tool["input_schema"]) for tool in tools.values())
@@ -56,8 +56,8 @@ async def test_a_tool_called_by_name_answers_as_agents_read_it(client: Client) -
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"name": "sed"}, "there is no tool 'sed', or it is turned off"),
-        ({"name": "bash", "arguments": {"command": "ls"}}, "there is no tool 'bash'"),
+        ({"name": "sed"}, "unknown or disabled tool 'sed'"),
+        ({"name": "bash", "arguments": {"command": "ls"}}, "unknown or disabled tool 'bash'"),
         ({"arguments": {}}, "missing required field `name`"),
         ({"name": "grep", "arguments": []}, "Expected `object`, got `array`"),
         ({"name": "grep", "arguments": {"pattern": 1}}, "`pattern`: expected string"),

@@ -1,8 +1,8 @@
-"""Completions for shells, made from the parsers of the command line.
+"""Shell completions, generated from the parsers of the command line.
 
-A script knows every subcommand, option and choice, so that no key press starts a program. Known
-libraries were tried first: shtab's scripts complete nothing behind `--option=`, nor, in zsh, unless
-they are files of the shell's own folders; argcomplete starts the program at each key press.
+A script contains every subcommand, option and choice, so that no key press starts a program. Two
+libraries were tried: shtab's scripts complete nothing after `--option=`, and in zsh only work as
+files in the shell's own folders; argcomplete starts the program at each key press.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 HELP_CHARACTERS = 60
-# What is completed with names of files.
+# Arguments that are completed with file names.
 _PATHS = frozenset({"path", "paths", "folders"})
 
 
 class Argument(NamedTuple):
-    """An option, or an argument by position, which has no names. One that takes no ``value`` is a
-    flag; ``words`` are what the value may be, if that is known."""
+    """An option, or a positional argument, which has no names. A flag has no ``value``; ``words``
+    are the possible values, if known."""
 
     names: tuple[str, ...]
     value: str
@@ -41,7 +41,7 @@ class Subcommand(NamedTuple):
 
 
 def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """The completions for a shell, one of :data:`SHELLS`."""
+    """Return the completions for a shell in :data:`SHELLS`."""
     lines = SHELLS[shell](parser.prog, _arguments(parser), list(_commands(parser)))
     return "\n".join(lines) + "\n"
 
@@ -59,7 +59,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[Subcommand]:
 
 def _arguments(parser: argparse.ArgumentParser) -> list[Argument]:
     actions = [one for one in parser._actions if not isinstance(one, argparse._SubParsersAction)]
-    # What can be given by position, too, has its choices as an option.
+    # An argument that is also an option has its choices there.
     choices = {one.dest: tuple(map(str, one.choices)) for one in actions if one.choices}
     return [
         Argument(
@@ -76,16 +76,16 @@ def _arguments(parser: argparse.ArgumentParser) -> list[Argument]:
 
 
 def _in_short(text: str) -> str:
-    """The beginning of a help text: shells show it beside what it is about, on one line."""
+    """Return the first sentence of a help text, shortened to fit on a line."""
     first = re.split(r"\.(?:\s|$)", text.replace("%%", "%"))[0]
     return textwrap.shorten(first, HELP_CHARACTERS, placeholder=" …")
 
 
 # --- bash ----------------------------------------------------------------------------------
 
-# Its readline cuts words at `=`. The one of macOS has no compopt.
+# bash's readline splits words at `=`. The bash of macOS has no compopt.
 _BASH = r"""
-# Sets `words` to what can stand somewhere, `/` for any file; fails where nothing is known.
+# Sets `words` to the possible words, or `/` for any file; fails if there are none.
 _{prog}_words() {
   case $1 in
 {cases}
@@ -218,7 +218,7 @@ def _position_for_zsh(place: int, argument: Argument) -> str:
 
 
 def _for_zsh(argument: Argument) -> str:
-    # Without `()`, what is not known would stand in the way of the options at its place.
+    # Without `()`, an unknown value would hide the options at its position.
     return "_files" if argument.is_path else f"({' '.join(argument.words)})"
 
 

@@ -49,23 +49,23 @@ SHELL_FILES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0 found, 1 nothing found, 2 error."""
+    """Run the command line. Return the exit code: 0 found, 1 nothing found, 2 error."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a console may not know every character
+        if isinstance(stream, io.TextIOWrapper):  # a console may not support every character
             stream.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
-        if not sys.stdout.closed:  # as it is after `serve`
+        if not sys.stdout.closed:  # `serve` closes it
             sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader has seen enough, as `head` does; Python would complain when it flushes.
+        # The reader has exited, like `head`. Python would fail when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FOUND
-    except OSError as error:  # no working folder, a full disk, a port that is taken
+    except OSError as error:  # no working folder, a full disk, a port in use
         with contextlib.suppress(OSError):
             print(f"winnow: {error.strerror or error}", file=sys.stderr)
         with contextlib.suppress(OSError):
@@ -152,7 +152,7 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
 
 
 def _add_field(command: argparse.ArgumentParser, field: ToolField, default: object) -> None:
-    """Add an argument for a field of the params: required ones by position, others as options."""
+    """Add an argument for a field of the params: positional if required, else an option."""
     kind = field.kind
     options: dict[str, Any] = {"help": field.description.replace("%", "%%")}
     if isinstance(kind, inspection.ListType):
@@ -200,8 +200,8 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
 
 
 def _from_here(path: str) -> str:
-    """Return what a person means by a path: seen from the current folder, unless only the
-    repository's root has such a path."""
+    """Return a path that is relative to the current folder, unless it exists only relative to the
+    repository's root."""
     is_uri = re.match(r"[\w-]{2,}:", path)
     is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
     here = Path.cwd()
@@ -235,7 +235,7 @@ async def _call(
 
 
 def _folder_of(path: str) -> Path | None:
-    """Return the folder of a path that exists: itself, or that of a file."""
+    """Return the folder of an existing path: the path itself, or the folder of a file."""
     path = path_of_uri(path) or path
     if not path or not os.path.exists(path):
         return None
@@ -264,7 +264,7 @@ def _fail(tool: Tool[Any, Any], error: SearchError, form: str) -> int:
 
 
 class _Status(Progress):
-    """Progress as one line of stderr that is written over; nothing where that is no terminal."""
+    """Progress as one line of stderr that is overwritten; nothing if stderr isn't a terminal."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
@@ -285,8 +285,8 @@ class _Status(Progress):
 
 @contextlib.contextmanager
 def _loading() -> Iterator[None]:
-    """Load what a server is made of. These are some 100,000 objects that live as long as it does:
-    looking for garbage among them costs a tenth of the start, and of every later collection."""
+    """Load a server's modules without garbage collection. Their 100,000 objects live as long as the
+    server; scanning them takes a tenth of the start and of every later collection."""
     import gc
 
     gc.disable()
@@ -319,9 +319,9 @@ def _serve(options: argparse.Namespace) -> int:
 
     return_freed_memory()
     _log_to_stderr(verbose=options.verbose)
-    # pygls logs every error that it answers, with its traceback.
+    # pygls logs every error response, with its traceback.
     logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
-    # Taken out of the environment, which children inherit.
+    # Removed from the environment, which children inherit.
     token = os.environ.pop(TOKEN_VARIABLE, None) if options.token is None else options.token
     if not options.tcp:
         if options.token is not None:
@@ -381,7 +381,7 @@ def _mcp(options: argparse.Namespace) -> int:
         with _loading():
             from winnow.frontends import mcp
     except ModuleNotFoundError as error:
-        if error.name not in ("mcp", "mcp_types"):  # the second: an older one is installed
+        if error.name not in ("mcp", "mcp_types"):  # the second if an older version is installed
             raise
         print(
             "winnow mcp: the package mcp (2.3 or newer) is not installed:"
@@ -418,7 +418,7 @@ def _add_init_agent(commands: Any) -> None:
         metavar="AGENT",
         help=f"one of {', '.join(AGENTS)}, or all",
     )
-    # For `winnow completions`: as `choices`, the empty list would have to be one of them.
+    # For `winnow completions`. With `choices`, argparse would reject the empty list.
     agents.complete = (*AGENTS, "all")
     init.add_argument("--print", action="store_true", help="print the entries and write nothing")
     init.set_defaults(run=_init_agent)

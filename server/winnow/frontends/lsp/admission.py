@@ -1,8 +1,8 @@
 """Admitting a client on a TCP port: the first that sends `initialize` with the right token.
 
-Every program of this machine can connect, and so can a page in a browser. Until a client has shown
-the token nothing of it is handled, little of it is read, and it has some seconds for all of it.
-Connections that fail are closed, and the server goes on listening.
+Every program on this machine and web pages can connect. Until a client sends the token, the server
+handles none of its messages, reads little, and waits only some seconds. It closes failed
+connections and keeps listening.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from typing import Any
 from lsprotocol import types
 from msgspec import Struct
 
-from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal, decoded
+from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal, decoded, id_of
 from winnow.frontends.lsp.framing import MESSAGE_BYTES, Frames, NotLsp
 
 logger = logging.getLogger(__name__)
 
-# Thirty times what editors send.
+# Thirty times the size that editors send.
 INITIALIZE_BYTES = 1024**2
 ADMISSION_SECONDS = 10.0
 CONNECTIONS = 8
-# A peer that is refused may still be sending. Closed at once, its system would drop our answer.
+# A refused peer may still be sending. If the connection closed immediately, its system would drop
+# the answer.
 _LINGER_SECONDS = 1.0
 _RETRY_SECONDS = 0.1
 TOKEN_OPTION = "token"  # noqa: S105 (a name)
 
 
 class Admitted(Struct, frozen=True):
-    """The connection of a client that has shown the token, and its `initialize`."""
+    """The connection of a client that sent the token, and its `initialize` message."""
 
     socket: socket.socket
     frames: Frames
@@ -46,7 +47,7 @@ class Admitted(Struct, frozen=True):
 
 
 async def admit(host: str, port: int, token: str, *, generated: bool) -> Admitted:
-    """Listen until a client is admitted, then no longer."""
+    """Listen until a client is admitted."""
     loop = asyncio.get_running_loop()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=CONNECTIONS) as listener:
@@ -69,7 +70,7 @@ async def _accept(listener: socket.socket, door: _Door) -> None:
     while True:
         try:
             peer, _ = await loop.sock_accept(listener)
-        except OSError as error:  # no descriptor is left, or the peer is gone already
+        except OSError as error:  # out of descriptors, or the peer has disconnected
             logger.warning("Accepting a connection failed: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
         else:
@@ -77,7 +78,7 @@ async def _accept(listener: socket.socket, door: _Door) -> None:
 
 
 class _Door:
-    """Asks every connection for the token, each in a thread; the first that has it is admitted."""
+    """Reads the first message of each connection in a thread and admits the first valid client."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -88,7 +89,7 @@ class _Door:
     def ask(self, peer: socket.socket) -> None:
         """Read the first message of a connection in a thread.
 
-        If there are too many, the oldest has to go: a client sends its `initialize` at once.
+        If there are too many connections, close the oldest: clients send `initialize` immediately.
         """
         peer.setblocking(True)
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -127,7 +128,7 @@ class _Door:
 
 
 class _Timed(io.RawIOBase):
-    """Reads a socket until a time, however slowly bytes come; without end if it is None."""
+    """Reads a socket until a deadline, however slowly bytes arrive. None means no deadline."""
 
     def __init__(self, peer: socket.socket, end: float | None) -> None:
         self._peer = peer
@@ -146,13 +147,13 @@ class _Timed(io.RawIOBase):
 
 
 def has_token(message: Any, token: str) -> bool:
-    """Return whether a message is an `initialize` request with the token."""
+    """Return True if a message is an `initialize` request with the token."""
     if not isinstance(message, dict) or message.get("method") != types.INITIALIZE:
         return False
     params = message.get("params")
     options = params.get("initializationOptions") if isinstance(params, dict) else None
     shown = options.get(TOKEN_OPTION) if isinstance(options, dict) else None
-    # Compared in a time that does not depend on where they differ.
+    # Compared in constant time.
     return (
         "id" in message
         and isinstance(shown, str)
@@ -161,13 +162,8 @@ def has_token(message: Any, token: str) -> bool:
 
 
 def _refuse(peer: socket.socket, message: Any) -> None:
-    """Answer a message that is no `initialize` with the token, and say that nothing follows."""
-    if isinstance(message, Refusal):
-        msg_id: Any = message.id
-    else:
-        msg_id = message.get("id") if isinstance(message, dict) else None
-    if not isinstance(msg_id, (int, str)) or isinstance(msg_id, bool):
-        msg_id = None
+    """Refuse a client without the token, and close the connection after the answer."""
+    msg_id = message.id if isinstance(message, Refusal) else id_of(message)
     problem = (
         "The first message must be `initialize`, with the token of `winnow serve --tcp` in"
         " `initializationOptions.token`."

@@ -1,4 +1,4 @@
-"""Between the client's URIs and paths of this machine."""
+"""Convert the client's URIs to paths."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from winnow.text.paths import path_of_uri
 
 
 def path_of(uri: str) -> Path | None:
-    """The path of a file URI, byte for byte: names need not be valid Unicode."""
+    """Return the path of a file URI. Its bytes need not be valid Unicode."""
     path = path_of_uri(uri)
     return None if path is None else Path(path)
 
 
 def folders_of(params: types.InitializeParams) -> list[Path]:
-    """The folders that the client has open, by the newest of the three ways to say so."""
+    """Return the client's open folders, from the newest of the three fields for them."""
     if params.workspace_folders:
         return paths_of(params.workspace_folders)
     if params.root_uri:

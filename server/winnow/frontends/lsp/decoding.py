@@ -1,8 +1,8 @@
 """Decoding the body of a message, in bounded time and memory.
 
-JSON can spell millions of values in a few megabytes. Objects are made of them by one call that
-holds the interpreter's lock, so that a thread would not help. The values are therefore counted
-first, without making any, and a message with too many of them is refused.
+A few megabytes of JSON can contain millions of values. One call converts them while it holds the
+interpreter's lock, so a thread wouldn't help. Therefore the values are counted first, without
+creating any, and a message with too many is refused.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from winnow.frontends.lsp.framing import HEAD_BYTES, Oversized
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
-# A quarter of a second of structuring. Enough for the news of 33,000 changed files, or for 11,000
-# edits of a document at once.
+# Converting these takes a quarter of a second. Enough for a notification of 33,000 changed files,
+# or for 11,000 edits of a document at once.
 VALUES = 100_000
-DEPTH = 256  # Python's own parser and what walks through a message give up at 1,000
-# No message up to this size has so many values that decoding it takes long.
+DEPTH = 256  # Python's parser and recursive functions fail at 1,000
+# A message up to this size can't have enough values to be slow.
 _SMALL_BYTES = 64 * 1024
 _CHUNK_BYTES = 256 * 1024
 _OTHER_THAN_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 class Refusal(Struct, frozen=True):
-    """An error in the place of a message that is not decoded.
+    """An error instead of a message that wasn't decoded.
 
-    ``id`` is None if it is unknown. ``uri`` is the document that a refused change was for.
+    ``id`` is None if it is unknown. ``uri`` is the document of a refused change.
     """
 
     code: int
@@ -43,8 +43,8 @@ class Refusal(Struct, frozen=True):
 
 
 class _Envelope(Struct):
-    """A message whose params are skipped, which takes milliseconds for a megabyte. Its members are
-    JSON still; empty if they are missing."""
+    """A message with undecoded members; missing ones are empty. Skipping params takes milliseconds
+    for a megabyte."""
 
     jsonrpc: msgspec.Raw = msgspec.Raw()
     id: msgspec.Raw = msgspec.Raw()
@@ -80,16 +80,15 @@ def decoded(body: bytes | Oversized) -> Any:
 
 
 def _structure(body: bytes) -> tuple[int, int]:
-    """Return the number of values in a body, and how deep they are nested; the count ends above
-    VALUES. What stands in strings does not count.
+    """Return the number of values in a body and their depth. The count stops above VALUES.
 
-    Done in chunks, so that other threads get their turns between two of them.
+    Ignore the contents of strings. Work in chunks, so that other threads can run between them.
     """
     values = depth = deepest = at = 0
     is_in_string = False
     while at < len(body) and values <= VALUES:
         chunk = body[at : at + _CHUNK_BYTES]
-        if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:  # it cuts an escape sequence in two
+        if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:  # the chunk ends inside an escape sequence
             chunk = body[at : at + len(chunk) + 1]
         at += len(chunk)
         parts = chunk.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
@@ -103,7 +102,7 @@ def _structure(body: bytes) -> tuple[int, int]:
 
 
 def _refusal(body: bytes, code: int, problem: str) -> Refusal:
-    """Refuse a message whose params are not decoded."""
+    """Refuse a message without decoding its params."""
     try:
         envelope = msgspec.json.decode(body, type=_Envelope)
     except (ValueError, RecursionError):
@@ -111,26 +110,33 @@ def _refusal(body: bytes, code: int, problem: str) -> Refusal:
     method = _value(envelope.method)
     uri = ""
     if method == types.TEXT_DOCUMENT_DID_CHANGE:
-        with contextlib.suppress(ValueError, RecursionError):  # no document is named
+        with contextlib.suppress(ValueError, RecursionError):  # it names no document
             uri = msgspec.json.decode(envelope.params, type=_ChangeParams).text_document.uri
     is_valid = _value(envelope.jsonrpc) == "2.0" and isinstance(method, str)
     is_notification = is_valid and not bytes(envelope.id)
-    return Refusal(code, problem, _id(_value(envelope.id)), is_notification, uri)
+    return Refusal(code, problem, id_of({"id": _value(envelope.id)}), is_notification, uri)
 
 
 def _refusal_by_head(head: bytes, code: int, problem: str) -> Refusal:
-    """Refuse a message of which only the beginning is known: its id may stand before its params."""
+    """Refuse a message, given only its beginning. Its id may come before its params."""
     before, params, _ = head.partition(b'"params"')
     members = _value(before.rstrip(b" \t\r\n,") + b"}") if params else None
-    return Refusal(code, problem, _id(members.get("id")) if isinstance(members, dict) else None)
+    return Refusal(code, problem, id_of(members))
 
 
-def _id(value: Any) -> int | str | None:
-    return value if isinstance(value, (int, str)) and not isinstance(value, bool) else None
+def id_of(message: Any) -> int | str | None:
+    """Return the id of a message, or None if it has none or an invalid one."""
+    value = message.get("id") if isinstance(message, dict) else None
+    return value if is_id(value) else None
+
+
+def is_id(value: Any) -> bool:
+    """Return True if the value may be an id or a token."""
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
 def _value(raw: bytes | msgspec.Raw) -> Any:
-    """Return the value of a member, or None where it is missing or not short."""
+    """Return the value of a member, or None if it is missing or too long."""
     if len(memoryview(raw)) > HEAD_BYTES:
         return None
     try:

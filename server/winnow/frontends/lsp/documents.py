@@ -1,8 +1,8 @@
-"""The text of open documents, exactly as the editor has it.
+"""The text of open documents, exactly as in the editor.
 
-Not by way of pygls' documents: these split lines as ``str.splitlines`` does, also at form feeds,
-U+0085, U+2028 and more, where LSP knows only ``\\n``, ``\\r\\n`` and ``\\r``, so that an edit after
-such a character went to another line. They also make a list of all lines for every change.
+pygls' documents split lines with ``str.splitlines``, also at form feeds, U+0085, U+2028 and others.
+LSP knows only ``\\n``, ``\\r\\n`` and ``\\r``, so an edit after such a character changed another
+line. They also create a list of all lines for every change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class OpenDocument(Struct, frozen=True):
-    """An open document; ``path`` is None where its URI is not that of a file."""
+    """An open document; ``path`` is None if its URI is not a file's."""
 
     path: Path | None
     version: int
@@ -29,23 +29,23 @@ class OpenDocument(Struct, frozen=True):
 
 
 class OpenDocuments:
-    """The documents that the client has open, by URI; ``tell`` hears of each file that it opens."""
+    """The client's open documents, by URI. ``tell`` is called with each file that it opens."""
 
     def __init__(self) -> None:
         self.tell: Callable[[Path], None] = lambda path: None
         self._open: dict[bytes, OpenDocument] = {}
 
     def open(self, uri: str, version: int, text: str) -> None:
-        """Keep a document; one that is open already takes the new text."""
+        """Add a document, or replace the text of one that is already open."""
         name = _name(uri)
-        # Taken out first: the document that was opened last stands last, see `texts`.
+        # Removed first, so that the document opened last comes last; see `texts`.
         self._open.pop(name, None)
         document = self._open[name] = OpenDocument(_path(uri), version, text)
         if document.path is not None:
             self.tell(document.path)
 
     def get(self, uri: str) -> OpenDocument | None:
-        """An open document; None when it is not open."""
+        """Return an open document, or None if it isn't open."""
         return self._open.get(_name(uri))
 
     def change(
@@ -55,7 +55,7 @@ class OpenDocuments:
         changes: Sequence[types.TextDocumentContentChangeEvent],
         encoding: str,
     ) -> None:
-        """Apply changes in their order, each to the text that the one before it has left."""
+        """Apply changes in order, each to the result of the previous one."""
         document = self.get(uri)
         if document is None:
             logger.debug("A change to a document that is not open: %s", uri)
@@ -69,7 +69,7 @@ class OpenDocuments:
         self._open[_name(uri)] = OpenDocument(document.path, version, text)
 
     def close(self, uri: str) -> None:
-        """Forget a document: from now on the file on disk counts."""
+        """Forget a document. Searches use the file on disk again."""
         self._open.pop(_name(uri), None)
 
     def texts(self) -> dict[Path, str]:
@@ -80,7 +80,7 @@ class OpenDocuments:
 
 
 def _name(uri: str) -> bytes:
-    """The same for a URI however it is quoted: not every client always quotes in one way."""
+    """Return the unquoted URI, because clients quote URIs inconsistently."""
     return unquote_to_bytes(uri.encode("utf-8", "surrogatepass"))
 
 
@@ -95,12 +95,12 @@ def _path(uri: str) -> Path | None:
 
 
 def apply_change(text: str, range: types.Range | None, new_text: str, encoding: str) -> str:  # noqa: A002
-    """The text with a range replaced, or replaced as a whole where there is no range.
+    """Return the text with a range replaced, or the new text if there is no range.
 
-    Positions are counted in units of the encoding: `utf-8`, `utf-16` or `utf-32`. A character
-    beyond the end of its line is the line's end, a line beyond the last the end of the text, and
-    a place inside of a character is before it. A range whose start is after its end is taken the
-    other way round, as vscode-languageserver-textdocument does.
+    Positions count units of the encoding: `utf-8`, `utf-16` or `utf-32`. A character beyond the end
+    of its line means the line's end, a line beyond the last means the end of the text, and a
+    position inside a character means the position before it. A range whose start is after its end
+    is reversed, as in vscode-languageserver-textdocument.
     """
     if range is None:
         return new_text
@@ -113,9 +113,9 @@ def apply_change(text: str, range: types.Range | None, new_text: str, encoding: 
 
 
 def _line_start(text: str, lines: int, start: int) -> int:
-    """Where the line begins that is so many lines after the one beginning at start.
+    """Return the offset of the line that is this many lines after the one at ``start``.
 
-    By halves: counting line ends is several times as fast as looking for each.
+    Bisect, because counting line ends is several times as fast as finding each.
     """
     if lines == 0:
         return start
@@ -132,15 +132,15 @@ def _line_start(text: str, lines: int, start: int) -> int:
 
 
 def _line_ends(text: str, start: int, end: int) -> int:
-    r"""How many lines end between two places; the end of `\r\n` is its `\n`."""
+    r"""Return the number of lines that end in a range. A `\r\n` ends at its `\n`."""
     newlines = text.count("\n", start, end)
     returns = text.count("\r", start, end)
     return newlines + returns - (text.count("\r\n", start, end + 1) if returns else 0)
 
 
 def _offset(text: str, line_start: int, character: int, encoding: str) -> int:
-    """The place of a character of a line, counted in units of the encoding."""
-    # Every character has at least one unit, so that it is no further than this.
+    """Return the offset of a character in a line, counted in units of the encoding."""
+    # Every character has at least one unit, so the offset is at most this.
     end = min(len(text), line_start + character)
     for line_end in "\n\r":
         found = text.find(line_end, line_start, end)
@@ -148,7 +148,7 @@ def _offset(text: str, line_start: int, character: int, encoding: str) -> int:
             end = found
     if encoding == "utf-32":
         return end
-    # By halves, because this is exact for every place and encoding: the half is taken if it fits.
+    # Bisect, which is exact for every position and encoding: take the half if it fits.
     place, units = line_start, character
     while place < end:
         middle = (place + end + 1) // 2
@@ -170,7 +170,7 @@ def _units(text: str, encoding: str) -> int:
 
 
 def _replaced(text: str, start: int, end: int, new_text: str) -> str:
-    """The text with a part replaced; halves of a surrogate pair that meet are one character.
+    """Return the text with a part replaced. Join the halves of a surrogate pair that meet.
 
     A client that counts in UTF-16 may send a character in two halves.
     """

@@ -1,4 +1,4 @@
-"""What only an editor needs: its own model as a ranker, words to search for, and tools by name."""
+"""Requests for editors: suggest search terms, and rank with the editor's own model."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from winnow.tools.registry import check_texts
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
 
-# Names of the index that are proposed beside the words of a question.
+# Names from the index that are suggested in addition to the words of the question.
 MOST_NAMES = 5
 
 
 class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """A question, as somebody types it."""
+    """A question that the user typed."""
 
     query: Annotated[str, Meta(max_length=20_000)]
 
 
 class CallToolParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool by the name that a model knows it by, and what the model has said."""
+    """A model's call of a tool."""
 
     name: Annotated[str, Meta(max_length=100)]
     arguments: dict[str, Any] = {}
@@ -44,15 +44,14 @@ def add_editor_features(server: WinnowServer) -> None:
 
     @server.feature(SUGGEST_TERMS)
     async def suggest_terms(params: Any) -> dict[str, list[str]]:
-        """Terms for a keyword search by somebody who has typed a question only: its identifiers,
-        then its names, then its words, then names of the index that are near these, as regular
-        expressions."""
+        """Return terms for a keyword search with this question, as regular expressions: the
+        question's identifiers, names and words, then similar names from the index."""
         # Not needed to start a server.
         from winnow.search.code.ranked_text import MOST_TERMS, escaped, is_identifier, search_terms
         from winnow.search.code.semantic import names_near
 
         try:
-            # It takes no time that progress could be told of.
+            # Too fast to report progress.
             raw = without_tokens(params)[0]
             check_texts(raw, "")
             asked = msgspec.convert(raw, SuggestTermsParams)
@@ -61,23 +60,24 @@ def add_editor_features(server: WinnowServer) -> None:
         if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
         words = search_terms(asked.query)[:MOST_TERMS]
-        # A name that is a plain word is in many places, and most likely one of the words.
-        near = [one for one in await names_near(server.engine, asked.query) if is_identifier(one)]
-        return {"terms": [escaped(one) for one in dict.fromkeys([*words, *near[:MOST_NAMES]])]}
+        # A name that is a plain word has many matches, and most likely is among the words.
+        similar = await names_near(server.engine, asked.query)
+        names = [name for name in similar if is_identifier(name)]
+        return {"terms": [escaped(term) for term in dict.fromkeys([*words, *names[:MOST_NAMES]])]}
 
 
 def offers_model(capabilities: types.ClientCapabilities) -> bool:
-    """Whether the client has announced that it answers `$/complete`."""
-    told: Any = capabilities.experimental
+    """Return True if the client announces that it answers `$/complete`."""
+    value: Any = capabilities.experimental
     for name in ("winnow", "requests"):
-        told = told.get(name) if isinstance(told, dict) else getattr(told, name, None)
-    return isinstance(told, (list, tuple)) and COMPLETE in told
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    return isinstance(value, (list, tuple)) and COMPLETE in value
 
 
 async def ask_editor(server: WinnowServer, params: Mapping[str, object]) -> object:
-    """The client's answer to a `$/complete`; one that nobody waits for any more is cancelled.
+    """Send a `$/complete` request and return the client's answer. Cancel it if this is canceled.
 
-    Raises ModelError with what the client says of a failure.
+    Raise ModelError with the client's error message.
     """
     protocol = server.protocol
     msg_id = f"winnow-{uuid.uuid4().hex[:12]}"
@@ -86,7 +86,7 @@ async def ask_editor(server: WinnowServer, params: Mapping[str, object]) -> obje
     except JsonRpcException as error:
         raise ModelError(error.message, 424) from error
     except asyncio.CancelledError:
-        # An answer that comes all the same has nobody to go to.
+        # A late answer has no receiver.
         protocol._request_futures.pop(msg_id, None)
         protocol.tell("$/cancelRequest", {"id": msg_id})
         raise

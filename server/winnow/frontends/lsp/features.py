@@ -1,8 +1,8 @@
 """The standard methods about symbols: outline, definition, references, highlights, calls.
 
-Requests are translated, asked of :mod:`winnow.search.symbols.navigation` in a thread, and their
-answers written down as plain data: pygls would walk through all of it to find types. What LSP has
-no words for, that an answer may lack something, goes to the client's log.
+:mod:`winnow.search.symbols.navigation` answers in a thread. Answers are plain data, because pygls
+would search all of it for typed objects. LSP can't express that an answer is incomplete, so that
+goes to the client's log.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from winnow.workspace import Workspace
 
 REQUEST_FAILED = -32803
-# What a peek at definitions can show.
+# As many definitions as a peek view can show.
 DEFINITIONS = 50
 _FILE = 1
-# Of a function this long, calls are looked for before there is an index.
+# Without an index, calls are searched in this many lines of a function.
 LINES = 500
 _CALLED = re.compile(r"([^\W\d][\w$]*)\s*\(")
 
@@ -59,7 +59,7 @@ def add_features(server: WinnowServer) -> None:
 
     @server.feature(types.WORKSPACE_SYMBOL_RESOLVE)
     async def resolve(params: types.WorkspaceSymbol) -> types.WorkspaceSymbol:
-        # Its range was in the list already.
+        # The list already contained its range.
         return params
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
@@ -94,7 +94,7 @@ def add_features(server: WinnowServer) -> None:
 
 
 class _Request:
-    """A request about a document, or a place in it."""
+    """A request about a document or a position in it."""
 
     def __init__(
         self, server: WinnowServer, params: Any, item: types.CallHierarchyItem | None = None
@@ -113,7 +113,7 @@ class _Request:
         self.path = self._path(uri)
 
     def _path(self, uri: str) -> str | None:
-        """The document as the index names it; None outside of the workspace."""
+        """Return the document's path in the index, or None outside the workspace."""
         from winnow.search.symbols.requests import workspace_path
 
         path = path_of(uri)
@@ -149,8 +149,8 @@ class _Request:
         answer: Callable[[Navigation, _Spelled, SymbolAtPosition], list[Plain]],
         body: types.Range | None = None,
     ) -> list[Plain] | None:
-        """What is said of the symbol at the position; None where there is none. What the ``body``
-        calls is read first, too."""
+        """Return the answer for the symbol at the position, or None if there is none. Also index
+        the functions that the ``body`` calls first."""
 
         def work(navigation: Navigation) -> list[Plain] | None:
             asked = self._asked(navigation)
@@ -210,10 +210,10 @@ class _Request:
         if undecided:
             self._log(
                 f"{undecided} more uses of {asking.names[0]!r} have receivers of unknown type, and"
-                " other classes define it, too"
+                " other classes also define it"
             )
         for path, problem in unread.items():
-            self._log(f"{path} holds {asking.names[0]!r}, but nothing is known of it: {problem}")
+            self._log(f"{path} contains {asking.names[0]!r}, but is not indexed: {problem}")
         if self.partial is not None:
             emit(uses)
             return []
@@ -222,7 +222,7 @@ class _Request:
     # --- asking ----------------------------------------------------------------------------
 
     async def _asking(self, body: types.Range | None = None) -> Prerequisites | None:
-        """What has to be known first: the document, and all files with the name at the place."""
+        """Return what must be indexed first: the document and all files with the name in it."""
         from winnow.search.symbols.requests import Prerequisites, sources_of
 
         if self.path is None:
@@ -235,7 +235,7 @@ class _Request:
             if source is None or at is None:
                 return None
             found, quoted = source.word_at(at), source.string_at(at)
-            # The string of an import leads to a file beside this one.
+            # The string of an import names a file next to this one.
             paths = [path, *(self._paths_of(quoted[1]) if quoted else ())]
             if found is None:
                 return Prerequisites(paths=paths) if quoted else None
@@ -248,7 +248,7 @@ class _Request:
         return await asyncio.to_thread(asked)
 
     def _paths_of(self, module: str) -> list[str]:
-        """The files that an import from a path can mean, with any end."""
+        """Return the files that an import from a path can mean, with any extension."""
         assert self.path is not None
         if not module.startswith("."):
             return []
@@ -257,7 +257,7 @@ class _Request:
         whole = Path(os.path.normpath(os.path.join(os.path.dirname(self.path), module)))
         found: list[Path] = []
         for folder, stem in ((whole.parent, whole.stem), (whole, "index")):
-            # Nothing outside of the workspace is looked at.
+            # Read no folder outside the workspace.
             if workspace_path(self.workspace, folder) is None:
                 continue
             with contextlib.suppress(OSError, ValueError):
@@ -305,7 +305,7 @@ class _Request:
 
 
 class _Spelled:
-    """Places as LSP spells them."""
+    """Converts places to LSP's form."""
 
     def __init__(self, navigation: Navigation, encoding: str) -> None:
         self.navigation = navigation
@@ -325,8 +325,8 @@ class _Spelled:
         return {"uri": Path(path).as_uri(), "range": found}
 
     def tree(self, source: SourceText, definitions: Iterable[Definition]) -> list[Plain]:
-        """The outline: members stand in what they are members of, where that is around them. Those
-        that stand elsewhere are called by their qualified names."""
+        """Return the outline. Members are children of the definition around them; members defined
+        elsewhere have their qualified names."""
         roots: list[Plain] = []
         around: list[tuple[Definition, Plain]] = []
         for one in definitions:
@@ -359,7 +359,7 @@ class _Spelled:
         ]
 
     def item(self, place: NamePlace) -> Plain:
-        """A function as the call hierarchy has it; a file stands for what is in no function."""
+        """Return a call hierarchy item for a function, or for a file outside functions."""
         location = self.location(place.path, place.at, place.name)
         source = self.navigation.sources.read(place.path)
         definition = place.definition
@@ -379,8 +379,8 @@ class _Spelled:
 def _outer(
     one: Definition, around: list[tuple[Definition, Plain]]
 ) -> tuple[Definition | None, list[Plain] | None]:
-    """What a definition is listed in, of those that may stand around it, and the list: what it is
-    a member of, else the innermost that can have members; None for the file."""
+    """Return the definition that contains this one in the outline, and its list of children: the
+    one it is a member of, else the innermost that can have members, else None for the file."""
     from winnow.symbols.file_symbols import CONTAINERS
 
     enclosing = [

@@ -1,8 +1,8 @@
 """Framing of LSP messages: headers that end with a blank line, then a body of a given length.
 
-A language server on standard input skips bytes that are no message and goes on, because a client
-that miscounts once is still a client. A TCP port is open to every program of this machine, and a
-browser can send HTTP to it: a strict reader ends the connection at the first byte that is not LSP.
+On standard input, the reader skips bytes that aren't a message, because the client may have
+miscounted once. On a TCP port, which every program on this machine and web pages can reach, a
+strict reader ends the connection at the first byte that isn't LSP.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from msgspec import Struct
 
 logger = logging.getLogger(__name__)
 
-# Not only at the beginning of a line: what stands before it is then of a message whose own header
-# was damaged, and the next message is read again.
+# Also in the middle of a line: if the header of the message before it was damaged, the reader still
+# finds the next message.
 _LENGTH = re.compile(rb"content-length:\s*(\d{1,12})\s*$", re.I | re.M)
 _STRICT_LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,12})[ \t]*\r\n", re.I)
 _STRICT_TYPE = re.compile(rb"content-type:[ \t]*[\x20-\x7e]{0,200}\r\n", re.I)
-# Twice the largest document that VS Code sends to its extensions, as JSON spells it.
+# Twice the largest document that VS Code sends to its extensions, as JSON.
 MESSAGE_BYTES = 128 * 1024**2
-# A larger body is skipped. A header that announces even more is damaged: its body will never come.
+# A larger body is skipped. A header with a larger length is treated as damaged.
 SKIPPED_BYTES = 1024**3
-# Of a longer header only the end can be that of a message.
+# Only the end of a longer header is kept.
 HEADER_BYTES = 64 * 1024
 STRICT_HEADER_BYTES = 4 * 1024
 HEAD_BYTES = 4 * 1024
@@ -32,11 +32,11 @@ _CHUNK_BYTES = 1024**2
 
 
 class NotLsp(Exception):
-    """The peer sends something that is not LSP."""
+    """The peer sent bytes that aren't LSP."""
 
 
 class Oversized(Struct, frozen=True):
-    """A body that was skipped because it is too long, with its first bytes."""
+    """A body that was skipped because of its length, with its first bytes."""
 
     length: int
     head: bytes
@@ -53,8 +53,8 @@ class Frames:
         self._strict = strict
 
     def next(self) -> bytes | Oversized | None:
-        """Return the next body, or None at the end of the stream. Raises OSError, and NotLsp if
-        the reader is strict."""
+        """Return the next body, or None at the end of the stream. Raise OSError, or NotLsp if the
+        reader is strict."""
         length = self._strict_length() if self._strict else self._lenient_length()
         if length is None:
             return None
@@ -74,12 +74,12 @@ class Frames:
         return Oversized(length, head)
 
     def _lenient_length(self) -> int | None:
-        """Return the length of the next body, and skip what is no header."""
+        """Return the length of the next body. Skip bytes that aren't a header."""
         header = bytearray()
         while line := self._stream.readline(HEADER_BYTES):
             if line.strip():
                 header += line
-                # Not at each line: moving 64 KiB for each of a million short lines takes minutes.
+                # Not for each line: moving 64 KiB a million times takes minutes.
                 if len(header) > 2 * HEADER_BYTES:
                     del header[:-HEADER_BYTES]
                 continue
@@ -87,7 +87,7 @@ class Frames:
             if found and int(found[1]) <= SKIPPED_BYTES:
                 return int(found[1])
             if header:
-                logger.warning("Skipped %d bytes that are no header of a message", len(header))
+                logger.warning("Skipped %d bytes that aren't a message header", len(header))
             header.clear()
         return None
 
@@ -104,5 +104,5 @@ class Frames:
             if found and length is None and int(found[1]) <= SKIPPED_BYTES:
                 length = int(found[1])
             elif not _STRICT_TYPE.fullmatch(line):
-                raise NotLsp("a header line is not one of LSP")
+                raise NotLsp("invalid header line")
         return None

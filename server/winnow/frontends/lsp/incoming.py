@@ -1,9 +1,9 @@
 """Messages from the client: read and decoded in a thread, bounded, and handed out in order.
 
-While the client does not read its answers, or many requests are running, no message is handed out
-and then none is read: the client has to wait in turn. What ends work overtakes: cancellations,
-`exit`, and the client's answers to requests of the server. The thread notices a client that is gone
-although its last messages are still unread.
+While the client doesn't read its answers, or many requests are running, no message is handed out,
+and then none is read: the client has to wait in turn. Messages that end work overtake the others:
+cancellations, `exit`, and the client's responses to requests of the server. The thread notices that
+the client has exited even while its last messages are unread.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from lsprotocol import types
 from msgspec import Struct
 from pygls.protocol import JsonRPCProtocol
 
-from winnow.frontends.lsp.decoding import Refusal, decoded
+from winnow.frontends.lsp.decoding import Refusal, decoded, is_id
 from winnow.frontends.lsp.framing import Frames, NotLsp
 from winnow.frontends.lsp.outgoing import Outgoing
 
 logger = logging.getLogger(__name__)
 
 REQUEST_CANCELLED = -32800
-# Decoded, a message takes up to 24 times its bytes.
+# A decoded message takes up to 24 times its size.
 WAITING_BYTES = 2 * 1024**2
 WAITING_MESSAGES = 1_000
 # How often a thread that does not read checks whether the client is gone.
@@ -45,8 +45,8 @@ class _Waiting(Struct, frozen=True):
 class Incoming:
     """The messages of a client, for one consumer in the event loop.
 
-    While ``outgoing`` has no room, or ``may_start`` says that no request can be started,
-    :meth:`next` waits. Whatever changes that sets ``news``.
+    :meth:`next` waits while ``outgoing`` has no room or ``may_start`` returns False. ``news`` is
+    set when either may have changed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Incoming:
         self._cancelled: deque[_Waiting] = deque()
         self._news = news
         self._has_ended = False
-        # What the thread has handed over and the consumer has not taken.
+        # Messages that the thread has queued and the consumer hasn't taken, and their size.
         self._space = threading.Condition()
         self._messages = 0
         self._bytes = 0
@@ -68,7 +68,7 @@ class Incoming:
     # --- the consumer ----------------------------------------------------------------------
 
     async def next(self) -> Any:
-        """Return the next message to handle, or None when the client is gone."""
+        """Return the next message to handle, or None when the client has exited."""
         while not self._outgoing.is_broken:
             if self._urgent:
                 return self._taken(self._urgent.popleft())
@@ -84,12 +84,12 @@ class Incoming:
         return None
 
     def end(self) -> None:
-        """Hand out what can be handled at once, and no more."""
+        """Hand out only the messages that can be handled immediately."""
         self._has_ended = True
         self._news.set()
 
     def _taken(self, waiting: _Waiting) -> Any:
-        """Return a message, and make space for another one."""
+        """Return a message and make space for another."""
         with self._space:
             self._messages -= 1
             self._bytes -= waiting.size
@@ -108,13 +108,13 @@ class Incoming:
         self._news.set()
 
     def _drop_all_but_shutdown(self) -> None:
-        """The exit code depends on a `shutdown`, so that `exit` must not overtake it."""
+        """Drop waiting messages before `exit`, except `shutdown`, which sets the exit code."""
         waiting, self._waiting = self._waiting, deque()
-        for one in waiting:
-            if _is_method(one.message, types.SHUTDOWN):
-                self._urgent.append(one)
+        for entry in waiting:
+            if _is_method(entry.message, types.SHUTDOWN):
+                self._urgent.append(entry)
             else:
-                self._taken(one)
+                self._taken(entry)
 
     def _cancel_waiting(self, cancellation: Any) -> None:
         named = set(_names(cancellation))
@@ -126,7 +126,7 @@ class Incoming:
     # --- the thread ------------------------------------------------------------------------
 
     def read(self, frames: Frames, is_hung_up: Callable[[], bool]) -> threading.Thread:
-        """Begin to read messages in a thread."""
+        """Start reading messages in a thread."""
         thread = threading.Thread(
             target=self._read, args=(frames, is_hung_up), name="reader", daemon=True
         )
@@ -147,7 +147,7 @@ class Incoming:
                 self._loop.call_soon_threadsafe(self.end)
 
     def _has_space(self, is_hung_up: Callable[[], bool]) -> bool:
-        """Wait until another message can be read; return False if there will be none."""
+        """Wait until there is space for a message. Return False if the client has exited."""
         with self._space:
             while self._messages >= WAITING_MESSAGES or self._bytes >= WAITING_BYTES:
                 if not self._space.wait(_HANG_UP_SECONDS) and is_hung_up():
@@ -167,24 +167,20 @@ def _is_method(message: Any, method: str) -> bool:
 
 
 def _is_urgent(message: Any) -> bool:
-    """Return whether a message ends work, or answers a request of the server.
+    """Return True if a message ends work or answers a request of the server.
 
-    Only messages that are never answered themselves: those are handled when the client does not
-    read, too, and a flood of them must not fill the queue of answers.
+    These are handled even while the client doesn't read, so they must be messages that get no
+    answer: a flood of them must not fill the queue of answers.
     """
     if not isinstance(message, dict) or message.get("jsonrpc") != JsonRPCProtocol.VERSION:
         return False
     if "method" not in message:
-        return ("result" in message or "error" in message) and _is_name(message.get("id"))
+        return ("result" in message or "error" in message) and is_id(message.get("id"))
     return message["method"] in (types.EXIT, *_CANCELLATIONS) and "id" not in message
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, (int, str)) and not isinstance(value, bool)
-
-
 def _names(cancellation: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names of the requests that a message cancels: their ids or progress tokens."""
+    """Yield the ids and progress tokens of the requests that a message cancels."""
     params = cancellation.get("params")
     if isinstance(params, dict):
         yield from _named("id", params.get("id"))
@@ -192,8 +188,8 @@ def _names(cancellation: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _names_of_request(message: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a cancellation can name a request by."""
-    if isinstance(message, dict) and "method" in message and _is_name(message.get("id")):
+    """Yield the id and the progress token of a request."""
+    if isinstance(message, dict) and "method" in message and is_id(message.get("id")):
         yield from _named("id", message["id"])
         params = message.get("params")
         if isinstance(params, dict):
@@ -201,7 +197,7 @@ def _names_of_request(message: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _named(kind: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if _is_name(value):
+    if is_id(value):
         yield kind, value
 
 

@@ -1,4 +1,4 @@
-"""The index beside a client: built when the session begins, with progress; told what changes."""
+"""The index of a session: build it when the session begins, and report changes to it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ WATCHED = "**/*"
 
 
 async def watch_files(server: WinnowServer) -> None:
-    """Ask the client to tell of every change of a file, if it can be asked and there is an index to
-    keep up. Its word comes late or not at all, so the index has a watcher of its own, too; but it
-    also tells of file systems that tell nobody else."""
+    """Ask the client to report changed files, if it supports that and the index is on.
+
+    Clients report late or not at all, so the index also has its own watcher. But clients also
+    report changes in file systems that the watcher can't see.
+    """
     index = server.engine.config.index if server.engine is not None else None
     if index is None or not (index.enabled and index.watch) or server.is_told_of_files:
         return
@@ -37,19 +39,21 @@ async def watch_files(server: WinnowServer) -> None:
     options = types.DidChangeWatchedFilesRegistrationOptions(
         watchers=[types.FileSystemWatcher(glob_pattern=WATCHED)]
     )
-    asked = types.RegistrationParams(
+    request = types.RegistrationParams(
         [types.Registration(id="winnow-files", method=method, register_options=options)]
     )
     try:
-        await asyncio.wait_for(server.client_register_capability_async(asked), CLIENT_SECONDS)
+        await asyncio.wait_for(server.client_register_capability_async(request), CLIENT_SECONDS)
         server.is_told_of_files = True
     except (JsonRpcException, asyncio.TimeoutError) as error:
-        logger.warning("The client does not tell which files change: %s", error)
+        logger.warning("The client does not report changed files: %s", error)
 
 
 async def build_index(server: WinnowServer, consent: bool = False) -> None:
-    """Bring the index up to date; when the progress ends, it is. With ``consent``, also one that is
-    not made unless somebody asks for it."""
+    """Build or update the index, and show the progress until it is complete.
+
+    With ``consent``, also build an index that Winnow builds only on request.
+    """
     if server.engine is None or not (server.engine.config.index.enabled or consent):
         return
     await open_index(server.engine)
@@ -60,7 +64,7 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
 
 
 async def switch_index(server: WinnowServer) -> None:
-    """Begin or end to keep an index, as the settings say now."""
+    """Turn the index on or off, following the current settings."""
     if server.engine is not None and server.engine.has_index:
         await server.engine.index.follow_settings()
     await watch_files(server)
@@ -68,7 +72,7 @@ async def switch_index(server: WinnowServer) -> None:
 
 
 def tell_changes(server: WinnowServer, uris: Iterable[str]) -> None:
-    """Hand on that files have changed."""
+    """Report changed files to the workspace."""
     paths = [path for uri in uris if (path := path_of(uri)) is not None]
     if server.engine is not None:
         server.engine.files_changed(paths)

@@ -1,4 +1,4 @@
-"""The language server's requests and lifecycle: one loop over the tools, and the session."""
+"""The language server's requests, which are derived from the tools, and the session."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CONFIGURATION_SECONDS = 5.0
 
 
 def create_server() -> WinnowServer:
-    """A server with every tool as a request, to be started on a transport."""
+    """Return a server with every tool as a request, to be started on a transport."""
     server = WinnowServer()
     for tool in TOOLS.values():
         server.feature(tool.method)(_handler(server, tool))
@@ -68,14 +68,14 @@ def _handler(server: WinnowServer, tool: Tool[Any, Any]) -> Callable[[Any], Awai
         result = await _answer(server, tool, params)
         try:
             return msgspec.Raw(msgspec.json.encode(result))
-        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+        except UnicodeEncodeError:  # a lone surrogate, which JSON can represent
             return msgspec.to_builtins(result)
 
     return handle
 
 
 async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Result:
-    """A tool's result for the params of a request. Raises JsonRpcException."""
+    """Call a tool with the params of a request. Raise JsonRpcException."""
     if server.engine is None:
         raise JsonRpcServerNotInitialized("initialize first")
     try:
@@ -91,8 +91,8 @@ async def _answer(server: WinnowServer, tool: Tool[Any, Any], params: Any) -> Re
 def _add_call_tool(server: WinnowServer) -> None:
     @server.feature(CALL_TOOL)
     async def call_tool(params: Any) -> dict[str, str]:
-        """The answer of the tool of a name, as agents read it: for an editor that hands the tools
-        of `$/tools` to a model."""
+        """Call a tool by name and return its answer as text for agents. An editor that passes the
+        tools of `$/tools` to a model uses it."""
         try:
             raw, work_done, _ = without_tokens(params)
             check_texts(raw, "")
@@ -103,7 +103,7 @@ def _add_call_tool(server: WinnowServer) -> None:
             raise JsonRpcServerNotInitialized("initialize first")
         tool = TOOLS.get(asked.name)
         if tool is None or not tool.for_agents or not tool.offered(server.engine.config):
-            raise JsonRpcInvalidParams(f"there is no tool {asked.name!r}, or it is turned off")
+            raise JsonRpcInvalidParams(f"unknown or disabled tool {asked.name!r}")
         told = {} if work_done is None else {"workDoneToken": work_done}
         return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
 
@@ -112,7 +112,7 @@ def _add_call_tool(server: WinnowServer) -> None:
 
 
 def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> None:
-    """Merge all layers of the configuration anew, and tell what is wrong with them."""
+    """Merge all layers of the configuration again and show their problems to the user."""
     workspace = server.engine
     if workspace is None:
         return
@@ -129,7 +129,7 @@ def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> Non
         elif workspace.has_index:
             _in_background(server, workspace.index.follow_settings())
     ignored = notices(workspace.roots(), workspace.user)
-    problems += [one for one in ignored if one not in server.noticed]
+    problems += [notice for notice in ignored if notice not in server.noticed]
     server.noticed.update(ignored)
     for problem in problems:
         server.window_show_message(
@@ -138,7 +138,7 @@ def configure(server: WinnowServer, client: dict[str, Any] | None = None) -> Non
 
 
 def tell_refused(server: WinnowServer) -> None:
-    """Tell the user of each open folder that is not searched as a whole, once."""
+    """Warn the user once about each open folder that may not be searched."""
     workspace = server.engine
     if workspace is None:
         return
@@ -220,7 +220,7 @@ def _in_background(server: WinnowServer, work: Any) -> None:
 
 
 async def _begin(server: WinnowServer) -> None:
-    """What is done for a session without being asked: its settings first, they may forbid it."""
+    """Start the background work of a session. Get its settings first: they may forbid it."""
     if server.engine is not None:
         _in_background(server, open_index(server.engine))
     await _pull_configuration(server)
@@ -231,13 +231,13 @@ async def _begin(server: WinnowServer) -> None:
 
 
 def _viewed(workspace: Workspace, path: Path) -> None:
-    """Take down that the editor shows a file, which may be because of a search."""
+    """Record that the editor opened a file, which may be the result of a search."""
     if workspace.config.learning.enabled:
         workspace.history.viewed(path)
 
 
 async def _pull_configuration(server: WinnowServer) -> None:
-    """Ask the client for its settings, if it can be asked."""
+    """Request the client's settings, if it supports that."""
     workspace = server.client_capabilities.workspace
     if not (workspace and workspace.configuration):
         return
@@ -247,7 +247,7 @@ async def _pull_configuration(server: WinnowServer) -> None:
             server.workspace_configuration_async(question), CONFIGURATION_SECONDS
         )
     except (JsonRpcException, asyncio.TimeoutError) as error:
-        logger.warning("The client does not tell its settings: %s", error)
+        logger.warning("The client did not send its settings: %s", error)
         return
     if answer and isinstance(answer[0], dict):
         configure(server, answer[0])

@@ -1,9 +1,9 @@
-"""Messages on their way to the client: a bounded queue, written by a thread of its own.
+"""Messages to the client: a bounded queue that a thread writes.
 
-A client that does not read blocks whoever writes to it. That must not be the event loop, which
-could then neither hear that the client is gone nor end on a signal; and the queue must not grow
-without limit. The loop stops starting requests while the queue is full. It still takes the answers
-of those that are running: nothing is dropped but progress reports.
+Writing to a client that doesn't read blocks. If the event loop blocked, it could neither notice
+that the client has exited nor end on a signal. The queue must not grow without limit either, so the
+loop starts no requests while the queue is full. It still accepts the answers of running requests:
+only progress reports are dropped.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _POLL_SECONDS = 0.005
 
 
 class Outgoing:
-    """A writer of messages, as pygls wants it; created and used in the event loop.
+    """A pygls writer, created and used in the event loop.
 
-    ``news`` is set when the queue has room again, and when the client is gone.
+    ``news`` is set when the queue has room again and when the client has exited.
     """
 
     def __init__(self, write: Callable[[bytes], object], news: asyncio.Event) -> None:
@@ -46,8 +46,7 @@ class Outgoing:
 
     @property
     def has_room(self) -> bool:
-        """Return whether the client takes what it is sent: False from a full queue until it is half
-        empty."""
+        """True if the queue has room. After it was full, False until it is half empty."""
         return self._room.is_set()
 
     async def room(self) -> None:
@@ -55,32 +54,32 @@ class Outgoing:
         await self._room.wait()
 
     def write(self, message: bytes) -> None:
-        """Queue a message. It is dropped if nobody can read it any more."""
+        """Queue a message, or drop it if the connection is closed."""
         with self._changed:
             if self._is_closed or self.is_broken:
                 return
             self._queue.append(message)
             self._bytes += len(message)
             self._changed.notify()
-            # Under the lock: the writer must see it when it has made room.
+            # Under the lock, so that the writer sees it when it makes room.
             if not self._is_below(1):
                 self._room.clear()
 
     def close(self) -> None:
-        """Take no more messages; those in the queue are still written."""
+        """Accept no more messages. Queued messages are still written."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
 
     async def flush(self, seconds: float) -> None:
-        """Close, and wait until everything is written, but no longer than this."""
+        """Close, and wait up to this time until everything is written."""
         self.close()
         end = self._loop.time() + seconds
         while self._thread.is_alive() and self._loop.time() < end:  # noqa: ASYNC110 (a thread ends)
             await asyncio.sleep(_POLL_SECONDS)
 
     def _is_below(self, share: float) -> bool:
-        """Return whether the queue is filled by less than a share of its limits."""
+        """Return True if the queue is below this share of its limits."""
         return self._bytes < QUEUED_BYTES * share and len(self._queue) < QUEUED_MESSAGES * share
 
     def _run(self) -> None:
@@ -101,7 +100,7 @@ class Outgoing:
                 self._wake()
 
     def _next(self) -> bytes:
-        """Return the next messages, or nothing when the queue is closed and empty."""
+        """Return the next messages, or b"" when the queue is closed and empty."""
         with self._changed:
             while not (self._queue or self._is_closed):
                 self._changed.wait()

@@ -1,4 +1,4 @@
-"""Telling a client what a request does, on the tokens that it gave."""
+"""Progress and partial results, sent to the client's tokens."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 
 class Reporter(Progress):
-    """The progress of one request: sent to the client's tokens, if it gave any.
+    """Sends the progress of one request to the client's tokens, if it has any.
 
-    A cancelled token cancels the request, which pygls does not do by itself.
+    Canceling a token cancels the request, which pygls doesn't do.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Reporter(Progress):
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None
     ) -> None:
-        # A report that the client has no time for is no use to it later.
+        # Dropped while the client doesn't read: it would be outdated later.
         if self._work_done is not None and self._server.protocol.has_room:
             report = types.WorkDoneProgressReport(message=message, percentage=percentage)
             self._server.work_done_progress.report(self._work_done, report)
@@ -74,7 +74,7 @@ class Reporter(Progress):
 
 
 def without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
-    """The params of the tool, and the client's tokens for progress and partial results."""
+    """Split params into those of the tool and the tokens for progress and partial results."""
     if not isinstance(params, dict):
         return params, None, None
     raw = dict(params)
@@ -91,8 +91,10 @@ def without_tokens(params: Any) -> tuple[Any, Token | None, Token | None]:
 async def background_progress(
     server: WinnowServer, title: str, what: str
 ) -> AsyncIterator[Callable[[int, int], None]]:
-    """Work-done progress of something that nobody asked for, which the client shows if it can; to
-    be told how many are done, of how many."""
+    """Show the progress of background work, if the client supports that.
+
+    Yield a function that accepts the number of finished items and the total.
+    """
     window = server.client_capabilities.window
     progress = server.work_done_progress
     token = f"winnow-{uuid.uuid4().hex[:12]}"
@@ -101,7 +103,7 @@ async def background_progress(
         try:
             await asyncio.wait_for(progress.create_async(token), CLIENT_SECONDS)
         except (JsonRpcException, asyncio.TimeoutError) as error:
-            logger.warning("The client shows no progress: %s", error)
+            logger.warning("The client does not show progress: %s", error)
             shown = False
     if not shown:
         yield lambda done, total: None
@@ -111,10 +113,10 @@ async def background_progress(
     def report(done: int, total: int) -> None:
         if not server.protocol.has_room:
             return
-        said = types.WorkDoneProgressReport(
+        progress_report = types.WorkDoneProgressReport(
             message=f"{done:,} of {total:,} {what}", percentage=100 * done // max(total, 1)
         )
-        progress.report(token, said)
+        progress.report(token, progress_report)
 
     try:
         yield report

@@ -1,9 +1,8 @@
-"""JSON-RPC for strangers: every request gets an answer, whatever it looks like.
+"""JSON-RPC with untrusted clients: every request gets an answer, even an invalid one.
 
-pygls turns messages into typed objects while it parses them, and a request that does not fit is
-never answered: its sender waits for ever. Here a message is parsed as plain data first and given
-its types afterwards, so that what does not fit is answered with an error. The params of custom
-requests stay plain data; the tool validates them.
+pygls converts messages to typed objects while it parses them and never answers a request that
+doesn't fit (docs/pygls.md). Here a message is parsed as plain data and converted afterwards, so an
+invalid request gets an error. The params of custom requests stay plain data; tools validate them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from pygls.protocol import (
 
 import winnow
 from winnow.frontends.lsp.admission import TOKEN_OPTION
-from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal
+from winnow.frontends.lsp.decoding import INVALID_REQUEST, Refusal, id_of
 from winnow.frontends.lsp.documents import OpenDocuments
 from winnow.frontends.lsp.outgoing import Outgoing
 from winnow.tools import TOOLS
@@ -51,7 +50,7 @@ MESSAGE_CHARACTERS = 1000
 
 
 def plain_converter() -> Converter:
-    """pygls' converter, with messages of unknown methods left as plain data."""
+    """Return pygls' converter, changed to be strict and to leave custom params as plain data."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
 
     def request(data: Any, _: Any) -> JsonRPCRequestMessage:
@@ -65,10 +64,10 @@ def plain_converter() -> Converter:
     def response(data: Any, _: Any) -> JsonRPCResponseMessage:
         return JsonRPCResponseMessage(data["id"], data["jsonrpc"], data.get("result"))
 
-    # cattrs would make a text of a number, and search for that.
+    # cattrs would convert a number to a string, and Winnow would search for that.
     for kind in (str, int, bool):
         converter.register_structure_hook(kind, _plain)
-    # lsprotocol takes anything for an id or a token, and pygls fails where it looks for it.
+    # lsprotocol accepts anything as an id or a token, and pygls fails when it looks it up.
     for name in (int | str, int | str | None):
         converter.register_structure_hook(name, _name)
     converter.register_structure_hook_func(_is_list, functools.partial(_list, converter))
@@ -79,7 +78,7 @@ def plain_converter() -> Converter:
 
 
 def _plain(value: Any, kind: Any) -> Any:
-    """A value of a plain type, or of an enumeration of these, as it is."""
+    """Return the value if it has exactly this plain type, or convert it to an enumeration."""
     if issubclass(kind, enum.Enum):
         return kind(value)
     if type(value) is not kind:
@@ -88,7 +87,7 @@ def _plain(value: Any, kind: Any) -> Any:
 
 
 def _name(value: Any, kind: Any) -> Any:
-    """An id or a token, as it is."""
+    """Return the value if it may be an id or a token."""
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
     raise TypeError(f"expected a string or an integer, got {type(value).__name__}")
@@ -100,54 +99,54 @@ def _is_list(kind: Any) -> bool:
 
 
 def _list(converter: Converter, value: Any, kind: Any) -> list[Any]:
-    """A list, as far as its first element that does not fit. cattrs makes an exception of each, for
-    seconds where there are thousands, and takes a text for a list of letters."""
+    """Convert a list, stopping at the first invalid element. cattrs creates an exception for each,
+    which takes seconds for thousands, and accepts a string as a list of letters."""
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"expected a list, got {type(value).__name__}")
     (of,) = get_args(kind)
-    found = []
-    for place, one in enumerate(value):
+    converted = []
+    for index, element in enumerate(value):
         try:
-            found.append(converter.structure(one, of))
+            converted.append(converter.structure(element, of))
         except Exception as error:
-            said = f"While structuring {kind} @ index {place}"
-            error.__notes__ = [IterableValidationNote(said, place, of)]  # type: ignore[attr-defined]
-            raise IterableValidationError(said, [error], kind) from error
-    return found
+            note = f"While structuring {kind} @ index {index}"
+            error.__notes__ = [IterableValidationNote(note, index, of)]  # type: ignore[attr-defined]
+            raise IterableValidationError(note, [error], kind) from error
+    return converted
 
 
 class WinnowProtocol(LanguageServerProtocol):
-    """pygls' protocol, with an answer for everything that has the look of a request.
+    """pygls' protocol, which also answers invalid requests.
 
-    Open documents are kept in ``documents``; pygls' own workspace holds none of them.
+    ``documents`` holds the open documents instead of pygls' workspace.
     """
 
-    # pygls reads every property while it sets itself up.
+    # pygls reads every property during its setup.
     _outgoing: Outgoing | None = None
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         super().__init__(server, converter)
         self.documents = OpenDocuments()
-        # Tasks of requests and notifications, until they have ended. pygls forgets a request when
-        # it is cancelled, and remembers a notification for ever.
+        # Running tasks of requests and notifications. pygls forgets a request when it is canceled,
+        # and never forgets a notification.
         self.running: set[asyncio.Task[Any]] = set()
         self._has_begun = False
-        self._is_ending = False  # somebody has asked for it: pygls notes that once it is done
+        self._is_ending = False  # `shutdown` has arrived; pygls notes it only when it has finished
         self._news = asyncio.Event()
 
     def connect(self, outgoing: Outgoing, news: asyncio.Event) -> None:
-        """Send messages there, and set the event whenever a request has ended."""
+        """Send messages to this queue, and set the event whenever a request ends."""
         self._outgoing = outgoing
         self._news = news
         self.set_writer(outgoing)
 
     @property
     def has_room(self) -> bool:
-        """Return whether the client takes what it is sent."""
+        """True while the client reads its messages."""
         return self._outgoing is None or self._outgoing.has_room
 
     async def room(self) -> None:
-        """Wait until the client takes what it is sent."""
+        """Wait until the client reads its messages."""
         if self._outgoing is not None:
             await self._outgoing.room()
 
@@ -180,16 +179,16 @@ class WinnowProtocol(LanguageServerProtocol):
         self._news.set()
 
     def handle_message(self, message: Any) -> None:
-        """Check a message, give it its types, and hand it on."""
+        """Validate a message, convert it to its types, and handle it."""
         problem = self._problem(message)
         if problem:
-            self.refuse(_id(message), INVALID_REQUEST, problem)
+            self.refuse(id_of(message), INVALID_REQUEST, problem)
             return
         _drop_token(message)
         try:
             typed = self.structure_message(message)
         except Exception as error:
-            logger.debug("A message that does not fit", exc_info=True)
+            logger.debug("Invalid message", exc_info=True)
             if "id" in message and "method" in message:
                 self.refuse(message["id"], INVALID_PARAMS, _misfit(error))
             elif message.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
@@ -200,36 +199,36 @@ class WinnowProtocol(LanguageServerProtocol):
             return
         method = message.get("method")
         self._is_ending |= method == types.SHUTDOWN
-        if method == types.EXIT:  # it may come before the end of `shutdown`, which decides the code
+        if method == types.EXIT:  # it may overtake the end of `shutdown`, which determines the code
             self._shutdown |= self._is_ending
         super().handle_message(typed)
 
     def _handle_response(
         self, msg_id: Any, result: Any | None = None, error: types.ResponseError | None = None
     ) -> None:
-        """Take the client's answer to a request of the server's. pygls keeps the client's requests
-        with these, which are tasks: one with this id is not meant."""
+        """Handle the client's response to a request of the server. pygls keeps the client's own
+        requests, which are tasks, in the same dictionary: ignore a response with such an id."""
         if not isinstance(self._request_futures.get(msg_id), asyncio.Task):
             super()._handle_response(msg_id, result, error)
 
     def _lose_document(self, uri: Any, problem: str) -> None:
-        """A change of a document does not fit: from now on its text is not known here."""
+        """Forget a document after an invalid change, because its text is now unknown."""
         if isinstance(uri, str) and self.documents.get(uri):
             self.documents.close(uri)
             text = (
-                f"Winnow has lost track of {uri}, a change of it was not valid ({problem}): until"
-                " it is opened again, searches find what is on disk"
+                f"Winnow got an invalid change of {uri} ({problem}). Searches use the file on disk"
+                " until you open the document again."
             )
             self.tell("window/showMessage", {"type": types.MessageType.Warning, "message": text})
 
     def _problem(self, message: Any) -> str | None:
         if not isinstance(message, dict):
-            return "a message is one object"
+            return "a message must be an object"
         if message.get("jsonrpc") != self.VERSION:
             return "`jsonrpc` must be '2.0'"
-        # Whoever could not read a message tells so with an id of null.
+        # A client that couldn't parse a message reports that with an id of null.
         unread = message.get("id") is None and "error" in message
-        if "id" in message and _id(message) is None and not unread:
+        if "id" in message and id_of(message) is None and not unread:
             return "`id` must be a string or an integer"
         if "method" not in message:
             return None if {"result", "error"} & message.keys() else "`method` is missing"
@@ -238,14 +237,14 @@ class WinnowProtocol(LanguageServerProtocol):
         if self._is_ending and "id" in message:
             return "the server is shutting down"
         if message["method"] == types.INITIALIZE and "id" in message and self._has_begun:
-            return "the server is initialized already"
+            return "the server is already initialized"
         return None
 
     def refuse(self, msg_id: str | int | None, code: int, problem: str) -> None:
-        """Answer a message with an error; an id that is not known is null."""
+        """Answer a message with an error. An unknown id is null."""
         logger.info("Refused a message: %s", problem)
         error = {"code": code, "message": problem[:MESSAGE_CHARACTERS]}
-        # Not by way of lsprotocol's type, which leaves out an id of null.
+        # lsprotocol's type would omit an id of null.
         self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": error})
 
     def _send_response(
@@ -257,23 +256,23 @@ class WinnowProtocol(LanguageServerProtocol):
         if error is not None:
             if error.code == INTERNAL_ERROR:
                 error = without_traceback(error)
-            # A message may repeat what was sent, which may be a megabyte.
+            # The message may quote a param, which may be a megabyte.
             error.message = error.message[:MESSAGE_CHARACTERS]
         if error is None and isinstance(result, msgspec.Raw):
             self._send_encoded(msg_id, bytes(result))
         elif error is None and isinstance(result, (dict, list)):
-            # Plain already: pygls would walk through all of it to find types.
+            # Plain data: pygls would search all of it for typed objects.
             self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
         else:
             super()._send_response(msg_id, result, error)
 
     def _send_encoded(self, msg_id: str | int, result: bytes) -> None:
-        """Send a result that is JSON already: as plain data, an answer of 8 MB takes 50 more."""
+        """Send a result that is already JSON. As plain data, a result of 8 MB takes 50 MB more."""
         if self.writer is None:
             return
         body = b'{"jsonrpc":"%b","id":%b,"result":%b}' % (
             self.VERSION.encode(),
-            json.dumps(msg_id).encode(),  # it may be half of a surrogate pair
+            json.dumps(msg_id).encode(),  # it may contain a lone surrogate
             result,
         )
         kind = f"{self.CONTENT_TYPE}; charset={self.CHARSET}"
@@ -281,14 +280,14 @@ class WinnowProtocol(LanguageServerProtocol):
         self.writer.write(header + body if self._include_headers else body)
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification whose params are plain data."""
+        """Send a notification with plain params."""
         self._send_data({"jsonrpc": self.VERSION, "method": method, "params": params})
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(
         self, params: types.InitializeParams
     ) -> Generator[Any, Any, types.InitializeResult]:
-        """Announce the custom requests beside the standard capabilities."""
+        """Add the custom requests to the standard capabilities."""
         self._has_begun = True
         result = yield from super().lsp_initialize(params)
         result.capabilities.experimental = {
@@ -299,29 +298,29 @@ class WinnowProtocol(LanguageServerProtocol):
         }
         return result
 
-    # In the place of pygls' own, which keep documents of another kind, see `documents`.
+    # These replace pygls' own handlers, which split lines differently; see `documents.py`.
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Take the text of a document from the editor."""
+        """Store the text of a document that the editor opened."""
         document = params.text_document
         self.documents.open(document.uri, document.version, document.text)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Follow the editor's changes to a document, counted as `initialize` has agreed on."""
+        """Apply the editor's changes, in the position encoding negotiated by `initialize`."""
         document = params.text_document
         encoding = self.workspace.position_encoding or types.PositionEncodingKind.Utf16
         self.documents.change(document.uri, document.version, params.content_changes, encoding)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Go back to the text on disk."""
+        """Use the file on disk again."""
         self.documents.close(params.text_document.uri)
 
 
 def without_traceback(error: types.ResponseError) -> types.ResponseError:
-    """A defect as the client sees it: an incident id, under which the log has the rest."""
+    """Log an internal error and return what the client gets: an incident id to find it there."""
     incident = uuid.uuid4().hex[:12]
     trace = error.data.get("traceback", []) if isinstance(error.data, dict) else []
     logger.error("Incident %s: %s\n%s", incident, error.message, "".join(trace))
@@ -332,18 +331,13 @@ def without_traceback(error: types.ResponseError) -> types.ResponseError:
     )
 
 
-def _id(message: Any) -> str | int | None:
-    value = message.get("id") if isinstance(message, dict) else None
-    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
-
-
 def _uri(params: Any) -> Any:
     document = params.get("textDocument") if isinstance(params, dict) else None
     return document.get("uri") if isinstance(document, dict) else None
 
 
 def _drop_token(message: Any) -> None:
-    """Take the token out of `initialize`: nothing that is logged or stored may hold it."""
+    """Remove the token from `initialize`, so that it's never logged or stored."""
     params = message.get("params")
     options = params.get("initializationOptions") if isinstance(params, dict) else None
     if message.get("method") == types.INITIALIZE and isinstance(options, dict):
@@ -351,12 +345,12 @@ def _drop_token(message: Any) -> None:
 
 
 def _misfit(error: Exception) -> str:
-    """Which field of a standard request does not fit, in words."""
+    """Describe the invalid fields of a standard request."""
     cause = error.__cause__ or error
     try:
         problems = transform_error(cause, path="params")
     except Exception:
-        return "the params do not fit the method"
-    # cattrs says "required field missing @ params.params.query".
-    said = (problem.replace("params.params", "params") for problem in problems[:3])
-    return "; ".join(said)[:500]
+        return "the params don't fit the method"
+    # cattrs writes "required field missing @ params.params.query".
+    problems = [problem.replace("params.params", "params") for problem in problems[:3]]
+    return "; ".join(problems)[:500]

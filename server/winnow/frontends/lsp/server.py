@@ -1,4 +1,4 @@
-"""The pygls server with the workspace of its client."""
+"""The pygls server and the workspace of its client."""
 
 from __future__ import annotations
 
@@ -34,23 +34,22 @@ class WinnowServer(LanguageServer):
         )
         self.engine: Workspace | None = None
         self.options: dict[str, Any] = {}
-        self.refused: set[Path] = (
-            set()
-        )  # folders of which the user knows that they are not searched
-        self.has_begun = False  # the session: its settings are known, and its index is begun
-        self.noticed: set[str] = set()  # what was said of folders that are ignored
-        self.is_told_of_files = False  # by the client, of each that changes
-        # Tasks that nobody awaits: the loop itself would not keep them alive.
+        # Refused folders that the user has been warned about.
+        self.refused: set[Path] = set()
+        self.has_begun = False  # the session has its settings and has started its index
+        self.noticed: set[str] = set()  # notices about ignored state folders that were shown
+        self.is_told_of_files = False  # the client reports changed files
+        # References to background tasks: the loop itself would not keep them alive.
         self.background: set[asyncio.Task[Any]] = set()
 
     @property
     def position_encoding(self) -> str:
-        """What columns count for this client: units of "utf-8", "utf-16" or "utf-32"."""
+        """The units that columns count for this client: "utf-8", "utf-16" or "utf-32"."""
         agreed = self.protocol.workspace.position_encoding
         return str(types.PositionEncodingKind(agreed or "utf-16").value)
 
     async def finish(self) -> None:
-        """End every request and what it runs; the connection is over."""
+        """End all requests and the programs they run, when the connection is closed."""
         tasks = [*self.protocol.running, *self.background]
         for task in tasks:
             task.cancel()
@@ -59,10 +58,10 @@ class WinnowServer(LanguageServer):
             await self.engine.aclose()
 
     def kill_children(self) -> None:
-        """Kill what the requests have started, without waiting for its end."""
+        """Kill the programs that requests started, without waiting for their end."""
         if self.engine is not None:
             self.engine.processes.close()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """To the log, not as a message on the user's screen."""
+        """Log the error instead of showing it to the user."""
         logger.debug("%s: %s", source, error)

@@ -1,4 +1,4 @@
-"""workspace/symbol: the symbols of all files that match what somebody types."""
+"""`workspace/symbol`: find symbols by name as the user types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from winnow.symbols.search.find import Symbol
 
 REQUEST_FAILED = -32803
-# As many as a list can show; further letters bring up others.
+# As many as a list can show; typing more letters finds others.
 LIMIT = 200
 QUERY_CHARACTERS = 10_000  # no symbol has a longer name
 FIRST = 20
@@ -28,7 +28,7 @@ SYMBOL_KINDS = {
     "event": 24, "operator": 25, "type": 26, "macro": 14,
 }  # fmt: skip
 VARIABLE = 13
-# Where a definition keeps its column in each encoding.
+# The index of a definition's column in each encoding.
 _COLUMNS = {"utf-8": 0, "utf-32": 1, "utf-16": 2}
 
 Plain = dict[str, Any]
@@ -37,7 +37,7 @@ Plain = dict[str, Any]
 async def workspace_symbols(
     server: WinnowServer, params: types.WorkspaceSymbolParams
 ) -> list[Plain]:
-    """The symbols, the best first; in two portions for a client that takes partial results."""
+    """Return the symbols, best first, or send them as two partial results if requested."""
     # Not needed to start a server.
     from winnow.search.symbols.search import typed_symbols
 

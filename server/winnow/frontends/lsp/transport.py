@@ -1,9 +1,9 @@
-"""Serving on standard streams or on a TCP port of this machine.
+"""Serve on standard streams or on a local TCP port.
 
-Not by pygls' own loops. A thread reads and a thread writes, so that the event loop never waits for
-the client; see `incoming` and `outgoing`. And a connection ends by ending its requests first, each
-of which ends its children: cancelling every task at once, asyncio's inner ones too, leaves a child
-that is just being started uncounted, and hangs.
+This replaces pygls' loops. One thread reads and one writes, so that the event loop never waits for
+the client; see `incoming` and `outgoing`. A connection ends its requests first, and each request
+ends its children. pygls cancels every task at once, including asyncio's internal ones: a child that
+is just starting then never counts as ended, and the server hangs.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from winnow.frontends.server_process import HardEnd, is_hung_up, run
 
 logger = logging.getLogger(__name__)
 
-# A request that waits takes some 30 KB.
+# A waiting request takes about 30 KB.
 STARTED_REQUESTS = 256
-# How long the last answers may take to be written when the connection is over.
+# Time limit for writing the last answers when a connection ends.
 FLUSH_SECONDS = 0.5
 
 
 class _Connection(Struct, frozen=True):
-    """Both directions of a connection, and the message that was read to admit it."""
+    """Both directions of a connection, and the message that was read to admit the client."""
 
     frames: Frames
     write: Callable[[bytes], object]
@@ -45,12 +45,12 @@ class _Connection(Struct, frozen=True):
 
 
 def serve_io(server: WinnowServer) -> int:
-    """Serve the client on stdin and stdout until it is gone; return the exit code."""
+    """Serve the client on stdin and stdout until it exits. Return the exit code."""
     for stream in (sys.stdin, sys.stdout):
-        # A parent can hand over a pipe that does not wait, which threads of ours should.
+        # The parent may pass a non-blocking pipe, but the threads must block.
         with contextlib.suppress(OSError, AttributeError):
             os.set_blocking(stream.fileno(), True)
-    # Files of our own: Python would wait for the locks of sys.stdin and sys.stdout when it ends.
+    # Not sys.stdin and sys.stdout: Python waits for their locks when it exits.
     stdin = io.FileIO(sys.stdin.fileno(), closefd=False)
     stdout = io.FileIO(sys.stdout.fileno(), "wb", closefd=False)
     connection = _Connection(
@@ -64,11 +64,9 @@ def serve_io(server: WinnowServer) -> int:
 
 
 def serve_tcp(server: WinnowServer, host: str, port: int, token: str, *, generated: bool) -> int:
-    """Serve the first client that connects and has the token, until it is gone; return the exit
-    code.
+    """Serve the first client that sends the token until it exits. Return the exit code.
 
-    The address is written to stderr, with the port where 0 was given, and so is a token that was
-    generated.
+    Write the address to stderr, with the actual port if ``port`` is 0, and a generated token.
     """
 
     async def serve() -> int:
@@ -101,7 +99,7 @@ async def _converse(server: WinnowServer, connection: _Connection) -> int:
     try:
         while (message := await incoming.next()) is not None:
             protocol.handle(message)
-            # A turn for the requests: many messages may have come at once.
+            # Let requests run between messages, which may arrive many at once.
             await asyncio.sleep(0)
         return 0
     except SystemExit as ended:  # the client sent `exit`
