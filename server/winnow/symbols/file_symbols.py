@@ -23,18 +23,7 @@ Kind = Literal[
 
 # Kinds that can have members.
 CONTAINERS = frozenset(
-    (
-        "module",
-        "namespace",
-        "class",
-        "struct",
-        "union",
-        "interface",
-        "trait",
-        "enum",
-        "object",
-        "section",
-    )
+    "module namespace class struct union interface trait enum object section".split()
 )
 # Containers that have instances.
 CLASSES = frozenset(("class", "struct", "union", "interface", "trait", "enum", "object"))

@@ -255,17 +255,17 @@ def _joined(found: list[_Found]) -> list[_Found]:
             joined[around[-1]].end <= match.start or joined[around[-1]][:2] == match[:2]
         ):
             before = around.pop()
-        if before is not None and _continues(match, joined[before]):
+        if (
+            before is not None
+            and match.kind in _CLAUSES
+            and (match.name, match.kind) == (joined[before].name, joined[before].kind)
+        ):
             joined[before] = joined[before]._replace(end=match.end, end_line=match.end_line)
             around.append(before)
         else:
             around.append(len(joined))
             joined.append(match)
     return joined
-
-
-def _continues(match: _Found, before: _Found) -> bool:
-    return (match.name, match.kind) == (before.name, before.kind) and match.kind in _CLAUSES
 
 
 def _nested(

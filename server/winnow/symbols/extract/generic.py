@@ -147,7 +147,7 @@ def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
         for number in range(loaded.node_kind_count)
         if loaded.node_kind_is_named(number) and loaded.node_kind_is_visible(number)
     )
-    defined = {kind: _defined(_snake(kind)) for kind in types}
+    defined = {kind: _defined(kind) for kind in types}
     language = Language(
         name=grammar,
         files=(),
@@ -162,12 +162,9 @@ def _shapes(grammar: str) -> tuple[Language, tree_sitter.Query]:
     return language, tree_sitter.Query(loaded, language.definitions + comments)
 
 
-def _snake(kind: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-
-
 def _defined(kind: str) -> str | None:
     """Return the kind that nodes of this type define."""
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
     if _OTHER.search(kind) or not (_DEFINES.search(kind) or _BARE.fullmatch(kind)):
         return None
     return next((defined for words, defined in _KINDS if words.search(kind)), None)

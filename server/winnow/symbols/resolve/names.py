@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -91,7 +90,11 @@ def outside(session: Session, file: ResolverFile, scope: int, name: str) -> list
     if name in file.rules.roots:
         path = session.module(file, name)
         return [Module(path)] if path else []
-    found: list[Target] = list(_beside(session, file, name))
+    found: list[Target] = []
+    if place := session.package(file):
+        found += [
+            Name(other.path, 0, name) for other, _ in session.in_package(place, name, file.language)
+        ]
     found = found or from_stars(session, file, name, set()) or _everywhere(session, file, name)
     if not found and file.rules.roots:  # the name of a workspace member
         path = session.module(file, name)
@@ -99,14 +102,6 @@ def outside(session: Session, file: ResolverFile, scope: int, name: str) -> list
     if not found and file.rules.closed and not file.rules.merging:
         found = [External("", name[:1].isupper())]
     return found
-
-
-def _beside(session: Session, file: ResolverFile, name: str) -> Iterator[Name]:
-    """Yield the definitions in other files of the package."""
-    place = session.package(file)
-    if place:
-        for facts, _ in session.in_package(place, name, file.language):
-            yield Name(facts.path, 0, name)
 
 
 def _everywhere(session: Session, file: ResolverFile, name: str) -> list[Target]:

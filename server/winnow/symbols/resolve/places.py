@@ -38,11 +38,9 @@ def places(types: Types, targets: Iterable[Target]) -> list[NamePlace]:
         elif isinstance(target, Name):
             for place in _places_of(types, target):
                 found.setdefault((place.path, place.at), place)
-    return sorted(found.values(), key=_has_no_body)
-
-
-def _has_no_body(place: NamePlace) -> bool:
-    return place.definition is not None and place.definition.declared
+    return sorted(
+        found.values(), key=lambda place: bool(place.definition and place.definition.declared)
+    )
 
 
 def _places_of(types: Types, target: Name) -> list[NamePlace]:

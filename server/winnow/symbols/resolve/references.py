@@ -9,7 +9,7 @@ declared type, it is only "possible"; those servers return nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -290,14 +290,12 @@ class Resolver:
             above = isinstance(kind, Instance) and kind.above
             static = isinstance(kind, Class)
             member = self._member(owner, name, above=above, static=static, apart=apart)
-            if not member.targets and isinstance(kind, Class) and name in self._imports(kind):
-                return Meaning(exported(self.session, f"{kind.path}::{kind.name}", name))
+            if isinstance(kind, Class) and not member.targets:
+                defining = self.session.file(kind.path)
+                if defining is not None and name in defining.imports:
+                    return Meaning(exported(self.session, f"{kind.path}::{kind.name}", name))
             return Meaning(unknown=True) if extended and not member.targets else member
         return Meaning()
-
-    def _imports(self, owner: Class) -> Container[str]:
-        file = self.session.file(owner.path)
-        return file.imports if file else ()
 
     def _extends(self, file: ResolverFile, name: str) -> bool:
         """Return True if an interface defines the member, so that any class can have it."""
@@ -421,7 +419,10 @@ class Resolver:
             return
         if name == CONSTRUCTOR:
             yield from self._constructed(targets, path)
-        wanted = {self._everything(target): target for target in targets}
+        wanted = {
+            replace(target, spaces=0) if isinstance(target, Name) else target: target
+            for target in targets
+        }
         owners = [owner for target in targets if (owner := self._owner(target)) is not None]
         static = any(isinstance(one, Name) and one.static for one in targets)
         family = [] if static or name == CONSTRUCTOR else self._overrides(name, owners)
@@ -506,9 +507,6 @@ class Resolver:
                 continue
             if target in exported(self.session, file.path, DEFAULT):
                 names.add(DEFAULT)
-
-    def _everything(self, target: Target) -> Target:
-        return replace(target, spaces=0) if isinstance(target, Name) and target.spaces else target
 
     def _overrides(self, name: str, owners: list[Class]) -> list[Class]:
         """Return the classes whose members of this name belong to the family of the owners'

@@ -168,7 +168,10 @@ class Types:
             if isinstance(step, CallStep):
                 value = self._called(value, step.result)
             elif isinstance(step, ItemStep):
-                value = self._item(value)
+                if isinstance(value, Items):
+                    value = value.of
+                elif not isinstance(value, (Class, Untyped)):
+                    value = None
             elif isinstance(step, ArgumentStep):
                 value = self._passed(value, step.index)
             elif isinstance(step, CastStep):
@@ -442,11 +445,6 @@ class Types:
             if found is not None and not isinstance(found, External):
                 return found
         return None
-
-    def _item(self, value: Type) -> Type:
-        if isinstance(value, Items):
-            return value.of
-        return value if isinstance(value, (Class, Untyped)) else None
 
     def _member(self, value: Type, name: str, called: bool) -> Type:
         if isinstance(value, Module):

@@ -171,7 +171,9 @@ def prepare(extraction: Extraction) -> None:
             flags[start] = flags.get(start, 0) | APART
     extraction.each("fields", _fields)
     extraction.each("module", _module)
-    extraction.each("use", _use)
+    for node in captured.get("use", ()):
+        if (tree := node.child_by_field_name("argument")) is not None:
+            _tree(extraction, tree, "", extraction.scope_at(node.start_byte))
     for node in captured.get("extern", ()):
         name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
         if name is not None:
@@ -222,12 +224,6 @@ def _around(extraction: Extraction, scope: int) -> str:
             names.append(extraction.scopes[scope].name)
         scope = extraction.scopes[scope].parent
     return ".".join(["self", *reversed(names)])
-
-
-def _use(extraction: Extraction, node: tree_sitter.Node) -> None:
-    tree = node.child_by_field_name("argument")
-    if tree is not None:
-        _tree(extraction, tree, "", extraction.scope_at(node.start_byte))
 
 
 def _tree(extraction: Extraction, node: tree_sitter.Node, prefix: str, scope: int) -> None:
