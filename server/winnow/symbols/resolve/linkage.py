@@ -43,7 +43,7 @@ from winnow.symbols.file_symbols import (
     unpack_numbers,
 )
 from winnow.symbols.resolve.names import Name, ResolvedReference, Target
-from winnow.symbols.resolve.paths import shared_folders
+from winnow.symbols.resolve.rules import shared_folders
 from winnow.symbols.resolve.session import Evaluations, ResolverFile, Session, cached_method
 from winnow.symbols.resolve.types import Class
 

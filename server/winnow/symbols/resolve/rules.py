@@ -112,3 +112,13 @@ _WORLDS = {
 def world(language: str) -> str:
     """Return a common name for languages that use each other's definitions."""
     return _WORLDS.get(language, language)
+
+
+def shared_folders(path: str, other: str) -> int:
+    """Return the number of leading folders that two files share."""
+    count = 0
+    for mine, theirs in zip(path.split("/")[:-1], other.split("/")[:-1], strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from winnow.symbols import expressions
 from winnow.symbols.file_symbols import BINDS, MENTIONED, TAG, LexicalScope
-from winnow.symbols.resolve.paths import shared_folders
-from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.resolve.rules import Rules, shared_folders
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from winnow.symbols.file_symbols import (
     Import,
     LexicalScope,
 )
-from winnow.symbols.resolve.paths import shared_folders
-from winnow.symbols.resolve.rules import Rules
+from winnow.symbols.resolve.rules import Rules, shared_folders
 from winnow.symbols.view import SymbolView
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from winnow.symbols.file_symbols import (
     LexicalScope,
     merge_scopes,
 )
-from winnow.symbols.resolve.paths import shared_folders
-from winnow.symbols.resolve.rules import SIGNATURE, Rules
+from winnow.symbols.resolve.rules import SIGNATURE, Rules, shared_folders
 from winnow.symbols.scopes import projects
 from winnow.symbols.view import SymbolView
 
