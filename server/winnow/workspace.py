@@ -245,7 +245,7 @@ class Workspace:
     async def narrow_scope(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
         """Apply the params `scope` and `follow_symlinks` to a scope."""
         if params.scope != "workspace":
-            return await Selector(ripgrep, self.installed, self.buffers).select(scope, params)
+            return await Selector(ripgrep, self.installed, self.buffers).select(scope, params.scope)
         if params.follow_symlinks:
             return await with_links(ripgrep, scope, params.include_hidden)
         return scope

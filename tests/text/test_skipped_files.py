@@ -10,8 +10,7 @@ import pytest
 
 from conftest import RIPGREP, git_init, requires_posix, write_files
 from winnow.text import skipped_files as module
-from winnow.text.skipped_files import DEBUG, SkippedFiles, as_logged, skipped_counts
-from winnow.types import Skipped
+from winnow.text.skipped_files import DEBUG, SkippedFiles, as_logged
 
 pytestmark = pytest.mark.process
 
@@ -119,16 +118,4 @@ def test_too_many_paths_are_reported_as_truncated(monkeypatch: pytest.MonkeyPatc
         True,
         3,
         {"a", "b"},
-    )
-
-
-def test_unknown_counts_are_absent() -> None:
-    assert skipped_counts(None) == Skipped()
-    assert skipped_counts(SkippedFiles(), binary=2) == Skipped(binary=2)
-    skipped = SkippedFiles()
-    skipped.parse(b"rg: DEBUG|x|y.rs:1: anything")
-    nothing = Skipped(ignored=0, hidden=0, binary=0, too_large=0, unreadable=0)
-    assert skipped_counts(skipped) == nothing
-    assert skipped_counts(skipped, folder_links=0) == Skipped(
-        ignored=0, hidden=0, binary=0, too_large=0, unreadable=0, symlink=0
     )

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -25,7 +26,6 @@ from winnow.text.git_files import is_linked_from_outside
 from winnow.text.paths import containing_root
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.text.scope import Scope, checked_out_submodules, path_order
-from winnow.types import FileParams
 
 # The configuration of an untrusted repository names programs for git to run: disable them all.
 GIT_SAFE = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
@@ -41,17 +41,17 @@ class Selector:
     installed: InstalledPrograms
     buffers: Mapping[Path, str]
 
-    async def select(self, scope: Scope, params: FileParams) -> Scope:
-        """Return the scope, confined to the files of ``params.scope``.
+    async def select(self, scope: Scope, state: Literal["changed", "open"]) -> Scope:
+        """Return the scope, confined to files in a state.
 
         Raises InvalidParams outside a git repository, ProgramNotInstalled without git.
         """
         warnings: list[str] = []
-        if params.scope == "open":
+        if state == "open":
             files = unsaved_paths(self.buffers, scope) | set(self._saved(scope))
         else:
-            files = await self._changed_files(scope, params.include_submodules, warnings)
-        types = await file_type_globs(self.ripgrep, scope.root, params.file_types)
+            files = await self._changed_files(scope, warnings)
+        types = await file_type_globs(self.ripgrep, scope.root, scope.filters.file_types)
         named = [path for path in files if scope.covers_named(path, types)]
         return msgspec.structs.replace(
             scope,
@@ -80,7 +80,7 @@ class Selector:
 
     # --- changed ---------------------------------------------------------------------------
 
-    async def _changed_files(self, scope: Scope, submodules: bool, warnings: list[str]) -> set[str]:
+    async def _changed_files(self, scope: Scope, warnings: list[str]) -> set[str]:
         """Return the files that differ from HEAD on disk, and the unsaved documents."""
         files = set(unsaved_paths(self.buffers, scope))
         for place, root in enumerate(scope.roots):
@@ -89,7 +89,7 @@ class Selector:
                     raise InvalidParams("scope", f"{root} is not in a git repository")
                 warnings.append(f"not searched: {root}, which is not in a git repository")
                 continue
-            for below in await self._changed_in(root, submodules):
+            for below in await self._changed_in(root, scope.filters.include_submodules):
                 if not scope.within_paths(place, below.rstrip("/")):
                     continue
                 if below.endswith("/"):

@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 
 from winnow.config import OWN_FOLDER
-from winnow.types import Skipped
 
 _LOG = b"rg: DEBUG|"
 # Before version 14, ripgrep does not log binary files. Its log is neither an error nor counted.
@@ -94,26 +93,3 @@ def skipped_files_for(arguments: Sequence[str]) -> SkippedFiles | None:
     """Return a parser for a run with these arguments; None if the log would cost too much."""
     has_types = any(argument.startswith("--type") for argument in arguments)
     return None if has_types else SkippedFiles()
-
-
-def skipped_counts(
-    skipped: SkippedFiles | None,
-    *,
-    binary: int = 0,
-    unreadable: int = 0,
-    folder_links: int | None = None,
-) -> Skipped:
-    """Return the counts for an answer; unknown counts are absent.
-
-    ``folder_links`` is the number of symlinks to folders, if known.
-    """
-    if skipped is None or not skipped.has_log:
-        return Skipped(binary=binary or None, unreadable=unreadable or None)
-    return Skipped(
-        ignored=skipped.ignored,
-        hidden=skipped.hidden,
-        binary=len(skipped.binary) + binary,
-        too_large=skipped.too_large,
-        unreadable=unreadable,
-        symlink=None if folder_links is None else skipped.symlinks + folder_links,
-    )

@@ -16,6 +16,7 @@ from winnow.search.answer.completeness import (
     count_excluded_matches,
     fractions,
     links_of,
+    skipped_counts,
     unsaved_failed,
     with_short_deadline,
 )
@@ -145,3 +146,15 @@ def test_documents_that_do_not_count_are_told() -> None:
     assert unsaved_failed(Overlay(failed=2)) == [
         "2 unsaved documents could not be laid out: the disk's state counts"
     ]
+
+
+def test_unknown_counts_are_absent() -> None:
+    assert skipped_counts(None) == Skipped()
+    assert skipped_counts(SkippedFiles(), binary=2) == Skipped(binary=2)
+    skipped = SkippedFiles()
+    skipped.parse(b"rg: DEBUG|x|y.rs:1: anything")
+    nothing = Skipped(ignored=0, hidden=0, binary=0, too_large=0, unreadable=0)
+    assert skipped_counts(skipped) == nothing
+    assert skipped_counts(skipped, folder_links=0) == Skipped(
+        ignored=0, hidden=0, binary=0, too_large=0, unreadable=0, symlink=0
+    )

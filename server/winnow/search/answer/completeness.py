@@ -12,7 +12,7 @@ from winnow.text.buffers import Overlay
 from winnow.text.links import folder_links
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope
-from winnow.text.skipped_files import SkippedFiles, skipped_counts
+from winnow.text.skipped_files import SkippedFiles
 from winnow.types import Completeness, SearchParams, Skipped
 
 # Params that widen the scope.
@@ -52,6 +52,29 @@ def completeness_of(
     reasons += more
     counts = skipped_counts(skipped, binary=binary, unreadable=len(unreadable), folder_links=links)
     return Completeness(complete=not reasons, reasons=reasons, skipped=counts, timed_out=timed_out)
+
+
+def skipped_counts(
+    skipped: SkippedFiles | None,
+    *,
+    binary: int = 0,
+    unreadable: int = 0,
+    folder_links: int | None = None,
+) -> Skipped:
+    """Return the counts for an answer; unknown counts are absent.
+
+    ``folder_links`` is the number of symlinks to folders, if known.
+    """
+    if skipped is None or not skipped.has_log:
+        return Skipped(binary=binary or None, unreadable=unreadable or None)
+    return Skipped(
+        ignored=skipped.ignored,
+        hidden=skipped.hidden,
+        binary=len(skipped.binary) + binary,
+        too_large=skipped.too_large,
+        unreadable=unreadable,
+        symlink=None if folder_links is None else skipped.symlinks + folder_links,
+    )
 
 
 async def links_of(ripgrep: Ripgrep, scope: Scope, skipped: SkippedFiles | None) -> int | None:
