@@ -290,7 +290,7 @@ def test_each_direct_use_is_found(source: str, kind: str) -> None:
         "import msgspec\nmsgspec.structs.replace(value, a=1)",
         "time.replace(hour=0)",
         "def open(path): pass\nopen('a')",
-        "from winnow.storage.writing import replacing\nreplacing('a')",
+        "from winnow.storage.writing import atomic_write\natomic_write('a')",
         "self.documents.open(uri, version, text)",
         "archive.open(member)",
         "Store.open(root)",

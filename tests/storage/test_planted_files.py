@@ -26,13 +26,13 @@ from winnow.storage.untrusted import (
     read_users_own,
 )
 from winnow.storage.writing import (
-    appending,
+    atomic_write,
     create_file,
     link_or_copy,
+    open_for_append,
     private_folder,
     replace_file,
     replace_with_link,
-    replacing,
     temporary_copy,
 )
 from winnow.symbols.scopes.rust import _CRATE
@@ -154,7 +154,7 @@ def write_at_once(file: Path) -> None:
 
 
 def write_in_pieces(file: Path) -> None:
-    with replacing(file, durable=True) as stream:
+    with atomic_write(file, durable=True) as stream:
         stream.write(b"new")
 
 
@@ -164,7 +164,7 @@ def create(file: Path) -> None:
 
 
 def append(file: Path) -> None:
-    with pytest.raises(OSError), appending(file) as stream:
+    with pytest.raises(OSError), open_for_append(file) as stream:
         stream.write(b"new")
 
 
@@ -195,7 +195,7 @@ def test_nothing_is_written_through_a_planted_symlink(
 
 def test_nothing_is_appended_to_a_fifo(root: Path) -> None:
     os.mkfifo(root / "log")
-    with pytest.raises(OSError, match="not a regular file"), appending(root / "log"):
+    with pytest.raises(OSError, match="not a regular file"), open_for_append(root / "log"):
         pass
 
 
@@ -206,7 +206,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(root: Path) -> None
         stream.write(b"half")
         raise RuntimeError
 
-    with pytest.raises(RuntimeError), replacing(root / "state", suffix=".part") as stream:
+    with pytest.raises(RuntimeError), atomic_write(root / "state", suffix=".part") as stream:
         fail(stream)
     assert (root / "state").read_text() == "old"
     assert os.listdir(root) == ["state"]
@@ -216,7 +216,7 @@ def test_written_files_are_private(root: Path) -> None:
     private_folder(root / "a/b")
     create_file(root / "a/b/created", b"")
     replace_file(root / "a/b/replaced", b"")
-    with appending(root / "a/b/log") as stream:
+    with open_for_append(root / "a/b/log") as stream:
         stream.write(b"line\n")
     with open(__file__, "rb") as source:
         copy = Path(temporary_copy(source))

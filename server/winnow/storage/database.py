@@ -50,7 +50,7 @@ class StoreDamaged(Exception):
 
 
 @contextlib.contextmanager
-def damage() -> Iterator[None]:
+def detect_damage() -> Iterator[None]:
     """Raise StoreDamaged for errors in the block that only damage can cause."""
     try:
         yield
@@ -105,7 +105,7 @@ def connect(
     each time. Raises StoreDamaged and DatabaseError.
     """
     vfs = CHECKSUM_VFS if has_checksums() and file != MEMORY else None
-    with damage():
+    with detect_damage():
         connection = apsw.Connection(str(file), vfs=vfs)
     try:
         connection.set_busy_timeout(int(busy_seconds * 1000))
@@ -113,7 +113,7 @@ def connect(
             if vfs:
                 connection.reserve_bytes("main", CHECKSUM_BYTES)
             connection.execute(layout).fetchall()
-        with damage():
+        with detect_damage():
             # Nothing in the file may call functions, and SQLite checks each cell of a page.
             connection.execute(
                 "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL;"
@@ -130,7 +130,7 @@ def connect(
 
 def _is_empty(connection: Connection) -> bool:
     """Return whether a database has no page yet."""
-    with damage():
+    with detect_damage():
         return bool(value_of(connection, "PRAGMA page_count") == 0)
 
 
@@ -158,7 +158,7 @@ def make_tables(connection: Connection, schema: str, mark: str = "") -> None:
     there are other tables or another mark, and DatabaseError if there can be no write-ahead log.
     """
     statements = OWNER + schema
-    with damage():
+    with detect_damage():
         mode = _write_ahead(connection)
         if mode not in ("wal", "memory"):
             raise apsw.CantOpenError("the file system does not allow a write-ahead log")
@@ -212,7 +212,7 @@ def check(connection: Connection) -> None:
 
     Takes about a second for 300 MB; other threads and processes run meanwhile.
     """
-    with damage():
+    with detect_damage():
         found = str(value_of(connection, "PRAGMA integrity_check(1)"))
     if found != "ok":
         # The first line only names the attached database.

@@ -22,7 +22,7 @@ COPIED_BYTES = 64 * 1024
 
 
 @contextlib.contextmanager
-def replacing(
+def atomic_write(
     file: Path,
     mode: int = 0o600,
     *,
@@ -56,7 +56,7 @@ def replacing(
 
 def replace_file(file: Path, data: bytes, mode: int = 0o600) -> None:
     """Write a file, replacing an existing one. Raises OSError."""
-    with replacing(file, mode) as stream:
+    with atomic_write(file, mode) as stream:
         stream.write(data)
 
 
@@ -84,7 +84,7 @@ def replace_with_link(link: Path, target: str) -> None:
 
 
 @contextlib.contextmanager
-def appending(file: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
+def open_for_append(file: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
     """Yield a stream that reads a file and writes at its end, without a buffer; the file is created
     if there is none. Raises OSError, also for a symlink and for anything but a regular file."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND

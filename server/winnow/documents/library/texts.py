@@ -24,7 +24,7 @@ import winnow.documents
 from winnow import __version__
 from winnow.documents.library.locations import TextMap
 from winnow.storage.untrusted import open_untrusted
-from winnow.storage.writing import private_folder, replacing, temporary_folder
+from winnow.storage.writing import atomic_write, private_folder, temporary_folder
 
 HASHED_BYTES = 1024 * 1024
 # Unfinished files of this age are deleted: their process has died.
@@ -126,9 +126,9 @@ class TextStore:
         map. If it raises, no file remains. Raises OSError if the text cannot be written."""
         file = self.folder / text_path(key)
         private_folder(file.parent)
-        with replacing(file) as stream:
+        with atomic_write(file) as stream:
             text_map = read(stream.write)
-        with replacing(self.folder / _map_path(key)) as stream:
+        with atomic_write(self.folder / _map_path(key)) as stream:
             stream.write(_encode(text_map))
         return text_map
 

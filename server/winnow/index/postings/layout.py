@@ -28,7 +28,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from winnow.storage.untrusted import open_untrusted
-from winnow.storage.writing import replacing, spool
+from winnow.storage.writing import atomic_write, spool
 
 # Changes with anything written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
 VERSION = 4
@@ -289,5 +289,5 @@ def writing(file: Path) -> Iterator[SegmentWriter]:
     A failure leaves nothing; a killed process leaves a file that ends in `UNFINISHED`.
     """
     spooled = functools.partial(spool, _SPOOLED_IN_MEMORY, file.parent)
-    with replacing(file, prefix=f"{file.name}.", suffix=UNFINISHED, durable=True) as stream:
+    with atomic_write(file, prefix=f"{file.name}.", suffix=UNFINISHED, durable=True) as stream:
         yield SegmentWriter(stream, spooled)

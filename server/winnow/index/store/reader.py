@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.index.store.file_record import FULL, NOT_SOURCE, FileState
 from winnow.index.store.segments import Segments
-from winnow.storage.database import Connection, Cursor, StoreDamaged, damage
+from winnow.storage.database import Connection, Cursor, StoreDamaged, detect_damage
 from winnow.symbols.extract.packed import PackedSymbols, decode_definition, decode_scope_table
 from winnow.symbols.file_symbols import Definition, ScopeTable
 from winnow.symbols.view import File
@@ -182,13 +182,13 @@ class Reader:
             name,
         )
         for path, language, data in rows:
-            with damage():
+            with detect_damage():
                 yield File(os.fsdecode(path), language), decode_definition(data)
 
     def definitions_in(self, path: str) -> list[Definition]:
         """Return the definitions of a file, in text order."""
         rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
-        with damage():
+        with detect_damage():
             return [decode_definition(data) for (data,) in rows]
 
     def definition_at(self, path: str, place: int) -> Definition | None:
@@ -199,7 +199,7 @@ class Reader:
             os.fsencode(path),
             place,
         )
-        with damage():
+        with detect_damage():
             return decode_definition(row[0]) if row else None
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
@@ -222,7 +222,7 @@ class Reader:
             row = self._row("SELECT skeleton FROM content WHERE file=?", number)
             if row is None:
                 return None
-            with damage():
+            with detect_damage():
                 known = decode_scope_table(row[0])
             self._scope_tables.keep(number, known, len(row[0]))
         return known
@@ -370,15 +370,15 @@ class Reader:
 
     def _each(self, statement: str, *values: object) -> Iterator[Any]:
         """Yield the rows one by one."""
-        with damage():
+        with detect_damage():
             yield from self._execute(statement, values)
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        with damage():
+        with detect_damage():
             return self._execute(statement, values).fetchall()
 
     def _row(self, statement: str, *values: object) -> Any:
-        with damage():
+        with detect_damage():
             return self._execute(statement, values).fetchone()
 
     def _rows_of(self, columns: str, paths: Iterable[str]) -> dict[str, Any]:

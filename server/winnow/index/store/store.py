@@ -42,7 +42,7 @@ from winnow.index.store.reader import Reader, ScopeTableCache, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import Segments
 from winnow.storage import database, state_folder
-from winnow.storage.database import Connection, DatabaseError, StoreDamaged, damage
+from winnow.storage.database import Connection, DatabaseError, StoreDamaged, detect_damage
 from winnow.storage.lock import locked_briefly
 from winnow.storage.untrusted import require_regular
 from winnow.storage.writing import replace_file
@@ -266,7 +266,7 @@ class Store:
 
     def check(self) -> None:
         """Read the entire database and all segments; raise StoreDamaged if they are damaged."""
-        with self.read() as reader, damage():
+        with self.read() as reader, detect_damage():
             database.check(reader.connection)
             if reader.has_strays():
                 raise StoreDamaged("a text is in a segment that does not exist")
@@ -479,7 +479,7 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        with self._lock, damage(), database.transaction(self._writer):
+        with self._lock, detect_damage(), database.transaction(self._writer):
             yield self._writer
 
     # --- segments --------------------------------------------------------------------------
@@ -582,7 +582,7 @@ class Store:
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._connect(READER_CACHE_KB)
         try:
-            with damage():
+            with detect_damage():
                 connection.execute("BEGIN")
                 connection.execute(
                     "SELECT 1 FROM file LIMIT 1"

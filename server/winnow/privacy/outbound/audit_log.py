@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from winnow.storage.lock import locked_briefly
 from winnow.storage.untrusted import read_untrusted
-from winnow.storage.writing import appending, move_file, private_folder
+from winnow.storage.writing import move_file, open_for_append, private_folder
 
 FILE_BYTES = 8 * 1024 * 1024
 OLDER_FILES = 4
@@ -199,7 +199,7 @@ def _append(folder: Path, line: bytes) -> None:
     with contextlib.suppress(FileNotFoundError):
         if file.stat().st_size + len(line) > FILE_BYTES:
             _rotate(folder, file)
-    with appending(file) as log:
+    with open_for_append(file) as log:
         # A process that was killed, or a full disk, may have left part of a line.
         if size := log.seek(0, os.SEEK_END):
             log.seek(size - 1)

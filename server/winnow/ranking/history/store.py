@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.storage import database, state_folder
-from winnow.storage.database import Connection, DatabaseError, StoreDamaged, damage, value_of
+from winnow.storage.database import Connection, DatabaseError, StoreDamaged, detect_damage, value_of
 from winnow.storage.untrusted import require_regular
 from winnow.types import QueryForm
 
@@ -213,7 +213,7 @@ class HistoryStore:
         A known search stays as it is. Rows that SQLite cannot store are dropped. Raises
         StoreDamaged, and DatabaseError if the disk is full or another process holds the store.
         """
-        with self._lock, damage(), database.transaction(self._connection):
+        with self._lock, detect_damage(), database.transaction(self._connection):
             for search in searches:
                 self._insert("INSERT OR IGNORE INTO search", _SEARCH, search)
             for event in events:
@@ -249,7 +249,7 @@ class HistoryStore:
 
     def results_after(self, number: int) -> tuple[list[SearchRecord], list[SearchEvent], int]:
         """Return new events about results, their searches, and the last event number."""
-        with self._lock, damage():
+        with self._lock, detect_damage():
             last = value_of(self._connection, "SELECT max(number) FROM event")
         last = max(number, last or 0)
         new = "path<>'' AND number>? AND number<=?"
@@ -262,7 +262,7 @@ class HistoryStore:
 
     def _read(self, searches: str, events: str, *values: object) -> Rows:
         """Return the rows under two conditions, which share their values."""
-        with self._lock, damage():
+        with self._lock, detect_damage():
             self._connection.execute("BEGIN")  # one snapshot for both
             try:
                 rows, more = (
