@@ -28,25 +28,27 @@ STATEMENTS = frozenset("if else for while do switch case return".split())
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """A programming language: its files, tree-sitter queries, and hooks for what queries cannot
-    say.
+    """A programming language: its files, tree-sitter queries, and hooks beyond the queries.
 
     To add a language, create ``languages/<name>.py`` with one instance. ``name``, ``files`` and
     ``definitions`` suffice; ``languages/zig.py`` is a short example.
 
-    **Files.** ``files`` are file extensions (".py") and complete file names ("Rakefile");
-    ``programs`` are interpreters in a ``#!`` line. ``grammar`` is the name in
-    tree-sitter-language-pack, if it is not ``name``. ``clean`` replaces text that the grammar
-    cannot parse with text of the same length. ``embedded`` returns parts to parse separately (items
-    in Rust macros). ``scripts`` is a query for embedded TypeScript (``@script``); then nothing else
-    in the file counts. ``instead`` may return the name of another language, judging by the text.
-
-    **Definitions.** ``definitions`` is a tree-sitter query. If several patterns match a name, the
-    first pattern wins. Its captures:
-
-    | capture | meaning |
+    | files | meaning |
     | --- | --- |
-    | ``@definition.<kind>`` | a complete definition; kinds are in ``file_symbols.Kind`` |
+    | ``files`` | file extensions (".py") and complete file names ("Rakefile") |
+    | ``programs`` | interpreters in a ``#!`` line |
+    | ``grammar`` | the name in tree-sitter-language-pack, if it is not ``name`` |
+    | ``clean`` | replaces text that the grammar cannot parse by text of the same length |
+    | ``embedded`` | returns parts to parse separately (items in Rust macros) |
+    | ``scripts`` | a query for embedded TypeScript, ``@script``; the rest of the file is ignored |
+    | ``instead`` | may return the name of another language, judging by the text |
+
+    ``definitions`` is a tree-sitter query. If several patterns match a name, the first pattern
+    wins.
+
+    | capture of ``definitions`` | meaning |
+    | --- | --- |
+    | ``@definition.<kind>`` | a complete definition; ``file_symbols.Kind`` lists the kinds |
     | ``@name`` | its name |
     | ``@declaration.<kind>`` | instead of a definition: a prototype; the definition is elsewhere |
     | ``@local.<kind>`` | instead of a definition: in a function without a name |
@@ -66,31 +68,37 @@ class Language(Struct, frozen=True, kw_only=True):
     | ``@access`` | if it begins with "private", definitions up to the next one are private |
     | ``@nested`` | a node in which the query ``nested`` runs |
 
-    ``nested`` has precedence over ``definitions``. It can match at any depth of the captured nodes,
-    which would be slow on the complete text.
-
     The extractor itself turns functions in classes into methods and variables there into fields,
     makes fields in a method (``self.name = …``) fields of the class, and drops variables in
     functions.
 
-    **Details of definitions.** ``kind(kind, header, name, container)`` corrects a kind; ``header``
-    is the text before the name, with decorators and modifiers. An empty result drops the
-    definition. ``exported(header, name)`` returns whether other files see a name. ``name_part`` is
-    a regular expression for the part of ``@name`` that is the name. ``name_of`` finds the name if
-    the query has no ``@name``. ``header`` are types of nodes around a definition that belong to it
-    (decorators, ``export``). ``comments`` are the types of comment nodes. ``reserved`` are words
-    that name nothing; after a syntax error the grammar may parse them as names (C#'s ``#else``
-    before an ``else if``). With ``clauses``, adjacent functions of one name are one definition.
-    ``once`` lists kinds of which a container has one per name: the last ``@typed`` one, else the
-    first. ``most`` limits the definitions per file, for files that may be data. ``flat``: a
-    definition at the start of a line is never in a function, and global variables always start a
-    line; anything else is a parse error (in C, from macros).
+    | definitions | meaning |
+    | --- | --- |
+    | ``nested`` | patterns for any depth of ``@nested`` (slow on a complete text); they win |
+    | ``kind`` | corrects a kind, given the text before the name, the name and its container |
+    | ``exported`` | returns whether other files see a name, given the text before it and the name |
+    | ``name_part`` | a regular expression for the part of ``@name`` that is the name |
+    | ``name_of`` | finds the name in a definition without ``@name`` |
+    | ``header`` | types of nodes around a definition that belong to it (decorators, ``export``) |
+    | ``comments`` | types of comment nodes |
+    | ``reserved`` | words that are never names; after an error, the grammar may parse them so |
+    | ``clauses`` | adjacent functions with one name are one definition |
+    | ``once`` | kinds that a container has once per name: the last ``@typed`` one, else the first |
+    | ``most`` | the maximum number of definitions per file, for files that may be data |
+    | ``flat`` | no function contains a definition that starts a line; see below |
 
-    **References.** ``tokens`` is a query for the roles of names; ``extract/occurrences.py`` lists
-    its captures. Without it, ``scopes/plain.py`` matches references by name. ``skipped`` are names
-    whose occurrences are not stored (``self``). ``prepare`` and ``collect`` run before and after
-    identifiers are read, to add what a query cannot say: flags, imports, bases, types. ``rules``
-    tell the resolver how names work in the language.
+    An empty kind drops the definition. The text before the name includes decorators and modifiers.
+    With ``flat``, global variables always start a line, too; anything else is a parse error (in C,
+    from macros).
+
+    | references | meaning |
+    | --- | --- |
+    | ``tokens`` | a query for the roles of names; ``extract/occurrences.py`` lists its captures |
+    | ``skipped`` | names whose occurrences are not stored (``self``) |
+    | ``prepare``, ``collect`` | add flags, imports, bases, types, before and after reading names |
+    | ``rules`` | tell the resolver how names work in the language |
+
+    Without ``tokens``, ``scopes/plain.py`` matches references by name.
     """
 
     name: str
