@@ -133,7 +133,7 @@ async def missing_files(
     """Return the files with text hits that are not indexed in their current state, as paths of the
     scope, without those that are never indexed."""
     exclusions = ContentExclusions(workspace.config.index.exclude_patterns)
-    paths = [hit.path for hit in texts if not exclusions.has(scope.locate(hit.path)[1])]
+    paths = [hit.path for hit in texts if not exclusions.contains(scope.locate(hit.path)[1])]
     indexed = {scope.absolute(path): path for path in paths if path in known}
     async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
         changed = await view.read(view.changed, indexed)
