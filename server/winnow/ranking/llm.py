@@ -189,12 +189,7 @@ def request_for(sent: Prompt, *, json: bool = True) -> ModelRequest:
 
 
 async def _ask(
-    models: Models,
-    model: NamedModel,
-    answer: _Answer,
-    key: str,
-    patience: float,
-    deadline: float,
+    models: Models, model: NamedModel, answer: _Answer, key: str, patience: float, deadline: float
 ) -> None:
     """Get one answer of one model: from the cache, at once, as plain text, or on a second try."""
     cached = models.cached(key)
@@ -248,7 +243,5 @@ async def _call(
         await pieces.aclose()  # type: ignore[attr-defined]
 
 
-async def _next(
-    pieces: AsyncIterator[str | Usage | AnsweredBy],
-) -> str | Usage | AnsweredBy | None:
+async def _next(pieces: AsyncIterator[str | Usage | AnsweredBy]) -> str | Usage | AnsweredBy | None:
     return await anext(pieces, None)

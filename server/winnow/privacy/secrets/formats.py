@@ -162,14 +162,10 @@ _IN_RUNS = (
         _WORD_START + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,70}",
     ),
     _format(
-        "telegram-token",
-        ":AA",
-        f"(?:{_WORD_START}|(?<=/bot))[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}",
+        "telegram-token", ":AA", f"(?:{_WORD_START}|(?<=/bot))[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}"
     ),
     _format(
-        "firebase-key",
-        ":APA91b",
-        _WORD_START + "AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{120,140}",
+        "firebase-key", ":APA91b", _WORD_START + "AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{120,140}"
     ),
 )
 # Their names may be outside a run.

@@ -59,8 +59,7 @@ class Satisfaction(Result, frozen=True, kw_only=True):
     dismissed: Annotated[int, Meta(description="Results that were not.")]
     opened: Annotated[int, Meta(description="How often results were opened.")]
     repeated: Annotated[
-        int,
-        Meta(description="Searches followed by a similar search without opening a result."),
+        int, Meta(description="Searches followed by a similar search without opening a result.")
     ]
     mean_rank: Annotated[float | None, Meta(description="Mean position of the opened results.")] = (
         None

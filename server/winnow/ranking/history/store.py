@@ -152,11 +152,7 @@ class HistoryStore:
 
     @classmethod
     def open(
-        cls,
-        root: Path | None,
-        user: state_folder.User | None = None,
-        *,
-        create: bool = True,
+        cls, root: Path | None, user: state_folder.User | None = None, *, create: bool = True
     ) -> HistoryStore:
         """Open the store of a workspace folder; in memory if there is none or it is read-only.
 

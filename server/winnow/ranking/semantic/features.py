@@ -204,10 +204,7 @@ def _of_terms(evidence: Evidence) -> dict[str, Floats]:
             field: (
                 terms.rarity[field][:, None]
                 * bm25(
-                    evidence.documents[field],
-                    evidence.lengths[field],
-                    field,
-                    terms.average[field],
+                    evidence.documents[field], evidence.lengths[field], field, terms.average[field]
                 )
             ).sum(axis=0)
             for field in DOCUMENT_FIELDS

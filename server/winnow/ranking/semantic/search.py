@@ -283,7 +283,6 @@ def _symbol(question: Question, defined: Mapping[str, Definitions], file: int) -
         ]
         if here:
             return max(
-                here,
-                key=lambda d: (not d.declared, d.kind in TYPES, d.end - d.start, -d.at),
+                here, key=lambda d: (not d.declared, d.kind in TYPES, d.end - d.start, -d.at)
             )
     return None
