@@ -24,7 +24,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.privacy.secrets import redacted
+from winnow.privacy.secrets import redact_secrets
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
@@ -55,7 +55,7 @@ USES = {
 
 
 def own(text: str) -> str:
-    return redacted(text).text
+    return redact_secrets(text).text
 
 
 def betterleaks(text: str) -> str:

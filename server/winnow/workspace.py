@@ -356,12 +356,12 @@ class Workspace:
 
     def _masked(self, query: str) -> str:
         """Return a query with its secrets masked, for storage."""
-        from winnow.privacy.secrets import masked
+        from winnow.privacy.secrets import mask_secrets
 
         if not self.config.index.enable_sensitive_filtering:
             return query
         raw = query.encode("utf-8", "replace")
-        return masked(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
+        return mask_secrets(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
 
     def _history_root(self) -> Path | None:
         """Return the folder that stores the search history: the first root.

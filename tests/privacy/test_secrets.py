@@ -14,11 +14,11 @@ from secret_samples import FIXED, GENERIC, is_left, samples
 from secret_samples import LOOK_ALIKES as SAMPLES_ALIKE
 from winnow.privacy.secrets import (
     Redacted,
+    count_redactions,
     is_secret_file,
-    masked,
-    redacted,
-    redacted_path,
-    redactions,
+    mask_secrets,
+    redact_path,
+    redact_secrets,
 )
 
 PLANTED = all_planted(seed=5)
@@ -37,7 +37,7 @@ PIECES = st.lists(
 
 def test_every_format_and_syntax_is_replaced_entirely() -> None:
     def replaced(one: Planted) -> Planted:
-        return Planted(one.rule, redacted(one.text).text, one.value)
+        return Planted(one.rule, redact_secrets(one.text).text, one.value)
 
     def expected(one: Planted) -> Planted:
         marker = f"[REDACTED:{one.rule}]"
@@ -49,22 +49,22 @@ def test_every_format_and_syntax_is_replaced_entirely() -> None:
 def test_every_format_and_syntax_is_masked_at_the_same_length() -> None:
     for one in PLANTED:
         stars = "*" * len(one.value)
-        assert masked(one.text.encode()) == (one.text.replace(one.value, stars).encode(), 1)
+        assert mask_secrets(one.text.encode()) == (one.text.replace(one.value, stars).encode(), 1)
 
 
 def test_many_secrets_in_one_text_are_all_found() -> None:
     text = "\n\n".join(one.text for one in PLANTED)
-    cleaned = redacted(text)
+    cleaned = redact_secrets(text)
     assert [one.value for one in PLANTED if one.value in cleaned.text] == []
     assert cleaned.text.count("\n") == text.count("\n")
     assert sum(cleaned.counts.values()) == len(PLANTED)
-    assert redactions(cleaned.text) == cleaned.counts
+    assert count_redactions(cleaned.text) == cleaned.counts
 
 
 def test_values_that_only_look_like_secrets_are_not_redacted() -> None:
-    assert [line for line in LOOK_ALIKES.splitlines() if redacted(line).counts] == []
-    assert redacted(LOOK_ALIKES) == Redacted(LOOK_ALIKES, {})
-    assert masked(LOOK_ALIKES.encode()) == (LOOK_ALIKES.encode(), 0)
+    assert [line for line in LOOK_ALIKES.splitlines() if redact_secrets(line).counts] == []
+    assert redact_secrets(LOOK_ALIKES) == Redacted(LOOK_ALIKES, {})
+    assert mask_secrets(LOOK_ALIKES.encode()) == (LOOK_ALIKES.encode(), 0)
 
 
 @pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "PGP "])
@@ -72,15 +72,15 @@ def test_a_redacted_private_key_keeps_its_marks_and_lines(kind: str) -> None:
     text, lines = private_key(Draw(2), kind)
     first, *_, last, _ = text.split("\n")
     stars = "\r\n".join([first, *("*" * len(line) for line in lines), last, ""])
-    assert masked(text.replace("\n", "\r\n").encode()) == (stars.encode(), 1)
-    marked = redacted(text).text.split("\n")
+    assert mask_secrets(text.replace("\n", "\r\n").encode()) == (stars.encode(), 1)
+    marked = redact_secrets(text).text.split("\n")
     assert marked == [first + "[REDACTED:private-key]", *[""] * len(lines), last, ""]
 
 
 def test_a_private_key_in_a_string_is_replaced() -> None:
     text, lines = private_key(Draw(3))
     escaped = '{"private_key": "' + text.replace("\n", "\\n") + '", "type": "account"}'
-    cleaned = redacted(escaped).text
+    cleaned = redact_secrets(escaped).text
     assert [line for line in lines if line in cleaned] == []
     assert cleaned.endswith('", "type": "account"}')
 
@@ -89,7 +89,7 @@ def test_a_part_of_a_private_key_is_replaced() -> None:
     text, lines = private_key(Draw(4))
     rows = text.splitlines()
     for part in (rows[:6], rows[6:], rows[3:9]):
-        cleaned = redacted("\n".join(["some text", *part, "more text here"])).text.split("\n")
+        cleaned = redact_secrets("\n".join(["some text", *part, "more text here"])).text.split("\n")
         assert [line for line in lines if line in cleaned] == []
         assert (len(cleaned), cleaned[0], cleaned[-1]) == (
             len(part) + 2,
@@ -105,28 +105,31 @@ def test_a_part_of_a_private_key_is_replaced() -> None:
 def test_a_uuid_assigned_to_a_secret_is_replaced(form: str) -> None:
     draw = Draw(8)
     value = "-".join(draw.of("0123456789abcdef", count) for count in (8, 4, 4, 4, 12))
-    assert value not in redacted(form.format(value)).text
+    assert value not in redact_secrets(form.format(value)).text
     assert (
-        value in redacted(form.replace("_KEY", "_KEY_ID").format(value)).text or "KEY" not in form
+        value in redact_secrets(form.replace("_KEY", "_KEY_ID").format(value)).text
+        or "KEY" not in form
     )
 
 
 @pytest.mark.parametrize("form", ['passphrase = "{}"\n', "password: '{}'\n", '"secret": "{}"\n'])
 def test_a_passphrase_is_replaced_and_a_sentence_is_not(form: str) -> None:
     phrase = "copper lantern meadow violet"
-    assert [word for word in phrase.split() if word in redacted(form.format(phrase)).text] == []
+    assert [
+        word for word in phrase.split() if word in redact_secrets(form.format(phrase)).text
+    ] == []
     for sentence in ("Enter copper lantern meadow", "enter the copper lantern", "copper lantern"):
-        assert redacted(form.format(sentence)).counts == {}
+        assert redact_secrets(form.format(sentence)).counts == {}
 
 
 def test_held_out_samples_are_redacted_entirely() -> None:
     for seed in (101, 102, 103):
         for table, least in ((FIXED, 0.97), (GENERIC, 0.85)):
             made = samples(table, seed)
-            left = [one.name for one in made if is_left(one, redacted(one.text).text)]
+            left = [one.name for one in made if is_left(one, redact_secrets(one.text).text)]
             assert len(left) <= (1 - least) * len(made), left
     lines = SAMPLES_ALIKE.splitlines()
-    changed = [line for line in lines if redacted(line).counts]
+    changed = [line for line in lines if redact_secrets(line).counts]
     assert len(changed) <= 0.04 * len(lines), changed
 
 
@@ -135,10 +138,10 @@ def test_secrets_in_the_syntax_of_real_files_are_redacted() -> None:
     for seed in range(3):
         for table, least in ((secrets_in_files.FIXED, 0.97), (secrets_in_files.GENERIC, 0.92)):
             made = secrets_in_files.samples(table, seed)
-            left = [one.text for one in made if is_left(one, redacted(one.text).text)]
+            left = [one.text for one in made if is_left(one, redact_secrets(one.text).text)]
             assert len(left) <= (1 - least) * len(made), left
         alike = secrets_in_files.look_alikes(seed)
-        changed = [text for text in alike if redacted(text).counts]
+        changed = [text for text in alike if redact_secrets(text).counts]
         assert len(changed) <= 0.01 * len(alike), changed
 
 
@@ -146,7 +149,9 @@ def test_secrets_in_the_syntax_of_real_files_are_masked_in_the_index() -> None:
     """#21: H7."""
     for table in (secrets_in_files.FIXED, secrets_in_files.GENERIC):
         made = secrets_in_files.samples(table, 3)
-        left = [one.text for one in made if one.value.encode() in masked(one.text.encode())[0]]
+        left = [
+            one.text for one in made if one.value.encode() in mask_secrets(one.text.encode())[0]
+        ]
         assert len(left) <= 0.05 * len(made), left
 
 
@@ -172,7 +177,7 @@ def test_secrets_in_the_syntax_of_real_files_are_masked_in_the_index() -> None:
 )
 def test_a_password_of_letters_is_redacted(text: str) -> None:
     """#21: H7."""
-    cleaned = redacted(f"{text}\n").text
+    cleaned = redact_secrets(f"{text}\n").text
     values = ("SECRETC", "kJhGfDs", "battery", "hunter2", "Sommerregen", "U29tbWVy")
     assert [value for value in values if value in cleaned] == []
     assert cleaned != f"{text}\n"
@@ -201,22 +206,22 @@ def test_a_password_of_letters_is_redacted(text: str) -> None:
 )
 def test_words_that_are_not_passwords_are_not_redacted(text: str) -> None:
     """#21: H7."""
-    assert redacted(text) == Redacted(text, {})
+    assert redact_secrets(text) == Redacted(text, {})
 
 
 @pytest.mark.parametrize("kind", ["CERTIFICATE", "PUBLIC KEY", "RSA PUBLIC KEY"])
 def test_certificates_and_public_keys_are_not_redacted(kind: str) -> None:
     lines = "\n".join(Draw(9).of(BASE64, 64) for _ in range(9))
     text = f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"
-    assert redacted(text) == Redacted(text, {})
-    assert redacted(lines).counts == {"base64-lines": 1}
+    assert redact_secrets(text) == Redacted(text, {})
+    assert redact_secrets(lines).counts == {"base64-lines": 1}
 
 
 def test_secrets_in_a_path_are_redacted() -> None:
     token, password = next(one.value for one in PLANTED if one.rule == "npm-token"), "Sommerregen7"
-    assert redacted_path(f"a/{token}/b.py") == "a/[REDACTED:npm-token]/b.py"
-    assert redacted_path(f"a/password={password}/b.py") == "a/password=[REDACTED:password]/b.py"
-    assert redacted_path("src/password/token.py") == "src/password/token.py"
+    assert redact_path(f"a/{token}/b.py") == "a/[REDACTED:npm-token]/b.py"
+    assert redact_path(f"a/password={password}/b.py") == "a/password=[REDACTED:password]/b.py"
+    assert redact_path("src/password/token.py") == "src/password/token.py"
 
 
 def test_custom_rules_and_allowed_values_apply() -> None:
@@ -224,21 +229,21 @@ def test_custom_rules_and_allowed_values_apply() -> None:
     value = "ac" + "me_" + draw.of("abcdef0123456789", 32)
     jwt = next(one.value for one in PLANTED if one.rule == "jwt")
     text = f"see {value}, not_{value} and {jwt}\n"
-    assert redacted(text).counts == {"jwt": 1}
-    cleaned = redacted(text, ["acme_[a-f0-9]{32}"])
+    assert redact_secrets(text).counts == {"jwt": 1}
+    cleaned = redact_secrets(text, ["acme_[a-f0-9]{32}"])
     assert cleaned.text == f"see [REDACTED:added-rule], not_{value} and [REDACTED:jwt]\n".replace(
         f"not_{value}", "not_[REDACTED:added-rule]"
     )
-    assert redacted(text, ["acme_[a-f0-9]{32}"], [jwt, value]) == Redacted(text, {})
+    assert redact_secrets(text, ["acme_[a-f0-9]{32}"], [jwt, value]) == Redacted(text, {})
     # An allowed part of a secret does not expose the rest.
-    assert jwt not in redacted(text, (), [jwt[:20]]).text
+    assert jwt not in redact_secrets(text, (), [jwt[:20]]).text
 
 
 def test_the_secret_beside_an_access_key_is_replaced_but_a_hash_is_not() -> None:
     draw = Draw(6)
     secret, commit = draw.of("abcdefABCDEF0123456789/+", 40), draw.of("0123456789abcdef", 40)
     key_id = "AK" + "IA" + draw.of("ABCDEFGH234567", 16)
-    cleaned = redacted(f"{key_id}\n{secret}\n{commit}\n")
+    cleaned = redact_secrets(f"{key_id}\n{secret}\n{commit}\n")
     assert cleaned == Redacted(
         f"[REDACTED:aws-access-key-id]\n[REDACTED:aws-secret-key]\n{commit}\n",
         {"aws-access-key-id": 1, "aws-secret-key": 1},
@@ -247,7 +252,9 @@ def test_the_secret_beside_an_access_key_is_replaced_but_a_hash_is_not() -> None
 
 def test_a_password_with_special_characters_is_replaced() -> None:
     for value in ("Tr0ub4dor&3", "Grüße!2024", "p@ss:W0rd!x", "Summer2024!"):
-        assert redacted(f'password = "{value}"\n').text == 'password = "[REDACTED:password]"\n'
+        assert (
+            redact_secrets(f'password = "{value}"\n').text == 'password = "[REDACTED:password]"\n'
+        )
 
 
 @given(st.binary(max_size=400))
@@ -263,7 +270,7 @@ def test_masking_secrets_keeps_length_and_line_ends(pieces: list[str], raw: byte
 
 
 def _keeps_length_and_line_ends(raw: bytes) -> None:
-    after, count = masked(raw)
+    after, count = mask_secrets(raw)
     assert len(after) == len(raw)
     assert [one.span() for one in LINE_ENDS.finditer(after)] == [
         one.span() for one in LINE_ENDS.finditer(raw)
@@ -275,8 +282,8 @@ def _keeps_length_and_line_ends(raw: bytes) -> None:
 
 @given(PIECES)
 def test_redaction_is_idempotent(pieces: list[str]) -> None:
-    once = redacted("".join(pieces))
-    assert redacted(once.text) == Redacted(once.text, {})
+    once = redact_secrets("".join(pieces))
+    assert redact_secrets(once.text) == Redacted(once.text, {})
     ends = [one for one in "".join(pieces) if one in "\r\n"]
     assert [one for one in once.text if one in "\r\n"] == ends
 

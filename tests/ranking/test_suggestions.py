@@ -14,7 +14,7 @@ from winnow.ranking.suggestions import (
     distance,
     found_little,
     near_names,
-    suggested,
+    suggest,
     terms_of_index,
 )
 from winnow.symbols.search.name_table import NameTable
@@ -90,7 +90,7 @@ def test_terms_come_before_queries_without_repetition() -> None:
         return ["Plugins", "load_plugin"]
 
     helped = ["Where are the PLUGINS ", "plugin registry"]
-    assert suggested("where are the plugins", helped, known) == ["load_plugin", "plugin registry"]
+    assert suggest("where are the plugins", helped, known) == ["load_plugin", "plugin registry"]
     assert asked == [["plugins"]]
 
 

@@ -200,9 +200,9 @@ class Models:
     def redact(self, text: str) -> Redacted:
         """Return a text without its secrets, as a model may receive it."""
         # Not needed to start a server.
-        from winnow.privacy.secrets import redacted
+        from winnow.privacy.secrets import redact_secrets
 
-        return redacted(text, self._rules, self.settings.not_secrets)
+        return redact_secrets(text, self._rules, self.settings.not_secrets)
 
     async def ask(
         self, model: NamedModel, request: ModelRequest
@@ -243,7 +243,7 @@ class Models:
 
     def _sent(self, model: NamedModel, request: ModelRequest) -> SentRequest:
         """Return the log entry of a request."""
-        from winnow.privacy.secrets import redacted_path
+        from winnow.privacy.secrets import redact_path
 
         settings = model.settings
         prices = settings.prices
@@ -258,7 +258,7 @@ class Models:
             provider=settings.provider,
             destination=EDITOR if is_of_editor else destination_of(model.base_url),
             remote=is_of_editor or not is_this_machine(model.base_url),
-            files=[redacted_path(shown_path(path)[0], self.redact) for path in request.files],
+            files=[redact_path(shown_path(path)[0], self.redact) for path in request.files],
             bytes=request.size,
             redactions=request.redactions,
             tokens=input_tokens + settings.output_tokens,

@@ -18,7 +18,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from winnow.privacy.secrets import Redacted, is_secret_file, redacted, redacted_path, redactions
+from winnow.privacy.secrets import (
+    Redacted,
+    count_redactions,
+    is_secret_file,
+    redact_path,
+    redact_secrets,
+)
 from winnow.ranking.tokens import estimated_tokens
 from winnow.text.sanitize import printable
 from winnow.types import Candidate, Line
@@ -131,7 +137,7 @@ def system_prompt(*, json: bool) -> str:
 
 
 def build(
-    query: str, candidates: Sequence[Candidate], max_tokens: int, redact: Redact = redacted
+    query: str, candidates: Sequence[Candidate], max_tokens: int, redact: Redact = redact_secrets
 ) -> Prompt:
     """Return the prompt for candidates in this order, cut to ``max_tokens``: context goes first,
     then the last candidates.
@@ -141,7 +147,7 @@ def build(
     query = redact(query.strip()).text
     shown = [file for file in candidates if not is_secret_file(file.path)]
     texts = [_texts(file, redact) for file in shown]
-    names = [redacted_path(printable(file.path), redact) for file in shown]
+    names = [redact_path(printable(file.path), redact) for file in shown]
     room = max_tokens - estimated_tokens(system_prompt(json=True) + query) - 200
     blocks: list[str] = []
     for context in CONTEXT_STEPS:
@@ -166,7 +172,7 @@ def build(
         context=context,
         left_out=len(shown) - fitting,
         secret_files=len(candidates) - len(shown),
-        redactions=redactions(f"{body}\n{query}"),
+        redactions=count_redactions(f"{body}\n{query}"),
     )
 
 

@@ -37,7 +37,7 @@ def found_little(scores: Sequence[float]) -> bool:
     return len(scores) < FEW or max(scores) < LOW_SCORE
 
 
-def suggested(query: str, useful: Iterable[str], known_terms: KnownTerms) -> list[str]:
+def suggest(query: str, useful: Iterable[str], known_terms: KnownTerms) -> list[str]:
     """Return terms near a query, then ``useful`` earlier queries, without words of the query."""
     words = content_words(query)
     present = {query.strip().lower(), *map(str.lower, words)}

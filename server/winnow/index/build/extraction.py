@@ -33,7 +33,7 @@ from winnow.index.store.file_record import (
     record_without_symbols,
 )
 from winnow.index.vectors.embeddings import embedder
-from winnow.privacy.secrets import is_secret_file, masked
+from winnow.privacy.secrets import is_secret_file, mask_secrets
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.extract.packed import pack
 from winnow.symbols.file_symbols import FileSymbols
@@ -111,7 +111,7 @@ def _harmless(job: IndexJob, key: hashlib.blake2b, pieces: Iterable[bytes]) -> I
     """Yield the pieces and add them to the key. Raises _NotInPieces if one has a secret."""
     for piece in pieces:
         key.update(piece)
-        if job.masked and masked(piece, job.rules)[1]:
+        if job.masked and mask_secrets(piece, job.rules)[1]:
             raise _NotInPieces
         yield piece
 
@@ -140,7 +140,7 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
         return msgspec.structs.replace(found, binary=_is_binary(raw))
     secrets = 0
     if job.masked:
-        source, secrets = masked(source, job.rules)
+        source, secrets = mask_secrets(source, job.rules)
     facts, problem = _facts(job, path, language, source)
     return FileRecord(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),

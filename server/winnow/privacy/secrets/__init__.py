@@ -14,28 +14,35 @@ from msgspec import Struct
 
 from winnow.privacy.secrets.assignments import assignments, secret_by_name
 from winnow.privacy.secrets.commands import command_arguments
-from winnow.privacy.secrets.connections import connections
+from winnow.privacy.secrets.connections import connection_secrets
 from winnow.privacy.secrets.custom_rules import custom_rules
 from winnow.privacy.secrets.detector import Detector, SecretMatch
-from winnow.privacy.secrets.encoded import encoded
+from winnow.privacy.secrets.encoded import encoded_secrets
 from winnow.privacy.secrets.formats import known_formats
 from winnow.privacy.secrets.hashes import password_hashes
 from winnow.privacy.secrets.keys import base64_lines, private_keys
 from winnow.privacy.secrets.secret_files import is_secret_file
-from winnow.privacy.secrets.structures import structures
+from winnow.privacy.secrets.structures import structured_secrets
 
-__all__ = ["Redacted", "is_secret_file", "masked", "redacted", "redacted_path", "redactions"]
+__all__ = [
+    "Redacted",
+    "count_redactions",
+    "is_secret_file",
+    "mask_secrets",
+    "redact_path",
+    "redact_secrets",
+]
 
 _PLAIN_DETECTORS: tuple[Detector, ...] = (
     private_keys,
     known_formats,
-    connections,
+    connection_secrets,
     command_arguments,
     assignments,
     password_hashes,
-    structures(secret_by_name),
+    structured_secrets(secret_by_name),
 )
-INDEX_DETECTORS: tuple[Detector, ...] = (*_PLAIN_DETECTORS, encoded(_PLAIN_DETECTORS))
+INDEX_DETECTORS: tuple[Detector, ...] = (*_PLAIN_DETECTORS, encoded_secrets(_PLAIN_DETECTORS))
 # A model sees parts of files, which may start inside a key.
 MODEL_DETECTORS: tuple[Detector, ...] = (*INDEX_DETECTORS, base64_lines)
 
@@ -51,7 +58,7 @@ class Redacted(Struct, frozen=True):
     counts: Mapping[str, int]
 
 
-def masked(text: bytes, rules: Iterable[str] = ()) -> tuple[bytes, int]:
+def mask_secrets(text: bytes, rules: Iterable[str] = ()) -> tuple[bytes, int]:
     """Return the text with `*` for each byte of a secret, and the number of secrets.
 
     Length and line ends stay the same, so that offsets and line numbers remain valid. ``rules`` are
@@ -67,7 +74,7 @@ def masked(text: bytes, rules: Iterable[str] = ()) -> tuple[bytes, int]:
     return b"".join([*parts, text[end:]]), len(findings)
 
 
-def redacted(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()) -> Redacted:
+def redact_secrets(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()) -> Redacted:
     """Return the text with `[REDACTED:rule]` for each secret, line by line as before.
 
     ``rules`` are custom rules; the ``allowed`` values are not redacted.
@@ -88,13 +95,13 @@ def redacted(text: str, rules: Iterable[str] = (), allowed: Collection[str] = ()
     return Redacted(raw.decode("utf-8", "surrogatepass"), dict(counts))
 
 
-def redacted_path(path: str, redact: Callable[[str], Redacted] = redacted) -> str:
+def redact_path(path: str, redact: Callable[[str], Redacted] = redact_secrets) -> str:
     """Return a path without its secrets, including secrets that only one part of it shows."""
     parts = redact(path).text.split("/")
     return "/".join(redact(part).text if "=" in part or ":" in part else part for part in parts)
 
 
-def redactions(text: str) -> dict[str, int]:
+def count_redactions(text: str) -> dict[str, int]:
     """Return the number of replaced secrets in a text, by rule."""
     return dict(Counter(rule.decode() for rule in _MARKER.findall(text.encode("utf-8", "replace"))))
 

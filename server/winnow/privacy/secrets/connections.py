@@ -31,7 +31,7 @@ _HEADER = re.compile(
 )
 
 
-def connections(text: bytes) -> Iterator[SecretMatch]:
+def connection_secrets(text: bytes) -> Iterator[SecretMatch]:
     """Yield passwords in URLs (`scheme://user:password@host`) and in `Authorization` headers."""
     if b"://" in text:
         for match in _ADDRESS.finditer(text):

@@ -25,7 +25,7 @@ _PERCENT_TEXT = re.compile(rb"[^\s\"'<>`]{8,8192}")
 _HEX_PAIR = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
-def encoded(detectors: Sequence[Detector]) -> Detector:
+def encoded_secrets(detectors: Sequence[Detector]) -> Detector:
     """Return a detector that applies ``detectors`` to decoded texts."""
 
     def is_secret(text: bytes) -> bool:

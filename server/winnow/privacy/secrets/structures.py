@@ -54,7 +54,7 @@ _SHORTEST_DATA = 4
 _MAX_OBJECTS = 200
 
 
-def structures(judge: Judge) -> Callable[[bytes], Iterator[SecretMatch]]:
+def structured_secrets(judge: Judge) -> Callable[[bytes], Iterator[SecretMatch]]:
     """Return a detector; ``judge`` knows the names of secrets."""
 
     def detect(text: bytes) -> Iterator[SecretMatch]:

@@ -28,9 +28,9 @@ from winnow.ranking.history.store import (
     SearchEvent,
     SearchRecord,
     Signal,
-    satisfied,
+    is_satisfied,
 )
-from winnow.ranking.suggestions import KnownTerms, suggested
+from winnow.ranking.suggestions import KnownTerms, suggest
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.state_folder import User
@@ -206,7 +206,7 @@ class SearchHistory:
         def find() -> list[str]:
             useful = table.useful_queries(query) if table else []
             earlier = [past for past, paths in useful if any(map(self._exists, paths))]
-            return suggested(query, earlier, known_terms)
+            return suggest(query, earlier, known_terms)
 
         return await asyncio.to_thread(find)
 
@@ -421,7 +421,9 @@ class RecentSearches:
             if similarity(words, before) < SIMILAR and not (tool == "bash" and words & before):
                 continue
             events = self._events.get(search.id, ())
-            if satisfied(events) or any(event.signal in ("repeated", "left") for event in events):
+            if is_satisfied(events) or any(
+                event.signal in ("repeated", "left") for event in events
+            ):
                 return []
             left = tool in TEXT_TOOLS and search.tool not in TEXT_TOOLS
             return [SearchEvent(search.id, at, "left" if left else "repeated", tool=tool)]

@@ -18,7 +18,7 @@ from winnow.ranking.history.report import (
     Satisfaction,
     TermCount,
 )
-from winnow.ranking.history.store import SATISFYING, SearchEvent, SearchRecord, satisfied
+from winnow.ranking.history.store import SATISFYING, SearchEvent, SearchRecord, is_satisfied
 from winnow.types import QueryForm
 
 MAX_TERMS = 20
@@ -56,7 +56,7 @@ class SearchStatistics:
                 kind=form,
                 searches=len(searches),
                 found_nothing=sum(not search.returned for search in searches),
-                satisfied=sum(satisfied(self.events_of(search)) for search in searches),
+                satisfied=sum(is_satisfied(self.events_of(search)) for search in searches),
             )
             for form, searches in by_form.items()
         ]
@@ -69,7 +69,7 @@ class SearchStatistics:
 
     def hit_rate(self) -> float | None:
         """Return the share of searches with a useful result."""
-        return _rate(satisfied(self.events_of(search)) for search in self.searches)
+        return _rate(is_satisfied(self.events_of(search)) for search in self.searches)
 
     def index_hit_rate(self) -> float | None:
         """Return the share that the index answered, of the searches that use it."""

@@ -121,7 +121,7 @@ _EVENT = ", ".join(SearchEvent.__struct_fields__)
 Rows = tuple[list[SearchRecord], list[SearchEvent]]
 
 
-def satisfied(events: Iterable[SearchEvent]) -> bool:
+def is_satisfied(events: Iterable[SearchEvent]) -> bool:
     """Return True if some result of a search was useful."""
     return any(event.signal in SATISFYING for event in events)
 
