@@ -146,7 +146,7 @@ async def test_a_workspace_that_is_not_open_says_so(project: Path) -> None:
         await workspace.tree()
     async with workspace:
         assert (await workspace.tree()).returned
-        with pytest.raises(RuntimeError, match="open already"):
+        with pytest.raises(RuntimeError, match="already open"):
             await workspace.__aenter__()
     with pytest.raises(RuntimeError, match="not open"):
         await workspace.tree()
