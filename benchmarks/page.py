@@ -1,9 +1,8 @@
-"""All tables in one run, and the page with them: docs/benchmarks.md. See `benchmarks/run`, which
-installs the peers and calls this.
+"""Run all benchmarks and write their tables to docs/benchmarks.md.
 
-A part of the page is one or more commands that print tables. What they print is shown as it comes,
-and stands on the page with the command, the date, the machine and the seconds that it took; that a
-part has failed, or that it was left out, does, too. What is not run now stays as it was.
+`benchmarks/run` installs the peers and calls this. A part of the page is one or more commands that
+print tables. The page has their output with the command, the date, the machine and the duration,
+and also reports failed and skipped parts. Parts that don't run now stay unchanged.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ PAGE = ROOT / "docs/benchmarks.md"
 HEAD = """\
 # Benchmarks
 
-Everything here is printed by one command, which fetches the trees, installs the peers outside of
-the checkout, and writes this page:
+One command prints all tables. It downloads the trees, installs the peers outside the checkout, and
+writes this page:
 
 ```sh
-benchmarks/run                 # all but the parts that take long
-benchmarks/run start tokens    # some parts; --list names them, and what they need
+benchmarks/run                 # all parts except those that take long
+benchmarks/run start tokens    # these parts; --list lists them with their requirements
 ```
 
-Each table stands as its command printed it. Where a figure has a limit, it is the one that we hold
-ourselves to. Winnow runs from this checkout, ripgrep is the one that comes with it.
+Each table is the unchanged output of its command. Limits in the tables are our own targets. Winnow
+runs from this checkout, with the ripgrep that it installs.
 """
 
 
 class Part(NamedTuple):
-    """A section of the page: what its tables show, and what falls short.
+    """A section of the page, with a text about its tables.
 
-    Commands are scripts of this folder with their arguments; `{name}` in them is an option of
-    :func:`main`, and a part for which one is missing is left out. One that is ``long`` runs only if
-    it is named.
+    Commands are scripts of this folder with their arguments. `{name}` in them is an option of
+    :func:`main`; a part without a required option is skipped. A ``long`` part runs only if it is
+    named.
     """
 
     title: str
@@ -59,55 +58,56 @@ PARTS = {
     "start": Part(
         "Start",
         ["start.py --runs 7", "mcp_start.py --runs 7"],
-        "What it costs to start the language server, beside pygls with nothing in it; a command,"
-        " beside Python with nothing to do; and the MCP server, until an agent has its first"
-        " answer. That is mostly the import of the MCP package, and what a command takes is mostly"
-        " Python's and ripgrep's own start: both are what falls short of a program in one binary.",
+        "The time to start the language server, compared with an empty pygls server; to run a"
+        " command, compared with an empty Python program; and of the MCP server until the first"
+        " answer. The MCP server mostly imports the MCP package, and a command mostly starts Python"
+        " and ripgrep. A compiled program would save both.",
     ),
     "first-question": Part(
         "The first question of a session",
         ["first_question.py --runs 5"],
-        "Fresh processes with the index of Django on disk, asked as soon as they can be. An answer"
-        " is correct if it is that of a server whose index has long been open, and the right file"
-        " is in it. The first row of an editor is to be there after 300 ms.",
+        "New processes with the index of Django on disk, queried as soon as possible. An answer is"
+        " correct if it equals that of a server whose index has long been open and contains the"
+        " right file. The limit for the first row in an editor is 300 ms.",
     ),
     "keyword": Part(
         "Keyword search",
         ["keyword_search.py --runs 3", "django.py --runs 5"],
-        "The first stage on the source of the Linux kernel, beside the flow that it replaces (one"
-        " ripgrep for each term, and again for each that is dropped); then the whole command on"
-        " Django, with the place of the right file in its answer. No model is asked.",
+        "The first stage on the source of the Linux kernel, compared with the original design (one"
+        " ripgrep per term, and again for each dropped term). Then the complete command on Django,"
+        " with the rank of the right file. No model is used.",
     ),
     "text": Part(
         "Text, without an index",
         ["grep.py --runs 3"],
-        "`grep` over the wire beside ripgrep itself, on the kernel's source. A page of a common"
-        " word comes early; to count all, or to find nothing, costs what ripgrep costs, and nothing"
-        " at all costs a second look, at what ignore files hide, so that the answer can say so.",
+        "`grep` over LSP compared with ripgrep itself, on the kernel's source. A page of a common"
+        " word comes early. Counting all matches costs what ripgrep costs. Finding nothing costs a"
+        " second search, of the files that ignore files hide, so that the answer can report them.",
     ),
     "text-index": Part(
         "Text, by the index",
         ["text_index.py --tree django --queries 30 --edits 100 --anew --most 100"],
-        "Random queries on Django, before and after random edits, each held against what ripgrep"
-        " finds; beside ripgrep, and ripgrepx, which keeps an index of its own. Ours is one index"
-        " for symbols and meaning, too, so it takes longer to make; and an answer costs the wire,"
-        " JSON, and what it says of the files that it left out. On a small tree, ripgrep itself"
-        " needs no more than that; `text-index-kernel` is where an index pays.",
+        "Random queries on Django, before and after random edits, each checked against ripgrep;"
+        " compared with ripgrep, and with ripgrepx, which has its own index. Winnow's index also"
+        " serves symbols and semantic search, so it takes longer to build, and an answer includes"
+        " LSP, JSON and counts of skipped files. On a small tree ripgrep needs no more than that;"
+        " `text-index-kernel` shows where an index pays off.",
     ),
     "text-index-kernel": Part(
         "Text, by the index, on the kernel's source",
         ["text_index.py --edits 100 --anew"],
-        "The same on 78,000 files, with the time, size and memory of the index. The draw decides:"
-        " what costs is to read the files that may match, and after a query without any match, to"
-        " see that no folder has changed, so that what ignore files hide need not be listed anew.",
+        "The same on 78,000 files, with the time, size and memory of the index. The random queries"
+        " matter: most time goes into reading the files that may match and, for queries without a"
+        " match, into checking that no folder has changed, so that hidden files need not be listed"
+        " again.",
         long=True,
     ),
     "symbols": Part(
         "Symbols and references",
         ["symbol_search.py indexing saved references"],
-        "The index, one saved file, and references in Django, beside universal-ctags (which knows"
-        " definitions only, and is several times faster at that) and pyright (which knows types,"
-        " needs no index, and keeps none: its first answers take seconds).",
+        "The index, one saved file, and references in Django, compared with universal-ctags (only"
+        " definitions, and several times faster at that) and pyright (which knows types and keeps"
+        " no index: its first answers take seconds).",
     ),
     "symbol-names": Part(
         "Names",
@@ -116,24 +116,24 @@ PARTS = {
         long=True,
     ),
     "symbol-quality": Part(
-        "How right symbols and references are",
+        "Quality of symbols and references",
         ["symbol_search.py quality --truth {symbol_truth} --corpora {symbol_corpora}"],
-        "Held against what pyright, tsserver and clangd answered, on the development split;"
-        " universal-ctags' definitions, and pyright's search for names, against the same. What"
-        " those servers do not know counts as wrong here, so precision is a lower bound.",
+        "Compared with the answers of pyright, tsserver and clangd on the development split."
+        " universal-ctags' definitions and pyright's symbol search are compared with the same."
+        " Results that those servers don't return count as wrong, so precision is a lower bound.",
     ),
     "retrieval": Part(
-        "Search by meaning",
+        "Semantic search",
         [
             "retrieval.py winnow semble probe ripgrep"
             " --annotations {retrieval_annotations} --repositories {retrieval_repositories}"
             " --corpora {retrieval_corpora}"
         ],
         "The development half of semble's public annotations: 25 repositories, 18 languages. The"
-        " ranker that is shipped learned from these very questions, so its quality here is no"
-        " measure; judged by rankers that were trained without the repository that is asked about,"
-        " it is .875, and .883 with embeddings (`benchmarks/run ranker`). semble is quicker: it"
-        " does not hold its answers against the files as they are now.",
+        " shipped ranker was trained on these questions, so its quality here is not a valid"
+        " measure. Judged by rankers that were trained without the repository in question, it is"
+        " .875, and .883 with embeddings (`benchmarks/run ranker`). semble is faster because it"
+        " doesn't check its answers against the current files.",
     ),
     "tokens": Part(
         "Tokens until the right file",
@@ -141,15 +141,15 @@ PARTS = {
             "token_cost.py --annotations {retrieval_annotations}"
             " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
         ],
-        "What an agent reads, for 30 questions, until it has a right file, beside the loop of grep"
-        " and read, semble and probe. `keyword_search` names files with reasons and shows no code,"
-        " which makes it cheap; the others show code, ten passages or more unless told otherwise,"
-        " so that their whole answer costs more than semble's five. As in the table above, the"
-        " index's ranker has learned from these questions, which flatters all rows of Winnow but"
-        " the one without an index.",
+        "The tokens an agent reads for 30 questions until it has a right file, compared with a loop"
+        " of grep and read, semble and probe. `keyword_search` returns files with reasons and no"
+        " code, which makes it cheap. The others return code, by default ten passages or more, so"
+        " their complete answers cost more than semble's five. As in the table above, the index's"
+        " ranker was trained on these questions, which favors all rows of Winnow except the one"
+        " without an index.",
     ),
     "ranker": Part(
-        "Search by meaning, judged by rankers that do not know the questions",
+        "Semantic search, with rankers that were not trained on the questions",
         [
             "train_ranker.py --annotations {retrieval_annotations}"
             " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
@@ -161,66 +161,47 @@ PARTS = {
     "memory": Part(
         "Memory",
         ["memory.py"],
-        "The most that server and workers have together while an index of Django is made.",
+        "The peak memory of the server and its workers together while they index Django.",
     ),
     "documents": Part(
         "Documents",
         ["document_search.py --runs 5 --no-rga"],
-        "1,000 generated PDFs and DOCX, searched for the first time and again, beside ripgrep over"
-        " their texts: what is more than that is the server, JSON and places.",
+        "1,000 generated PDFs and DOCX, searched for the first time and again, compared with"
+        " ripgrep on their texts. The difference is the server, JSON and locations.",
     ),
     "documents-rga": Part(
-        "Documents, beside ripgrep-all",
+        "Documents, compared with ripgrep-all",
         ["document_search.py"],
-        "The same beside ripgrep-all with all of them in its cache.",
+        "The same, compared with ripgrep-all with all documents in its cache.",
         long=True,
     ),
     "document-formats": Part(
-        "What is found in documents",
+        "Matches in documents",
         ["document_formats.py"],
-        "Words whose place is known, in documents that other programs made.",
+        "Words with known locations, in documents that other programs made.",
         long=True,
     ),
     "secrets": Part(
         "Secrets",
         ["secrets_filter.py"],
-        "What is left of made-up secrets, and what is taken for one and is none, beside"
-        " betterleaks. Its rules for fixed formats are many more than our samples have.",
+        "Redacted generated secrets, and look-alikes that were redacted by mistake, compared with"
+        " betterleaks. It has many more rules for fixed formats than these samples cover.",
     ),
     "watcher": Part(
         "The watcher",
         ["watcher.py --idle 5"],
-        "Until a change on disk is told, beside watchfiles, on the kernel's source. Most of what it"
-        " takes to begin is to name each folder to the system.",
+        "The time until a change on disk is reported, compared with watchfiles, on the kernel's"
+        " source. Starting mostly consists of registering each folder with the system.",
     ),
     "hazards": Part(
-        "What strangers send, write and break",
+        "Hostile input and failures",
         ["hazards.py"],
         "Each row is a test against a running server.",
         long=True,
     ),
-    "embeddings": Part(
-        "What vectors cost",
-        ["embeddings.py"],
-        "To make, keep and ask them; the peer is model2vec, if it is installed.",
-        long=True,
-    ),
-    "stores": Part(
-        "Where postings and vectors could be kept",
-        ["stores.py"],
-        "SQLite's FTS5, tantivy and our segments; usearch and numpy. Peers that are not installed"
-        " are said to be missing.",
-        long=True,
-    ),
-    "segments": Part(
-        "The index's files",
-        ["segments.py"],
-        "How fast they are made, merged and asked.",
-        long=True,
-    ),
 }
 
-# How a peer tells its version.
+# The command that prints a peer's version.
 PEERS = {
     "ripgrep": ["rg", "--version"],
     "semble": ["semble", "--version"],
@@ -230,13 +211,13 @@ PEERS = {
     "ripgrepx": ["rgx", "--version"],
     "ripgrep-all": ["rga", "--version"],
 }
-# What begins the text below the words of a section, with a table and without one.
+# The start of the text below a section's introduction, with and without a table.
 COMMAND, LEFT_OUT = "`python benchmarks/", "Left out"
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[\w.-]*")
 
 
 class Outcome(NamedTuple):
-    """What a command printed, the seconds that it took, and what is wrong."""
+    """The output of a command, its duration in seconds, and its problem, if any."""
 
     printed: str
     seconds: float
@@ -244,7 +225,7 @@ class Outcome(NamedTuple):
 
 
 def run(command: str, values: Mapping[str, str]) -> Outcome:
-    """Run a command of a part; what it prints is shown as it comes."""
+    """Run a command of a part and print its output as it arrives."""
     arguments = [one.format_map(values) for one in command.split()]
     started = time.perf_counter()
     printed = []
@@ -274,7 +255,7 @@ def run(command: str, values: Mapping[str, str]) -> Outcome:
 
 
 def tables(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]:
-    """Run a part; its tables for the page, and whether all went well."""
+    """Run a part. Return its tables for the page, and True if all commands succeeded."""
     lines = []
     good = True
     for command in part.commands:
@@ -302,14 +283,14 @@ def _names(command: str) -> list[str]:
 
 
 def machine() -> str:
-    """What the figures depend on: never whose machine it is."""
+    """Describe the machine without identifying it."""
     return (
         f"{os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
     )
 
 
 def without_places(text: str, values: Mapping[str, str]) -> str:
-    """The text without paths of this machine."""
+    """Remove paths of this machine from a text."""
     places = {str(ROOT), tempfile.gettempdir(), str(Path.home()), *values.values()}
     cache = os.environ.get("WINNOW_CACHE")
     for place in sorted({*places, *([cache] if cache else [])}, key=len, reverse=True):
@@ -319,9 +300,9 @@ def without_places(text: str, values: Mapping[str, str]) -> str:
 
 
 def versions(peers: Mapping[str, Sequence[str]]) -> str:
-    """The peers with their versions, or that they are missing."""
-    told = ", ".join(f"{name} {_version(peers[name])}" for name in peers)
-    return "\n".join(textwrap.wrap(f"Peers: {told}.", 100))
+    """List the peers with their versions; name missing peers."""
+    listed = ", ".join(f"{name} {_version(peers[name])}" for name in peers)
+    return "\n".join(textwrap.wrap(f"Peers: {listed}.", 100))
 
 
 def _version(command: Sequence[str]) -> str:
@@ -333,8 +314,8 @@ def _version(command: Sequence[str]) -> str:
 
 
 def tables_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
-    """What stands on a page below the words of each section, by their titles; what a table has may
-    look like another title."""
+    """Return the text below the introduction of each section, by title. A table may contain lines
+    that look like other titles."""
     titles = "|".join(re.escape(part.title) for part in parts.values())
     pieces = re.split(rf"^## ({titles})$", page, flags=re.M)[1:]
     return {
@@ -344,8 +325,8 @@ def tables_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
 
 
 def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str, Part]) -> str:
-    """The page with new tables, in the order of the parts; the others as they were, and so where a
-    part was left out."""
+    """Return the page with new tables, in the order of the parts. Other parts, and skipped ones,
+    keep their tables."""
     had = tables_of(page, parts)
     texts = [f"{HEAD}\n{peers}\n"]
     for name, part in parts.items():
@@ -361,7 +342,7 @@ def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """The parts to run, in their order."""
+    """Return the parts to run, in order."""
     wanted = set(names) or {name for name, part in PARTS.items() if not part.long}
     return [name for name in PARTS if name in wanted]
 
@@ -369,7 +350,7 @@ def chosen(names: Iterable[str]) -> list[str]:
 def options_of() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/run", description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="NAME", help="parts, see --list")
-    parser.add_argument("--list", action="store_true", help="name the parts, and run none")
+    parser.add_argument("--list", action="store_true", help="list the parts and run none")
     parser.add_argument("--page", type=Path, default=PAGE, help="write another page")
     parser.add_argument(
         "--retrieval-annotations", metavar="FILE", help="see benchmarks/questions.py"
