@@ -26,7 +26,7 @@ LINE_ENDS = re.compile(rb"\r\n|\r|\n")
 # Texts with work for the rules: pieces of secrets between arbitrary others.
 PIECES = st.lists(
     st.one_of(
-        st.sampled_from([one.text for one in PLANTED]),
+        st.sampled_from([secret.text for secret in PLANTED]),
         st.sampled_from(["[REDACTED:jwt]", "password", " = ", '"', "://a:", "@b", "\r\n", "\n"]),
         st.sampled_from(private_key(Draw(1))[0].splitlines(keepends=True)),
         st.text(max_size=20),
@@ -36,26 +36,29 @@ PIECES = st.lists(
 
 
 def test_every_format_and_syntax_is_replaced_entirely() -> None:
-    def replaced(one: Planted) -> Planted:
-        return Planted(one.rule, redact_secrets(one.text).text, one.value)
+    def replaced(secret: Planted) -> Planted:
+        return Planted(secret.rule, redact_secrets(secret.text).text, secret.value)
 
-    def expected(one: Planted) -> Planted:
-        marker = f"[REDACTED:{one.rule}]"
-        return Planted(one.rule, one.text.replace(one.value, marker), one.value)
+    def expected(secret: Planted) -> Planted:
+        marker = f"[REDACTED:{secret.rule}]"
+        return Planted(secret.rule, secret.text.replace(secret.value, marker), secret.value)
 
     assert list(map(replaced, PLANTED)) == list(map(expected, PLANTED))
 
 
 def test_every_format_and_syntax_is_masked_at_the_same_length() -> None:
-    for one in PLANTED:
-        stars = "*" * len(one.value)
-        assert mask_secrets(one.text.encode()) == (one.text.replace(one.value, stars).encode(), 1)
+    for secret in PLANTED:
+        stars = "*" * len(secret.value)
+        assert mask_secrets(secret.text.encode()) == (
+            secret.text.replace(secret.value, stars).encode(),
+            1,
+        )
 
 
 def test_many_secrets_in_one_text_are_all_found() -> None:
-    text = "\n\n".join(one.text for one in PLANTED)
+    text = "\n\n".join(secret.text for secret in PLANTED)
     cleaned = redact_secrets(text)
-    assert [one.value for one in PLANTED if one.value in cleaned.text] == []
+    assert [secret.value for secret in PLANTED if secret.value in cleaned.text] == []
     assert cleaned.text.count("\n") == text.count("\n")
     assert sum(cleaned.counts.values()) == len(PLANTED)
     assert count_redactions(cleaned.text) == cleaned.counts
@@ -126,7 +129,9 @@ def test_held_out_samples_are_redacted_entirely() -> None:
     for seed in (101, 102, 103):
         for table, least in ((FIXED, 0.97), (GENERIC, 0.85)):
             made = samples(table, seed)
-            left = [one.name for one in made if is_left(one, redact_secrets(one.text).text)]
+            left = [
+                secret.name for secret in made if is_left(secret, redact_secrets(secret.text).text)
+            ]
             assert len(left) <= (1 - least) * len(made), left
     lines = SAMPLES_ALIKE.splitlines()
     changed = [line for line in lines if redact_secrets(line).counts]
@@ -134,11 +139,13 @@ def test_held_out_samples_are_redacted_entirely() -> None:
 
 
 def test_secrets_in_the_syntax_of_real_files_are_redacted() -> None:
-    """#21: H7."""
+    """Issue #21, finding H7."""
     for seed in range(3):
         for table, least in ((secrets_in_files.FIXED, 0.97), (secrets_in_files.GENERIC, 0.92)):
             made = secrets_in_files.samples(table, seed)
-            left = [one.text for one in made if is_left(one, redact_secrets(one.text).text)]
+            left = [
+                secret.text for secret in made if is_left(secret, redact_secrets(secret.text).text)
+            ]
             assert len(left) <= (1 - least) * len(made), left
         alike = secrets_in_files.look_alikes(seed)
         changed = [text for text in alike if redact_secrets(text).counts]
@@ -146,11 +153,13 @@ def test_secrets_in_the_syntax_of_real_files_are_redacted() -> None:
 
 
 def test_secrets_in_the_syntax_of_real_files_are_masked_in_the_index() -> None:
-    """#21: H7."""
+    """Issue #21, finding H7."""
     for table in (secrets_in_files.FIXED, secrets_in_files.GENERIC):
         made = secrets_in_files.samples(table, 3)
         left = [
-            one.text for one in made if one.value.encode() in mask_secrets(one.text.encode())[0]
+            secret.text
+            for secret in made
+            if secret.value.encode() in mask_secrets(secret.text.encode())[0]
         ]
         assert len(left) <= 0.05 * len(made), left
 
@@ -176,7 +185,7 @@ def test_secrets_in_the_syntax_of_real_files_are_masked_in_the_index() -> None:
     ],
 )
 def test_a_password_of_letters_is_redacted(text: str) -> None:
-    """#21: H7."""
+    """Issue #21, finding H7."""
     cleaned = redact_secrets(f"{text}\n").text
     values = ("SECRETC", "kJhGfDs", "battery", "hunter2", "Sommerregen", "U29tbWVy")
     assert [value for value in values if value in cleaned] == []
@@ -205,7 +214,7 @@ def test_a_password_of_letters_is_redacted(text: str) -> None:
     ],
 )
 def test_words_that_are_not_passwords_are_not_redacted(text: str) -> None:
-    """#21: H7."""
+    """Issue #21, finding H7."""
     assert redact_secrets(text) == Redacted(text, {})
 
 
@@ -218,7 +227,10 @@ def test_certificates_and_public_keys_are_not_redacted(kind: str) -> None:
 
 
 def test_secrets_in_a_path_are_redacted() -> None:
-    token, password = next(one.value for one in PLANTED if one.rule == "npm-token"), "Sommerregen7"
+    token, password = (
+        next(secret.value for secret in PLANTED if secret.rule == "npm-token"),
+        "Sommerregen7",
+    )
     assert redact_path(f"a/{token}/b.py") == "a/[REDACTED:npm-token]/b.py"
     assert redact_path(f"a/password={password}/b.py") == "a/password=[REDACTED:password]/b.py"
     assert redact_path("src/password/token.py") == "src/password/token.py"
@@ -227,7 +239,7 @@ def test_secrets_in_a_path_are_redacted() -> None:
 def test_custom_rules_and_allowed_values_apply() -> None:
     draw = Draw(14)
     value = "ac" + "me_" + draw.of("abcdef0123456789", 32)
-    jwt = next(one.value for one in PLANTED if one.rule == "jwt")
+    jwt = next(secret.value for secret in PLANTED if secret.rule == "jwt")
     text = f"see {value}, not_{value} and {jwt}\n"
     assert redact_secrets(text).counts == {"jwt": 1}
     cleaned = redact_secrets(text, ["acme_[a-f0-9]{32}"])
@@ -272,8 +284,8 @@ def test_masking_secrets_keeps_length_and_line_ends(pieces: list[str], raw: byte
 def _keeps_length_and_line_ends(raw: bytes) -> None:
     after, count = mask_secrets(raw)
     assert len(after) == len(raw)
-    assert [one.span() for one in LINE_ENDS.finditer(after)] == [
-        one.span() for one in LINE_ENDS.finditer(raw)
+    assert [end.span() for end in LINE_ENDS.finditer(after)] == [
+        end.span() for end in LINE_ENDS.finditer(raw)
     ]
     assert (after == raw) == (count == 0)
     changed = {after[place] for place in range(len(raw)) if after[place] != raw[place]}
@@ -284,8 +296,8 @@ def _keeps_length_and_line_ends(raw: bytes) -> None:
 def test_redaction_is_idempotent(pieces: list[str]) -> None:
     once = redact_secrets("".join(pieces))
     assert redact_secrets(once.text) == Redacted(once.text, {})
-    ends = [one for one in "".join(pieces) if one in "\r\n"]
-    assert [one for one in once.text if one in "\r\n"] == ends
+    ends = [character for character in "".join(pieces) if character in "\r\n"]
+    assert [character for character in once.text if character in "\r\n"] == ends
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ from winnow.storage.database import Connection, DatabaseError, StoreDamaged, det
 from winnow.storage.untrusted import require_regular
 from winnow.types import QueryForm
 
-# Callers report "opened" to "down". The others are inferred. A result was "viewed" if its file was
-# opened soon after the search, and "reopened" if that happened again. A search was "repeated" or
-# "left" if a similar search, or a plain text search, followed and no result had been opened.
+# Callers report the first five, and Winnow infers the others. A result was "viewed" if its file was
+# opened soon after the search, and "reopened" if that happened again. A search was "repeated" if a
+# similar search followed, or "left" if a text search did, and no result had been opened.
 Signal = Literal[
     "opened", "kept", "dismissed", "up", "down", "viewed", "reopened", "repeated", "left"
 ]
