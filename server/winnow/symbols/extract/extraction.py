@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 
 import tree_sitter
@@ -34,7 +35,7 @@ class Extraction:
         # Captures of the language's query `tokens`, by name, in text order.
         self.captured: dict[str, list[tree_sitter.Node]] = {}
         # Flags set by hand for identifiers, by offset.
-        self.flags: dict[int, int] = {}
+        self.flags: defaultdict[int, int] = defaultdict(int)
         # Identifiers in text that the grammar does not parse: start and end.
         self.tokens: list[tuple[int, int]] = []
         # The owner of a member if it does not precede the member (`Foo` for the `a` of `Foo{a:

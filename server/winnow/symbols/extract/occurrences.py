@@ -35,6 +35,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -110,9 +111,9 @@ def find_occurrences(
     flags = extraction.flags
     for capture, flag in FLAGS.items():
         for start in map(_start, captured.get(capture, ())):
-            flags[start] = flags.get(start, 0) | flag
+            flags[start] |= flag
     for definition in extraction.definitions:
-        flags[definition.at] = flags.get(definition.at, 0) | DEFINES
+        flags[definition.at] |= DEFINES
     extraction.chains.close(captured)
     if language.prepare is not None:
         language.prepare(extraction)
@@ -254,7 +255,7 @@ def _context(extraction: Extraction, at: int) -> bytes:
 
 
 def _mark_types(
-    flags: dict[int, int], spans: list[tuple[int, int]], typed: Iterable[tree_sitter.Node]
+    flags: defaultdict[int, int], spans: list[tuple[int, int]], typed: Iterable[tree_sitter.Node]
 ) -> None:
     """Flag the identifiers in types."""
     behind = 0
@@ -266,7 +267,7 @@ def _mark_types(
             start = spans[index][0]
             if start >= behind:
                 break
-            flags[start] = flags.get(start, 0) | IN_TYPE
+            flags[start] |= IN_TYPE
 
 
 class _Ranges:

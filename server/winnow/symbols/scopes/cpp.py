@@ -77,7 +77,7 @@ def prepare(extraction: Extraction) -> None:
     ]
     for capture, flag in FLAGS.items():
         for node in extraction.captured.get(capture, ()):
-            extraction.flags[node.start_byte] = extraction.flags.get(node.start_byte, 0) | flag
+            extraction.flags[node.start_byte] |= flag
     c.read(extraction)
     extraction.each("using", _using)
     for node in extraction.captured.get("namespace.alias", ()):

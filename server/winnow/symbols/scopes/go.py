@@ -135,7 +135,7 @@ def _keys(extraction: Extraction, body: tree_sitter.Node, name: str) -> None:
             identifier = key.named_children[0] if key.named_children else None
             if not is_list and identifier is not None and identifier.type == "identifier":
                 at = identifier.start_byte
-                extraction.flags[at] = extraction.flags.get(at, 0) & ~ROLE | KEY
+                extraction.flags[at] = extraction.flags[at] & ~ROLE | KEY
                 extraction.owners[at] = name.encode()
             value = inner
         inside = value.named_children[0] if value.named_children else None

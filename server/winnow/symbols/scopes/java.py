@@ -168,7 +168,7 @@ def _components(extraction: Extraction, node: tree_sitter.Node) -> None:
         component = parameter.child_by_field_name("name")
         if component is not None:
             at = component.start_byte
-            extraction.flags[at] = extraction.flags.get(at, 0) & ~(BINDS | PARAMETER) | MEMBER
+            extraction.flags[at] = extraction.flags[at] & ~(BINDS | PARAMETER) | MEMBER
             extraction.owners[at] = extraction.text(name).encode()
 
 

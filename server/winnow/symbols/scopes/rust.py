@@ -152,7 +152,7 @@ def prepare(extraction: Extraction) -> None:
     for node in captured.get("named", ()):
         at = node.start_byte
         kind = extraction.scopes[extraction.scope_at(at)].kind
-        flags[at] = flags.get(at, 0) | (MEMBER if kind in ("class", "part") else BINDS)
+        flags[at] |= MEMBER if kind in ("class", "part") else BINDS
     for node in captured.get("method", ()):
         flags[node.start_byte] &= ~APART
     constructors = {node.start_byte for node in captured.get("constructor", ())}
@@ -160,14 +160,14 @@ def prepare(extraction: Extraction) -> None:
         # A capitalized name in a pattern is a constant or a variant.
         first = extraction.source[node.start_byte : node.start_byte + 1]
         if node.start_byte not in constructors and not first.isupper():
-            flags[node.start_byte] = flags.get(node.start_byte, 0) | BINDS
+            flags[node.start_byte] |= BINDS
     for node in captured.get("token", ()):
         # Macro calls have no syntax tree, but `x.name` is a field there, too.
         start = node.start_byte
         if extraction.source[start - 1 : start] == b"." and not _FIELD.match(
             extraction.source, node.end_byte
         ):
-            flags[start] = flags.get(start, 0) | APART
+            flags[start] |= APART
     extraction.each("fields", _fields)
     extraction.each("module", _module)
     for node in captured.get("use", ()):

@@ -244,15 +244,12 @@ def prepare(extraction: Extraction) -> None:
     captured, flags = extraction.captured, extraction.flags
     _make_classes(extraction)
     for node in captured.get("name.type", ()):
-        flags[node.start_byte] = flags.get(node.start_byte, 0) | IN_TYPE
-    for node in captured.get("name.namespace", ()):
-        _qualify(flags, node)
+        flags[node.start_byte] |= IN_TYPE
+    extraction.each("name.namespace", _qualify)
     for node in captured.get("name.both", ()):
-        flags[node.start_byte] = flags.get(node.start_byte, 0) & ~IN_TYPE | MENTIONED
-    for node in captured.get("namespace", ()):
-        _mark_namespace(flags, node)
-    for node in captured.get("assigned", ()):
-        _unbind(flags, node)
+        flags[node.start_byte] = flags[node.start_byte] & ~IN_TYPE | MENTIONED
+    extraction.each("namespace", _mark_namespace)
+    extraction.each("assigned", _unbind)
     _name_functions(extraction)
     _name_signatures(extraction)
     _hoist(extraction)
@@ -266,14 +263,14 @@ def prepare(extraction: Extraction) -> None:
         left = node.child_by_field_name("left")
         named = left.child_by_field_name("property") if left is not None else None
         if named is not None:
-            flags[named.start_byte] = flags.get(named.start_byte, 0) | WRITTEN
+            flags[named.start_byte] |= WRITTEN
     for node in captured.get("static", ()):
         named = node.child_by_field_name("name") or node.child_by_field_name("property")
         if named is not None:
-            flags[named.start_byte] = flags.get(named.start_byte, 0) | STATIC
+            flags[named.start_byte] |= STATIC
     for node in captured.get("new", ()):
         named = node.child_by_field_name("property") or node
-        flags[named.start_byte] = flags.get(named.start_byte, 0) | CALLED
+        flags[named.start_byte] |= CALLED
     for node in captured.get("new.super", ()):
         extraction.more.append(("constructor", node.start_byte, CALLED))
     for node in captured.get("casting", ()):
@@ -289,7 +286,7 @@ def prepare(extraction: Extraction) -> None:
 _TYPES_ONLY = frozenset(("interface_declaration", "type_alias_declaration", "comment"))
 
 
-def _mark_namespace(flags: dict[int, int], node: tree_sitter.Node) -> None:
+def _mark_namespace(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Mark the name of a namespace as a value, too, if it contains values."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is None or name.type != "identifier":
@@ -298,23 +295,23 @@ def _mark_namespace(flags: dict[int, int], node: tree_sitter.Node) -> None:
         (child.child_by_field_name("declaration") or child).type in _TYPES_ONLY
         for child in body.named_children
     )
-    flags[name.start_byte] = flags.get(name.start_byte, 0) | QUALIFIES | (IN_TYPE if empty else 0)
+    extraction.flags[name.start_byte] |= QUALIFIES | (IN_TYPE if empty else 0)
 
 
-def _qualify(flags: dict[int, int], node: tree_sitter.Node) -> None:
+def _qualify(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Mark both names of `A.B` in the type `A.B.C` as namespaces."""
     for child in node.named_children:
-        _qualify(flags, child)
+        _qualify(extraction, child)
     if not node.named_children:
-        flags[node.start_byte] = flags.get(node.start_byte, 0) | IN_TYPE | QUALIFIES
+        extraction.flags[node.start_byte] |= IN_TYPE | QUALIFIES
 
 
-def _unbind(flags: dict[int, int], node: tree_sitter.Node) -> None:
+def _unbind(extraction: Extraction, node: tree_sitter.Node) -> None:
     """Remove the bindings of `({a, b} = c)`, which binds nothing."""
     for child in node.named_children:
-        if child.start_byte in flags:
-            flags[child.start_byte] &= ~BINDS
-        _unbind(flags, child)
+        if child.start_byte in extraction.flags:
+            extraction.flags[child.start_byte] &= ~BINDS
+        _unbind(extraction, child)
 
 
 def _make_classes(extraction: Extraction) -> None:
@@ -330,7 +327,7 @@ def _make_classes(extraction: Extraction) -> None:
         owner, at, static = member
         if not static:
             made.add(owner)
-        flags[at] = flags.get(at, 0) | MEMBER | (STATIC if static else 0)
+        flags[at] |= MEMBER | (STATIC if static else 0)
         parts.append(LexicalScope(at, node.end_byte, 0, "part", owner))
     for node in captured.get("assignment.object", ()):
         left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -342,7 +339,7 @@ def _make_classes(extraction: Extraction) -> None:
         for child in value.named_children:
             name = child.child_by_field_name("key") or child.child_by_field_name("name")
             if name is not None and name.type == "property_identifier":
-                flags[name.start_byte] = flags.get(name.start_byte, 0) & ~ROLE | MEMBER | DEFINES
+                flags[name.start_byte] = flags[name.start_byte] & ~ROLE | MEMBER | DEFINES
     functions = _makers(extraction, made)
     if parts or functions:
         scopes = [
@@ -632,7 +629,7 @@ def _export_value(
             extraction.imports.append(Import(text, "", extraction.text(value), 0, value.start_byte))
     else:
         bound = BINDS if extraction.scope_at(at) == 0 else 0
-        extraction.flags[at] = extraction.flags.get(at, 0) & ~ROLE | STRING | bound
+        extraction.flags[at] = extraction.flags[at] & ~ROLE | STRING | bound
 
 
 def _common_exports(extraction: Extraction, node: tree_sitter.Node) -> None:
