@@ -14,7 +14,7 @@ from winnow.errors import SEARCHING, EmptyQuery
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
-from winnow.search.files.glob import FileList, GlobFile, SortBy, explain_no_matches, list_matches
+from winnow.search.files.glob import FileList, GlobFile, SortBy, excluded_matches, list_matches
 from winnow.storage.paths import shown_path
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
@@ -104,11 +104,23 @@ async def glob(workspace: Workspace, params: GlobParams, progress: Progress) -> 
     - Pass the returned paths to other tools unchanged
     - Ignored and hidden files are excluded by default; the answer says so
     """
-    async with list_matches(workspace, params.pattern, params, params.sort_by, progress) as found:
-        result = await asyncio.to_thread(_page, params, found)
-        if not found.paths and not params.cursor:
-            more = await explain_no_matches(workspace, found, params)
-            result = msgspec.structs.replace(result, warnings=[*result.warnings, *more])
+    if not params.pattern.strip():
+        raise EmptyQuery
+    scope = workspace.scope(params)
+    async with workspace.search_slots:
+        progress(f"Listing files that match {params.pattern[:60]}")
+        ripgrep = workspace.run_ripgrep()
+        scope = await workspace.narrow_scope(scope, params, ripgrep)
+        matches = list_matches(workspace, ripgrep, scope, params.pattern, params.sort_by)
+        async with matches as found:
+            result = await asyncio.to_thread(_page, params, found)
+            if not found.paths and not params.cursor:
+                if params.scope == "workspace":
+                    warnings = await excluded_matches(workspace, found)
+                else:
+                    files = len(found.scope.files or ())
+                    warnings = [f"scope={params.scope!r} has only {files} files"]
+                result = msgspec.structs.replace(result, warnings=[*result.warnings, *warnings])
     if progress.streaming and not params.max_tokens and result.files:
         progress(f"{result.returned} files", partial=GlobPartial(files=result.files))
         return msgspec.structs.replace(result, files=[])

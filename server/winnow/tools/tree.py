@@ -18,7 +18,7 @@ from winnow.search.files.tree import (
     FolderTree,
     TreeEntry,
     TreePosition,
-    explain_empty_tree,
+    excluded_files,
     list_tree,
 )
 from winnow.storage.paths import shown_path
@@ -110,16 +110,22 @@ async def tree(workspace: Workspace, params: TreeParams, progress: Progress) -> 
         include_hidden=params.show_hidden,
         include_submodules=params.include_submodules,
     )
-    async with list_tree(workspace, filters, params.depth, params.show_sizes, progress) as found:
-        result = await asyncio.to_thread(_page, params, found)
-        if not found.nodes and not params.cursor:
-            count, flags = await explain_empty_tree(workspace, found)
-            if count:
-                names = ["show_hidden" if flag == "include_hidden" else flag for flag in flags]
-                excluded = f"{_count(count, 'excluded file')}: pass {' and '.join(names)}"
-                warnings = [*result.warnings, f"no files; {excluded}"]
-                result = msgspec.structs.replace(result, warnings=warnings)
-    return result
+    scope = workspace.scope(filters)
+    async with workspace.search_slots:
+        progress(f"Listing {params.path}")
+        ripgrep = workspace.run_ripgrep()
+        async with list_tree(
+            workspace, ripgrep, scope, depth=params.depth, sizes=params.show_sizes
+        ) as found:
+            result = await asyncio.to_thread(_page, params, found)
+            if found.nodes or params.cursor:
+                return result
+            count, flags = await excluded_files(workspace, found)
+    if not count:
+        return result
+    names = ["show_hidden" if flag == "include_hidden" else flag for flag in flags]
+    warning = f"no files; {_count(count, 'excluded file')}: pass {' and '.join(names)}"
+    return msgspec.structs.replace(result, warnings=[*result.warnings, warning])
 
 
 def _page(params: TreeParams, tree: FolderTree) -> TreeResult:

@@ -468,7 +468,7 @@ async def test_excluded_matches_are_counted_if_nothing_matches(
     assert await warnings("*.mix") == [left_out(2, "include_ignored and include_hidden")]
     assert await warnings("*.sub") == [left_out(1, "include_submodules")]
     assert await warnings("*.none") == []
-    assert await warnings("*.sub", scope="open") == ["only the 0 files of scope='open' count"]
+    assert await warnings("*.sub", scope="open") == ["scope='open' has only 0 files"]
 
 
 async def test_submodules_are_listed_once_on_request(

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.errors import EmptyQuery, SearchTimedOut
+from winnow.errors import SearchTimedOut
 from winnow.search.answer.completeness import (
     completeness_of,
     count_excluded_matches,
@@ -24,7 +24,7 @@ from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, path_matcher, path_order
-from winnow.types import Completeness, FileParams, Progress, Result, SearchParams
+from winnow.types import Completeness, Result, SearchParams
 from winnow.workspace import Workspace
 
 # The last second of the year 9999; file systems know later ones, `datetime` does not.
@@ -113,35 +113,25 @@ class FileList:
 
 @contextlib.asynccontextmanager
 async def list_matches(
-    workspace: Workspace, pattern: str, where: FileParams, sort_by: SortBy, progress: Progress
+    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, pattern: str, sort_by: SortBy
 ) -> AsyncIterator[FileList]:
-    """List the files that match a pattern. Rows can be read within the block.
+    """List the files in scope that match a pattern. Rows can be read within the block.
 
-    Raises EmptyQuery, InvalidParams for a bad pattern, PathOutsideWorkspace, SearchTimedOut, and
-    what a scope may raise.
+    Raises InvalidParams for a bad pattern, PathOutsideWorkspace and SearchTimedOut.
     """
-    if not pattern.strip():
-        raise EmptyQuery
-    scope = workspace.scope(where)
     matches = path_matcher("pattern", pattern, scope)
-    async with workspace.search_slots:
-        progress(f"Listing files that match {pattern[:60]}")
-        ripgrep = workspace.run_ripgrep()
-        scope = await workspace.narrow_scope(scope, where, ripgrep)
-        with unsaved_overlay(workspace.buffers, scope) as overlay:
-            listing = await list_files(ripgrep, scope, overlay)
-            paths = [path for path in listing.paths if matches(path)]
-            if listing.timed_out and not paths:
-                raise SearchTimedOut(ripgrep.seconds)
-            links = await links_of(ripgrep, scope, listing.skipped_files)
-            paths, keys = await asyncio.to_thread(_sorted, paths, sort_by, scope, overlay)
-            yield FileList(scope, paths, keys, matches, ripgrep, overlay, listing, links)
+    with unsaved_overlay(workspace.buffers, scope) as overlay:
+        listing = await list_files(ripgrep, scope, overlay)
+        paths = [path for path in listing.paths if matches(path)]
+        if listing.timed_out and not paths:
+            raise SearchTimedOut(ripgrep.seconds)
+        links = await links_of(ripgrep, scope, listing.skipped_files)
+        paths, keys = await asyncio.to_thread(_sorted, paths, sort_by, scope, overlay)
+        yield FileList(scope, paths, keys, matches, ripgrep, overlay, listing, links)
 
 
-async def explain_no_matches(workspace: Workspace, found: FileList, where: FileParams) -> list[str]:
+async def excluded_matches(workspace: Workspace, found: FileList) -> list[str]:
     """Return a warning about excluded files that match, if there are any."""
-    if where.scope != "workspace":
-        return [f"only the {len(found.scope.files or ())} files of scope={where.scope!r} count"]
 
     async def count(filters: SearchParams) -> int:
         scope = workspace.scope(filters)

@@ -34,7 +34,7 @@ from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, clean_path
 from winnow.text.skipped_files import as_logged
-from winnow.types import Completeness, Progress, Result, SearchParams
+from winnow.types import Completeness, Result, SearchParams
 from winnow.workspace import Workspace
 
 # Entries of a folder that count as being at its depth; the next hundred are one level deeper.
@@ -160,26 +160,22 @@ class FolderTree:
 
 @contextlib.asynccontextmanager
 async def list_tree(
-    workspace: Workspace, filters: SearchParams, depth: int, sizes: bool, progress: Progress
+    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, *, depth: int, sizes: bool
 ) -> AsyncIterator[FolderTree]:
-    """List the folders and files below a path, to a depth, perhaps with their sizes.
+    """List the folders and files in scope, to a depth, perhaps with their sizes.
 
-    Raises NotAFolder, SearchTimedOut, InvalidParams for a bad glob, and what a scope may raise.
+    Raises NotAFolder and SearchTimedOut.
     """
-    scope = workspace.scope(filters)
-    async with workspace.search_slots:
-        progress(f"Listing {filters.path or '.'}")
-        ripgrep = workspace.run_ripgrep()
-        with unsaved_overlay(workspace.buffers, scope) as overlay:
-            listing = await list_files(ripgrep, scope, overlay)
-            if listing.timed_out and not listing.paths:
-                raise SearchTimedOut(ripgrep.seconds)
-            root = await asyncio.to_thread(_root, scope, overlay, listing, depth, sizes)
-            nodes = sorted(_ordered(root, 0), key=lambda entry: entry[0])
-            yield FolderTree(scope, depth, sizes, ripgrep, overlay, listing, root, nodes)
+    with unsaved_overlay(workspace.buffers, scope) as overlay:
+        listing = await list_files(ripgrep, scope, overlay)
+        if listing.timed_out and not listing.paths:
+            raise SearchTimedOut(ripgrep.seconds)
+        root = await asyncio.to_thread(_root, scope, overlay, listing, depth, sizes)
+        nodes = sorted(_ordered(root, 0), key=lambda entry: entry[0])
+        yield FolderTree(scope, depth, sizes, ripgrep, overlay, listing, root, nodes)
 
 
-async def explain_empty_tree(workspace: Workspace, tree: FolderTree) -> tuple[int, list[str]]:
+async def excluded_files(workspace: Workspace, tree: FolderTree) -> tuple[int, list[str]]:
     """Return the number of excluded files, and the params that would include them."""
 
     async def count(filters: SearchParams) -> int:
