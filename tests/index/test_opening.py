@@ -57,8 +57,8 @@ async def call(workspace: Workspace, tool: str, **params: Any) -> Any:
 
 
 def state(workspace: Workspace) -> tuple[str, int, int]:
-    told = workspace.index.state()
-    return told.state, told.files_indexed, told.files_total
+    index_state = workspace.index.state()
+    return index_state.state, index_state.files_indexed, index_state.files_total
 
 
 async def test_an_index_on_disk_opens_without_a_build(
@@ -119,8 +119,8 @@ async def test_a_few_changes_make_the_index_stale_until_they_are_indexed(
     assert await open_index(workspace, seconds=SECONDS)
     assert state(workspace) == ("stale", TOTAL - 1, TOTAL)
     reading.set()
-    async with workspace.index.snapshot({}, SECONDS) as (view, told):
-        assert (told.state, told.files_indexed, told.files_total) == (
+    async with workspace.index.snapshot({}, SECONDS) as (view, index_state):
+        assert (index_state.state, index_state.files_indexed, index_state.files_total) == (
             "ready",
             TOTAL,
             TOTAL,
@@ -195,8 +195,8 @@ async def test_a_build_keeps_an_open_index_ready(
     workspace.index.enable_watching()
     building = asyncio.create_task(workspace.index.build())
     assert await open_index(workspace, seconds=SECONDS)
-    async with workspace.index.snapshot({}, 0.0) as (_, told):
-        assert told.state == "ready"
+    async with workspace.index.snapshot({}, 0.0) as (_, index_state):
+        assert index_state.state == "ready"
     assert not building.done()
     building.cancel()
     monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", 0.0)
@@ -216,6 +216,6 @@ async def test_a_missing_folder_is_indexed_when_it_comes_back(
     await workspace.index.build()
     (tmp_path / "elsewhere").rename(folder)
     workspace.index._cached_roots = None
-    async with workspace.index.snapshot({}, SECONDS) as (_, told):
-        assert (told.state, told.files_indexed) == ("ready", told.files_total)
-        assert told.files_total > COUNT
+    async with workspace.index.snapshot({}, SECONDS) as (_, index_state):
+        assert (index_state.state, index_state.files_indexed) == ("ready", index_state.files_total)
+        assert index_state.files_total > COUNT

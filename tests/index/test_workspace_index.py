@@ -81,8 +81,8 @@ async def known(workspace: Workspace, root: str) -> list[str]:
 
 
 async def state(workspace: Workspace) -> tuple[str, int, int]:
-    async with workspace.index.snapshot({}, SECONDS) as (_, told):
-        return told.state, told.files_indexed, told.files_total
+    async with workspace.index.snapshot({}, SECONDS) as (_, index_state):
+        return index_state.state, index_state.files_indexed, index_state.files_total
 
 
 ALL = {
@@ -235,8 +235,15 @@ async def test_reported_changes_are_found(
     do, expected = CHANGES[change]
     do(project)
     assert await names(workspace) == ALL
-    told = ["src/main.py", "src/start.py", "src/new/deep/made.py", "src", ".gitignore", "x/y.py"]
-    workspace.files_changed([project / one for one in told])
+    reported = [
+        "src/main.py",
+        "src/start.py",
+        "src/new/deep/made.py",
+        "src",
+        ".gitignore",
+        "x/y.py",
+    ]
+    workspace.files_changed([project / path for path in reported])
     assert await names(workspace) == expected
 
 
@@ -275,8 +282,8 @@ async def test_a_slow_update_makes_the_state_stale(
     workspace = make_workspace(project)
     await workspace.index.build()
     write_files(project, {f"f{number}.py": "def f(): ...\n" * 50 for number in range(100)})
-    async with workspace.index.snapshot({}, 0.0) as (view, told):
-        assert told.state == "stale"
+    async with workspace.index.snapshot({}, 0.0) as (view, index_state):
+        assert index_state.state == "stale"
         assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
     assert await state(workspace) == ("ready", 104, 104)
 
@@ -352,8 +359,8 @@ async def test_nested_and_adjacent_folders_have_their_own_indexes(
     other = write_files(project.parent / "other", {"o.py": "def other(): ...\n"})
     workspace = make_workspace(project, inner, other)
     await workspace.index.build()
-    async with workspace.index.snapshot({}, SECONDS) as (view, told):
-        assert told.files_indexed == 6
+    async with workspace.index.snapshot({}, SECONDS) as (view, index_state):
+        assert index_state.files_indexed == 6
         assert [file.path for file, _ in view.definitions("deep")] == [f"{inner}/deep.py"]
         assert [one.name for one in view.definitions_in(f"{inner}/deep.py")] == ["deep"]
         assert [file.path for file, _ in view.definitions("other")] == [f"{other}/o.py"]
@@ -544,9 +551,9 @@ async def test_an_index_answers_while_it_is_rebuilt(
     await asyncio.sleep(0)
     seen = set()
     while not building.done():
-        async with workspace.index.snapshot({}, 0.0) as (view, told):
+        async with workspace.index.snapshot({}, 0.0) as (view, index_state):
             if not building.done():
-                seen.add(told.state)
+                seen.add(index_state.state)
             assert [file.path for file, _ in view.definitions("main")] == [f"{project}/src/main.py"]
         may_end.set()
     assert seen == {"stale"}
@@ -580,8 +587,8 @@ async def test_an_unsaved_document_that_timed_out_makes_the_answer_stale(
     states = []
     for seconds in (0.0, SECONDS):
         monkeypatch.setattr(unsaved, "UNSAVED_SECONDS", seconds)
-        async with workspace.index.snapshot(buffers, SECONDS) as (view, told):
-            states.append((told.state, [one.name for one in view.definitions_in(str(file))]))
+        async with workspace.index.snapshot(buffers, SECONDS) as (view, index_state):
+            states.append((index_state.state, [one.name for one in view.definitions_in(str(file))]))
     assert states == [("stale", ["main"]), ("ready", ["principal"])]
 
 

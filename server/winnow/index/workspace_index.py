@@ -487,7 +487,7 @@ class WorkspaceIndex:
 
     @property
     def stores_changed(self) -> int:
-        """How often a folder has replaced its store or opened it again."""
+        """The number of times that a folder has replaced its store or opened it again."""
         return sum(folder.stores_changed for folder in self._indexes.values())
 
     def damages(self) -> list[str]:

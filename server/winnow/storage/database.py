@@ -65,7 +65,7 @@ def detect_damage() -> Iterator[None]:
 
 
 def is_damage(error: apsw.Error) -> bool:
-    """Return whether an error says that the file is damaged, and not that it is busy or full."""
+    """Return True if an error says that the file is damaged, and not that it is busy or full."""
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
         return True
     if isinstance(error, apsw.IOError):
@@ -77,7 +77,7 @@ def is_damage(error: apsw.Error) -> bool:
 
 @functools.cache
 def has_checksums() -> bool:
-    """Return whether databases get checksums; loads the extension into this process, once.
+    """Return True if databases get checksums; loads the extension into this process, once.
 
     It is missing where apsw was built from source without its extras.
     """
@@ -129,7 +129,7 @@ def connect(
 
 
 def _is_empty(connection: Connection) -> bool:
-    """Return whether a database has no page yet."""
+    """Return True if a database has no page yet."""
     with detect_damage():
         return bool(value_of(connection, "PRAGMA page_count") == 0)
 

@@ -37,7 +37,7 @@ class UnreadableIndex(Exception):
 
 
 def is_tracked(root: Path, folder: str) -> bool:
-    """Return whether git tracks a folder directly below a working tree, or anything in it.
+    """Return True if git tracks a folder directly below a working tree, or anything in it.
 
     ``folder`` begins with a dot. Its name is compared without regard to case, as many file systems
     do. Raises UnreadableIndex.

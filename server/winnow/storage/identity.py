@@ -28,7 +28,7 @@ Statx = Callable[[int, bytes, int, int, object], int]
 def identities(path: Path) -> list[bytes]:
     """Return what tells a file or folder from others, the best first; symlinks are not followed.
 
-    The last one binds it to its path and serves where there is no creation time. Raises OSError.
+    The last one binds it to its path and is used if there is no creation time. Raises OSError.
     """
     inode = os.lstat(path).st_ino
     born = creation_time(path)
@@ -38,7 +38,7 @@ def identities(path: Path) -> list[bytes]:
 
 
 def creation_time(path: Path) -> int | None:
-    """Return when a file or folder was created, in nanoseconds; None where nobody knows.
+    """Return when a file or folder was created, in nanoseconds; None if unknown.
 
     Raises OSError.
     """

@@ -58,12 +58,12 @@ def make_secret(folder: Path | None) -> bytes:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether this user owns a file, as far as the system knows owners."""
+    """Return True if this user owns a file; always on Windows."""
     return sys.platform == "win32" or status.st_uid == os.geteuid()
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Return whether this user owns a file, and nobody else may write it."""
+    """Return True if this user owns a file, and no other user may write it."""
     is_closed = sys.platform == "win32" or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return is_own(status) and is_closed
 

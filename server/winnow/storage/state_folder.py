@@ -124,7 +124,7 @@ def create(root: Path, user: User | None = None) -> Path:
 
 
 def is_indexed(root: Path, user: User | None = None) -> bool:
-    """Return whether a process has left an index of a root."""
+    """Return True if a process has left an index of a root."""
     folder = existing(root, user)
     return folder is not None and any(folder.glob("index-*.db"))
 
@@ -157,7 +157,7 @@ def _is_first(root: Path, user: User) -> bool:
 
 
 def file_mark(folder: Path, file: Path, user: User | None = None) -> str:
-    """Return the code by which a file that Winnow created in a folder is told from any other.
+    """Return the code by which a file that Winnow created in a folder is recognized.
 
     It holds for this file only: not for a copy, and not for what `git checkout` writes in its
     place. Raises OSError if the file or the user's secret does not exist.
@@ -182,7 +182,7 @@ def mark_of(folder: Path, file: Path, user: User | None = None) -> str:
 def state_root(folder: Path, user: User | None = None) -> Path | None:
     """Return the folder or its nearest ancestor that has state; None if there is none.
 
-    A home folder and what holds it are never the root of what is in them.
+    A home folder and its ancestors are never the root of their contents.
     """
     user = user or User.of(os.environ)
     home = os.path.realpath(os.path.expanduser("~"))
@@ -235,7 +235,7 @@ def _unmarked(folder: Path, secret: bytes | None, *binding: bytes) -> str | None
 
 
 def _marks(folder: Path, secret: bytes, *binding: bytes) -> list[bytes]:
-    """Return the contents of the file `owner` for a folder, of which the first one is written."""
+    """Return the contents of the file `owner` for a folder, the one to write first."""
     return [
         f"{FORMAT} {_code(secret, b'folder', *binding, identity)}\n".encode("ascii")
         for identity in identities(folder)
@@ -299,7 +299,7 @@ def _remove_leftovers(root: Path, secret: bytes) -> None:
 
 
 def _is_leftover(folder: Path, place: Path, secret: bytes) -> bool:
-    """Return whether an old folder was created to become that at ``place``: a repository may bring
+    """Return True if an old folder was created to become that at ``place``: a repository may bring
     some of such a name."""
     with contextlib.suppress(OSError):
         status = os.lstat(folder)
@@ -324,7 +324,7 @@ def _remove_new(folder: Path) -> None:
 
 
 def _is_empty(folder: Path) -> bool:
-    """Return whether a path is an empty folder, which says nothing of who created it."""
+    """Return True if a path is an empty folder, which says nothing of who created it."""
     try:
         return not folder.is_symlink() and not any(folder.iterdir())
     except OSError:

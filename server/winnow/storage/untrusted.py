@@ -45,7 +45,7 @@ def open_listed(path: str | os.PathLike[str]) -> int:
     """Return a descriptor of a file that ripgrep has listed, opened for reading; the caller closes
     it.
 
-    A symlink is followed, as ripgrep does on request: what is read must not become an answer.
+    A symlink is followed, as ripgrep does on request: its contents must not become an answer.
     Raises UnusableFile for anything but a regular file, and OSError.
     """
     return _checked(path, _FLAGS, None)

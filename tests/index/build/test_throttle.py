@@ -108,10 +108,10 @@ async def loaded(throttle: Throttle, machine: OtherMachine) -> None:
 async def told_while_held(throttle: Throttle) -> tuple[str, str]:
     turn = asyncio.create_task(throttle.turn())
     await asyncio.sleep(0)
-    told = (throttle.state, throttle.reason)
+    observed = (throttle.state, throttle.reason)
     turn.cancel()
     await asyncio.gather(turn, return_exceptions=True)
-    return told
+    return observed
 
 
 async def test_background_work_runs_on_a_quiet_machine(

@@ -70,8 +70,8 @@ def packed(tables: Mapping[str, npt.NDArray[Any]]) -> bytes:
             "data_offsets": (len(numbers), end),
         }
         numbers += table.tobytes()
-    told = json.dumps(header).encode()
-    return len(told).to_bytes(8, "little") + told + numbers
+    encoded = json.dumps(header).encode()
+    return len(encoded).to_bytes(8, "little") + encoded + numbers
 
 
 TABLE = np.arange(len(WORDS) * 3, dtype=np.float32).reshape(-1, 3) ** 2 - 20
@@ -84,7 +84,7 @@ def a_folder(
 ) -> Path:
     """A model with the vectors of `WORDS`."""
     folder.mkdir(exist_ok=True)
-    told: Mapping[str, object] = tokenizer or {
+    description: Mapping[str, object] = tokenizer or {
         "version": "1.0",
         "added_tokens": [],
         "normalizer": {"type": "BertNormalizer", "clean_text": True,
@@ -94,7 +94,7 @@ def a_folder(
                   "max_input_chars_per_word": 100,
                   "vocab": {word: number for number, word in enumerate(WORDS)}},
     }  # fmt: skip
-    (folder / "tokenizer.json").write_text(json.dumps(told))
+    (folder / "tokenizer.json").write_text(json.dumps(description))
     (folder / "model.safetensors").write_bytes(packed(tables or {"embeddings": TABLE}))
     (folder / "config.json").write_text('{"normalize": true}')
     return folder
@@ -325,9 +325,9 @@ def test_a_missing_tokenizers_library_is_reported(
 
 
 def test_a_setting_that_is_not_a_folder_is_reported() -> None:
-    told = "index.embeddings is not an absolute path, 'auto' or 'off': models/mine"
-    assert load_model("models/mine") == LoadedModel(None, told)
-    assert embeddings.model_or_reason("models/mine") == told
+    reason = "index.embeddings is not an absolute path, 'auto' or 'off': models/mine"
+    assert load_model("models/mine") == LoadedModel(None, reason)
+    assert embeddings.model_or_reason("models/mine") == reason
 
 
 def test_a_missing_model_folder_is_reported(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ SECONDS = 20.0
 
 async def test_changes_in_scope_are_reported(tmp_path: Path) -> None:
     root = write_files(tmp_path.resolve(), {"sub/a.txt": "a", "built/a.o": "a"})
-    told: set[str] = set()
-    channel = WatchChannel(told.update, lambda: None)
+    reported: set[str] = set()
+    channel = WatchChannel(reported.update, lambda: None)
     unwanted = str(root / "built")
     thread = threading.Thread(
         target=portable.watch,
@@ -29,8 +29,8 @@ async def test_changes_in_scope_are_reported(tmp_path: Path) -> None:
         write_files(root, {"built/b.o": "b", ".winnow/a": "a", ".git/objects/a": "a"})
         write_files(root, {".git/HEAD": "ref: a", "sub/a.txt": "changed", "last.txt": "last"})
         wanted = {str(root / name) for name in (".git", ".git/HEAD", "sub/a.txt", "last.txt")}
-        await until(lambda: wanted - {str(root / ".git/HEAD")} <= told)
-        assert told <= wanted
+        await until(lambda: wanted - {str(root / ".git/HEAD")} <= reported)
+        assert reported <= wanted
     finally:  # otherwise the tests never end
         channel.close()
     await asyncio.wait_for(channel.ended.wait(), SECONDS)

@@ -59,8 +59,8 @@ class Mirror:
 
     def all_told(self) -> set[str]:
         """Return the paths reported since the last call, below the root."""
-        told, self.reported = self.reported, []
-        return {os.path.relpath(path, self.root) for paths in told for path in paths}
+        calls, self.reported = self.reported, []
+        return {os.path.relpath(path, self.root) for paths in calls for path in paths}
 
 
 def on_disk(path: str) -> dict[str, bytes | None]:

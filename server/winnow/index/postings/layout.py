@@ -88,7 +88,7 @@ class Arrays:
     def get(self, name: str, dtype: str, *shape: int | None) -> npt.NDArray[Any]:
         """Return an array, of one dimension if no shape is given; None is for any number of rows.
 
-        Raises SegmentDamaged if it is not what was written.
+        Raises SegmentDamaged if its checksum differs.
         """
         found, offset = self._view(name, dtype, shape or (None,))
         self._verify(offset, found.nbytes)

@@ -406,7 +406,7 @@ class _Parser:
     # --- classes ---------------------------------------------------------------------------
 
     def _class(self, depth: int) -> Set:
-        """Return the set in brackets, of which the first has been read."""
+        """Return the set in brackets; the opening bracket has been read."""
         if depth > NESTING:
             raise UnsupportedPattern
         self._pass_space()

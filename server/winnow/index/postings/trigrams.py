@@ -82,8 +82,8 @@ ANYTHING = TrigramQuery()
 
 
 class Condition(Struct, frozen=True):
-    """What every matching text has: all trigrams of ``required`` in one line, or anywhere in the
-    text if a match may cross lines."""
+    """A condition that every matching text meets: it has all trigrams of ``required`` in one line,
+    or anywhere if a match may cross lines."""
 
     required: TrigramQuery
     over_lines: bool = False
@@ -280,7 +280,7 @@ def _size(required: TrigramQuery) -> int:
     )
 
 
-# --- what is known of a part ---------------------------------------------------------------
+# --- the strings of a part -----------------------------------------------------------------
 
 
 Strings = frozenset[bytes]

@@ -176,7 +176,7 @@ class Store:
 
     @classmethod
     def successor(cls, damaged: Store, variant: str, why: str) -> Store:
-        """Return the store that will replace a damaged one, as far as it is built.
+        """Return the store that will replace a damaged one; it may be incomplete.
 
         Raises OSError and DatabaseError.
         """
@@ -298,7 +298,7 @@ class Store:
         return None
 
     def readable_notes(self) -> dict[str, str]:
-        """Return the notes of a store that may be damaged, as far as they can be read."""
+        """Return the notes of a store that may be damaged; empty if they cannot be read."""
         try:
             with self.read() as reader:
                 return reader.notes()
@@ -652,14 +652,14 @@ def newest_file(folder: Path, variant: str) -> Path | None:
 
 
 def delete(store: Store) -> None:
-    """Delete a store with all its generations, as far as possible."""
+    """Delete a store with all its generations; ignore files that cannot be deleted."""
     with contextlib.suppress(OSError), _exclusive(store.file.parent, store.kind):
         for file in generations(store.file.parent, store.kind) or [store.file]:
             delete_files(file)
 
 
 def delete_files(file: Path) -> None:
-    """Delete a database and its segments, as far as possible."""
+    """Delete a database and its segments; ignore files that cannot be deleted."""
     database.delete_database(file)
     _delete_segments(file)
     with contextlib.suppress(OSError):
