@@ -30,9 +30,10 @@ from corpora import documents
 from document_truth import Case, Expected, fixtures, public
 
 from document_fixtures import Where
+from winnow.search.documents.rows import DocumentMatch
 from winnow.tools import TOOLS
+from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
-from winnow.types.search_docs import DocumentMatch, SearchDocsResult
 from winnow.workspace import Workspace
 
 ENGINES = ("builtin", "rga")

@@ -30,7 +30,7 @@ from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
 from winnow.text.scope import Scope, search_roots, search_scope, unusable_file_warnings
 from winnow.text.selection import Selector
-from winnow.types import FileParams, PageParams, ScopeParams, SearchParams
+from winnow.types import FileParams, ScopeParams, filters_of
 
 if TYPE_CHECKING:
     from winnow.documents.library.library import DocumentLibrary, Reporting
@@ -210,10 +210,7 @@ class Workspace:
 
     def scope(self, params: ScopeParams) -> Scope:
         """Return the files that a search with these params covers."""
-        # Neither a page nor the tool's own fields belong to a scope.
-        names = set(SearchParams.__struct_fields__) - set(PageParams.__struct_fields__)
-        filters = {name: getattr(params, name) for name in names if hasattr(params, name)}
-        params = SearchParams(**filters)
+        params = filters_of(params)
         roots = self.search_roots()
         scope = search_scope(
             self.folders, params, self.config.search.exclude, list(self.buffers), roots

@@ -13,8 +13,8 @@ from frontends.cli.test_cli import winnow
 from frontends.lsp.conftest import StartClient, start_client  # noqa: F401 - a fixture
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.tools import TOOLS
+from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
-from winnow.types.search_docs import SearchDocsResult
 
 # Of every tool that takes a path, params that are valid without one.
 PARAMS: dict[str, dict[str, Any]] = {

@@ -20,11 +20,11 @@ from winnow.tools.keyword_search import KeywordSearchResult
 from winnow.tools.read_file import ReadFileResult
 from winnow.tools.read_file import Span
 from winnow.tools.refresh import RefreshResult
+from winnow.tools.search_docs import SearchDocsResult
 from winnow.tools.search_metrics import SearchMetricsResult
 from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.tools.tools import ToolsResult
 from winnow.tools.tree import TreeResult
-from winnow.types.search_docs import SearchDocsResult
 
 class ToolMethods:
     async def audit(

@@ -206,6 +206,12 @@ class SearchParams(ScopeParams, frozen=True, kw_only=True):
     ] = False
 
 
+def filters_of(params: ScopeParams) -> SearchParams:
+    """Return the params that define a scope, without the page and the fields of a tool."""
+    names = set(SearchParams.__struct_fields__) - set(PageParams.__struct_fields__)
+    return SearchParams(**{name: getattr(params, name) for name in names if hasattr(params, name)})
+
+
 class FileParams(SearchParams, frozen=True, kw_only=True):
     """Scope: a subset of the files, and symlinks."""
 

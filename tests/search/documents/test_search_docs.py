@@ -33,16 +33,15 @@ from winnow.errors import (
     UnreadableDocument,
 )
 from winnow.search.answer.shorten import estimated_tokens
-from winnow.search.documents import answer
+from winnow.search.documents import results
 from winnow.search.documents import search as documents_search
 from winnow.search.documents.engines import run_engines
 from winnow.text.scope import Scope, path_order
 from winnow.tools import TOOLS
 from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.document_text import plain as text_plain
-from winnow.tools.search_docs import plain
+from winnow.tools.search_docs import SearchDocsPartial, SearchDocsResult, plain
 from winnow.types import Progress, no_progress
-from winnow.types.search_docs import SearchDocsPartial, SearchDocsResult
 from winnow.workspace import Workspace
 
 __all__ = ["formats_of_tests"]
@@ -446,7 +445,7 @@ async def test_no_documents_but_some_that_were_left_out(workspace_of: Made, tmp_
     root = write_files(git_init(tmp_path / "other"), files)
     result = await search(workspace_of(root), "x")
     assert result.warnings == [
-        "2 more documents were left out: pass include_ignored and include_hidden"
+        "2 more documents are excluded: pass include_ignored and include_hidden"
     ]
 
 
@@ -455,7 +454,7 @@ async def test_documents_that_were_left_out_are_counted_where_nothing_matches(
 ) -> None:
     result = await search(workspace_of(read_root), "nowhere")
     assert result.warnings == [
-        "2 more documents were left out: pass include_ignored and include_hidden"
+        "2 more documents are excluded: pass include_ignored and include_hidden"
     ]
 
 
@@ -486,14 +485,14 @@ async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
             ("bad/e.pag", "page 2 is a picture"),
         ]
         assert result.completeness.reasons == [
-            "5 documents could not be read, or not all of them: see `failed`"
+            "5 documents could not be read completely: see `failed`"
         ]
 
 
 async def test_a_text_is_no_document(workspace_of: Made, read_root: Path) -> None:
     result = await search(workspace_of(read_root), "revenue", path="notes.txt")
     assert [one.reason for one in result.failed] == [
-        "it is no document of a format that was asked for: `grep` searches texts"
+        "it is not a document of a requested format: use `grep` for text files"
     ]
     assert result.message == "No matches found"
 
@@ -516,7 +515,7 @@ async def test_when_time_is_up_what_was_found_is_answered_and_the_rest_read(
     assert len(result.documents) == 3
     assert result.completeness.timed_out
     assert result.pending == 4
-    assert f"{result.pending} documents are still to be read: ask again" in (
+    assert f"{result.pending} documents have not been read yet: try again" in (
         result.completeness.reasons
     )
     assert workspace.library.waiting == result.pending
@@ -610,7 +609,7 @@ async def test_a_text_that_is_deleted_before_it_is_answered_is_no_empty_line(
         workspace.library.texts.folder.joinpath(text_path(*known.ready)).unlink(missing_ok=True)
         return path_order(scope)
 
-    monkeypatch.setattr(answer, "path_order", deleted_now)
+    monkeypatch.setattr(results, "path_order", deleted_now)
     result = await search(workspace, "revenue")
     assert [one.path for one in result.documents] == ["legal/old/terms.PAG", "sheets/budget.pag"]
     assert (result.pending, result.total_found) == (1, 3)
@@ -681,7 +680,7 @@ async def test_waiting_for_others_counts(workspace_of: Made, read_root: Path) ->
     workspace = workspace_of(read_root)
     for _ in range(3):
         await workspace.document_slots.acquire()
-    with pytest.raises(SearchTimedOut, match=r"after 0\.2 seconds: other searches"):
+    with pytest.raises(SearchTimedOut, match=r"after 0\.2 seconds: it waited"):
         await search(workspace, "revenue", timeout=0.2)
     assert (await document_text(workspace, "legal/report.pag")).total_lines == 9
 
@@ -884,7 +883,7 @@ async def test_keyword_search_goes_on_without_documents_that_nothing_can_read(
     params = {"query": "revenue", "search_terms": ["revenue"], "include_documents": True}
     result = await TOOLS["keyword_search"].call(workspace_of(root), params, no_progress)
     assert "notes.txt" in {one.path for one in result.files}
-    assert "3 documents are still to be read: ask again" in result.completeness.reasons
+    assert "3 documents have not been read yet: try again" in result.completeness.reasons
 
 
 @pytest.mark.usefixtures("time_to_read")

@@ -19,8 +19,8 @@ from winnow.config import Config, merge_layer
 from winnow.documents.extract import ocr
 from winnow.errors import ProgramNotInstalled, SearchFailed, SearchTimedOut
 from winnow.tools import TOOLS
+from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
-from winnow.types.search_docs import SearchDocsResult
 from winnow.workspace import Workspace
 
 pytestmark = requires_posix
@@ -266,9 +266,7 @@ async def test_scanned_pages_and_pictures_are_found_with_recognition(
         shutil.copy(FIXTURES / name, root)
     without = await search(workspace_of(root, engine="builtin"), "bandicoot")
     assert [one.path for one in without.failed] == ["scanned.pdf"]
-    assert without.warnings[-1] == (
-        "1 pictures were not read: recognition of characters (documents.ocr) is off"
-    )
+    assert without.warnings[-1] == ("1 pictures were not read: documents.ocr is off")
     assert without.documents == []
     asked = await search(workspace_of(root, engine="builtin"), "bandicoot", path="scanned.png")
     assert [one.path for one in asked.failed] == ["scanned.png"]

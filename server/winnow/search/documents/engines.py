@@ -1,4 +1,4 @@
-"""The two engines of a search of documents: which one reads what, and both at once."""
+"""Divide documents between the two engines, and run both."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from winnow.documents.library.request import (
 from winnow.documents.rga.engine import RgaEngine
 from winnow.documents.rga.prefixes import is_anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
-from winnow.search.documents.answer import DocumentSearch
+from winnow.search.documents.results import DocumentSearch
 from winnow.workspace import Workspace
 
 
 def find_rga(workspace: Workspace) -> RgaEngine:
-    """ripgrep-all, for one request. Raises ProgramNotInstalled."""
+    """Return ripgrep-all, for one request. Raises ProgramNotInstalled."""
     return RgaEngine(
         workspace.processes,
         workspace.installed,
@@ -34,13 +34,13 @@ def find_rga(workspace: Workspace) -> RgaEngine:
 async def run_engines(
     workspace: Workspace, search: DocumentSearch, query: DocumentQuery, own: BuiltinSearch
 ) -> None:
-    """Search the documents with the engines that are asked for; ``own`` is the built-in one.
+    """Search the documents with the requested engines; ``own`` is the built-in engine.
 
-    Raises InvalidPattern; if ripgrep-all is required, ProgramNotInstalled, NotAllowed (there is no
-    place for its cache) and SearchFailed.
+    Raises InvalidPattern; if ripgrep-all is required, ProgramNotInstalled, NotAllowed (its cache
+    has no folder) and SearchFailed.
     """
-    required = search.params.engine == "rga"
-    preferred = search.params.engine == "auto" and workspace.config.documents.engine == "rga"
+    required = search.options.engine == "rga"
+    preferred = search.options.engine == "auto" and workspace.config.documents.engine == "rga"
     rga: RgaEngine | None = None
     by_rga: list[DocumentFile] = []
     if required or preferred:
@@ -51,15 +51,15 @@ async def run_engines(
                 raise
     if rga is not None:
         by_rga = _for_rga(search, query, rga, required=required)
-    named = {one.absolute for one in by_rga}
+    named = {file.absolute for file in by_rga}
     searches = []
     if rga is not None and by_rga:
         fallback = None if required else own.another()
         searches.append(_search_rga(search, query, rga, by_rga, fallback))
     if not required:
-        left = [one for one in search.documents if one.absolute not in named]
-        searches.append(_search_builtin(search, own, left))
-    tasks = [asyncio.create_task(one) for one in searches]
+        rest = [file for file in search.documents if file.absolute not in named]
+        searches.append(_search_builtin(search, own, rest))
+    tasks = [asyncio.create_task(run) for run in searches]
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -71,24 +71,23 @@ async def run_engines(
 def _for_rga(
     search: DocumentSearch, query: DocumentQuery, rga: RgaEngine, *, required: bool
 ) -> list[DocumentFile]:
-    """The documents that ripgrep-all is to read. Where it is required, why it does not read others
-    is told.
+    """Return the documents for ripgrep-all. If it is required, report those that it cannot read.
 
-    Else not those whose files are texts, of which it reads a page in HTML in 150 ms; no archives,
-    in which it passes over what it does not read; no unsaved documents; and nothing if the query
-    asks for the beginnings of lines: it has the page stand there.
+    If not, exclude text formats (it takes 150 ms for an HTML page), archives (it silently skips
+    members that it cannot read), unsaved documents, and everything if the query is anchored to the
+    start of a line, where ripgrep-all inserts the page number.
     """
     if not required and not query.query.literal and is_anchored(query.query.pattern):
         return []
-    taken = []
+    selected = []
     for document in search.documents:
         reason = rga.unsupported(document.path)
         if reason is None:
             if required or _is_for_rga(document):
-                taken.append(document)
+                selected.append(document)
         elif required:
-            search.tell(ReadFailure(document, reason))
-    return taken
+            search.add(ReadFailure(document, reason))
+    return selected
 
 
 def _is_for_rga(document: DocumentFile) -> bool:
@@ -115,33 +114,33 @@ async def _search_rga(
     documents: Sequence[DocumentFile],
     fallback: BuiltinSearch | None,
 ) -> None:
-    told: dict[str, DocumentFile] = {}
+    found: dict[str, DocumentFile] = {}
     left: dict[str, DocumentFile] = {}
     unread: set[str] = set()
     try:
         answers = rga.search(documents, query, search.ripgrep.deadline)
         async with contextlib.aclosing(answers):
-            async for one in answers:
-                path = one.document.absolute
-                if isinstance(one, DocumentHits):
-                    told[path] = one.document
-                elif fallback is not None and path not in told:
-                    left[path] = one.document
+            async for result in answers:
+                path = result.document.absolute
+                if isinstance(result, DocumentHits):
+                    found[path] = result.document
+                elif fallback is not None and path not in found:
+                    left[path] = result.document
                     continue
-                elif not one.member:
+                elif not result.member:
                     unread.add(path)
-                search.tell(one)
+                search.add(result)
     except (SearchFailed, NotAllowed) as error:
         if fallback is None:
             raise
         search.warnings.append(f"ripgrep-all cannot be used: {error.message}")
-        left = {one.absolute: one for one in documents if one.absolute not in told}
+        left = {file.absolute: file for file in documents if file.absolute not in found}
     if fallback is not None and left:
-        # It reads some that rga cannot, and says better what is wrong with the others.
+        # It reads some documents that rga cannot, and reports better errors for others.
         await _search_builtin(search, fallback, list(left.values()))
-    pending = [one for one in rga.pending if one.absolute not in left]
-    taken = [one for one in documents if one.absolute not in left]
-    search.read_by("rga", taken)
+    pending = [file for file in rga.pending if file.absolute not in left]
+    read = [file for file in documents if file.absolute not in left]
+    search.read_by("rga", read)
     search.pending += pending
-    search.searched |= {one.file for one in taken} - {one.file for one in pending} - unread
+    search.searched |= {file.file for file in read} - {file.file for file in pending} - unread
     search.timed_out |= rga.timed_out
