@@ -58,7 +58,7 @@ def example() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_tools_are_those_of_the_manifest(project: Path, mode: str) -> None:
+async def test_the_tools_equal_the_manifest(project: Path, mode: str) -> None:
     workspace = Workspace([project], environment={})
     manifest = (await TOOLS["tools"].call(workspace, {}, no_progress)).tools
     await workspace.aclose()
@@ -76,7 +76,7 @@ async def test_the_tools_are_those_of_the_manifest(project: Path, mode: str) -> 
         assert told.input_schema == schema
 
 
-async def test_annotations_and_schemas_are_those_of_the_definitions(project: Path) -> None:
+async def test_annotations_and_schemas_come_from_the_definitions(project: Path) -> None:
     async with connected_here(project) as client:
         listed = {one.name: one for one in (await client.list_tools()).tools}
     assert set(listed) == set(for_agents(Config()))
@@ -123,7 +123,7 @@ async def test_text_only_sends_no_data(project: Path) -> None:
 # --- budgets -------------------------------------------------------------------------------
 
 
-async def test_answers_fit_the_budget_unless_the_agent_names_another(tmp_path: Path) -> None:
+async def test_answers_fit_the_default_budget_or_the_agents(tmp_path: Path) -> None:
     folder = tmp_path / "many"
     line = "needle = 'a line of some length, to be found'\n"
     write_files(folder, {f"{number}.py": line * 400 for number in range(2)})
@@ -147,7 +147,7 @@ async def test_answers_fit_the_budget_unless_the_agent_names_another(tmp_path: P
         assert 4000 < await tokens() <= MAX_TOKENS
 
 
-async def test_every_tool_fits_the_budget_that_it_is_given(tmp_path: Path) -> None:
+async def test_every_tool_fits_its_budget(tmp_path: Path) -> None:
     """On a project of which every answer would be longer."""
     folder = tmp_path / "many"
     lines = "".join(f"needle = thing({number})  # a needle in a haystack\n" for number in range(99))
@@ -202,7 +202,7 @@ def _tokens(answer: types.CallToolResult) -> float:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_progress_is_told_to_who_asks_and_grows(
+async def test_progress_is_sent_on_request_and_increases(
     example: Path, tmp_path: Path, mode: str
 ) -> None:
     told: list[tuple[float, str | None]] = []
@@ -250,7 +250,7 @@ async def test_a_cancelled_call_ends_its_ripgrep_and_the_server_goes_on(
         assert text_of(answer).startswith("big.txt")
 
 
-async def test_a_wrong_argument_is_told_to_the_model(project: Path) -> None:
+async def test_an_invalid_argument_is_reported_to_the_model(project: Path) -> None:
     async with connected_here(project) as client:
         answer = await client.call_tool("grep", {"pattern": "x", "max_results": 0})
         assert (answer.is_error, answer.structured_content) == (True, None)
@@ -266,7 +266,7 @@ async def test_a_wrong_argument_is_told_to_the_model(project: Path) -> None:
         assert answer.is_error
 
 
-async def test_what_is_no_tool_or_turned_off_is_an_error_of_the_protocol(project: Path) -> None:
+async def test_an_unknown_or_disabled_tool_is_a_protocol_error(project: Path) -> None:
     async with connected_here(project) as client:
         for name in ("nonsense", "bash", "tools"):
             with pytest.raises(MCPError) as failed:
@@ -437,7 +437,7 @@ class Raw:
         self.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
 
 
-def test_stdout_has_the_protocol_and_nothing_else(project: Path) -> None:
+def test_stdout_carries_only_the_protocol(project: Path) -> None:
     with Raw(project, "--verbose") as raw:
         raw.initialize()
         raw.write(b"no json \xff")
@@ -454,7 +454,7 @@ def test_stdout_has_the_protocol_and_nothing_else(project: Path) -> None:
         assert raw.process.wait(SECONDS) == 0
 
 
-async def test_the_index_is_begun_once_something_was_asked_and_hears_of_changes(
+async def test_the_index_starts_with_the_first_request_and_follows_changes(
     project: Path,
 ) -> None:
     async with connected(project, settings='[index]\nembeddings = "off"\n') as client:
@@ -473,7 +473,7 @@ async def test_the_index_is_begun_once_something_was_asked_and_hears_of_changes(
     assert servers() == []
 
 
-async def test_folders_are_those_that_are_named(project: Path, tmp_path: Path) -> None:
+async def test_the_named_folders_are_searched(project: Path, tmp_path: Path) -> None:
     other = write_files(tmp_path / "other", {"a.py": "only_here = 1\n"})
     async with connected(project, str(other)) as client:
         answer = await client.call_tool("grep", {"pattern": "only_here|load_plugin"})
@@ -486,13 +486,13 @@ def winnow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return command(folder, "mcp", *arguments, environment=environment)
 
 
-def test_what_is_no_folder_is_refused(project: Path) -> None:
+def test_a_path_that_is_not_a_folder_is_refused(project: Path) -> None:
     done = winnow(project, "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"winnow mcp: {project}/nowhere is not a folder\n"
 
 
-def test_without_the_extra_one_sentence_says_how_to_install_it(project: Path) -> None:
+def test_without_the_extra_the_error_says_how_to_install_it(project: Path) -> None:
     program = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
         "from winnow.frontends.cli.main import main; sys.exit(main(['mcp']))"
@@ -515,7 +515,7 @@ def test_the_page_names_all_agents_and_their_files() -> None:
     assert rows == [(name, one.title, one.file, one.key) for name, one in AGENTS.items()]
 
 
-def test_the_help_says_how_much_an_answer_has(project: Path) -> None:
+def test_the_help_states_the_default_limit_of_answers(project: Path) -> None:
     said = " ".join(winnow(project, "--help").stdout.split())
     assert f"Default: {MAX_TOKENS}." in said
 

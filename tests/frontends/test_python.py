@@ -101,7 +101,7 @@ async def test_a_tool_is_a_method_with_a_typed_result(project: Path) -> None:
         assert [chunk.start for chunk in lines.chunks] == [1, 5]
 
 
-async def test_every_tool_is_a_method_that_says_what_it_does(project: Path) -> None:
+async def test_every_tool_is_a_documented_method(project: Path) -> None:
     async with opened(project) as workspace:
         assert set(TOOLS) <= set(dir(workspace))
         for name, tool in TOOLS.items():
@@ -130,7 +130,7 @@ async def test_what_does_not_fit_is_refused(project: Path) -> None:
         assert failed.value.data["kind"] == "invalid_pattern"
 
 
-async def test_settings_hold_and_wrong_ones_are_told(project: Path) -> None:
+async def test_settings_apply_and_invalid_ones_are_reported(project: Path) -> None:
     (project / "winnow.toml").write_text('[search]\nexclude = ["src/**"]\n[llm]\nenabled = 1\n')
     async with opened(project) as workspace:
         assert len(workspace.problems) == 1
@@ -140,7 +140,7 @@ async def test_settings_hold_and_wrong_ones_are_told(project: Path) -> None:
         Workspace(project, settings={"limits": {"processes": 0}})
 
 
-async def test_a_workspace_that_is_not_open_says_so(project: Path) -> None:
+async def test_a_workspace_that_is_not_open_raises_an_error(project: Path) -> None:
     workspace = opened(project)
     with pytest.raises(RuntimeError, match="not open"):
         await workspace.tree()
@@ -153,7 +153,7 @@ async def test_a_workspace_that_is_not_open_says_so(project: Path) -> None:
     await workspace.aclose()
 
 
-async def test_progress_is_told_and_partial_results_come(project: Path, recorder: Recorder) -> None:
+async def test_progress_and_partial_results_are_reported(project: Path, recorder: Recorder) -> None:
     recorder.streaming = True
     async with opened(project) as workspace:
         await workspace.call("grep", {"pattern": "load_plugin"}, recorder)

@@ -76,7 +76,7 @@ def test_the_command_of_entries_works(project: Path) -> None:
 
 
 @pytest.mark.process
-def test_the_entry_is_one_that_starts_the_server(project: Path) -> None:
+def test_the_entry_starts_the_server(project: Path) -> None:
     """What is written is what the client library starts, as an agent does: in the project."""
     import asyncio
 
@@ -98,7 +98,7 @@ def test_the_entry_is_one_that_starts_the_server(project: Path) -> None:
     assert "keyword_search" in asyncio.run(names())
 
 
-def test_without_names_it_is_those_that_have_left_traces(project: Path) -> None:
+def test_without_names_agents_are_detected_by_their_files(project: Path) -> None:
     done = init(project)
     assert files(project) >= {".mcp.json"}
     assert "Other agents: winnow init-agent cursor vscode codex gemini zed" in done.stderr
@@ -109,7 +109,7 @@ def test_without_names_it_is_those_that_have_left_traces(project: Path) -> None:
     assert files(project) - before == {".cursor/mcp.json", ".codex/config.toml"}
 
 
-def test_in_a_folder_of_a_repository_it_is_the_repositorys_root(project: Path) -> None:
+def test_in_a_subfolder_the_repositorys_root_is_used(project: Path) -> None:
     init(project / "src", "claude")
     assert (project / ".mcp.json").exists()
 
@@ -123,7 +123,7 @@ def test_print_writes_nothing(project: Path) -> None:
         assert f"# {agent.title}: {project / agent.file}" in done.stdout
 
 
-def test_a_name_that_is_no_agents_is_refused(project: Path) -> None:
+def test_an_unknown_agent_is_refused(project: Path) -> None:
     done = init(project, "claude", "nobody")
     assert (done.returncode, done.stdout) == (2, "")
     assert "'nobody'" in done.stderr
@@ -132,7 +132,7 @@ def test_a_name_that_is_no_agents_is_refused(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", JSON_AGENTS)
-def test_what_is_in_a_json_file_stays(project: Path, name: str) -> None:
+def test_a_json_files_content_stays(project: Path, name: str) -> None:
     agent = AGENTS[name]
     before = {"z": "é ☃", agent.key: {"other": {"command": "x", "args": []}}, "a": [1, 2.5, None]}
     text = json.dumps(before, indent=4, ensure_ascii=False)
@@ -159,7 +159,7 @@ def test_what_is_in_a_json_file_stays(project: Path, name: str) -> None:
         ("\ufeff{}", "not plain JSON"),
     ],
 )
-def test_a_json_file_that_would_lose_something_is_left_alone(
+def test_a_json_file_that_would_lose_content_is_not_changed(
     project: Path, text: str, why: str
 ) -> None:
     write_files(project, {".mcp.json": text})
@@ -172,13 +172,13 @@ def test_a_json_file_that_would_lose_something_is_left_alone(
     assert (project / ".zed/settings.json").exists()
 
 
-def test_bytes_that_are_no_text_are_left_alone(project: Path) -> None:
+def test_a_file_that_is_not_text_is_not_changed(project: Path) -> None:
     (project / ".mcp.json").write_bytes(b'{"a": "\xff"}')
     assert init(project, "claude").returncode == 2
     assert (project / ".mcp.json").read_bytes() == b'{"a": "\xff"}'
 
 
-def test_what_is_in_a_toml_file_stays_byte_for_byte(project: Path) -> None:
+def test_a_toml_files_content_stays_byte_for_byte(project: Path) -> None:
     text = '# mine\nmodel = "x"  # why\n\n[mcp_servers.other]\ncommand = "y"\nargs = ["a\\tb"]'
     write_files(project, {".codex/config.toml": text})
     assert init(project, "codex").returncode == 0
@@ -196,7 +196,7 @@ def test_what_is_in_a_toml_file_stays_byte_for_byte(project: Path) -> None:
         ('[mcp_servers.winnow]\ncommand = "mine"\n', "a different entry `winnow`"),
     ],
 )
-def test_a_toml_file_that_cannot_be_added_to_is_left_alone(
+def test_a_toml_file_that_cannot_be_extended_is_not_changed(
     project: Path, text: str, why: str
 ) -> None:
     write_files(project, {".codex/config.toml": text})
@@ -209,9 +209,7 @@ def test_a_toml_file_that_cannot_be_added_to_is_left_alone(
 
 @requires_posix
 @pytest.mark.parametrize("place", ["in the project", "in the home folder"])
-def test_a_symlink_of_the_users_and_permissions_stay(
-    project: Path, tmp_path: Path, place: str
-) -> None:
+def test_the_users_symlinks_and_permissions_stay(project: Path, tmp_path: Path, place: str) -> None:
     """A user keeps the files of the home folder elsewhere, as dotfiles managers do."""
     home = place == "in the home folder"
     real = write_files(tmp_path if home else project, {"dotfiles/mcp.json": "{}"})
@@ -227,7 +225,7 @@ def test_a_symlink_of_the_users_and_permissions_stay(
 
 @requires_posix
 @pytest.mark.parametrize("plant", ["file", "missing file", "folder", "missing folder", "chain"])
-def test_a_planted_symlink_writes_nothing_outside_of_the_project(
+def test_a_planted_symlink_writes_nothing_outside_the_project(
     project: Path, tmp_path: Path, plant: str
 ) -> None:
     """A repository may bring symlinks at the names of all configuration files (#21)."""
@@ -258,7 +256,7 @@ def test_a_planted_symlink_writes_nothing_outside_of_the_project(
 
 
 @requires_posix
-def test_what_is_no_regular_file_is_left_alone(project: Path) -> None:
+def test_a_file_that_is_not_regular_is_not_changed(project: Path) -> None:
     os.mkfifo(project / ".mcp.json")
     done = init(project, "claude")
     assert done.returncode == 2
@@ -266,7 +264,7 @@ def test_what_is_no_regular_file_is_left_alone(project: Path) -> None:
 
 
 @requires_permissions
-def test_a_folder_that_may_not_be_written_is_told(project: Path) -> None:
+def test_an_unwritable_folder_is_reported(project: Path) -> None:
     project.chmod(0o500)
     try:
         done = init(project, "claude")

@@ -42,7 +42,7 @@ def process(
     )
 
 
-def test_a_process_of_its_own_does_what_the_other_tests_see_in_theirs(project: Path) -> None:
+def test_a_separate_process_behaves_like_the_test_process(project: Path) -> None:
     for arguments in (SEARCH, ("keyword-search", "q", "no_such_thing"), ("nonsense",)):
         own, here = process(project, *arguments), winnow(project, *arguments)
         assert (own.returncode, own.stdout) == (here.returncode, here.stdout)
@@ -62,7 +62,7 @@ def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Pat
     assert done.stderr == ""
 
 
-def test_a_person_is_not_told_to_pick_other_terms(project: Path) -> None:
+def test_broad_terms_of_a_person_are_shrunk(project: Path) -> None:
     """Terms that match too much are shrunk, unless the person says otherwise (#21)."""
     (project / "broad.txt").write_text("broad word\n" * 8000)
     done = winnow(project, "keyword-search", "a broad question", "broad", "word")
@@ -75,7 +75,7 @@ def test_a_person_is_not_told_to_pick_other_terms(project: Path) -> None:
     assert "Default: shrink." in " ".join(described.split())
 
 
-def test_plain_lines_are_the_designs(project: Path) -> None:
+def test_plain_lines_have_path_and_reason(project: Path) -> None:
     done = winnow(project, *SEARCH, "--format", "plain")
     for line in done.stdout.splitlines():
         path, reason = line.split(": ", 1)
@@ -83,21 +83,21 @@ def test_plain_lines_are_the_designs(project: Path) -> None:
         assert reason
 
 
-def test_json_is_the_answer_of_the_request(project: Path) -> None:
+def test_json_equals_the_requests_result(project: Path) -> None:
     done = winnow(project, *SEARCH, "--json", "--max-results", "1", "--include", "*.py")
     result = json.loads(done.stdout)
     assert [file["path"] for file in result["files"]] == ["src/loader.py"]
     assert (result["truncated"], result["cursor"]) == (True, "1")
 
 
-def test_paths_are_from_where_one_is(project: Path) -> None:
+def test_paths_are_relative_to_the_current_folder(project: Path) -> None:
     done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "../tests")
     assert done.stdout.splitlines()[0] == "../tests/test_loader.py:1"
     done = winnow(project / "src", "keyword-search", "q", "load_plugin", "--path", "loader.py")
     assert done.stdout.splitlines()[0] == "loader.py:2"
 
 
-def test_nothing_that_a_file_is_named_reaches_the_terminal_as_a_command(project: Path) -> None:
+def test_file_names_cannot_send_terminal_commands(project: Path) -> None:
     (project / "evil\x1b[2J\n.py").write_text("only_here = '\x1b[31m'\n")
     for form in ("text", "plain"):
         done = winnow(project, "keyword-search", "q", "only_here", "--format", form)
@@ -121,19 +121,19 @@ def test_an_error_as_json_has_its_kind(project: Path) -> None:
     assert json.loads(done.stdout)["error"]["kind"] == "invalid_pattern"
 
 
-def test_a_wrong_option_says_which(project: Path) -> None:
+def test_an_invalid_option_is_named(project: Path) -> None:
     done = winnow(project, *SEARCH, "--max-results", "0")
     assert done.returncode == 2
     assert "`max_results`: expected integer >= 1" in done.stderr
 
 
-def test_a_closed_pipe_is_no_error(project: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(project: Path) -> None:
     command = f"{sys.executable} -m winnow tools --json | head -c 1"
     done = subprocess.run(command, shell=True, cwd=project, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("{", "")
 
 
-def test_a_model_of_the_users_file_ranks(
+def test_a_model_from_the_users_settings_ranks(
     project: Path, tmp_path: Path, model_server: ModelServer
 ) -> None:
     config = tmp_path / "config.toml"
@@ -155,7 +155,7 @@ def test_tools_lists_names_and_json_has_schemas(project: Path) -> None:
     assert required["keyword_search"] == ["query", "search_terms"]
 
 
-def test_doctor_says_what_is_here_and_what_is_missing(project: Path) -> None:
+def test_doctor_reports_what_is_installed_and_missing(project: Path) -> None:
     done = winnow(project, "doctor", OPENAI_API_KEY="sk-very-secret")
     assert done.returncode == 0
     assert f"ok winnow: {__version__}" in done.stdout
@@ -166,7 +166,7 @@ def test_doctor_says_what_is_here_and_what_is_missing(project: Path) -> None:
 
 
 @requires_posix
-def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_path: Path) -> None:
+def test_doctor_reports_programs_for_documents(project: Path, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("rga", "pandoc"):
@@ -189,7 +189,7 @@ def test_doctor_says_which_programs_for_documents_are_here(project: Path, tmp_pa
 
 
 @requires_posix
-def test_doctor_says_where_texts_of_documents_are_and_how_large(
+def test_doctor_reports_the_location_and_size_of_document_texts(
     project: Path, tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"
@@ -203,7 +203,7 @@ def test_doctor_says_where_texts_of_documents_are_and_how_large(
     assert "-- document texts: deleted when Winnow exits" in done.stdout
 
 
-def test_doctor_says_whether_characters_can_be_recognised(project: Path, tmp_path: Path) -> None:
+def test_doctor_reports_whether_ocr_is_available(project: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[documents]\nocr = true\n")
     off = winnow(project, "doctor").stdout
@@ -217,7 +217,7 @@ def test_doctor_says_whether_characters_can_be_recognised(project: Path, tmp_pat
         assert "Install it: pip install 'winnow-ls[ocr]'\n" in on
 
 
-def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) -> None:
+def test_doctor_fails_if_ripgrep_is_missing(project: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[programs]\nrg = '/no/such/rg'\n")
     done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
@@ -230,13 +230,13 @@ def test_doctor_fails_where_ripgrep_is_missing(project: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("keyword-search", "--help")])
-def test_help_is_there(project: Path, arguments: tuple[str, ...]) -> None:
+def test_commands_print_their_help(project: Path, arguments: tuple[str, ...]) -> None:
     done = winnow(project, *arguments)
     assert done.returncode == 0
     assert "usage: winnow" in done.stdout
 
 
-def test_what_the_system_refuses_is_an_error(project: Path) -> None:
+def test_system_errors_are_reported(project: Path) -> None:
     port = process(project, "serve", "--tcp", "99999")
     assert (port.returncode, "loopback" in port.stderr) == (2, True)
     past_the_end = winnow(project, *SEARCH, "--cursor", "50")
@@ -271,7 +271,7 @@ def test_a_cursor_of_the_command_line_continues_it(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_read_is_an_error(project: Path) -> None:
+def test_an_unreadable_file_is_an_error(project: Path) -> None:
     (project / "a.gif").write_bytes(b"GIF89a\0\0")
     for path, said in (
         ("a.gif", "'a.gif' is a GIF image (8 bytes)"),
@@ -290,7 +290,7 @@ def test_what_cannot_be_read_is_an_error(project: Path) -> None:
 
 
 @requires_posix
-def test_a_file_whose_name_is_no_unicode_is_read(project: Path) -> None:
+def test_a_file_with_an_invalid_unicode_name_is_read(project: Path) -> None:
     file = Path(os.fsdecode(bytes(project) + b"/bad\xff.txt"))
     file.write_text("found\n")
     for path in (file.name, str(file), "bad\\xff.txt"):

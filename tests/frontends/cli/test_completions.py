@@ -93,7 +93,7 @@ def test_bash_completes(folder: Path, words: str, found: set[str]) -> None:
 
 @pytest.mark.process
 @requires("bash")
-def test_bash_completes_behind_an_equals_sign_and_after_two_dashes(folder: Path) -> None:
+def test_bash_completes_after_an_equals_sign_and_after_two_dashes(folder: Path) -> None:
     """Readline cuts words at `=`."""
     assert bash(folder, ["grep", "--scope", "=", "ch"]) == {"changed"}
     assert bash(folder, ["grep", "--scope", "="]) == {"changed", "open", "workspace"}

@@ -59,7 +59,7 @@ def test_every_dependency_is_looked_for() -> None:
 
 
 @pytest.mark.process
-def test_a_package_that_is_missing_is_named_with_the_command_of_this_interpreter(
+def test_a_missing_package_is_named_with_this_interpreters_install_command(
     project: Path,
 ) -> None:
     findings, code = examined(project, "numpy", "psutil")
@@ -72,7 +72,7 @@ def test_a_package_that_is_missing_is_named_with_the_command_of_this_interpreter
 
 
 @pytest.mark.process
-def test_an_extra_that_is_missing_is_no_failure_and_has_its_command(project: Path) -> None:
+def test_a_missing_extra_is_not_a_failure_and_has_its_command(project: Path) -> None:
     findings, code = examined(project, "mcp", "wordllama", "rapidocr")
     assert code == 0
     for name in ("mcp", "embeddings", "ocr"):
@@ -84,7 +84,7 @@ def test_an_extra_that_is_missing_is_no_failure_and_has_its_command(project: Pat
 
 
 @pytest.mark.process
-def test_a_wrong_setting_is_told_and_is_no_failure(project: Path, tmp_path: Path) -> None:
+def test_an_invalid_setting_is_reported_and_not_a_failure(project: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[index]\nmax_files = 'many'\n")
     findings, code = examined(project, WINNOW_CONFIG=str(config))
@@ -93,7 +93,7 @@ def test_a_wrong_setting_is_told_and_is_no_failure(project: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_the_index_is_told_of_and_not_made(project: Path) -> None:
+def test_the_index_is_reported_but_not_built(project: Path) -> None:
     findings, code = examined(project)
     assert code == 0
     assert findings["index"]["detail"].startswith("none yet")
@@ -129,7 +129,7 @@ def test_a_low_limit_of_watched_folders_has_its_command(project: Path, tmp_path:
 
 
 @requires_posix
-def test_the_command_is_that_of_the_package_manager_that_is_there(
+def test_the_command_uses_the_installed_package_manager(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -148,7 +148,7 @@ def test_the_command_is_that_of_the_package_manager_that_is_there(
     assert how_to_install("rga") == "cargo install --locked ripgrep_all"
 
 
-def test_where_there_is_no_pip_uv_installs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_installs_without_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pip", None)
     command = pip_install("winnow-ls[ocr]")
     assert command == f"uv pip install --python {sys.executable} 'winnow-ls[ocr]'"

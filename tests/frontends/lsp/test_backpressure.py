@@ -103,7 +103,7 @@ async def test_messages_are_written_in_order_from_many_threads_at_once(reader: R
         assert [number for one, number in found if one == name] == list(range(500))
 
 
-async def test_a_client_that_is_gone_takes_no_more_memory() -> None:
+async def test_messages_to_a_disconnected_client_use_no_memory() -> None:
     def fail(_: bytes) -> None:
         raise BrokenPipeError
 
@@ -147,7 +147,7 @@ async def test_messages_are_handed_out_in_order(reader: Reader) -> None:
     assert await all_of(incoming) == list(range(count))
 
 
-async def test_what_ends_work_overtakes_requests_that_cannot_start(reader: Reader) -> None:
+async def test_cancellations_and_exit_overtake_waiting_requests(reader: Reader) -> None:
     news = asyncio.Event()
     may_start = False
     incoming = Incoming(news, reader.outgoing(news), lambda: may_start)
@@ -169,7 +169,7 @@ async def test_what_ends_work_overtakes_requests_that_cannot_start(reader: Reade
     assert (await asyncio.wait_for(next_one, SECONDS))["id"] == 0
 
 
-async def test_exit_overtakes_all_but_shutdown(reader: Reader) -> None:
+async def test_exit_overtakes_everything_except_shutdown(reader: Reader) -> None:
     news = asyncio.Event()
     incoming = Incoming(news, reader.outgoing(news), lambda: False)
     for message in (
@@ -191,7 +191,7 @@ async def test_exit_overtakes_all_but_shutdown(reader: Reader) -> None:
         {"jsonrpc": "2.0", "id": 1, "method": "$/cancelRequest"},
     ],
 )
-async def test_what_is_answered_itself_overtakes_nothing(reader: Reader, message: Any) -> None:
+async def test_messages_that_get_an_answer_do_not_overtake(reader: Reader, message: Any) -> None:
     """A flood of it would fill the queue of a client that does not read."""
     news = asyncio.Event()
     incoming = Incoming(news, reader.outgoing(news), lambda: False)
@@ -208,7 +208,7 @@ async def test_a_hang_up_ends_a_reader_that_waits_for_space(reader: Reader) -> N
     assert await asyncio.wait_for(incoming.next(), SECONDS) is None
 
 
-async def test_progress_is_dropped_first_and_never_its_end(reader: Reader) -> None:
+async def test_progress_reports_are_dropped_but_not_their_end(reader: Reader) -> None:
     server: WinnowServer = create_server()
     news = asyncio.Event()
     outgoing = reader.outgoing(news)

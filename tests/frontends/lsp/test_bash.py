@@ -26,7 +26,9 @@ async def refusal(client: Client, command: str) -> Any:
 ON = {"bash": {"enabled": True}}
 
 
-async def test_it_is_off_and_says_how_to_turn_it_on(client: Client, project: Path) -> None:
+async def test_bash_is_off_and_the_error_says_how_to_enable_it(
+    client: Client, project: Path
+) -> None:
     data = await refusal(client, "ls")
     assert (data["kind"], data["what"]) == ("not_allowed", "bash")
     assert "bash.enabled" in data["why"]
@@ -34,7 +36,7 @@ async def test_it_is_off_and_says_how_to_turn_it_on(client: Client, project: Pat
     assert "bash" not in [tool["name"] for tool in tools]
 
 
-async def test_a_client_can_turn_it_on(start_client: StartClient, project: Path) -> None:
+async def test_a_client_can_enable_bash(start_client: StartClient, project: Path) -> None:
     client = await start_client(project, options=ON)
     result = await client.request("$/bash", {"command": "rg -l register_plugin src | head -1"})
     assert result == {

@@ -37,7 +37,7 @@ async def paths(client: Client, query: str, **params: Any) -> list[str]:
     return [one["path"] for one in (await search(client, query, **params))["results"]]
 
 
-async def test_it_chooses_by_the_query_and_says_so(client: Client) -> None:
+async def test_the_query_determines_the_search_type(client: Client) -> None:
     for query, used, path in (
         ("loader.py", "file", "src/loader.py"),
         ("*.md", "file", "docs/plugins.md"),
@@ -53,7 +53,7 @@ async def test_it_chooses_by_the_query_and_says_so(client: Client) -> None:
         assert "fallback" not in result
 
 
-async def test_a_fallback_is_said(client: Client) -> None:
+async def test_a_fallback_is_reported(client: Client) -> None:
     await ready(client)
     result = await search(client, "names")
     assert result["search_type_used"] == "text"
@@ -62,7 +62,7 @@ async def test_a_fallback_is_said(client: Client) -> None:
     }  # fmt: skip
 
 
-async def test_the_editors_text_counts_not_that_on_disk(client: Client, project: Path) -> None:
+async def test_unsaved_text_replaces_the_file_on_disk(client: Client, project: Path) -> None:
     main = project / "src/main.py"
     open_document(client, main, main.read_text())
     change_document(client, main, "def launch_rocket():\n    return '🚀'\n")
@@ -80,14 +80,14 @@ async def test_the_editors_text_counts_not_that_on_disk(client: Client, project:
     assert "src/main.py" in await paths(client, '"load_plugins"')
 
 
-async def test_a_new_document_that_is_on_no_disk_is_found(client: Client, project: Path) -> None:
+async def test_a_document_that_was_never_saved_is_found(client: Client, project: Path) -> None:
     new = project / "src/rocket.py"
     open_document(client, new, "def launch_rocket(): pass\n")
     for query in ("rocket.py", '"launch_rocket"', "where is launch_rocket done"):
         assert await paths(client, query) == ["src/rocket.py"]
 
 
-async def test_files_that_change_or_go_are_found_as_they_are(client: Client, project: Path) -> None:
+async def test_changed_and_deleted_files_are_noticed(client: Client, project: Path) -> None:
     questions = ("where are plugins loaded", "loader.py", "Loader.load_plugin", "load_plugin(")
     for query in questions:
         assert "src/loader.py" in await paths(client, query)
@@ -152,7 +152,7 @@ async def test_cancelling_ends_ripgrep_and_the_server_goes_on(
     assert await paths(client, "big.txt") == ["big.txt"]
 
 
-async def test_without_an_index_it_is_offered_where_it_would_pay(
+async def test_an_index_is_suggested_if_it_would_help(
     start_client: StartClient, project: Path
 ) -> None:
     settings = {"index": {"auto_index_threshold": 3, "max_files": 2}}

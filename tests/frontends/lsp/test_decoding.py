@@ -102,7 +102,7 @@ def test_a_message_that_is_nested_too_deep_is_refused_with_its_id() -> None:
     assert (refusal.code, refusal.id) == (PARSE_ERROR, 1)
 
 
-def test_the_document_of_a_change_that_is_refused_is_known() -> None:
+def test_a_refused_change_names_its_document() -> None:
     change = {"range": {"start": {"line": 0, "character": 0}}, "text": ""}
     params = {"textDocument": {"uri": "file:///a", "version": 1}, "contentChanges": [change]}
     params["contentChanges"] = [change] * VALUES
@@ -112,7 +112,7 @@ def test_the_document_of_a_change_that_is_refused_is_known() -> None:
     assert refusal.uri == "file:///a"
 
 
-def test_a_message_that_is_skipped_is_refused_with_the_id_at_its_beginning() -> None:
+def test_a_skipped_message_is_refused_with_its_id() -> None:
     head = message({"text": "x" * 4_000}, id=5)[:4_000]
     assert decoded(Oversized(10**9, head)).id == 5
     assert decoded(Oversized(10**9, message([], id="\ud800"))).id == "\ud800"
@@ -135,7 +135,7 @@ def test_a_message_that_is_skipped_is_refused_with_the_id_at_its_beginning() -> 
     ],
     ids=["keys", "array", "brackets", "objects", "quotes", "backslashes"],
 )
-def test_what_is_refused_takes_little_time(make: Callable[[], bytes]) -> None:
+def test_refusing_a_message_takes_little_time(make: Callable[[], bytes]) -> None:
     body = make()
     began = time.process_time()
     assert isinstance(decoded(body), Refusal)

@@ -134,7 +134,7 @@ async def started(start_client: StartClient, root: Path, cache: Path) -> Client:
 
 
 @pytest.mark.serial
-async def test_all_of_them_together_harm_nobody(start_client: StartClient, tmp_path: Path) -> None:
+async def test_all_hazards_at_once_do_no_harm(start_client: StartClient, tmp_path: Path) -> None:
     root, cache = tmp_path / "root", tmp_path / "cache"
     good = {f"good/{n}.docx": make_docx([f"needle number {n}"]) for n in range(20)}
     good |= {f"good/{n}.pdf": make_pdf([[f"needle number {n}"]]) for n in range(20)}
@@ -211,7 +211,7 @@ def _files(folder: Path) -> set[str]:
     }
 
 
-async def test_a_document_that_is_replaced_while_it_is_read_is_never_answered_by_half(
+async def test_a_document_replaced_during_reading_is_never_half_read(
     start_client: StartClient, tmp_path: Path
 ) -> None:
     root = tmp_path / "root"
@@ -249,7 +249,7 @@ async def test_a_document_that_is_replaced_while_it_is_read_is_never_answered_by
     assert result["documents"][0]["matches"][0]["text"] == "needle version1"
 
 
-async def test_a_database_is_read_without_a_file_beside_it(
+async def test_reading_a_database_creates_no_file_next_to_it(
     start_client: StartClient, tmp_path: Path
 ) -> None:
     root = tmp_path / "root"

@@ -77,7 +77,7 @@ def test_a_line_beyond_the_last_is_the_end_of_the_text(text: str) -> None:
         ("utf-32", [0, 1, 2, 3, 4, 4]),
     ],
 )
-def test_a_place_inside_of_a_character_is_before_it(encoding: str, expected: list[int]) -> None:
+def test_a_position_inside_a_character_is_before_it(encoding: str, expected: list[int]) -> None:
     for line_end in ("", "\n", "\r\n€"):
         text = f"é€😀x{line_end}"
         places = [marked(text, 0, at, encoding).index("|") for at in range(len(expected))]
@@ -97,14 +97,14 @@ def test_without_a_range_the_text_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("backward", [span(1, 2, 0, 1), span(1, 99, 0, 1), span(9, 0, 0, 1)])
-def test_a_range_whose_start_is_after_its_end_is_turned_round(backward: types.Range) -> None:
+def test_a_range_whose_start_is_after_its_end_is_reversed(backward: types.Range) -> None:
     forward = types.Range(backward.end, backward.start)
     changed = apply_change("abc\nde", backward, "X", "utf-16")
     assert changed == apply_change("abc\nde", forward, "X", "utf-16") == "aX"
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_two_halves_of_a_character_that_meet_are_the_character(encoding: str) -> None:
+def test_two_surrogate_halves_become_one_character(encoding: str) -> None:
     half = apply_change("ab", span(0, 1, 0, 1), "\ud83d", encoding)
     assert half == "a\ud83db"
     place = {"utf-8": 4, "utf-16": 2, "utf-32": 2}[encoding]
@@ -141,7 +141,7 @@ positions = st.builds(types.Position, st.integers(0, 9), st.integers(0, 20))
 
 
 @given(texts, positions, positions, texts, st.sampled_from(ENCODINGS))
-def test_a_change_is_what_a_slow_and_simple_way_makes_of_it(
+def test_changes_equal_those_of_a_simple_implementation(
     text: str, start: types.Position, end: types.Position, new_text: str, encoding: str
 ) -> None:
     first, last = sorted(expected_place(text, one, encoding) for one in (start, end))
@@ -150,7 +150,7 @@ def test_a_change_is_what_a_slow_and_simple_way_makes_of_it(
 
 
 @given(texts, positions, st.sampled_from(ENCODINGS))
-def test_a_change_of_nothing_leaves_the_text(
+def test_an_empty_change_leaves_the_text(
     text: str, position: types.Position, encoding: str
 ) -> None:
     assert apply_change(text, types.Range(position, position), "", encoding) == text
@@ -223,7 +223,7 @@ def test_a_document_opened_twice_has_the_newest_text_and_is_closed_once() -> Non
     assert documents.texts() == {}
 
 
-def test_what_is_no_file_is_followed_but_has_no_path() -> None:
+def test_a_document_that_is_not_a_file_has_no_path() -> None:
     documents = OpenDocuments()
     uris = ["untitled:Untitled-1", "git:/folder/a.py", "file://[", "file:///\ud800", "", "%"]
     for uri in uris:
@@ -243,13 +243,13 @@ def test_a_uri_may_be_quoted_in_more_than_one_way() -> None:
 
 
 @requires_posix
-def test_names_that_are_no_unicode_are_told_apart() -> None:
+def test_names_with_invalid_unicode_are_distinct() -> None:
     documents = opened("file:///folder/%FE.py", "a")
     documents.open("file:///folder/%FF.py", 1, "b")
     assert documents.texts() == {Path("/folder/\udcfe.py"): "a", Path("/folder/\udcff.py"): "b"}
 
 
-def test_of_two_uris_for_one_file_the_one_opened_last_counts_while_it_is_open() -> None:
+def test_the_last_opened_of_two_uris_for_a_file_wins() -> None:
     documents = opened()
     documents.open(f"{URI}#part", 1, "part")
     documents.open(URI, 1, "again")
@@ -258,7 +258,7 @@ def test_of_two_uris_for_one_file_the_one_opened_last_counts_while_it_is_open() 
     assert list(documents.texts().values()) == ["part"]
 
 
-def test_texts_that_were_handed_out_stay_as_they_were() -> None:
+def test_returned_texts_do_not_change() -> None:
     documents = opened()
     before = documents.texts()
     documents.change(URI, 2, [partial("x", 0, 0, 0, 0)], "utf-16")
@@ -268,7 +268,7 @@ def test_texts_that_were_handed_out_stay_as_they_were() -> None:
 @pytest.mark.parametrize(
     "text", ["some words on a line\n", "ein paar Wörter 😀 \r\n", "ein Wört😀"]
 )
-def test_a_change_to_a_document_of_ten_million_characters_takes_no_second(text: str) -> None:
+def test_a_change_to_a_document_of_ten_million_characters_is_fast(text: str) -> None:
     big = text * (10_000_000 // len(text))
     place = (big.count("\n"), 0) if "\n" in text else (0, 9_000_000)
     seconds, changed = timed(lambda: apply_change(big, span(*place, *place), "x", "utf-16"), 1)

@@ -78,7 +78,7 @@ async def test_the_editors_model_ranks_and_is_named(editor: tuple[Client, Editor
     assert len(model.asked) == 1
 
 
-async def test_what_the_editors_model_is_asked_needs_no_consent_and_counts_as_leaving(
+async def test_requests_to_the_editors_model_need_no_consent_and_are_logged(
     editor: tuple[Client, EditorsModel],
 ) -> None:
     client, model = editor
@@ -114,7 +114,7 @@ async def test_a_model_without_a_name_is_the_editors(editor: tuple[Client, Edito
         (None, "[]] {", "the answer is unreadable"),
     ],
 )
-async def test_without_an_answer_of_the_editor_the_local_order_is_the_answer(
+async def test_without_an_answer_from_the_editor_the_local_ranker_answers(
     editor: tuple[Client, EditorsModel], error: str | None, text: str | None, why: str
 ) -> None:
     client, model = editor
@@ -125,7 +125,7 @@ async def test_without_an_answer_of_the_editor_the_local_order_is_the_answer(
     assert result["files"][0]["path"] == "src/loader.py"
 
 
-async def test_a_cancelled_search_cancels_what_it_asks_of_the_editor(
+async def test_a_cancelled_search_cancels_its_request_to_the_editor(
     editor: tuple[Client, EditorsModel],
 ) -> None:
     client, model = editor
@@ -142,7 +142,7 @@ async def test_a_cancelled_search_cancels_what_it_asks_of_the_editor(
     assert result["ranked_by"]["model"] == "tiny-ranker", "the next search is asked and answered"
 
 
-async def test_the_editor_is_not_asked_where_nothing_may_leave_the_machine(
+async def test_the_editors_model_is_not_used_when_models_are_off(
     editor: tuple[Client, EditorsModel],
 ) -> None:
     client, model = editor
@@ -161,7 +161,7 @@ async def test_terms_for_a_question_are_its_identifiers_then_its_words(client: C
     assert error.code == -32602
 
 
-async def test_names_of_the_index_that_are_near_are_proposed_last(
+async def test_similar_names_from_the_index_are_suggested_last(
     start_client: StartClient, project: Path
 ) -> None:
     # Beside other tests it would wait for a processor.

@@ -47,7 +47,7 @@ async def test_feedback_and_metrics(client: Client) -> None:
     assert (error.code, error.message.split(":")[0]) == (-32602, "`action`")
 
 
-async def test_a_document_that_is_opened_after_a_search_was_found_by_it(
+async def test_a_document_opened_after_a_search_counts_as_its_result(
     indexed_client: Client, project: Path
 ) -> None:
     client = indexed_client
@@ -62,7 +62,9 @@ async def test_a_document_that_is_opened_after_a_search_was_found_by_it(
     )  # fmt: skip
 
 
-async def test_turned_off_nothing_is_written(project: Path, start_client: StartClient) -> None:
+async def test_nothing_is_written_when_learning_is_off(
+    project: Path, start_client: StartClient
+) -> None:
     options = {"learning": {"enabled": False}, "index": {"enabled": False}}
     client = await start_client(project, options=options)
     found = await client.request("$/grep", {"pattern": "load_plugin"})
@@ -74,7 +76,7 @@ async def test_turned_off_nothing_is_written(project: Path, start_client: StartC
     assert found["search_id"]
 
 
-def test_what_was_searched_just_before_the_end_is_written(project: Path) -> None:
+def test_searches_just_before_the_end_are_written(project: Path) -> None:
     create(project)
     wire = Wire()
     wire.initialize(project)

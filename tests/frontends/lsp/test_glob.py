@@ -40,7 +40,7 @@ async def found(client: Client, pattern: str = "**", **params: Any) -> dict[str,
     return {one["path"]: (one["size"], one.get("unsaved", False)) for one in result["files"]}
 
 
-async def test_a_cursor_continues_and_paths_are_taken_by_other_tools(client: Client) -> None:
+async def test_a_cursor_continues_and_other_tools_accept_the_paths(client: Client) -> None:
     request = {"pattern": "*.py", "max_results": 3}
     first = await client.request(METHOD, request)
     second = await client.request(METHOD, {**request, "cursor": first["cursor"]})
@@ -59,9 +59,7 @@ async def test_a_cursor_continues_and_paths_are_taken_by_other_tools(client: Cli
         assert {match["path"] for match in grep["matches"]} <= {one["path"]}
 
 
-async def test_the_editors_documents_from_their_opening_to_their_closing(
-    client: Client, project: Path
-) -> None:
+async def test_open_documents_are_listed_until_closed(client: Client, project: Path) -> None:
     main, new = project / "src/main.py", project / "new folder/ü/new.py"
     on_disk = (56, False)
     assert await found(client, "{main,new}.py") == {"src/main.py": on_disk}
@@ -95,7 +93,7 @@ async def test_changed_files(start_client: StartClient, tmp_path: Path) -> None:
     assert (error.code, error.message.partition(":")[0]) == (-32602, "`scope`")
 
 
-async def test_partial_results_hold_the_files(client: Client) -> None:
+async def test_partial_results_contain_the_files(client: Client) -> None:
     request = {"pattern": "src/*.py", "partialResultToken": "p", "workDoneToken": "w"}
     result = await client.request(METHOD, request)
     assert (result["files"], result["returned"], result["total_found"]) == ([], 3, 3)

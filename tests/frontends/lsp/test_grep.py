@@ -36,7 +36,7 @@ async def test_matches_have_the_shape_of_the_contract(client: Client, project: P
 
 
 @pytest.mark.parametrize(("encoding", "start"), [("utf-8", 7), ("utf-16", 4), ("utf-32", 3)])
-def test_columns_are_code_points_whatever_the_editor_counts(
+def test_columns_count_code_points_in_every_position_encoding(
     project: Path, encoding: str, start: int
 ) -> None:
     wire = Wire()
@@ -73,7 +73,7 @@ def test_columns_are_code_points_whatever_the_editor_counts(
     assert wire.stop() == 0
 
 
-async def test_a_stream_adds_up_to_the_whole_and_the_answer_repeats_nothing(
+async def test_partial_results_are_complete_and_not_repeated_in_the_answer(
     client: Client, project: Path
 ) -> None:
     (project / "many.txt").write_text("needle in a line\n" * 3000)
@@ -97,7 +97,7 @@ async def test_cancelling_ends_ripgrep_within_100_ms(
         await check_cancelled_soon(client, METHOD, {"pattern": SLOW_TERM, "mode": mode})
 
 
-async def test_errors_say_what_would_help(client: Client) -> None:
+async def test_errors_suggest_a_fix(client: Client) -> None:
     kinds: list[tuple[dict[str, Any], int, str]] = [
         ({"pattern": "("}, -32803, "invalid_pattern"),
         ({"pattern": ""}, -32803, "empty_query"),

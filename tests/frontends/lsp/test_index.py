@@ -86,7 +86,7 @@ async def until_defined(project: Path, names: set[str]) -> None:
     await until(lambda: defined(project) == names, lambda: defined(project))
 
 
-async def test_when_the_progress_ends_the_index_is_complete(client: Client, project: Path) -> None:
+async def test_the_index_is_complete_when_its_progress_ends(client: Client, project: Path) -> None:
     values = await ended(client)
     assert [value["kind"] for value in values] == ["begin", "report", "end"]
     assert values[0]["title"] == "Indexing"
@@ -94,7 +94,7 @@ async def test_when_the_progress_ends_the_index_is_complete(client: Client, proj
     assert defined(project) == {"first"}
 
 
-async def test_the_server_hears_of_changes(
+async def test_the_server_notices_changes(
     client: Client, project: Path, registered: list[types.Registration]
 ) -> None:
     await ended(client)
@@ -115,7 +115,7 @@ async def test_the_server_hears_of_changes(
     assert registration.method == "workspace/didChangeWatchedFiles"
 
 
-async def test_a_client_is_not_asked_for_changes_that_nobody_wants(
+async def test_a_client_is_not_asked_to_report_changes_without_an_index(
     project: Path, registered: list[types.Registration]
 ) -> None:
     async with client_that_tells(project, registered, watch=False) as client:
@@ -145,7 +145,7 @@ async def status(client: Client) -> tuple[str, bool]:
     return folder["state"], folder.get("store") is not None
 
 
-async def test_an_index_begins_and_ends_when_the_settings_say_so(
+async def test_settings_turn_the_index_on_and_off(
     project: Path, registered: list[types.Registration]
 ) -> None:
     async with client_that_tells(project, registered, enabled=False) as client:

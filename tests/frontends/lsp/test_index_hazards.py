@@ -297,7 +297,7 @@ def damage_drawn(root: Path, one: random.Random) -> str:
 
 
 @pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
-def test_what_is_damaged_between_sessions(tmp_path: Path, row: Row, damages: int) -> None:
+def test_damage_between_sessions(tmp_path: Path, row: Row, damages: int) -> None:
     row.hazard, row.tries = "an index that is damaged between two sessions", damages
     project = Project(tmp_path / "project", 100, seed=1)
     one = random.Random(damages)
@@ -318,7 +318,7 @@ def test_what_is_damaged_between_sessions(tmp_path: Path, row: Row, damages: int
 
 
 @pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])
-def test_what_is_damaged_under_the_server(tmp_path: Path, row: Row, damages: int) -> None:
+def test_damage_under_a_running_server(tmp_path: Path, row: Row, damages: int) -> None:
     """Text search never misses a match; the others are right as soon as they can know."""
     row.hazard, row.tries = "an index that is damaged under a running server", damages
     project = Project(tmp_path / "project", 100, seed=2)
@@ -424,7 +424,7 @@ def check_texts_if_whole(session: Session, project: Project, seed: int) -> None:
     assert meant(session, "shared helper")
 
 
-def test_a_folder_that_is_deleted_and_made_anew_while_it_is_indexed(tmp_path: Path) -> None:
+def test_a_folder_that_is_deleted_and_recreated_during_indexing(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", 200, seed=3)
     with started(project.root) as session:
         for turn in range(3):
@@ -438,7 +438,7 @@ def test_a_folder_that_is_deleted_and_made_anew_while_it_is_indexed(tmp_path: Pa
         settle(session, project, "another folder")
 
 
-def test_a_folder_in_the_place_of_another(tmp_path: Path) -> None:
+def test_a_folder_that_replaces_another(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", 50, seed=4)
     other = Project(tmp_path / "other", 70, seed=5)
     with ready(project.root) as session:
@@ -496,7 +496,7 @@ def test_two_servers_and_the_command_line_with_one_folder(tmp_path: Path) -> Non
         assert shared[0]["files_indexed"] == len(project.files)
 
 
-def test_branches_change_and_trees_are_added_while_it_is_indexed(tmp_path: Path) -> None:
+def test_branches_change_and_trees_are_added_during_indexing(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", 150, seed=7)
     git_commit(project.root)
     first = dict(project.files)

@@ -44,9 +44,7 @@ async def has_too_many_files(client: Client) -> None:
     await until(is_told, "it is not told of too many files")
 
 
-async def test_the_status_tells_all_there_is_to_know(
-    start_client: StartClient, project: Path
-) -> None:
+async def test_the_status_is_complete(start_client: StartClient, project: Path) -> None:
     write_files(project, {"web/app.min.js": "x=1\n", "id_rsa": "x\n", "large.txt": "x" * 5_000_000})
     (project / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
     client = await start_client(project)
@@ -69,7 +67,7 @@ async def test_the_status_tells_all_there_is_to_know(
     assert status["warnings"] == []
 
 
-async def test_what_changed_is_taken_when_somebody_says_so(client: Client, project: Path) -> None:
+async def test_refresh_indexes_changed_files(client: Client, project: Path) -> None:
     await ready(client)
     write_files(project, {"src/rocket.py": "def launch(pad): pass\n", "src/pad.py": "pad = 1\n"})
     (project / "src/registry.py").unlink()
@@ -86,7 +84,7 @@ async def test_what_changed_is_taken_when_somebody_says_so(client: Client, proje
     assert isinstance((await client.request("$/refresh", {"wait": False}))["done"], bool)
 
 
-async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
+async def test_an_index_is_deleted_and_rebuilt(client: Client) -> None:
     await ready(client)
     cleared = await client.request("$/index", {"action": "clear"})
     assert (cleared["done"], cleared["completeness"]["index"]["state"]) == (True, "none")
@@ -104,7 +102,7 @@ async def test_an_index_is_deleted_and_made_anew(client: Client) -> None:
     assert result["results"][0]["path"] == "src/loader.py"
 
 
-async def test_the_status_of_an_index_that_is_deleted_makes_none(
+async def test_the_status_of_a_deleted_index_does_not_build_one(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     def another() -> Workspace:  # as of each command
@@ -124,7 +122,7 @@ async def test_the_status_of_an_index_that_is_deleted_makes_none(
     assert await state(another()) == "ready"
 
 
-async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(
+async def test_a_folder_with_too_many_files_is_indexed_only_with_consent(
     start_client: StartClient, project: Path
 ) -> None:
     write_files(project, {f"src/part_{n}.py": f"part = {n}\n" for n in range(95)})
@@ -144,7 +142,7 @@ async def test_a_folder_with_too_many_files_is_indexed_with_consent_only(
     assert result["engine"].startswith("lexical")
 
 
-async def test_the_background_is_paused_and_goes_on(client: Client, project: Path) -> None:
+async def test_background_work_pauses_and_resumes(client: Client, project: Path) -> None:
     await ready(client)
     assert (await client.request("$/index", {"action": "pause"}))["done"] is True
     index = (await client.request("$/indexStatus", {}))["index"]

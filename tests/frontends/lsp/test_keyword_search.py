@@ -47,9 +47,7 @@ def llm_options(server: ModelServer) -> dict[str, Any]:
     }
 
 
-async def test_the_answer_has_everything_that_the_contract_promises(
-    client: Client, project: Path
-) -> None:
+async def test_the_answer_has_all_fields_of_the_contract(client: Client, project: Path) -> None:
     result = await client.request(METHOD, REQUEST)
     assert result["root"] == str(project)
     assert {file["path"] for file in result["files"]} == {
@@ -210,7 +208,7 @@ async def test_errors_have_the_code_and_data_of_the_contract(client: Client) -> 
         assert (error.code, error.data) == (code, data), params
 
 
-async def test_a_model_is_required_and_there_is_none(client: Client) -> None:
+async def test_a_required_model_that_is_missing_is_an_error(client: Client) -> None:
     error = await client.error(METHOD, {**REQUEST, "ranker": "llm"})
     assert error.data is not None
     assert (error.code, error.data["kind"]) == (-32803, "no_llm_available")
@@ -226,7 +224,7 @@ async def test_no_folder_is_open(start_client: StartClient, project: Path) -> No
     await client.check_error(METHOD, {**REQUEST, "path": str(project)}, -32803, "no_workspace")
 
 
-async def test_the_editors_text_counts_not_that_on_disk(client: Client, project: Path) -> None:
+async def test_unsaved_text_replaces_the_file_on_disk(client: Client, project: Path) -> None:
     uri = (project / "src/loader.py").as_uri()
     client.lsp.text_document_did_open(
         types.DidOpenTextDocumentParams(

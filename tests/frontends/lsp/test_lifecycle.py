@@ -124,7 +124,7 @@ def test_a_folder_whose_name_is_no_unicode_is_searched(tmp_path: Path) -> None:
 
 
 @requires_posix
-def test_a_storm_of_searches_and_cancellations_leaves_the_server_in_good_order(
+def test_many_searches_and_cancellations_leave_the_server_working(
     slow_project: Path,
 ) -> None:
     wire = Wire()

@@ -186,13 +186,15 @@ def test_a_thousand_malformed_requests_are_each_answered_with_an_error(wire: Wir
         (b'{"jsonrpc": "2.0", "id": true, "method": "$/tools"}', -32600),
     ],
 )
-def test_what_has_no_usable_id_is_answered_with_id_null(wire: Wire, body: bytes, code: int) -> None:
+def test_a_message_without_a_valid_id_is_answered_with_id_null(
+    wire: Wire, body: bytes, code: int
+) -> None:
     wire.send_bytes(body)
     answer = wire.receive()
     assert (answer["id"], answer["error"]["code"]) == (None, code)
 
 
-def test_a_message_inside_a_message_is_only_data(wire: Wire) -> None:
+def test_a_nested_message_is_only_data(wire: Wire) -> None:
     inner = {"jsonrpc": "2.0", "id": 5, "method": "workspace/symbol", "params": 7}
     wire.request("outer", "$/keywordSearch", {**GOOD, "extra": inner})
     answer = wire.receive()
@@ -212,7 +214,7 @@ def test_a_message_inside_a_message_is_only_data(wire: Wire) -> None:
         {"method": "workspace/didChangeWatchedFiles", "params": {"changes": [1] * 100_000}},
     ],
 )
-def test_no_message_ends_or_stops_the_server(wire: Wire, message: dict[str, Any]) -> None:
+def test_no_message_ends_or_blocks_the_server(wire: Wire, message: dict[str, Any]) -> None:
     due = {"running", "next"} | ({None} if isinstance(message.get("id"), dict) else set())
 
     def turn() -> None:
@@ -249,7 +251,7 @@ def test_what_does_not_fit_is_refused(wire: Wire, method: str, params: Any, code
         b"\xff" * 200_000,
     ],
 )
-def test_what_is_no_message_is_passed_over(wire: Wire, garbage: bytes) -> None:
+def test_bytes_that_are_not_a_message_are_skipped(wire: Wire, garbage: bytes) -> None:
     assert wire.process.stdin is not None
     wire.process.stdin.write(garbage)
     wire.request("behind", "$/tools", {})
@@ -259,7 +261,7 @@ def test_what_is_no_message_is_passed_over(wire: Wire, garbage: bytes) -> None:
         pass
 
 
-def test_malformed_notifications_and_answers_are_borne_in_silence(wire: Wire) -> None:
+def test_malformed_notifications_and_responses_are_ignored(wire: Wire) -> None:
     wire.send({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": 1}})
     wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {}})
     wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "unknown"}})

@@ -79,9 +79,7 @@ async def test_without_documents_nothing_is_searched(client: Client) -> None:
         await client.check_error(TOOLS[name].method, PARAMS[name], -32803, "no_workspace")
 
 
-async def test_grep_searches_the_open_documents_as_the_editor_has_them(
-    opened: Client, files: Path
-) -> None:
+async def test_grep_searches_the_text_of_open_documents(opened: Client, files: Path) -> None:
     result = await opened.request("$/grep", {"pattern": r"\w+_rocket"})
     found = {
         (match["path"], match["line"], match["preview"][0]["text"]) for match in result["matches"]
@@ -96,7 +94,7 @@ async def test_grep_searches_the_open_documents_as_the_editor_has_them(
     assert (await opened.request("$/grep", {"pattern": "old|load_plugin"}))["matches"] == []
 
 
-async def test_a_path_confines_a_search_to_some_documents(opened: Client, files: Path) -> None:
+async def test_a_path_limits_a_search_to_some_documents(opened: Client, files: Path) -> None:
     for path in (str(files / "new"), "new", (files / "new/new.py").as_uri()):
         result = await opened.request("$/grep", {"pattern": "rocket", "path": path})
         assert [match["path"] for match in result["matches"]] == ["new/new.py"]
@@ -131,14 +129,14 @@ async def test_other_searches_find_the_open_documents(opened: Client) -> None:
     assert [one["path"] for one in result["results"]] == ["unsaved.py"]
 
 
-async def test_an_open_document_is_read_as_the_editor_has_it(opened: Client, files: Path) -> None:
+async def test_an_open_document_is_read_from_the_editor(opened: Client, files: Path) -> None:
     for path in (str(files / "unsaved.py"), (files / "unsaved.py").as_uri(), "unsaved.py"):
         result = await opened.request("$/readFile", {"path": path})
         assert result["chunks"][0]["content"] == ROCKET.replace("launch", "land")
         assert (result["root"], result["path"]) == (str(files), "unsaved.py")
 
 
-async def test_ignored_and_hidden_documents_count(client: Client, files: Path) -> None:
+async def test_ignored_and_hidden_documents_are_included(client: Client, files: Path) -> None:
     open_document(client, files / ".gitignore", "*.log\n")
     open_document(client, files / "a.log", "rocket\n")
     open_document(client, files / ".hidden/b.py", "rocket\n")
@@ -153,14 +151,16 @@ async def test_ignored_and_hidden_documents_count(client: Client, files: Path) -
     assert (await client.request("$/grep", {"pattern": "rocket"}))["total_found"] == 2
 
 
-async def test_a_closed_document_is_searched_no_more(opened: Client, files: Path) -> None:
+async def test_a_closed_document_is_not_searched(opened: Client, files: Path) -> None:
     for name in ("saved.py", "unsaved.py", "new/new.py"):
         document = types.TextDocumentIdentifier((files / name).as_uri())
         opened.lsp.text_document_did_close(types.DidCloseTextDocumentParams(document))
     await opened.check_error("$/grep", {"pattern": "rocket"}, -32803, "no_workspace")
 
 
-async def test_a_link_beside_an_open_document_is_not_followed(client: Client, files: Path) -> None:
+async def test_a_symlink_next_to_an_open_document_is_not_followed(
+    client: Client, files: Path
+) -> None:
     (files / "linked.py").symlink_to(files / "other.py")
     open_document(client, files / "linked.py", "land_rocket = 1\n")
     result = await client.request("$/grep", {"pattern": "rocket"})

@@ -33,7 +33,7 @@ async def test_spans_are_read_and_a_cursor_continues_them(client: Client) -> Non
     assert (error.code, error.message.partition(":")[0]) == (-32602, "`cursor`")
 
 
-async def test_a_path_that_a_search_answers_is_read(client: Client) -> None:
+async def test_a_path_from_a_search_result_can_be_read(client: Client) -> None:
     found = await client.request(
         "$/keywordSearch", {"query": "q", "search_terms": ["def load_plugin\\("]}
     )
@@ -45,7 +45,7 @@ async def test_a_path_that_a_search_answers_is_read(client: Client) -> None:
     assert result["chunks"][0]["content"].strip() == file["matches"][0]["text"].strip()
 
 
-async def test_the_editors_text_is_read_from_its_opening_to_its_closing(
+async def test_open_documents_are_read_from_the_editor_until_closed(
     client: Client, project: Path
 ) -> None:
     uri = (project / "src/main.py").as_uri()
@@ -74,7 +74,7 @@ async def test_the_editors_text_is_read_from_its_opening_to_its_closing(
 
 
 @requires_posix
-async def test_what_cannot_or_may_not_be_read_is_refused_with_its_kind(
+async def test_unreadable_and_forbidden_files_are_refused_with_a_kind(
     client: Client, project: Path
 ) -> None:
     os.mkfifo(project / "pipe")

@@ -122,7 +122,7 @@ async def test_a_search_that_is_cancelled_ends_at_once_and_the_server_goes_on(
     assert [one["path"] for one in result["documents"]] == ["docs/005.pag"]
 
 
-async def test_what_there_was_no_time_for_is_read_in_the_background_with_progress(
+async def test_unread_documents_are_read_in_the_background_with_progress(
     start_client: StartClient, root: Path, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> None:
     write_files(root, {f"{n}.hang": "" for n in range(2)})
@@ -144,7 +144,7 @@ async def test_what_there_was_no_time_for_is_read_in_the_background_with_progres
     assert "Reading documents" in titles
 
 
-async def test_two_servers_share_what_was_read(
+async def test_two_servers_share_document_texts(
     start_client: StartClient, root: Path, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> None:
     clients = [
@@ -159,7 +159,7 @@ async def test_two_servers_share_what_was_read(
 
 
 @requires_posix
-async def test_a_worker_that_is_killed_costs_nothing(documents_client: Client, root: Path) -> None:
+async def test_a_killed_worker_loses_no_results(documents_client: Client, root: Path) -> None:
     write_files(root, {f"many/{n}.pag": f"needle {n}\n" * 500 for n in range(200)})
     task = asyncio.create_task(documents_client.request(METHOD, {"query": "needle 150$"}))
     killed: set[int] = set()

@@ -68,7 +68,7 @@ async def test_passages_come_from_the_index(client: Client, project: Path) -> No
     assert first["snippet"] in read["chunks"][0]["content"]
 
 
-async def test_an_answer_is_right_about_now(client: Client, project: Path) -> None:
+async def test_an_answer_reflects_the_current_files(client: Client, project: Path) -> None:
     await ready(client)
     main = project / "src/main.py"
     asked = "how is a rocket launched from its pad"
@@ -113,9 +113,7 @@ async def test_passages_stream(client: Client) -> None:
     assert (kinds[0], kinds[-1]) == ("begin", "end")
 
 
-async def test_where_there_is_to_be_no_index_texts_are_searched(
-    start_client: StartClient, project: Path
-) -> None:
+async def test_without_an_index_text_is_searched(start_client: StartClient, project: Path) -> None:
     client = await start_client(project, options={"index": {"enabled": False}})
     result = await search(client, QUESTION)
     assert result["results"][0]["path"] == "src/loader.py"
@@ -131,9 +129,7 @@ async def test_where_there_is_to_be_no_index_texts_are_searched(
 
 
 @requires_permissions
-async def test_a_read_only_folder_is_searched_all_the_same(
-    start_client: StartClient, project: Path
-) -> None:
+async def test_a_read_only_folder_is_searched(start_client: StartClient, project: Path) -> None:
     project.chmod(0o500)
     try:
         client = await start_client(project)
@@ -143,7 +139,7 @@ async def test_a_read_only_folder_is_searched_all_the_same(
         project.chmod(0o700)
 
 
-async def test_a_store_that_is_no_folder_is_no_hindrance(
+async def test_a_state_folder_that_is_a_file_does_not_prevent_searches(
     start_client: StartClient, project: Path
 ) -> None:
     (project / ".winnow").write_text("taken")

@@ -110,9 +110,7 @@ def test_references_of_a_use_count_columns_as_the_client_does(opened: Asking, fo
     assert [place(one, folder) for one in answer] == SEND[:1]
 
 
-def test_references_come_as_partial_results_where_they_are_taken(
-    opened: Asking, folder: Path
-) -> None:
+def test_references_are_sent_as_partial_results_on_request(opened: Asking, folder: Path) -> None:
     asked = at(folder / "net/client.py", 6, 9)
     answer = opened.ask(
         "textDocument/references",
@@ -137,7 +135,7 @@ def test_a_definition_is_found_through_an_import_and_a_type(opened: Asking, fold
     assert opened.ask("textDocument/definition", at(folder / "app.py", 99, 0)) is None
 
 
-def test_the_string_of_an_import_leads_to_the_file(folder: Path) -> None:
+def test_the_string_of_an_import_resolves_to_the_file(folder: Path) -> None:
     write_files(
         folder, {"a.ts": "import { lift } from './b';\n", "b.ts": "export const lift = 1\n"}
     )
@@ -148,7 +146,7 @@ def test_the_string_of_an_import_leads_to_the_file(folder: Path) -> None:
     assert asking.wire.stop() == 0
 
 
-def test_unsaved_documents_count(opened: Asking, folder: Path) -> None:
+def test_unsaved_documents_are_included(opened: Asking, folder: Path) -> None:
     app = folder / "app.py"
     opened.open(app, FILES["app.py"])
     change = {"contentChanges": [{"text": "\n\n" + FILES["app.py"]}]}
@@ -198,7 +196,7 @@ def spread(found: dict[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
     return (start["line"], start["character"]), (end["line"], end["character"])
 
 
-def test_the_outline_tells_what_is_around_by_where_it_stands(folder: Path) -> None:
+def test_the_outline_nests_definitions_by_position(folder: Path) -> None:
     write_files(
         folder,
         {
@@ -285,7 +283,7 @@ def test_workspace_symbols_are_found_by_parts_of_their_names(opened: Asking, fol
     assert opened.progress(7)[0][0]["name"] == "run"
 
 
-def test_what_is_outside_of_the_workspace_has_no_symbols(opened: Asking, tmp_path: Path) -> None:
+def test_files_outside_the_workspace_have_no_symbols(opened: Asking, tmp_path: Path) -> None:
     other = write_files(tmp_path / "other", {"x.py": "def f(): pass\n"}) / "x.py"
     document = {"textDocument": {"uri": other.as_uri()}}
     assert opened.ask("textDocument/documentSymbol", document) is None
@@ -293,7 +291,7 @@ def test_what_is_outside_of_the_workspace_has_no_symbols(opened: Asking, tmp_pat
     assert opened.ask("textDocument/definition", at(Path("/nothing.py"), 0, 4)) is None
 
 
-def test_a_file_that_no_search_covers_is_known_to_requests_about_it_only(
+def test_an_excluded_file_is_only_used_by_requests_about_it(
     tmp_path: Path,
 ) -> None:
     folder = write_files(git_init(tmp_path / "p"), FILES)
@@ -313,7 +311,7 @@ def test_a_file_that_no_search_covers_is_known_to_requests_about_it_only(
     assert session.wire.stop() == 0
 
 
-def test_a_file_that_was_saved_is_seen(opened: Asking, folder: Path) -> None:
+def test_a_saved_file_is_noticed(opened: Asking, folder: Path) -> None:
     new = folder / "new.py"
     new.write_text("def brand_new(): pass\n")
     opened.wire.notify("textDocument/didSave", {"textDocument": {"uri": new.as_uri()}})

@@ -208,7 +208,7 @@ def folder(tmp_path: Path) -> Path:
 # --- files ---------------------------------------------------------------------------------
 
 
-def test_all_requests_say_the_same_of_a_symbol(start: Start, folder: Path) -> None:
+def test_all_requests_agree_about_a_symbol(start: Start, folder: Path) -> None:
     session = start(folder)
     assert session.everything(folder / "net.py") == ALL  # the index may not be there yet
     session.wait_for_index()
@@ -242,7 +242,7 @@ OPENED = [
 ]
 
 
-def test_what_nobody_has_written(start: Start, folder: Path) -> None:
+def test_files_of_random_bytes_are_survived(start: Start, folder: Path) -> None:
     """In one folder: each of them is answered for, and keeps none of the others."""
     names = {name: folder / f"huge_{number}.py" for number, name in enumerate(HUGE)}
     for name, file in names.items():
@@ -257,7 +257,7 @@ def test_what_nobody_has_written(start: Start, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OPENED)
-def test_what_nobody_has_written_in_the_editor(start: Start, folder: Path, name: str) -> None:
+def test_documents_of_random_bytes_are_survived(start: Start, folder: Path, name: str) -> None:
     huge = folder / "huge.py"
     session = start(folder)
     session.open(huge.as_uri(), HUGE[name])
@@ -270,7 +270,7 @@ def test_what_nobody_has_written_in_the_editor(start: Start, folder: Path, name:
 
 
 @requires_posix
-def test_odd_files_are_no_files(start: Start, folder: Path, tmp_path: Path) -> None:
+def test_fifos_devices_and_sockets_are_ignored(start: Start, folder: Path, tmp_path: Path) -> None:
     secret = write_files(tmp_path / "outside", {"secret.py": "def send(): pass\n"})
     os.mkfifo(folder / "fifo.py")
     (folder / "folder.py").mkdir()
@@ -289,7 +289,9 @@ def test_odd_files_are_no_files(start: Start, folder: Path, tmp_path: Path) -> N
 
 
 @requires_posix
-def test_names_that_are_no_unicode_and_names_that_uris_escape(start: Start, tmp_path: Path) -> None:
+def test_file_names_with_invalid_unicode_and_escaped_characters(
+    start: Start, tmp_path: Path
+) -> None:
     folder = write_files(git_init(tmp_path / "fo lder#%C3é😀"), FILES)
     names = [os.fsdecode(b"\xff\xfe.py"), "a b#?%41é😀.py", "%FF.py"]
     for name in names:
@@ -368,7 +370,7 @@ def test_workers_that_are_killed_during_a_build_and_between_queries(
     assert asked["textDocument/documentSymbol"] == ["unsaved"]
 
 
-def test_a_store_that_is_deleted_is_missed_by_no_request(start: Start, folder: Path) -> None:
+def test_requests_survive_a_deleted_store(start: Start, folder: Path) -> None:
     session = start(folder)
     for method in ALL:
         session.wait_for_index()
@@ -479,9 +481,7 @@ def test_a_disk_that_is_full(start: Start, folder: Path, megabytes: int) -> None
     "kind",
     ["a file", "a link to elsewhere", pytest.param("read only", marks=requires_permissions)],
 )
-def test_a_folder_in_which_nothing_can_be_kept(
-    start: Start, folder: Path, tmp_path: Path, kind: str
-) -> None:
+def test_an_unwritable_folder(start: Start, folder: Path, tmp_path: Path, kind: str) -> None:
     store = folder / ".winnow"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -595,7 +595,7 @@ def test_positions_beyond_the_end(start: Start, folder: Path) -> None:
         assert asked == quiet, (line, column)
 
 
-def test_positions_that_are_none_are_refused(start: Start, folder: Path) -> None:
+def test_invalid_positions_are_refused(start: Start, folder: Path) -> None:
     session = start(folder)
     uri = {"uri": (folder / "net.py").as_uri()}
     for place in ({"line": -1, "character": 0}, {"line": 0, "character": -5}, {"line": "x"}, None):
@@ -634,7 +634,7 @@ def test_half_a_character_before_a_name(start: Start, folder: Path) -> None:
     assert asked["textDocument/definition"] == ["half.py:0:5"]
 
 
-def test_documents_that_are_no_files(start: Start, folder: Path) -> None:
+def test_documents_that_are_not_files(start: Start, folder: Path) -> None:
     session = start(folder)
     for uri in (
         "untitled:Untitled-1",
@@ -669,7 +669,7 @@ def test_no_folder(start: Start, folder: Path) -> None:
         assert asked == {method: [] for method in asked}
 
 
-def test_a_file_outside_of_the_workspace(start: Start, folder: Path, tmp_path: Path) -> None:
+def test_a_file_outside_the_workspace(start: Start, folder: Path, tmp_path: Path) -> None:
     outside = write_files(tmp_path / "outside", {"net.py": "def send(): pass\n"})
     session = start(folder)
     asked = session.everything(outside / "net.py", 0, 5)
@@ -721,7 +721,7 @@ def test_a_folder_that_is_deleted(start: Start, folder: Path, tmp_path: Path) ->
     wait_until(lambda: session.everything(folder / "net.py") == ALL)
 
 
-def test_a_folder_that_never_was(start: Start, tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist(start: Start, tmp_path: Path) -> None:
     session = start(tmp_path / "never")
     asked = session.everything(tmp_path / "never/net.py")
     gone = {method: ["not_found"] for method in ALL if not method.startswith(("text", "call"))}

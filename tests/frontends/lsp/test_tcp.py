@@ -178,7 +178,7 @@ def test_a_client_without_the_token_is_refused(server: Server, project: Path, to
         "initialize",
     ],
 )
-def test_nothing_but_initialize_is_answered_first(server: Server, message: Any) -> None:
+def test_the_first_message_must_be_initialize(server: Server, message: Any) -> None:
     peer = server.connect()
     peer.send(message)
     peer.request(1, "$/tools", {})
@@ -245,7 +245,7 @@ def test_a_token_is_generated_and_written_to_stderr(project: Path) -> None:
         server.stop()
 
 
-def test_a_token_of_the_environment_is_written_nowhere(project: Path) -> None:
+def test_a_token_from_the_environment_is_never_logged_or_stored(project: Path) -> None:
     """Neither into the log, nor into the environment of children, nor among the settings."""
     server = Server("--verbose", WINNOW_TOKEN=TOKEN)
     try:
@@ -275,7 +275,7 @@ def test_a_token_of_the_environment_is_written_nowhere(project: Path) -> None:
         (("--token", TOKEN), "needs `--tcp`"),
     ],
 )
-def test_a_token_that_protects_nothing_is_refused(arguments: tuple[str, ...], message: str) -> None:
+def test_a_useless_token_is_refused(arguments: tuple[str, ...], message: str) -> None:
     process = fork_server.start([*COMMAND, *arguments], environment())
     for stream in (process.stdin, process.stdout):
         assert stream is not None
@@ -286,7 +286,7 @@ def test_a_token_that_protects_nothing_is_refused(arguments: tuple[str, ...], me
         assert message in process.stderr.read().decode()
 
 
-def test_connections_that_send_nothing_keep_no_client_out(server: Server, project: Path) -> None:
+def test_silent_connections_do_not_block_a_client(server: Server, project: Path) -> None:
     silent = [server.connect() for _ in range(30)]
     for number, peer in enumerate(silent):
         if number % 2:

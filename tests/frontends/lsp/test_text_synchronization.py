@@ -54,7 +54,7 @@ def edit(line: int, start: int, end: int, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_edits_behind_form_feeds_and_astral_characters_are_where_the_editor_made_them(
+def test_edits_after_form_feeds_and_astral_characters_change_the_right_text(
     wire: Wire, project: Path, encoding: str
 ) -> None:
     file = project / "src/edited.py"
@@ -72,7 +72,9 @@ def test_edits_behind_form_feeds_and_astral_characters_are_where_the_editor_made
     assert found(wire) == {"src/edited.py": ["needle_on_disk"]}
 
 
-def test_a_change_that_is_not_valid_is_told_and_the_disk_counts(wire: Wire, project: Path) -> None:
+def test_an_invalid_change_is_reported_and_the_file_on_disk_is_used(
+    wire: Wire, project: Path
+) -> None:
     file = project / "src/edited.py"
     file.write_text("needle_on_disk\n")
     wire.initialize(project)
@@ -85,9 +87,7 @@ def test_a_change_that_is_not_valid_is_told_and_the_disk_counts(wire: Wire, proj
     assert "invalid change of" in said["params"]["message"]
 
 
-def test_utf_16_is_spoken_with_a_client_that_names_no_encoding_that_is_known(
-    wire: Wire, project: Path
-) -> None:
+def test_utf_16_is_used_for_a_client_without_a_known_encoding(wire: Wire, project: Path) -> None:
     answer = wire.initialize(project, general={"positionEncodings": ["utf-7"]})
     assert answer["result"]["capabilities"]["positionEncoding"] == "utf-16"
     uri = (project / "src/main.py").as_uri()
@@ -96,7 +96,7 @@ def test_utf_16_is_spoken_with_a_client_that_names_no_encoding_that_is_known(
     assert found(wire) == {"src/main.py": ["😀needle"]}
 
 
-def test_all_changes_of_documents_are_asked_for(wire: Wire, project: Path) -> None:
+def test_incremental_synchronization_is_announced(wire: Wire, project: Path) -> None:
     sync = wire.initialize(project)["result"]["capabilities"]["textDocumentSync"]
     assert (sync["openClose"], sync["change"]) == (True, 2)
 
@@ -138,7 +138,7 @@ def test_open_documents_stay_open_when_folders_come_and_go(
     assert found(wire) == {"src/main.py": ["needle = 2"]}
 
 
-def test_changes_to_what_is_not_open_are_ignored(wire: Wire, project: Path) -> None:
+def test_changes_to_closed_documents_are_ignored(wire: Wire, project: Path) -> None:
     wire.initialize(project)
     uri = (project / "src/main.py").as_uri()
     change(wire, uri, {"text": "needle"})

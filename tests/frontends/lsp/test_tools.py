@@ -15,7 +15,7 @@ from winnow.tools import TOOLS
 pytestmark = pytest.mark.wire
 
 
-async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
+async def test_tools_lists_descriptions_and_schemas_for_a_model(client: Client) -> None:
     result = await client.request("$/tools", {})
     tools = {tool["name"]: tool for tool in result["tools"]}
     assert set(tools) == {
@@ -44,7 +44,7 @@ async def test_tools_are_what_an_agent_hands_its_model(client: Client) -> None:
     assert "$ref" not in str(schema)
 
 
-async def test_a_tool_called_by_name_answers_as_agents_read_it(client: Client) -> None:
+async def test_a_tool_called_by_name_returns_text_for_agents(client: Client) -> None:
     arguments = {"pattern": "def load_plugin", "context_lines": 0}
     answer = await client.request("$/callTool", {"name": "grep", "arguments": arguments})
     result = await client.request("$/grep", arguments)

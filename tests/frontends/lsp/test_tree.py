@@ -42,9 +42,7 @@ async def test_a_tree_and_its_next_page(client: Client) -> None:
     assert (second["returned"], second["truncated"], "cursor" in second) == (4, False, False)
 
 
-async def test_the_editors_documents_from_their_opening_to_their_closing(
-    client: Client, project: Path
-) -> None:
+async def test_open_documents_are_listed_until_closed(client: Client, project: Path) -> None:
     new = project / "new/folder/x.py"
     uri = new.as_uri()
 
@@ -72,7 +70,7 @@ async def test_the_editors_documents_from_their_opening_to_their_closing(
     assert await lines() == []
 
 
-async def test_a_deep_answer_goes_over_the_wire(client: Client, project: Path) -> None:
+async def test_a_deeply_nested_answer_is_sent(client: Client, project: Path) -> None:
     write_files(project, {"d/" * 150 + "file": ""})
     result = await client.request(METHOD, {"path": "d", "depth": 100})
     depth, entries = 0, result["entries"]
