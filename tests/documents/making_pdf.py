@@ -79,7 +79,7 @@ def bomb(line: bytes, mebibytes: int) -> bytes:
     """Return a stream that unpacks to this many mebibytes, a few kilobytes for each."""
     packer = zlib.compressobj(9)
     begin = packer.compress(b"BT /F 11 Tf 14 TL 50 800 Td\n") + packer.flush(zlib.Z_FULL_FLUSH)
-    # What follows a full flush refers to nothing before it, and may be repeated.
+    # Data after a full flush does not refer to earlier data, so it can be repeated.
     block = packer.compress(line * (1024**2 // len(line))) + packer.flush(zlib.Z_FULL_FLUSH)
     packed = begin + block * mebibytes
     return b"<</Length %d/Filter/FlateDecode>>\nstream\n%s\nendstream" % (len(packed), packed)

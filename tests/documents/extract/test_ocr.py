@@ -19,7 +19,7 @@ installed = pytest.mark.skipif(not ocr.is_installed() and not CI, reason="needs 
 
 
 def test_boxes_side_by_side_form_a_line_from_left_to_right() -> None:
-    # Left, top and bottom; found in any order.
+    # Left, top and bottom, in any order.
     boxes = [(300.0, 12.0, 32.0), (10.0, 40.0, 60.0), (10.0, 10.0, 30.0), (10.0, 58.0, 80.0)]
     assert joined(boxes, ["42", "Next", "Total", "Last"]) == ["Total\t42", "Next", "Last"]
     assert joined([], []) == []
@@ -68,5 +68,5 @@ def test_ocr_prints_nothing_opens_no_connection_and_stores_nothing(tmp_path: Pat
         env=child_environment(home, TMPDIR=str(home), XDG_CACHE_HOME=str(home)),
     )
     assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
-    # An audit sees what Python opens. onnxruntime keeps a database of what it sends elsewhere.
+    # An audit hook sees files that Python opens, but not the telemetry database of onnxruntime.
     assert list(home.iterdir()) == []

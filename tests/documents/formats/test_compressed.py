@@ -134,8 +134,8 @@ def test_a_window_beyond_the_memory_limit_is_refused() -> None:
 def xz_with_dictionary(size: int) -> bytes:
     """Return a file that requests a dictionary of this size: 40 is 4 GiB."""
     packed = bytearray(lzma.compress(b"text\n"))
-    # The header of a stream has 12 bytes; that of its block has 12, too, the last of which are a
-    # checksum, with the dictionary's size behind two bytes of flags and two of the filter.
+    # The headers of the stream and of its block have 12 bytes each. The block header has two bytes
+    # of flags, two of the filter, the size of the dictionary, and ends with a checksum.
     header = packed[12:20]
     header[4] = size
     packed[12:24] = header + zlib.crc32(header).to_bytes(4, "little")

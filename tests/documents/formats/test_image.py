@@ -48,7 +48,7 @@ def test_all_image_extensions_are_one_format_that_needs_ocr(name: str) -> None:
 
 
 @pytest.mark.skipif(ocr.is_installed(), reason="the extra is installed")
-def test_without_the_extra_its_name_is_told() -> None:
+def test_a_missing_extra_is_named() -> None:
     assert reason("a.png", b"") == ocr.MISSING
 
 

@@ -56,20 +56,20 @@ def why_unreadable(name: str, document: bytes) -> str:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_truncated_document_is_reported_as_damaged(name: str) -> None:
-    whole = DOCUMENTS[name]()
-    assert lines(name, whole)
-    for length in [1, 2, 4, 30, 100, *(len(whole) * part // 10 for part in range(1, 10)), -1]:
+    intact = DOCUMENTS[name]()
+    assert lines(name, intact)
+    for length in [1, 2, 4, 30, 100, *(len(intact) * part // 10 for part in range(1, 10)), -1]:
         with pytest.raises(Unreadable, match=r"^it is damaged: "):
-            lines(name, whole[:length])
+            lines(name, intact[:length])
     with pytest.raises(Unreadable, match=r"^it is empty$"):
         lines(name, b"")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_any_wrong_byte_is_handled(name: str) -> None:
-    whole = DOCUMENTS[name]()
-    for at in range(0, len(whole), max(len(whole) // 150, 1)):
-        damaged = bytearray(whole)
+    intact = DOCUMENTS[name]()
+    for at in range(0, len(intact), max(len(intact) // 150, 1)):
+        damaged = bytearray(intact)
         damaged[at] ^= 0x55
         reason = why_unreadable(name, bytes(damaged))
         assert not reason or re.search("it is damaged: |it is encrypted: |it has no text", reason)
@@ -83,16 +83,16 @@ def test_a_missing_part_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_an_encrypted_part_is_reported(name: str) -> None:
-    whole = bytearray(DOCUMENTS[name]())
-    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+    intact = bytearray(DOCUMENTS[name]())
+    with zipfile.ZipFile(io.BytesIO(intact)) as archive:
         count = len(archive.infolist())
         at = archive.start_dir
     for _ in range(count):  # the flags in the directory at the end
-        whole[at + 8] |= 1
-        lengths = struct.unpack_from("<3H", whole, at + 28)
+        intact[at + 8] |= 1
+        lengths = struct.unpack_from("<3H", intact, at + 28)
         at += 46 + sum(lengths)
     with pytest.raises(Unreadable, match=r"^it is encrypted: a password is needed$"):
-        lines(name, bytes(whole))
+        lines(name, bytes(intact))
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx"])

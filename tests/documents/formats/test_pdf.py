@@ -72,8 +72,8 @@ def test_kerning_does_not_split_words_and_wide_gaps_do() -> None:
 
 
 def test_presentation_forms_become_the_characters_that_users_type() -> None:
-    # A ligature, an accent of its own, a radical, Arabic letters as they look, a character that
-    # needs two units in UTF-16.
+    # A ligature, a combining accent, a radical, Arabic presentation forms, and a character of two
+    # UTF-16 units.
     texts = ["ﬁ", "le", " ", "e\u0301", "\u2f42", "ﻣ", "ﺮ", "𝑥"]
     codes = b"".join(b"%04x" % code for code in [1, 2, 3, 4, 3, 5, 3, 8])
     content = b"BT /F 11 Tf 50 700 Td <%s> Tj ET BT /F 11 Tf 50 600 Td <00070006> Tj ET" % codes
@@ -87,7 +87,7 @@ def test_an_outline_entry_names_the_section_of_the_following_pages() -> None:
     further = [
         b"<</Type/Outlines/First 5 0 R/Last 6 0 R>>",
         entry % (b"One", first_page + 2, b"/Next 6 0 R/First 7 0 R/Last 7 0 R"),
-        # Leads back to the first entry.
+        # Refers back to the first entry.
         entry % (b"Two", first_page + 6, b"/Prev 5 0 R/Next 5 0 R"),
         entry % (b"A  detail", first_page + 2, b""),
     ]
@@ -218,8 +218,8 @@ def test_scanned_pages_among_others_are_reported() -> None:
     pages = [SHOWS_PICTURE, shown(["text"]), b"", SHOWS_PICTURE, SHOWS_PICTURE]
     lines, found = read(scanned(pages))
     assert lines == ["text"]
-    told = "pages without text that are images: 1, 4-5 (documents.ocr reads them)"
-    assert found.failed == (UnreadPart(told),)
+    expected = "pages without text that are images: 1, 4-5 (documents.ocr reads them)"
+    assert found.failed == (UnreadPart(expected),)
 
 
 def test_outlined_characters_are_an_image_and_a_frame_is_not() -> None:
@@ -229,9 +229,9 @@ def test_outlined_characters_are_an_image_and_a_frame_is_not() -> None:
 
 
 @pytest.mark.skipif(ocr.is_installed(), reason="the extra is installed")
-def test_without_the_extra_its_name_is_told() -> None:
-    told = reason(scanned([SHOWS_PICTURE]), recognise=True)
-    assert told == f"it has no text: its pages are images ({ocr.MISSING})"
+def test_a_missing_extra_is_named() -> None:
+    expected = reason(scanned([SHOWS_PICTURE]), recognise=True)
+    assert expected == f"it has no text: its pages are images ({ocr.MISSING})"
 
 
 def test_ranges_are_limited_to_ten() -> None:
@@ -261,12 +261,12 @@ def test_a_file_that_is_not_a_pdf_is_damaged(content: bytes) -> None:
 
 
 def test_a_truncated_file_is_read_or_damaged_but_never_empty() -> None:
-    whole = make_pdf([[f"line {line} of {page}" for line in range(30)] for page in range(20)])
-    expected, _ = read(whole)
+    intact = make_pdf([[f"line {line} of {page}" for line in range(30)] for page in range(20)])
+    expected, _ = read(intact)
     outcomes = set()
-    for length in [*range(0, len(whole), len(whole) // 40), len(whole) - 10]:
+    for length in [*range(0, len(intact), len(intact) // 40), len(intact) - 10]:
         try:
-            lines, _ = read(whole[:length])
+            lines, _ = read(intact[:length])
         except Unreadable as error:
             outcomes.add(str(error))
         else:
@@ -276,9 +276,9 @@ def test_a_truncated_file_is_read_or_damaged_but_never_empty() -> None:
 
 
 def test_a_file_without_object_table_is_read() -> None:
-    whole = make_pdf([["text"]])
-    table, trailer = whole.index(b"xref\n"), whole.index(b"trailer")
-    assert read(whole[:table] + whole[trailer:])[0] == ["text"]
+    intact = make_pdf([["text"]])
+    table, trailer = intact.index(b"xref\n"), intact.index(b"trailer")
+    assert read(intact[:table] + intact[trailer:])[0] == ["text"]
 
 
 @pytest.mark.slow
@@ -314,7 +314,7 @@ IN_A_CHILD = textwrap.dedent(
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with open(sys.argv[1], "rb") as file:
         print(extract("a.pdf", file, lambda line: None).lines)
-    # Not ru_maxrss, which begins with what the parent had.
+    # Not ru_maxrss, which includes the memory of the parent.
     with open("/proc/self/status") as status:
         print(int(status.read().split("VmHWM:")[1].split()[0]) * 1024)
     """

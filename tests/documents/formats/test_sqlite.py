@@ -194,13 +194,13 @@ def test_damage_only_loses_rows(tmp_path: Path) -> None:
     rows = "INSERT INTO t VALUES " + ", ".join(f"({n}, 'row {n}')" for n in range(2000))
     document = made(tmp_path / "a.db", f"CREATE TABLE t (x, y); {rows}; {PEOPLE}").read_bytes()
     chance = random.Random(3)
-    told = 0
+    reported = 0
     for _ in range(100):
         damaged = bytearray(document)
         for _ in range(50):
             damaged[chance.randrange(100, len(damaged))] = chance.randrange(256)
         try:
-            told += bool(extracted("a.db", bytes(damaged)).failed)
+            reported += bool(extracted("a.db", bytes(damaged)).failed)
         except Unreadable:
-            told += 1
-    assert told > 50
+            reported += 1
+    assert reported > 50

@@ -46,7 +46,7 @@ async def test_a_document_is_read_once(make_library: MakeLibrary, tmp_path: Path
     assert {one.path for one in known.unread} == {"a.pag", "folder/copy.pag", "b.pag"}
     taken = await read(library, documents)
     assert taken["a.pag"].key == taken["folder/copy.pag"].key != taken["b.pag"].key
-    await asyncio.sleep(0.06)  # until the clock of the file system has gone on
+    await asyncio.sleep(0.06)  # until the clock of the file system has advanced
     await read(library, documents)
     known = await library.sort(documents)
     assert sorted(sorted(one.path for one in same) for same in known.ready.values()) == [
@@ -93,8 +93,8 @@ async def test_a_document_with_a_time_in_the_far_future_is_remembered(
 def test_a_stamp_fits_into_the_database() -> None:
     """Network file systems use inode numbers of 64 bits, and ReFS of 128 bits."""
     numbers = (0o100644, 2**64 - 1, 0, 1, 0, 0, 7, 0, 0, 0)
-    told = os.stat_result(numbers, {"st_mtime_ns": 2**63, "st_ctime_ns": 2**66})
-    assert stamp_of(told) == FileStamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
+    state = os.stat_result(numbers, {"st_mtime_ns": 2**63, "st_ctime_ns": 2**66})
+    assert stamp_of(state) == FileStamp(7, 2**63 - 1, 2**63 - 1, 2**63 - 1)
 
 
 async def test_a_lost_catalogue_is_rebuilt(make_library: MakeLibrary, tmp_path: Path) -> None:
@@ -239,11 +239,11 @@ async def test_the_background_reads_recently_changed_documents_first_and_reports
     for number, name in enumerate(names):
         os.utime(tmp_path / name, (number * 100, number * 100))
     await asyncio.sleep(0.06)
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
 
     @contextlib.asynccontextmanager
     async def reporting() -> AsyncIterator[Report]:
-        yield lambda done, total: told.append((done, total))
+        yield lambda done, total: reports.append((done, total))
 
     library = make_library(reporting=reporting)
     documents = documents_in(tmp_path, *names)
@@ -253,8 +253,8 @@ async def test_the_background_reads_recently_changed_documents_first_and_reports
     assert library.waiting == 30
     while library.waiting:
         await asyncio.sleep(0.02)
-    assert told[-1] == (30, 30)
-    # What was read last is noted a moment after it was told.
+    assert reports[-1] == (30, 30)
+    # The last result is saved shortly after it was reported.
     assert library._background is not None
     await asyncio.wait_for(library._background, 20)
     assert list((await library.sort(documents)).unread) == []

@@ -99,7 +99,7 @@ def test_the_least_recently_used_texts_are_deleted_first(tmp_path: Path) -> None
     left = [key for key in keys if texts.load_map(key)]
     assert left == [*keys[: len(left) - 1], keys[9]]
     assert len(left) in (7, 8)
-    # And nothing of the others is left behind.
+    # No file of the others remains.
     assert len(files(tmp_path)) == 2 * len(left)
     texts.mark_used(["gone"])
 

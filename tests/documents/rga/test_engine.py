@@ -50,7 +50,7 @@ requires_rga = requires("rga", "pdftotext", "pandoc")
 
 SECONDS = 60.0
 
-# The text "needle" on a page, encrypted by qpdf (RC4 of 40 bits, so that it is small).
+# A page with the text "needle", encrypted by qpdf (40-bit RC4, which is small).
 ENCRYPTED_PDF = (
     "c-n<hJ&V*p81B<qX(ey7$Q5ViD>E5bwzw}mRBpLd@i;6dGjGn7H93-"
     "5xwG;Q2%`VsI(rYqMjKl}JAZ(!m511flkDzo<OGvI!jt#;n1{DF+}K*B*G1HO|MTQ`M1eq=J&O8$h==9?YhVG{h4{|"
@@ -159,20 +159,20 @@ async def answers(
     word: bool = False,
 ) -> Answers:
     query = TextPattern(pattern, literal=literal, case_sensitive=case_sensitive, word=word)
-    asked = DocumentQuery(query, context, max_count, width)
+    document_query = DocumentQuery(query, context, max_count, width)
     deadline = asyncio.get_running_loop().time() + seconds
-    found = engine.search([document(path) for path in paths], asked, deadline)
+    found = engine.search([document(path) for path in paths], document_query, deadline)
     async with contextlib.aclosing(found):
         return [one async for one in found]
 
 
 async def hits(engine: RgaEngine, path: Path, pattern: str, **query: Any) -> list[DocumentHit]:
     """Return the hits in a document that is read without failures."""
-    said = await answers(engine, [path], pattern, **query)
-    assert all(isinstance(one, DocumentHits) and one.engine == "rga" for one in said), said
-    assert len(said) <= 1
+    results = await answers(engine, [path], pattern, **query)
+    assert all(isinstance(one, DocumentHits) and one.engine == "rga" for one in results), results
+    assert len(results) <= 1
     assert engine.pending == []
-    return [hit for one in said if isinstance(one, DocumentHits) for hit in one.hits]
+    return [hit for one in results if isinstance(one, DocumentHits) for hit in one.hits]
 
 
 def short(found: Sequence[DocumentHit]) -> list[tuple[int, str, list[str], DocumentLocation]]:
@@ -219,7 +219,7 @@ async def test_rga_gets_no_path_that_is_not_unicode(
         one.write_bytes(pdf(["needle"]))
     reason = "rga takes no path that is not Unicode"
     assert make().unsupported(str(path)) == reason
-    # Of one of them, it would search no other either.
+    # With such a path, rga would not search the other document either.
     failed, found = await answers(make(), [path, other], "needle")
     assert failed == ReadFailure(document(path), reason)
     assert found.document == document(other)
@@ -285,8 +285,8 @@ def test_a_missing_program_is_named_with_its_install_command(
         ):
             problem = engine.unsupported(f"/x/{file}")
             assert problem is not None
-            said = rf"{program} is not installed: [\w ,-]+ install [\w ,-]*{package}"
-            assert re.fullmatch(said, problem)
+            results = rf"{program} is not installed: [\w ,-]+ install [\w ,-]*{package}"
+            assert re.fullmatch(results, problem)
     assert engine.unsupported("/x/a.zip") is None
 
 
@@ -374,9 +374,9 @@ async def test_matches_in_prefixes_do_not_count(
     path, other = folder / "a.pdf", folder / "b.pdf"
     path.write_bytes(pdf(*[["nothing", "more"]] * 30, *[["the page", "next"]] * 5))
     other.write_bytes(pdf(["page one"]))
-    said = await answers(make(), [path, other], "page", max_count=3, context=1)
-    by_name = {one.document.path: one for one in said if isinstance(one, DocumentHits)}
-    assert len(said) == len(by_name) == 2
+    results = await answers(make(), [path, other], "page", max_count=3, context=1)
+    by_name = {one.document.path: one for one in results if isinstance(one, DocumentHits)}
+    assert len(results) == len(by_name) == 2
     assert [hit.place.page for hit in by_name["a.pdf"].hits] == [31, 32, 33]
     assert [(hit.before, hit.after) for hit in by_name["a.pdf"].hits] == [((), ("next",))] * 3
     assert (by_name["a.pdf"].more, by_name["b.pdf"].more) == (True, False)
@@ -388,11 +388,13 @@ async def test_at_most_max_count_lines_are_returned(
 ) -> None:
     path = by_pandoc(folder, "a.docx", "\n\n".join(f"needle {number}" for number in range(5)))
     for most, more in ((4, True), (5, False), (6, False)):
-        (said,) = await answers(make(), [path], "needle", max_count=most, context=2)
-        assert isinstance(said, DocumentHits)
-        assert [hit.line.text for hit in said.hits] == [f"needle {n}" for n in range(min(most, 5))]
-        assert said.more is more
-        assert said.hits[3].after[:2] == ("", "needle 4")
+        (results,) = await answers(make(), [path], "needle", max_count=most, context=2)
+        assert isinstance(results, DocumentHits)
+        assert [hit.line.text for hit in results.hits] == [
+            f"needle {n}" for n in range(min(most, 5))
+        ]
+        assert results.more is more
+        assert results.hits[3].after[:2] == ("", "needle 4")
 
 
 @requires_rga
@@ -472,7 +474,7 @@ async def test_the_directory_of_a_zip_resolves_names_with_colons(
     assert short(await hits(make(), folder / "a.zip", "needle")) == [
         (1, "needle: one", ["needle"], DocumentLocation(member="a: b.txt"))
     ]
-    # Of others the name ends at the first colon.
+    # In other archives, the name ends at the first colon.
     assert short(await hits(make(), folder / "a.tar", "needle")) == [
         (1, "b.txt: needle: one", ["needle"], DocumentLocation(member="a"))
     ]
@@ -485,17 +487,17 @@ async def test_a_damaged_member_does_not_hide_matches_before_it(
     path, good = folder / "a.zip", folder / "b.pdf"
     path.write_bytes(zipped({"a.txt": b"needle\n", "b.docx": b"nonsense", "c.txt": b"needle\n"}))
     good.write_bytes(pdf(["needle"]))
-    said = await answers(make(), [path, good], "needle")
+    results = await answers(make(), [path, good], "needle")
     assert {
-        one.document.path: short(one.hits) for one in said if isinstance(one, DocumentHits)
+        one.document.path: short(one.hits) for one in results if isinstance(one, DocumentHits)
     } == {
         "a.zip": [(1, "needle", ["needle"], DocumentLocation(member="a.txt"))],
         "b.pdf": [(2, "needle", ["needle"], DocumentLocation(page=1))],
     }
-    (failed,) = [one for one in said if isinstance(one, ReadFailure)]
+    (failed,) = [one for one in results if isinstance(one, ReadFailure)]
     assert (failed.document.path, failed.member) == ("a.zip", "b.docx")
-    # Where two programs write at the same time, some of rga's words may be in pandoc's line, and
-    # pandoc's first letter in rga's.
+    # If two programs write at the same time, words of rga may end up in pandoc's line, and pandoc's
+    # first letter in rga's line.
     reason = re.match(r"it is damaged: (.*?)c?ouldn't unpack docx container", failed.reason)
     assert reason is not None
     assert reason[1] in "b.docx.txt adapter: postprocprefix"
@@ -508,7 +510,7 @@ async def test_a_damaged_member_does_not_hide_matches_before_it(
     "lines",
     [
         ["b.docx.txt adapter: postprocprefix", "couldn't unpack docx container"],
-        # The two write at the same time.
+        # Both programs write at the same time.
         ["b.docx.txt adapter: c", "postprocprefixouldn't unpack docx container"],
         ["b.docx.txt adapter: postprocprefixcouldn't unpack docx container", ""],
     ],
@@ -548,17 +550,17 @@ async def test_each_unreadable_document_has_a_reason(
         (folder / name).write_bytes(content)
     paths = [*(folder / name for name in contents), folder / "gone.pdf"]
     engine = make()
-    # One by one: of programs that run beside each other, complaints can share a line.
-    said = [one for path in paths for one in await answers(engine, [path], "needle")]
-    assert [one.document.path for one in said if isinstance(one, DocumentHits)] == ["good.pdf"]
-    reasons = {one.document.path: one.reason for one in said if isinstance(one, ReadFailure)}
+    # One at a time: concurrent programs can write into the same line.
+    results = [one for path in paths for one in await answers(engine, [path], "needle")]
+    assert [one.document.path for one in results if isinstance(one, DocumentHits)] == ["good.pdf"]
+    reasons = {one.document.path: one.reason for one in results if isinstance(one, ReadFailure)}
     assert {name: reason.partition(":")[0] for name, reason in reasons.items()} == {
         **{name: "it is damaged" for name in contents if name != "good.pdf"},
         "encrypted.pdf": "it is encrypted",
         "encrypted.zip": "it is encrypted",
         "gone.pdf": "it is gone",
     }
-    assert len(said) == len(paths)
+    assert len(results) == len(paths)
     assert (engine.pending, engine.timed_out) == ([], False)
     for name, reason in reasons.items():
         with pytest.raises(Unreadable) as raised:
@@ -592,11 +594,11 @@ async def test_a_missing_pandoc_is_reported_for_each_document(
     docx = by_pandoc(folder, "x.docx", "A needle.")
     archive.write_bytes(zipped({"a.docx": docx.read_bytes()}))
     page.write_bytes(pdf(["needle"]))
-    said = await answers(make(programs), [archive, docx, page], "needle")
-    assert [one.document.path for one in said if isinstance(one, DocumentHits)] == ["b.pdf"]
-    missing = {(one.document.path, one.member) for one in said if isinstance(one, ReadFailure)}
+    results = await answers(make(programs), [archive, docx, page], "needle")
+    assert [one.document.path for one in results if isinstance(one, DocumentHits)] == ["b.pdf"]
+    missing = {(one.document.path, one.member) for one in results if isinstance(one, ReadFailure)}
     assert missing == {("a.zip", "a.docx"), ("x.docx", "")}
-    for one in said:
+    for one in results:
         assert isinstance(one, DocumentHits) or one.reason.startswith("pandoc is not installed: ")
 
 
@@ -607,17 +609,17 @@ async def test_a_line_that_exceeds_memory_does_not_affect_other_documents(
 ) -> None:
     bomb = folder / "bomb.gz"
     with gzip.open(bomb, "wb", compresslevel=1) as file:
-        for _ in range(600):  # more than the memory that it has
+        for _ in range(600):  # more than the memory limit
             file.write(b"x" * 1024**2)
     others = [folder / f"{number}.gz" for number in range(10)]
     for path in others:
         path.write_bytes(gzip.compress(b"needle"))
     engine = make()
-    said = await answers(engine, [bomb, *others], "needle")
-    assert [one for one in said if isinstance(one, ReadFailure)] == [
+    results = await answers(engine, [bomb, *others], "needle")
+    assert [one for one in results if isinstance(one, ReadFailure)] == [
         ReadFailure(document(bomb), "it has lines that do not fit into memory")
     ]
-    found = sorted(one.document.path for one in said if isinstance(one, DocumentHits))
+    found = sorted(one.document.path for one in results if isinstance(one, DocumentHits))
     assert found == sorted(path.name for path in others)
     assert engine.pending == []
     with pytest.raises(Unreadable, match="do not fit into memory"):
@@ -719,9 +721,9 @@ async def test_a_damaged_cache_is_recreated(
     database = tmp_path / "home/.cache/winnow/rga/cache.sqlite3"
 
     async def found() -> int:
-        said = await answers(make(), paths, "needle")
-        assert all(isinstance(one, DocumentHits) for one in said), said
-        return len(said)
+        results = await answers(make(), paths, "needle")
+        assert all(isinstance(one, DocumentHits) for one in results), results
+        return len(results)
 
     async def text() -> int:
         deadline = asyncio.get_running_loop().time() + SECONDS
@@ -730,12 +732,12 @@ async def test_a_damaged_cache_is_recreated(
         return len(paths)
 
     assert await found() == 5
-    # Where the last programs end at the same time, all may still be in the log beside it.
+    # If the last programs end at the same time, the data may still be in the write-ahead log.
     with contextlib.closing(sqlite3.connect(database)) as opened:
         opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    whole = database.read_bytes()
-    # No database; then one whose pages are, from the second on, not what the first one says.
-    for damaged in (b"no database at all" * 100, whole[:4096] + b"\xff" * (len(whole) - 4096)):
+    intact = database.read_bytes()
+    # First an invalid file, then a database whose pages contradict the first page.
+    for damaged in (b"no database at all" * 100, intact[:4096] + b"\xff" * (len(intact) - 4096)):
         for ask in (found, text):
             for name in ("-wal", "-shm"):
                 database.with_name(database.name + name).unlink(missing_ok=True)
@@ -766,8 +768,8 @@ async def test_more_documents_are_searched_than_runs_are_concurrent(
     for path in paths:
         path.write_bytes(gzip.compress(b"needle" if path.stem.endswith("5") else b"x"))
     engine = make()
-    said = await answers(engine, paths, "needle")
-    assert sorted(one.document.path for one in said) == sorted(
+    results = await answers(engine, paths, "needle")
+    assert sorted(one.document.path for one in results) == sorted(
         path.name for path in paths if path.stem.endswith("5")
     )
     assert (engine.pending, engine.timed_out) == ([], False)
@@ -815,7 +817,7 @@ async def test_a_hanging_rga_ends_at_the_deadline_and_its_matches_are_kept(
     make: Callable[..., RgaEngine], folder: Path, programs: Path, tmp_path: Path
 ) -> None:
     paths = [folder / "a.pdf", folder / "b.pdf", folder / "c.pdf"]
-    # Each document is searched by a run of its own.
+    # Each run searches one document.
     script = [
         'case "$*" in',
         *("*a.pdf)", *events_of(paths[0]), SUMMARY, "exit 0;;"),
@@ -824,14 +826,14 @@ async def test_a_hanging_rga_ends_at_the_deadline_and_its_matches_are_kept(
     ]
     stand_in(programs, "rga", "\n".join(script))
     engine = make(programs)
-    said = await answers(engine, paths, "needle", seconds=2.0)
+    results = await answers(engine, paths, "needle", seconds=2.0)
     assert [
-        (one.document.path, len(one.hits)) for one in said if isinstance(one, DocumentHits)
+        (one.document.path, len(one.hits)) for one in results if isinstance(one, DocumentHits)
     ] == [
         ("a.pdf", 1),
         ("b.pdf", 1),
     ]
-    # Of the second it is not known whether there is more.
+    # The second document may have more matches.
     assert [one.path for one in engine.pending] == ["b.pdf", "c.pdf"]
     assert engine.timed_out
     assert not alive(int((tmp_path / "pid").read_text()))
@@ -883,10 +885,10 @@ async def test_a_failure_after_forty_megabytes_of_errors_is_reported(
         "exit 2",
     ]
     stand_in(programs, "rga", "\n".join(script))
-    said = await answers(make(programs), [good, bad], "needle")
-    assert said[1:] == [ReadFailure(document(bad), "it is damaged: broken")]
-    assert isinstance(said[0], DocumentHits)
-    assert short(said[0].hits) == [(2, "needle", ["needle"], DocumentLocation(page=1))]
+    results = await answers(make(programs), [good, bad], "needle")
+    assert results[1:] == [ReadFailure(document(bad), "it is damaged: broken")]
+    assert isinstance(results[0], DocumentHits)
+    assert short(results[0].hits) == [(2, "needle", ["needle"], DocumentLocation(page=1))]
 
 
 async def test_a_failing_rga_is_reported_with_exit_code_and_stderr(
@@ -905,7 +907,7 @@ async def test_a_failing_rga_is_reported_with_exit_code_and_stderr(
     with pytest.raises(SearchFailed) as raised:
         await answers(make(programs), [path], "needle")
     assert raised.value.data["exit_code"] == -11
-    # rga itself answers 1, "nothing found", when a signal has ended its ripgrep.
+    # rga exits with 1, "nothing found", if a signal killed its ripgrep.
     stand_in(programs, "rga", "exit 1")
     with pytest.raises(SearchFailed):
         await answers(make(programs), [path], "needle")
@@ -927,6 +929,8 @@ async def test_a_line_that_is_too_long_is_reported(
     begin, match, end = events_of(path)
     long = "head -c 5000000 /dev/zero | tr '\\0' 'x'; echo"
     stand_in(programs, "rga", "\n".join([begin, long, match, end, SUMMARY]))
-    said = await answers(make(programs), [path], "needle")
-    assert isinstance(said[0], DocumentHits)
-    assert said[1:] == [ReadFailure(document(path), "lines of more than 4 MiB in it are left out")]
+    results = await answers(make(programs), [path], "needle")
+    assert isinstance(results[0], DocumentHits)
+    assert results[1:] == [
+        ReadFailure(document(path), "lines of more than 4 MiB in it are left out")
+    ]

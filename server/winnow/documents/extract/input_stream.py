@@ -41,7 +41,7 @@ class Budget:
         self.left = max_bytes
         self._members_left = members
 
-    def take(self, size: int) -> None:
+    def spend(self, size: int) -> None:
         """Raise BudgetSpent if the budget is spent."""
         self.left -= size
         if self.left < 0:
@@ -49,7 +49,7 @@ class Budget:
                 f"it unpacks to more than {self.max_bytes // 1024**2} MiB: the rest is left out"
             )
 
-    def take_member(self) -> None:
+    def count_member(self) -> None:
         """Raise BudgetSpent if there are too many members."""
         self._members_left -= 1
         if self._members_left < 0:
@@ -126,7 +126,7 @@ class DocumentInput:
         another one whose bytes are already counted.
         """
         assert self._read_member is not None
-        self.budget.take_member()
+        self.budget.count_member()
         if not counted:
             stream = CountedStream(stream, self.budget)
         self._read_member(self, Member(member_name(name), stream, size), output)
@@ -172,6 +172,6 @@ class CountedStream(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
         chunk = self._stream.read(len(view))
-        self._budget.take(len(chunk))
+        self._budget.spend(len(chunk))
         view[: len(chunk)] = chunk
         return len(chunk)

@@ -100,7 +100,7 @@ def _members(source: DocumentInput) -> tuple[Iterator[ZipMember], bool]:
         archive = zipfile.ZipFile(source.file)
     except (zipfile.BadZipFile, struct.error, ValueError, EOFError, NotImplementedError):
         return _by_headers(source.file, source.size), False
-    return _by_directory(archive, source.budget.take_member), True
+    return _by_directory(archive, source.budget.count_member), True
 
 
 def directory_bytes(file: IO[bytes], size: int) -> int:
@@ -208,12 +208,12 @@ def _name(name: str, flags: int) -> str:
 
 def _read_zipped(source: DocumentInput, member: ZipMember, output: TextOutput) -> None:
     if _is_metadata(member.name):
-        source.budget.take_member()
+        source.budget.count_member()
     elif member.encrypted:
-        source.budget.take_member()
+        source.budget.count_member()
         output.failed("it is encrypted", member.name)
     elif member.method != _STORED and member.method not in _FRAMES:
-        source.budget.take_member()
+        source.budget.count_member()
         output.failed(f"its compression method is not supported ({member.method})", member.name)
     else:
         source.member(member.name, _content(source.file, member), output, size=member.size)
@@ -329,7 +329,7 @@ def _read_tar(source: DocumentInput, file: _Headers, output: TextOutput, *, coun
             if archive.offset <= info.offset:
                 raise tarfile.ReadError("a header points backwards")
             if not info.isreg() or _is_metadata(info.name):
-                source.budget.take_member()
+                source.budget.count_member()
                 continue
             stream: ByteStream | None = _Part(
                 file, functools.partial(int, info.offset_data), info.size

@@ -41,7 +41,7 @@ def read(source: DocumentInput, output: TextOutput) -> None:
             _read_chapter(package, chapter, titles.get(chapter, ""), output)
         except Unreadable as reason:
             output.failed(f"{titles.get(chapter, chapter)}: {reason}")
-            source.budget.take(0)
+            source.budget.spend(0)
     output.require_text()
 
 

@@ -134,7 +134,7 @@ class _Headers(_TextReader):
         super().__init__(lambda text, _: self._into.setdefault(text))
         self.headers: dict[str, None] = {}
         self.footers: dict[str, None] = {}
-        self._into: dict[str, None] = {}  # ignored
+        self._into: dict[str, None] = {}  # lines outside of headers and footers
         for suffix in ("", "-left", "-first"):
             self.on(f"style:header{suffix}", lambda _: self._begin(self.headers))
             self.on(f"style:footer{suffix}", lambda _: self._begin(self.footers))

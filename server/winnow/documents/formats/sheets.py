@@ -79,7 +79,7 @@ def _read_package(source: DocumentInput, package: Package, output: TextOutput) -
             sheet = SheetWriter(output, name)
             rows = _Rows(sheet, shared, styles, since_1904)
             _read_sheet(package, related[reference].target, sheet, rows, output)
-            source.budget.take(0)
+            source.budget.spend(0)
 
 
 def _read_or_fail(package: Package, part: str, reader: XmlReader, output: TextOutput) -> None:

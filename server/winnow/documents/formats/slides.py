@@ -27,7 +27,7 @@ def read(source: DocumentInput, output: TextOutput) -> None:
             _read_slide(package, number, part, output)
         except Unreadable as reason:
             output.failed(f"slide {number}: {reason}")
-            source.budget.take(0)
+            source.budget.spend(0)
     output.require_text()
 
 
