@@ -236,9 +236,8 @@ def find_definitions(
         del found[language.most :]
     if language.clauses:
         found = _joined(found)
-    definitions = list(
-        _nested(language, found, source, docs, exported, captured.access, root.has_error)
-    )
+    builder = _Builder(language, source, docs, exported, captured.access)
+    definitions = list(_nested(language, found, source, builder, root.has_error))
     if language.once:
         typed = {match.at for match in found if "typed" in match.captures}
         definitions = _once(definitions, typed, language.once)
@@ -268,23 +267,62 @@ def _joined(found: list[_Found]) -> list[_Found]:
     return joined
 
 
+class _Builder:
+    """Builds definitions from matches whose container is known."""
+
+    def __init__(
+        self, language: Language, source: bytes, docs: _Docs, exported: set[str], access: _Access
+    ) -> None:
+        self._language = language
+        self._source = source
+        self._docs = docs
+        self._exported = exported
+        self._access = access
+        self._columns = _Columns(source)
+
+    def definition(
+        self, match: _Found, kind: str, container: str, *, local: bool
+    ) -> Definition | None:
+        """Return the definition, or None if the language drops it."""
+        language, source, captures, name = self._language, self._source, match.captures, match.name
+        header = captures.get("first", [_header_node(language, match.node)])[0]
+        before = source[header.start_byte : match.at].decode("utf-8", "replace")
+        kind = language.kind(kind, before, name, container)
+        if not kind:
+            return None
+        row, column = match.place
+        return Definition(
+            name=name,
+            kind=kind,
+            at=match.at,
+            start=header.start_byte,
+            end=match.end,
+            line=row,
+            end_line=match.end_line,
+            columns=self._columns.at(row, column, match.at),
+            container=container,
+            signature=_signature(match, name, kind, source, self._docs.trailing),
+            doc=self._docs.of(header, captures.get("doc")),
+            exported="hidden" not in captures
+            and self._access.allows(name, kind, container, header)
+            and (
+                "exported" in captures
+                or language.exported(before, name)
+                or (not container and name in self._exported)
+            ),
+            local=local,
+            declared=match.sort == "declaration",
+        )
+
+
 def _nested(
-    language: Language,
-    found: list[_Found],
-    source: bytes,
-    docs: _Docs,
-    exported: set[str],
-    access: _Access,
-    broken: bool,
+    language: Language, found: list[_Found], source: bytes, builder: _Builder, broken: bool
 ) -> Iterator[Definition]:
     """Yield the definitions with their containers; ``found`` is sorted, enclosing matches first.
 
     ``broken`` is set if the text has syntax errors, see ``flat`` of the language.
     """
-    lost = language.flat and broken
     around: list[_Outer] = []
-    columns = _Columns(source)
-    comments = docs.trailing
     for match in found:
         if match.sort == "skipped":
             continue
@@ -294,74 +332,53 @@ def _nested(
             or (around[-1].start, around[-1].end) == (match.start, match.end)
         ):
             around.pop()
-        if len(around) == DEPTH:
+        name = match.name
+        # A parser may insert an empty name where one is missing.
+        if (
+            len(around) == DEPTH
+            or (not name and match.sort != "inside")
+            or name in language.reserved
+        ):
             continue
-        kind = match.kind
         begins_line = match.start == 0 or source[match.start - 1] == _LINE_FEED
         outer = _container(around, match)
         if language.flat and begins_line and outer.kind in FUNCTIONS:
             outer = _container([over for over in around if over.kind not in FUNCTIONS], match)
         local = match.sort == "local" or outer.local
-        name = match.name
-        # A parser may insert an empty name where one is missing.
-        if (not name and match.sort != "inside") or name in language.reserved:
-            continue
         container, above = outer.name, outer.kind
         nodes = match.captures.get("container") or match.captures.get("namespace")
         if nodes:
             names = [_parts(_text(source, node)) for node in nodes]
             container = ".".join(filter(None, (container, *names)))
             above = "class" if "container" in match.captures else "namespace"
+        inside = _qualified(container, _parts(name)) if name else container
         if match.sort == "inside":
-            name = _qualified(container, _parts(name)) if name else container
-            around.append(_Outer(match.start, match.end, name, "class", local and bool(match.name)))
+            around.append(_Outer(match.start, match.end, inside, "class", local and bool(name)))
             continue
-        if above in CLASSES:
-            kind = {"function": "method", "variable": "field"}.get(kind, kind)
-        elif (
-            (kind in MEMBERS and above not in CONTAINERS)
-            or (local and (kind in VARIABLES or match.sort == "declaration"))
-            or (lost and not container and not begins_line and kind in VARIABLES)
-        ):
-            continue
-        header = match.captures.get("first", [_header_node(language, match.node)])[0]
-        before = source[header.start_byte : match.at].decode("utf-8", "replace")
-        kind = language.kind(kind, before, name, container)
-        if not kind:
-            continue
-        row, column = match.place
-        definition = Definition(
-            name=name,
-            kind=kind,
-            at=match.at,
-            start=header.start_byte,
-            end=match.end,
-            line=row,
-            end_line=match.end_line,
-            columns=columns.at(row, column, match.at),
-            container=container,
-            signature=_signature(match, name, kind, source, comments),
-            doc=docs.of(header, match.captures.get("doc")),
-            exported="hidden" not in match.captures
-            and access.allows(name, kind, container, header)
-            and (
-                "exported" in match.captures
-                or language.exported(before, name)
-                or (not container and name in exported)
-            ),
-            local=local,
-            declared=match.sort == "declaration",
-        )
-        yield definition
-        around.append(
-            _Outer(
-                match.start,
-                match.end,
-                _qualified(container, _parts(name)),
-                kind,
-                local or kind in FUNCTIONS,
-            )
-        )
+        is_lost = language.flat and broken and not container and not begins_line
+        kind = _kind_inside(match, above, local, is_lost)
+        definition = builder.definition(match, kind, container, local=local) if kind else None
+        if definition is not None:
+            yield definition
+            is_local = local or definition.kind in FUNCTIONS
+            around.append(_Outer(match.start, match.end, inside, definition.kind, is_local))
+
+
+def _kind_inside(match: _Found, above: str, local: bool, is_lost: bool) -> str:
+    """Return the kind of a match in a container, or "" to drop it.
+
+    ``is_lost`` is set if a syntax error may have moved the match out of its function.
+    """
+    kind = match.kind
+    if above in CLASSES:
+        return {"function": "method", "variable": "field"}.get(kind, kind)
+    if (
+        (kind in MEMBERS and above not in CONTAINERS)
+        or (local and match.sort == "declaration")
+        or (kind in VARIABLES and (local or is_lost))
+    ):
+        return ""
+    return kind
 
 
 def _container(around: list[_Outer], match: _Found) -> _Outer:
