@@ -212,7 +212,7 @@ def pool() -> Iterator[Pool]:
 def shared_workers(pool: Pool) -> Iterator[None]:
     """Workspaces have workers that are there already."""
     pool.fill()
-    converse = Processes.converse
+    start_worker = Processes.start_worker
 
     def lent(
         processes: Processes,
@@ -225,8 +225,8 @@ def shared_workers(pool: Pool) -> Iterator[None]:
         command = (*arguments[2:],)
         if "PYTHONPATH" not in (environment or {}) and (one := pool.take(command)):
             return Lent(processes, pool, command, one)
-        return converse(processes, arguments, cwd=cwd, environment=environment, **more)
+        return start_worker(processes, arguments, cwd=cwd, environment=environment, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Processes, "converse", lent)
+        patch.setattr(Processes, "start_worker", lent)
         yield

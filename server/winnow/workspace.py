@@ -257,7 +257,7 @@ class Workspace:
         return Ripgrep(
             processes=self.processes,
             program=installed.ripgrep(self.config.programs.rg),
-            environment=rg_environment(installed.inherited()),
+            environment=rg_environment(installed.inherited_environment()),
             deadline=asyncio.get_running_loop().time() + seconds,
             seconds=seconds,
             ignore_files=self.ignore_files,
@@ -304,12 +304,12 @@ class Workspace:
         from winnow.index.build import index_order
 
         installed = self.installed
-        git = installed.located("git")
+        git = installed.which("git")
         return index_order.in_index_order(
             paths,
             open_documents=below(root, self.buffers),
             touched=await index_order.touched_lately(
-                root, self.processes, git, installed.inherited()
+                root, self.processes, git, installed.inherited_environment()
             ),
             searched=below(root, map(Path, await self.history.useful_files())),
         )
@@ -375,7 +375,7 @@ class Workspace:
 
     @property
     def ripgrep_environment(self) -> dict[str, str]:
-        return rg_environment(self.installed.inherited())
+        return rg_environment(self.installed.inherited_environment())
 
     def sharing(self, folder: Path, config: Config) -> Workspace:
         """Return a workspace of another folder that shares this one's processes, slots and models.

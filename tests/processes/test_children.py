@@ -78,7 +78,7 @@ ECHO = (
 async def test_a_worker_answers_messages_until_its_block_ends() -> None:
     processes = Processes(limit=1)
     command = [sys.executable, "-c", ECHO]
-    async with processes.converse(command, cwd=HERE) as child, python(processes, "") as other:
+    async with processes.start_worker(command, cwd=HERE) as child, python(processes, "") as other:
         # Both directions at once, with more data than a pipe holds.
         messages = [b"", b"abc", b"x" * 1_000_000 + b"y", b"last"]
         for message in messages:
@@ -95,7 +95,7 @@ async def test_a_worker_answers_messages_until_its_block_ends() -> None:
 async def test_a_worker_has_its_own_memory_limit() -> None:
     code = "try: bytearray(100 * 1024**2)\nexcept MemoryError: print('no', end='')"
     command = [sys.executable, "-c", f"import sys; sys.stdin.read(4)\n{code}"]
-    async with Processes().converse(command, cwd=HERE, memory_bytes=64 * 1024**2) as child:
+    async with Processes().start_worker(command, cwd=HERE, memory_bytes=64 * 1024**2) as child:
         child.send(b"")
         assert [chunk async for chunk in child.chunks()] == [b"no"]
 

@@ -218,7 +218,7 @@ def test_no_entry_of_path_finds_a_planted_program(
     for entry in ENTRIES.values():
         environment = {"PATH": entry(hostile, tmp_path / "outside") or os.pathsep}
         installed = InstalledPrograms(environment, [hostile])
-        assert installed.located(name) is None
+        assert installed.which(name) is None
         assert [one.reason for one in installed.refused(name)][:1] == ["inside the workspace"]
         with pytest.raises(ProgramNotInstalled, match="inside the workspace"):
             installed.find(name)
@@ -229,7 +229,7 @@ def test_a_workspace_behind_a_symlink_is_recognized(hostile: Path, tmp_path: Pat
     named.symlink_to(hostile)
     for folder, entry in ((named, hostile), (hostile, named), (named, named)):
         installed = InstalledPrograms({"PATH": str(entry / "bin")}, [folder])
-        assert installed.located("rg") is None
+        assert installed.which("rg") is None
         assert list(installed.path_entries()) == []
 
 
@@ -238,7 +238,7 @@ def test_a_relative_entry_outside_of_the_workspace_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path / "outside")
     installed = InstalledPrograms({"PATH": "programs"}, [hostile])
-    assert installed.located("rg") is None
+    assert installed.which("rg") is None
     [refused] = installed.refused("rg")
     assert str(refused) == "rg on PATH is in a relative folder (programs/rg): not used"
 
@@ -287,7 +287,7 @@ def test_the_packaged_ripgrep_may_be_in_the_workspace(
         installed.ripgrep()
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(scripts))
     assert installed.ripgrep() == str(scripts / "rg")
-    assert installed.located("rg") is None
+    assert installed.which("rg") is None
     # But not the target of a symlink there, elsewhere in the workspace.
     (scripts / "rg").unlink()
     (scripts / "rg").symlink_to(hostile / "bin/rg")
@@ -304,7 +304,7 @@ def test_rga_finds_the_packaged_ripgrep_and_no_program_beside_it(
     )
     for _ in range(2):
         with settings(installed, ripgrep) as own:
-            path = installed.restricted(own.programs)["PATH"]
+            path = installed.restricted_environment(own.programs)["PATH"]
             assert path.split(":") == ["/nowhere", own.programs]
             assert os.listdir(own.programs) == ["rg"]
             assert os.path.realpath(shutil.which("rg", path=path) or "") == ripgrep
@@ -324,13 +324,13 @@ def test_children_inherit_no_paths_into_the_workspace(hostile: Path, tmp_path: P
         "LANG": "C",
     }
     installed = InstalledPrograms(environment, [hostile])
-    assert installed.inherited() == {
+    assert installed.inherited_environment() == {
         "PATH": "/usr/bin",
         "LD_LIBRARY_PATH": "/opt/lib",
         "LD_PRELOAD": "libone.so:/opt/three.so",
         "LANG": "C",
     }
-    restricted = installed.restricted(str(hostile / "bin"), "/opt/bin")
+    restricted = installed.restricted_environment(str(hostile / "bin"), "/opt/bin")
     assert restricted == {"PATH": "/usr/bin:/opt/bin", "LC_ALL": restricted["LC_ALL"]}
 
 
@@ -342,15 +342,15 @@ def test_children_find_no_symlink_into_the_workspace(hostile: Path, tmp_path: Pa
     (folder / "rg").symlink_to(hostile / "bin/rg")
     (folder / "pandoc").symlink_to("/bin/sh")
     installed = InstalledPrograms({"PATH": f"{folder}:/usr/bin"}, [hostile])
-    assert installed.located("pandoc") == str(folder / "pandoc")
-    assert installed.inherited()["PATH"] == "/usr/bin"
-    assert installed.restricted()["PATH"] == "/usr/bin"
+    assert installed.which("pandoc") == str(folder / "pandoc")
+    assert installed.inherited_environment()["PATH"] == "/usr/bin"
+    assert installed.restricted_environment()["PATH"] == "/usr/bin"
 
 
 def test_an_empty_path_is_not_the_current_folder(hostile: Path, ran: Path) -> None:
     """With an empty PATH, a script would find its interpreter in the workspace."""
     installed = InstalledPrograms({"PATH": "."}, [hostile])
-    for environment in (installed.inherited(), installed.restricted()):
+    for environment in (installed.inherited_environment(), installed.restricted_environment()):
         assert environment["PATH"] == os.devnull
         subprocess.run(["/usr/bin/env", "rg"], cwd=hostile, env=environment, capture_output=True)
     assert os.listdir(ran) == []

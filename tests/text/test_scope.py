@@ -154,9 +154,9 @@ def test_named_files_must_pass_every_filter(project: Path) -> None:
     scope = search_scope([project], SearchParams(exclude=["src/x*"]), exclude=["dist"])
     types = [glob_regex("*.py")]
     paths = ["src/a.py", "src/x.py", "a.txt", "dist/a.py", "x.md", "src/.a.py"]
-    named = [path for path in paths if scope.covers_named(path, types)]
+    named = [path for path in paths if scope.covers_file(path, types)]
     assert named == ["src/a.py", "src/.a.py"]
-    assert [path for path in paths if scope.covers_named(path, [])] == [
+    assert [path for path in paths if scope.covers_file(path, [])] == [
         *named[:1],
         "a.txt",
         *named[1:],
@@ -165,9 +165,7 @@ def test_named_files_must_pass_every_filter(project: Path) -> None:
 
 def test_paths_within_the_search_path_are_recognized(project: Path, tmp_path: Path) -> None:
     scope = search_scope([project], SearchParams(path="src"))
-    assert [
-        scope.within_paths(0, path) for path in ("src", "src/a", "srcs/a", "a", "src/../a")
-    ] == [
+    assert [scope.is_in_paths(0, path) for path in ("src", "src/a", "srcs/a", "a", "src/../a")] == [
         True,
         True,
         False,
@@ -176,8 +174,8 @@ def test_paths_within_the_search_path_are_recognized(project: Path, tmp_path: Pa
     ]
     (tmp_path / "other").mkdir()
     scope = search_scope([project, tmp_path / "other"], SearchParams())
-    assert scope.within_paths(1, "anything")
-    assert not scope.within_paths(1, "../x")
+    assert scope.is_in_paths(1, "anything")
+    assert not scope.is_in_paths(1, "../x")
 
 
 @pytest.mark.process
@@ -265,7 +263,7 @@ def test_submodules_are_skipped_and_reported(tmp_path: Path) -> None:
         "not searched: the submodules dep/a, dep/b [1]; pass include_submodules",
     )
     assert scope.arguments == (r"--glob=!/dep/a", r"--glob=!/dep/b \[1\]")
-    assert not scope.covers_named("dep/a/x", [])
+    assert not scope.covers_file("dep/a/x", [])
     everything = search_scope([main], SearchParams(include_submodules=True))
     assert (everything.warnings, everything.arguments) == ((), ())
     # The path of a submodule selects it.

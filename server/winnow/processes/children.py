@@ -104,7 +104,7 @@ class Processes:
             watchdog=watchdog,
         )
 
-    def converse(
+    def start_worker(
         self,
         arguments: Sequence[str],
         *,

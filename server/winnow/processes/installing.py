@@ -41,12 +41,12 @@ _NAMES: Mapping[str, Mapping[str, str | None]] = {
 _OTHERWISE = {"rga": "cargo install --locked ripgrep_all"}
 
 
-def how_to_install(name: str, located: Callable[[str], str | None]) -> str:
-    """Return the command that installs a program; ``located`` finds the package managers."""
+def how_to_install(name: str, which: Callable[[str], str | None]) -> str:
+    """Return the command that installs a program; ``which`` finds the package managers."""
     names = _NAMES.get(name, {})
     for manager, command in _MANAGERS.items():
         package = names.get(manager, name)
-        if package is not None and located(manager):
+        if package is not None and which(manager):
             return f"{command} {package}"
     return _OTHERWISE.get(name, f"your system's package of {name}")
 

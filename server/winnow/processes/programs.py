@@ -76,13 +76,13 @@ class InstalledPrograms:
 
         ``purpose`` says what needs the program.
         """
-        if found := self.located(name):
+        if found := self.which(name):
             return found
         what = "; ".join(filter(None, (self._refusal(name), purpose)))
         missing = f"{name} is not on PATH (outside of the workspace)"
         raise ProgramNotInstalled(name, f"{what or missing}. Install it: {self._how(name)}")
 
-    def located(self, name: str) -> str | None:
+    def which(self, name: str) -> str | None:
         """Return the absolute path of a program on PATH, or None."""
         for folder in self.path_entries():
             path = os.path.join(folder, name + _SUFFIX)
@@ -113,7 +113,7 @@ class InstalledPrograms:
         """
         shown = shown_path(path)[0]
         if os.path.basename(path) == path:
-            if found := self.located(path.removesuffix(_SUFFIX)):
+            if found := self.which(path.removesuffix(_SUFFIX)):
                 return found
             problem = self._refusal(path) or f"{shown} is not on PATH"
         elif not os.path.isabs(path):
@@ -132,7 +132,7 @@ class InstalledPrograms:
         package. Raises ProgramNotInstalled."""
         if configured:
             return self.configured("ripgrep", "programs.rg", configured)
-        if found := self.located("rg") or self.packaged("rg"):
+        if found := self.which("rg") or self.packaged("rg"):
             return found
         scripts = sysconfig.get_path("scripts")
         where = self._refusal("rg") or f"ripgrep is not on PATH or in {scripts}"
@@ -156,7 +156,7 @@ class InstalledPrograms:
 
     def how_to_install(self, name: str) -> str:
         """Return the command that installs a program on this system, if Winnow knows one."""
-        return how_to_install(name, self.located)
+        return how_to_install(name, self.which)
 
     def _how(self, name: str) -> str:
         system = self.how_to_install(name)
@@ -195,7 +195,7 @@ class InstalledPrograms:
 
     # --- environments ----------------------------------------------------------------------
 
-    def inherited(self) -> dict[str, str]:
+    def inherited_environment(self) -> dict[str, str]:
         """Return the environment without paths into the workspace."""
         variables = dict(self.environment)
         for name in _LIBRARY_PATHS:
@@ -211,7 +211,7 @@ class InstalledPrograms:
                 variables[name] = outside
         return {**variables, "PATH": self._joined(self._child_entries())}
 
-    def restricted(self, *folders: str) -> dict[str, str]:
+    def restricted_environment(self, *folders: str) -> dict[str, str]:
         """Return the few variables that a program of `bash` or rga gets, with ``folders`` as
         further entries of its PATH."""
         own = {name: self.environment[name] for name in _RESTRICTED if self.environment.get(name)}

@@ -53,7 +53,7 @@ FEW_CORES = 2
 LIGHT_SHARE = 0.55
 LIGHT_BYTES = 4 * 1024**2
 # Unread answers, in bytes, after which a caller gets no further background jobs. An answer may be
-# four times as large as its file, and three times larger again in memory.
+# four times as large as its file, and three times that in memory.
 UNREAD_BYTES = 2 * 1024**2
 # `-m` searches this folder for the package first, not a folder of the workspace.
 HERE = Path(winnow.__file__).parent.parent
@@ -378,7 +378,7 @@ class WorkerPool(Generic[J, A]):
         """Start a worker and wait until it is ready. Raises SearchFailed."""
         task = asyncio.current_task()
         assert task is not None
-        child = self._processes.converse(
+        child = self._processes.start_worker(
             [sys.executable, "-m", self._kind.module, str(self._seconds)],
             cwd=HERE,
             environment=self._environment,

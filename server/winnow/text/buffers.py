@@ -114,7 +114,7 @@ def _changed(buffers: Mapping[Path, str], scope: Scope) -> Iterator[tuple[int, s
                     root, below = scope.locate(link + real[len(target) :].replace(os.sep, "/"))
                     place = scope.roots.index(root)
                     break
-            if scope.within_paths(place, below):
+            if scope.is_in_paths(place, below):
                 yield place, below, text
 
 

@@ -166,7 +166,7 @@ class _Links:
                 if entry.name.startswith(".") and not hidden:
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if as_logged(path) in excluded or self._scope.leaves_out(path + "/" * is_folder):
+                if as_logged(path) in excluded or self._scope.excludes(path + "/" * is_folder):
                     continue
                 if is_folder:
                     waiting.append(path)

@@ -88,9 +88,9 @@ class Scope(Struct, frozen=True):
             below = self.locate(path)[1]
             if not any(pattern.fullmatch(below) for pattern in self.include):
                 return False
-        return not self.leaves_out(path)
+        return not self.excludes(path)
 
-    def leaves_out(self, path: str) -> bool:
+    def excludes(self, path: str) -> bool:
         """Return True if the scope excludes a file, or a folder with a trailing slash, that
         ripgrep's arguments could not exclude."""
         if len(self.roots) == 1:
@@ -104,7 +104,7 @@ class Scope(Struct, frozen=True):
         )
         return is_deeper or is_ignored(below, self.ignored[self.roots.index(root)])
 
-    def covers_named(self, path: str, types: Sequence[re.Pattern[str]]) -> bool:
+    def covers_file(self, path: str, types: Sequence[re.Pattern[str]]) -> bool:
         """Return True if a file that ripgrep gets by name is in the scope.
 
         ripgrep applies these rules only in folders, except git's ignore files and hidden names. The
@@ -117,11 +117,11 @@ class Scope(Struct, frozen=True):
         return self.covers(path) and (not types or any(glob.fullmatch(name) for glob in types))
 
     def selects(self, place: int, below: str, types: Sequence[re.Pattern[str]]) -> bool:
-        """Return True if a file below a root is in the scope; see :meth:`covers_named`."""
+        """Return True if a file below a root is in the scope; see :meth:`covers_file`."""
         path = self.prefix(place) + below
-        return self.within_paths(place, below) and self.covers_named(path, types)
+        return self.is_in_paths(place, below) and self.covers_file(path, types)
 
-    def within_paths(self, place: int, below: str) -> bool:
+    def is_in_paths(self, place: int, below: str) -> bool:
         """Return True if a path below a root is the path of the request or is below it."""
         only = Path(self.paths[0]).as_posix() if place == 0 else "."
         return ".." not in below.split("/") and (

@@ -52,7 +52,7 @@ class Selector:
         else:
             files = await self._changed_files(scope, warnings)
         types = await file_type_globs(self.ripgrep, scope.root, scope.filters.file_types)
-        named = [path for path in files if scope.covers_named(path, types)]
+        named = [path for path in files if scope.covers_file(path, types)]
         return msgspec.structs.replace(
             scope,
             files=tuple(sorted(named, key=path_order(scope))),
@@ -71,11 +71,7 @@ class Selector:
             if real is None or held is None or not is_inside(real, roots[held[0]]):
                 continue
             place, below = held
-            if (
-                scope.within_paths(place, below)
-                and not is_unsaved(real, text)
-                and _is_regular(real)
-            ):
+            if scope.is_in_paths(place, below) and not is_unsaved(real, text) and _is_regular(real):
                 yield scope.prefix(place) + below
 
     # --- changed ---------------------------------------------------------------------------
@@ -90,7 +86,7 @@ class Selector:
                 warnings.append(f"not searched: {root}, which is not in a git repository")
                 continue
             for below in await self._changed_in(root, scope.filters.include_submodules):
-                if not scope.within_paths(place, below.rstrip("/")):
+                if not scope.is_in_paths(place, below.rstrip("/")):
                     continue
                 if below.endswith("/"):
                     warnings.append(

@@ -232,13 +232,13 @@ async def test_the_last_idle_worker_is_kept(
 ) -> None:
     monkeypatch.setattr(workers_of_all_kinds, "IDLE_SECONDS", 0.1)
     begun: list[Child] = []
-    converse = processes.converse
+    start_worker = processes.start_worker
 
     def noted(*arguments: Any, **more: Any) -> Child:
-        begun.append(converse(*arguments, **more))
+        begun.append(start_worker(*arguments, **more))
         return begun[-1]
 
-    monkeypatch.setattr(processes, "converse", noted)
+    monkeypatch.setattr(processes, "start_worker", noted)
     names = [f"{number}.py" for number in range(2 * module.BATCH)]
     write_files(tmp_path, dict.fromkeys(names, "def a(): pass\n"))
     workers = make_workers(limit=2)

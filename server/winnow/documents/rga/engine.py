@@ -151,7 +151,7 @@ class RgaEngine:
         self._missing = {
             kind: f"{name} is not installed: {installed.how_to_install(name)}"
             for kind, name in {"pages": "pdftotext", "pandoc": "pandoc"}.items()
-            if installed.located(name) is None
+            if installed.which(name) is None
         }
         self.timed_out = False
         self._pending: dict[str, DocumentFile] = {}
@@ -330,7 +330,7 @@ class RgaEngine:
             _limited(arguments),
             cwd=own.folder,
             deadline=deadline,
-            environment=self._installed.restricted(own.programs),
+            environment=self._installed.restricted_environment(own.programs),
             log_parser=run.failure,
         )
         async with child:

@@ -124,7 +124,7 @@ def command(installed: InstalledPrograms) -> list[str]:
     Agents start it in the project's folder. `python -m` alone would import the project's modules
     instead of Winnow's or Python's own.
     """
-    found, ours = installed.located(NAME), installed.packaged(NAME)
+    found, ours = installed.which(NAME), installed.packaged(NAME)
     if found and ours and os.path.realpath(found) == os.path.realpath(ours):
         return [NAME]
     if ours:

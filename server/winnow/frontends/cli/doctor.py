@@ -136,7 +136,7 @@ def _ripgrep(configured: str | None, root: Path, installed: InstalledPrograms) -
     processes = Processes(readable=lambda: readable([root], installed.environment))
     try:
         program = installed.ripgrep(configured)
-        said = asyncio.run(_version(processes, program, root, installed.inherited()))
+        said = asyncio.run(_version(processes, program, root, installed.inherited_environment()))
     except SearchError as error:
         detail = "not found or does not run"
         return [CheckResult("ripgrep", False, detail, error.message, required=True)]
@@ -235,7 +235,7 @@ def _are_there(*modules: str) -> bool:
 def _program(name: str, use: str, installed: InstalledPrograms) -> CheckResult:
     """Check an optional program."""
     refused = _refused(name, installed)
-    if found := installed.located(name):
+    if found := installed.which(name):
         return CheckResult(name, True, f"{found}: {use}", refused)
     advice = f"With it, {use}. Install it: {installed.how_to_install(name)}"
     advice = f"{refused}. {advice}" if refused else advice

@@ -168,7 +168,7 @@ def _prepared(
             else:
                 path = workspace.installed.find(command.program)
             arguments.append([path, *extra, *command.arguments])
-        yield arguments, workspace.installed.restricted(*folders)
+        yield arguments, workspace.installed.restricted_environment(*folders)
 
 
 async def _read(children: Sequence[Child], limit: int) -> _RawOutput:

@@ -222,7 +222,7 @@ def _covers(scope: Scope, listing: Listing, path: str) -> bool:
     if os.path.basename(path.rstrip("/")) == OWN_FOLDER:  # it may be created at this moment
         return False
     excluded = listing.skipped_files.excluded if listing.skipped_files else ()
-    return as_logged(path.rstrip("/")) not in excluded and not scope.leaves_out(path)
+    return as_logged(path.rstrip("/")) not in excluded and not scope.excludes(path)
 
 
 def _ordered(node: Node, level: int) -> Iterator[tuple[TreePosition, Node]]:
