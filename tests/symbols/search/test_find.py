@@ -244,8 +244,8 @@ def test_inherited_members_are_found(tmp_path: Path) -> None:
 def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
     with indexed(root) as before:
-        facts = before.definitions_in(f"{root}/b.py")
-    unsaved = FileSymbols("python", facts, ScopeTable([]), {})
+        definitions = before.definitions_in(f"{root}/b.py")
+    unsaved = FileSymbols("python", definitions, ScopeTable([]), {})
     overlay = {f"{root}/a.py": unsaved, f"{root}/b.py": None}
     with indexed(root, overlay=overlay) as view:
         tables = NameTables()

@@ -41,8 +41,8 @@ def extract(language: Language, source: bytes) -> FileSymbols:
     if language.instead is not None and (name := language.instead(source)):
         language = languages()[name]
     if language.scripts:
-        facts = extract(languages()["typescript"], _scripts(language, source))
-        return msgspec.structs.replace(facts, language=language.name)
+        symbols = extract(languages()["typescript"], _scripts(language, source))
+        return msgspec.structs.replace(symbols, language=language.name)
     grammar = language.grammar or language.name
     tree = parser(grammar).parse(language.clean(source) if language.clean else source)
     roots = [tree.root_node]

@@ -18,7 +18,7 @@ _ARGUMENTS = re.compile(r"[\[(<{].*", re.S)
 _SEPARATOR = re.compile(r"\.|::|->|\\|/")
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_skeleton = msgspec.msgpack.Decoder(ScopeTable).decode
+_decode_scope_table = msgspec.msgpack.Decoder(ScopeTable).decode
 _decode_definition = msgspec.msgpack.Decoder(Definition).decode
 
 
@@ -36,20 +36,20 @@ class PackedSymbols(Struct, frozen=True, array_like=True):
     broken: int = 0
 
 
-def pack(facts: FileSymbols) -> PackedSymbols:
+def pack(symbols: FileSymbols) -> PackedSymbols:
     return PackedSymbols(
-        language=facts.language,
-        definitions=[(definition.name, _encode(definition)) for definition in facts.definitions],
-        scope_table=_encode(facts.scope_table),
-        occurrences=facts.occurrences,
+        language=symbols.language,
+        definitions=[(definition.name, _encode(definition)) for definition in symbols.definitions],
+        scope_table=_encode(symbols.scope_table),
+        occurrences=symbols.occurrences,
         bases=[
             (name, scope)
-            for scope, bases in facts.scope_table.bases.items()
+            for scope, bases in symbols.scope_table.bases.items()
             for name in dict.fromkeys(map(last_name, bases))
             if name
         ],
-        generic=facts.generic,
-        broken=facts.broken,
+        generic=symbols.generic,
+        broken=symbols.broken,
     )
 
 
@@ -57,7 +57,7 @@ def unpack(packed: PackedSymbols) -> FileSymbols:
     return FileSymbols(
         language=packed.language,
         definitions=[_decode_definition(data) for _, data in packed.definitions],
-        scope_table=_decode_skeleton(packed.scope_table),
+        scope_table=_decode_scope_table(packed.scope_table),
         occurrences=packed.occurrences,
         generic=packed.generic,
         broken=packed.broken,
@@ -71,7 +71,7 @@ def last_name(expression: str) -> str:
 
 def decode_scope_table(encoded: bytes) -> ScopeTable:
     """Decode a scope table. Raises msgspec.DecodeError."""
-    return _decode_skeleton(encoded)
+    return _decode_scope_table(encoded)
 
 
 def decode_definition(encoded: bytes) -> Definition:

@@ -378,12 +378,12 @@ class Linker:
     def _read(self, name: str) -> None:
         bound: dict[Bound, None] = {}
         members: dict[Class, None] = {}
-        for file, packed in self.session.view.occurrences(name):
+        for found_in, packed in self.session.view.occurrences(name):
             numbers = [each for each in unpack_numbers(packed) if each[1] & BINDS]
-            facts = self.session.file(file.path) if numbers else None
-            if facts is not None and facts.rules.linkage:
+            file = self.session.file(found_in.path) if numbers else None
+            if file is not None and file.rules.linkage:
                 for at, flags, _ in numbers:
-                    self._read_one(facts, name, at, flags, bound, members)
+                    self._read_one(file, name, at, flags, bound, members)
         self._bound[name] = list(bound)
         self._members[name] = list(members)
 

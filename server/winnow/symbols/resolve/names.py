@@ -110,9 +110,9 @@ def _everywhere(session: Session, file: ResolverFile, name: str) -> list[Target]
     if not kinds:
         return []
     return [
-        Name(facts.path, facts.scope_at(definition.at), name)
+        Name(defined_in.path, defined_in.scope_at(definition.at), name)
         for defining, definition in session.definitions(name, file.language)
-        if definition.kind in kinds and (facts := session.file(defining.path))
+        if definition.kind in kinds and (defined_in := session.file(defining.path))
     ]
 
 
@@ -287,7 +287,9 @@ def exported(
         return []
     seen.add((path, name))
     if path.endswith("/"):
-        return [Name(facts.path, 0, name) for facts, _ in session.in_package(path, name, "")]
+        return [
+            Name(member_file.path, 0, name) for member_file, _ in session.in_package(path, name, "")
+        ]
     path, _, part = path.partition("::")
     file = session.file(path)
     scope = file.classes.get(part) if file and part else 0

@@ -122,13 +122,13 @@ def _members(types: Types, file: ResolverFile, target: Name) -> list[NamePlace]:
     definers = types.standing(target.name, file.language, target.apart)
     found = []
     for path, scope in dict.fromkeys(definers.get(types.class_at(file, target.scope), ())):
-        facts = types.session.file(path)
-        for definition in types.session.view.definitions_in(path) if facts else ():
+        member_file = types.session.file(path)
+        for definition in types.session.view.definitions_in(path) if member_file else ():
             if (
                 definition.name == target.name
                 and (definition.kind in file.rules.apart) == target.apart
-                and facts is not None
-                and facts.container_scope(definition) == scope
+                and member_file is not None
+                and member_file.container_scope(definition) == scope
             ):
                 found.append(NamePlace(path, definition.at, definition.name, definition))
     return found

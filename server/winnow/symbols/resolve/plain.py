@@ -51,30 +51,30 @@ class NameCandidates:
         self._variables: set[Name] = set()
         self._mentioned: dict[tuple[str, str], bool] = {}
         groups: dict[str, set[Name]] = {}
-        for file, definition in self.session.definitions(name, language):
-            facts = self.session.file(file.path)
-            if facts is None:
+        for found_in, definition in self.session.definitions(name, language):
+            file = self.session.file(found_in.path)
+            if file is None:
                 continue
             around = definition.container.rpartition(".")[2]
             if definition.kind == "constructor" and around == name:
                 continue  # it is called by its class name
-            if facts.rules.plain:
-                scope = facts.scope_at(definition.at)
-                found = [Name(file.path, scope, name)]
-                if facts.scopes[scope].kind == "function":
+            if file.rules.plain:
+                scope = file.scope_at(definition.at)
+                found = [Name(found_in.path, scope, name)]
+                if file.scopes[scope].kind == "function":
                     continue  # it is only visible in that function
             else:
-                targets = targets_at(file.path, definition.at, name)
+                targets = targets_at(found_in.path, definition.at, name)
                 found = [candidate for candidate in targets if isinstance(candidate, Name)]
-            owner = around or file.path.rpartition("/")[2].partition(".")[0]
+            owner = around or found_in.path.rpartition("/")[2].partition(".")[0]
             for candidate in found:
                 self.all[candidate] = None
                 self.owners[candidate] = owner
                 self.by_owner.setdefault(owner, set()).add(candidate)
                 if definition.kind in _VARIABLES:
                     self._variables.add(candidate)
-                key = f"{file.path} {candidate.scope}"
-                if definition.kind in _SPREAD or file.language in _OPEN:
+                key = f"{found_in.path} {candidate.scope}"
+                if definition.kind in _SPREAD or found_in.language in _OPEN:
                     key = definition.qualified_name
                 self.same[candidate] = groups.setdefault(key, set())
                 self.same[candidate].add(candidate)

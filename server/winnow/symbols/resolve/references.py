@@ -435,34 +435,34 @@ class Resolver:
         names = _Names(name)
         self._add_defaults(names, wanted)
         for called in names:
-            for facts, numbers in self._files(called, names, path):
-                if worlds and world(facts.language) not in worlds:
+            for file, numbers in self._files(called, names, path):
+                if worlds and world(file.language) not in worlds:
                     continue
-                if facts.rules.plain:
-                    yield from self._plain_references(facts, name, wanted, numbers)
+                if file.rules.plain:
+                    yield from self._plain_references(file, name, wanted, numbers)
                     continue
                 for at, flags, receiver in numbers:
-                    meaning = self.meaning(facts, called, at, flags, receiver)
+                    meaning = self.meaning(file, called, at, flags, receiver)
                     meant = [wanted[target] for target in meaning.targets if target in wanted]
                     if meant:
-                        if not any(self._in_space(facts, at, flags, one) for one in meant):
+                        if not any(self._in_space(file, at, flags, one) for one in meant):
                             continue
-                        if facts.rules.renames and flags & ROLE in (IMPORTED, BARE):
-                            names.add_renamed(facts, called, at)
-                        if names.is_new(facts, at):
-                            written = self._written(facts, called, at, flags)
-                            other = "" if written == name else written
+                        if file.rules.renames and flags & ROLE in (IMPORTED, BARE):
+                            names.add_renamed(file, called, at)
+                        if names.is_new(file, at):
+                            written = self._written(file, called, at, flags)
+                            alias = "" if written == name else written
                             sure: Tier = "likely" if meaning.either else "certain"
-                            yield ResolvedReference(facts.path, at, flags, sure, other)
+                            yield ResolvedReference(file.path, at, flags, sure, alias)
                     elif called != name or not owners:
                         continue
-                    elif self._is_override(facts, at, flags, wanted):
-                        yield ResolvedReference(facts.path, at, flags, "certain")
+                    elif self._is_override(file, at, flags, wanted):
+                        yield ResolvedReference(file.path, at, flags, "certain")
                     elif not related.isdisjoint(meaning.targets):
-                        yield ResolvedReference(facts.path, at, flags, "likely")
-                    elif self._possible(facts, name, meaning, owners, family, bool(flags & APART)):
+                        yield ResolvedReference(file.path, at, flags, "likely")
+                    elif self._possible(file, name, meaning, owners, family, bool(flags & APART)):
                         tier: Tier = "possible" if meaning.untyped else "likely"
-                        yield ResolvedReference(facts.path, at, flags, tier)
+                        yield ResolvedReference(file.path, at, flags, tier)
                     elif meaning.unknown:
                         self.undecided += 1
 

@@ -288,14 +288,14 @@ class Session:
         """Return the files of a package that define a name for the package, with the offset."""
         found: dict[str, tuple[ResolverFile, int]] = {}
         folder = place.rstrip("/").rpartition("/")[0]
-        for file, definition in self.definitions(name, language):
-            if definition.local or (folder and not file.path.startswith(folder)):
+        for found_in, definition in self.definitions(name, language):
+            if definition.local or (folder and not found_in.path.startswith(folder)):
                 continue
-            facts = self.file(file.path)
-            if facts is None or facts.rules.package is None or file.path in found:
+            file = self.file(found_in.path)
+            if file is None or file.rules.package is None or found_in.path in found:
                 continue
-            if facts.scope_at(definition.at) == 0 and self.package(facts) == place:
-                found[file.path] = (facts, definition.at)
+            if file.scope_at(definition.at) == 0 and self.package(file) == place:
+                found[found_in.path] = (file, definition.at)
         return list(found.values())
 
     def package(self, file: ResolverFile) -> str:

@@ -750,11 +750,11 @@ class Types:
         todo = [owner]
         while todo and len(found) < BELOW:
             base = todo.pop()
-            for file, scope in self.session.view.subclasses(base.name.rpartition(".")[2]):
-                facts = self.session.file(file.path)
-                if facts is None or base not in self._bases_at(facts, scope):
+            for found_in, scope in self.session.view.subclasses(base.name.rpartition(".")[2]):
+                file = self.session.file(found_in.path)
+                if file is None or base not in self._bases_at(file, scope):
                     continue
-                derived = self.class_at(facts, scope)
+                derived = self.class_at(file, scope)
                 if derived not in found:
                     found.add(derived)
                     todo.append(derived)
