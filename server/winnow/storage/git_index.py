@@ -139,14 +139,10 @@ def _entry(file: IO[bytes], version: int, hash_bytes: int, before: bytes) -> byt
         read = fixed + len(name) + 1
     if min(len(name), LENGTH_MASK) != length:
         raise UnreadableIndex("a name has a wrong length")
-    if version != 4 and _exactly(file, _padded(fixed + len(name)) - read).strip(b"\0"):
+    padded = (fixed + len(name) + 8) & ~7  # one to eight NULs follow
+    if version != 4 and _exactly(file, padded - read).strip(b"\0"):
         raise UnreadableIndex("an entry has a wrong end")
     return name
-
-
-def _padded(size: int) -> int:
-    """Return the size of an entry with the one to eight NULs behind it."""
-    return (size + 8) & ~7
 
 
 def _exactly(file: IO[bytes], count: int) -> bytes:

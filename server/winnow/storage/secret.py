@@ -45,7 +45,8 @@ def make_secret(folder: Path | None) -> bytes:
         raise FileNotFoundError("there is no folder for the user's state: HOME is not set")
     if (found := read_secret(folder)) is not None:
         return found
-    if not is_own(os.stat(_first_existing(folder))):
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not is_own(os.stat(existing)):
         raise PermissionError(f"{folder} is in a folder of another user")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _is_private_folder(folder):
@@ -73,7 +74,3 @@ def _is_private_folder(folder: Path) -> bool:
         status = os.stat(folder)
         return stat.S_ISDIR(status.st_mode) and is_private(status)
     return False
-
-
-def _first_existing(folder: Path) -> Path:
-    return next(parent for parent in (folder, *folder.parents) if parent.exists())

@@ -240,7 +240,8 @@ class FolderIndex:
 
     async def problems(self) -> dict[str, str]:
         """Return the files that could not be indexed, and why."""
-        return await self._query(_problems)
+        found = await self._query(Reader.problems)
+        return {file.path: problem for file, problem in found.items()}
 
     async def written(self) -> StoreVersion:
         """Return the version of the store."""
@@ -1075,10 +1076,6 @@ def _adopt(
 
 def _is_still(root: Path, path: str, state: FileState | None) -> bool:
     return is_same_text(file_state_at(str(root), path), state)
-
-
-def _problems(reader: Reader) -> dict[str, str]:
-    return {file.path: problem for file, problem in reader.problems().items()}
 
 
 def _size(record: FileRecord | None) -> int:

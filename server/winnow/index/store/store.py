@@ -225,11 +225,6 @@ class Store:
     def is_temporary(self) -> bool:
         return self._temporary
 
-    @property
-    def inode(self) -> int:
-        """The inode of the database."""
-        return self._inodes[0]
-
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the store open within the block. Raises FileNotFoundError if it is closed."""

@@ -31,15 +31,12 @@ def best_of_each(owners: Owners, scores: Floats, count: int, none: float = 0.0) 
     return best
 
 
-def _small(count: int) -> type[np.unsignedinteger[Any]]:
-    return np.uint16 if count <= 1 << 16 else np.uint32
-
-
 def top_of_each(owners: Owners, scores: Floats, count: int) -> Floats:
     """Return a third of the sum of each owner's best three scores."""
     order = np.argsort(-scores)
     # The stable sort of small integers needs no comparisons.
-    order = order[np.argsort(owners[order].astype(_small(count)), kind="stable")]
+    small = np.uint16 if count <= 1 << 16 else np.uint32
+    order = order[np.argsort(owners[order].astype(small), kind="stable")]
     owned = owners[order]
     place = np.arange(len(order)) - np.searchsorted(owned, owned)
     some = place < TOP

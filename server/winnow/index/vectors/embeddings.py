@@ -180,8 +180,12 @@ def load_model(setting: str) -> LoadedModel:
     files = _files(setting)
     if files is None:
         return LoadedModel(None, NOT_INSTALLED)
+    vectors, tokenizer = files
     try:
-        return LoadedModel(_read(*files))
+        model = EmbeddingModel(
+            _name(vectors, tokenizer), tables_of(vectors), tokenizer_at(tokenizer)
+        )
+        return LoadedModel(model)
     except DamagedModel as error:
         return LoadedModel(None, f"the embeddings of {files[0].parent} cannot be used: {error}")
     except OSError as error:
@@ -234,10 +238,6 @@ def _files(setting: str) -> tuple[Path, Path] | None:
             return None
         folder, names = Path(spec.submodule_search_locations[0]), _PACKAGE_FILES
     return folder / names[0], folder / names[1]
-
-
-def _read(vectors: Path, tokenizer: Path) -> EmbeddingModel:
-    return EmbeddingModel(_name(vectors, tokenizer), tables_of(vectors), tokenizer_at(tokenizer))
 
 
 def _name(vectors: Path, tokenizer: Path) -> str:
