@@ -94,7 +94,7 @@ def user_environment(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 ATTEMPTS = [
-    # to have a shell do something
+    # shell syntax
     ("rg a; touch marker", ";"),
     ("rg a && touch marker", "&&"),
     ("rg a || touch marker", "||"),
@@ -112,7 +112,7 @@ ATTEMPTS = [
     ("cat $HOME/.ssh/id_rsa", "$HOME"),
     ("cat ~/.ssh/id_rsa", "~/.ssh/id_rsa"),
     ("cat {/etc/passwd,/etc/hosts}", "{/etc/passwd,/etc/hosts}"),
-    # to run a program
+    # running programs
     ("touch marker", "touch"),
     ("rg a | xargs touch marker", "xargs"),
     ("sh -c 'touch marker'", "sh"),
@@ -141,7 +141,7 @@ ATTEMPTS = [
     ("rga plugin --rga-no-cache", "--rga-no-cache"),
     ("file -z docs/plugins.md", "-z"),
     ("tree -L 1 -R -o marker", "-R"),
-    # to write
+    # writing files
     ("rg a > marker", "> marker"),
     ("rg a >> marker", ">> marker"),
     ("rg a 2> marker", "2> marker"),
@@ -157,7 +157,7 @@ ATTEMPTS = [
     ("file -C -m magic", "-C"),
     ("file --compile -m magic", "--compile"),
     ("rga --rga-cache-path=marker plugin", "--rga-cache-path"),
-    # to read outside
+    # reading outside the workspace
     ("cat /etc/passwd", "/etc/passwd"),
     ("cat ../outside/secret.txt", "../outside/secret.txt"),
     ("cat src/../../outside/secret.txt", "src/../../outside/secret.txt"),
@@ -209,7 +209,7 @@ ATTEMPTS = [
     ("rga secret ../outside", "../outside"),
     ("rg a | cat - link.txt", "link.txt"),
     ("cat /proc/self/environ", "/proc/self/environ"),
-    # to hang, or to take all the memory
+    # hanging, or using all memory
     ("tail -f docs/plugins.md", "-f"),
     ("tail -F docs/plugins.md", "-F"),
     ("tail -nf docs/plugins.md", "-n f"),
@@ -271,7 +271,7 @@ async def test_recursive_programs_do_not_follow_links_or_wait_for_fifos(
         result = await bash(workspace, line)
         assert time.monotonic() - started < 15, line
         assert SECRET not in result.stdout, line
-        # What a link says is shown, but not what is there.
+        # The target of a symlink is shown, but not its contents.
         assert "secret.py" not in result.stdout, line
 
 
@@ -438,7 +438,7 @@ async def test_cancelling_kills_the_programs(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < 8  # it would take longer than ten
+    assert time.monotonic() - started < 8  # it would take more than ten seconds
     assert not workspace.processes._alive
 
 
@@ -620,7 +620,7 @@ async def test_rga_runs_no_program_of_the_workspace(
     result = await bash(workspace, line)
     assert result.exit_code in (0, 1, 2)
     assert sorted(project.rglob("*")) == before
-    # The same file, given to rga by somebody who may, would have run it.
+    # The same file runs the program if the user passes it to rga.
     command = ["rga", "--rga-config-file=rga.json", f"--rga-cache-path={tmp_path}", "plugin", "."]
     await asyncio.to_thread(subprocess.run, command, cwd=project, capture_output=True)
     assert (project / "marker").exists()
@@ -687,7 +687,7 @@ async def test_rga_writes_nothing_into_the_workspace(
     assert sorted(project.rglob("*")) == before
     assert (tmp_path / "home/.cache/winnow/rga/cache.sqlite3").is_file()
     assert not (tmp_path / "home/.config").exists()
-    # With the home folder itself as the workspace, the cache is kept nowhere.
+    # With the home folder as the workspace, there is no place for the cache.
     home = write_files(git_init(tmp_path / "other"), {"a.html": "<p>plugin</p>\n"})
     allowed, _ = merge_layer(ON, {"workspace": {"allow_home_root": True}}, "test")
     inside = make_workspace(
@@ -736,7 +736,7 @@ async def test_sockets_are_refused(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket(socket.AF_UNIX) as one:
-        monkeypatch.chdir(project)  # the names of sockets are short
+        monkeypatch.chdir(project)  # a socket's path must be short
         one.bind("socket")
         with pytest.raises(NotAllowed, match="it is a socket"):
             await bash(workspace, "cat socket")

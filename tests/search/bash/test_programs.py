@@ -237,7 +237,7 @@ def _check_arguments(command: PipelineCommand, folder: str) -> None:
             continue
         assert name in program.values
         if option == name and program.values[name] != "optional":
-            value = next(options)  # of a program that takes it as a word of its own, or empty
+            value = next(options)  # a separate argument, or empty
             assert not value.startswith("-") or value == "-"
     for path in command.arguments[end + 1 :]:
         assert path == "-" or not path.startswith(("-", "+"))

@@ -316,7 +316,7 @@ async def test_changes_before_the_cursor_are_reported(
     first = await glob(workspace, sort_by=sort_by, max_results=20)
     before, after = many / first.files[5].path, first.files[-1]
     if change == "added":
-        (many / "a/0").write_text("x" * 100)  # the first, by every order
+        (many / "a/0").write_text("x" * 100)  # the first in every order
     elif change == "removed":
         before.unlink()
     elif change == "changed":
@@ -325,7 +325,7 @@ async def test_changes_before_the_cursor_are_reported(
         (many / "zz").touch()
         os.utime(many / "zz", (0, 0))
     second = await glob(workspace, sort_by=sort_by, max_results=100, cursor=first.cursor)
-    # By path, another text is no other answer: nothing is missing and nothing is repeated.
+    # Sorted by path, a changed text does not change the answer.
     told = change in ("added", "removed") or (change == "changed" and sort_by != "path")
     assert second.completeness.complete == (not told)
     assert [reason.partition(":")[0] for reason in second.completeness.reasons] == [

@@ -526,7 +526,7 @@ def test_a_file_swapped_repeatedly_never_reveals_outside_text(tmp_path: Path) ->
     folder.mkdir()
     (tmp_path / "secret").write_text("secret\n")
     (folder / "inside").write_text("inside\n")
-    (folder / "a").symlink_to("inside")  # all may be read before the thread has its first turn
+    (folder / "a").symlink_to("inside")  # the reads may all finish before the thread starts
     end = threading.Event()
 
     def swap() -> None:
@@ -627,7 +627,7 @@ async def test_a_cancelled_request_stops_reading(
     while threading.active_count() == before:
         assert not task.done()
         await asyncio.sleep(0.01)
-    await asyncio.sleep(0.05)  # it reads for minutes
+    await asyncio.sleep(0.05)  # the read takes minutes
     threads = threading.active_count()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -647,7 +647,7 @@ def answer(params, limits):
     return page_of(params, read_text([folder], {}, request_of(params), limits))
 
 def peak():
-    # Not ru_maxrss, which begins with that of the process that started this one.
+    # Not ru_maxrss, which starts at that of the parent process.
     return int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 
 folder, line = Path(sys.argv[1]), int(sys.argv[2])
@@ -695,7 +695,7 @@ def test_a_span_of_a_big_file_is_read_in_constant_memory(tmp_path: Path) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 @pytest.mark.slow
-@pytest.mark.hazard  # to write the file takes longer than all that it shows
+@pytest.mark.hazard  # writing the file takes too long
 def test_a_span_of_two_gigabytes_is_read_in_constant_memory(tmp_path: Path) -> None:
     check_memory(tmp_path, 2 * 1024**3)
 

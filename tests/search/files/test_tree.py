@@ -142,7 +142,7 @@ async def test_pages_hold_every_entry_once_and_stay_a_tree(
     async for page in pages(tree, workspace, depth=9, max_entries=max_entries):
         paths = list(shown(page.entries))
         new = [path for path in paths if path not in seen]
-        # What was there before is only on the way to what is new.
+        # Entries of earlier pages only lead to new ones.
         assert all(any(one.startswith(path) for one in new) for path in paths if path not in new)
         assert len(new) == page.returned
         assert page.text.count("\n") == len(paths) + page.text.count("… ")
@@ -312,7 +312,7 @@ async def test_empty_folders_are_shown_and_special_files_are_not(
     assert await text(workspace, depth=2) == [
         f"{tmp_path.name}/", "  a/", "    x", "  empty/", "    deeper/ … 2 more", "  only_hidden/"
     ]  # fmt: skip
-    # With a filter, only what leads to a file is of interest.
+    # With a filter, only folders that contain matching files are shown.
     assert await text(workspace, include=["x"]) == [f"{tmp_path.name}/", "  a/", "    x"]
 
 
@@ -387,7 +387,7 @@ async def test_submodules_are_shown_on_request(
     whole = await text(workspace, include_submodules=True)
     assert whole == ["root/", "  deps/", "    dep/", "      x", "  a"]
     assert await text(workspace, path="deps/dep") == ["deps/dep/", "  x"]
-    # Where it is one of several roots' too.
+    # Also in one of several roots.
     several = await text(make_workspace(library, root))
     assert several[-3:] == [f"  {root}/", "    deps/", "    a"]
 
@@ -431,7 +431,7 @@ async def test_a_listing_that_takes_too_long_says_so(
     layer["limits"] = {"search_seconds": 2.0}
     config, _ = merge_layer(Config(), layer, "test")
     result = await tree(make_workspace(root, config=config))
-    # What ripgrep would have left out is not known: nothing is shown beside its files.
+    # Without a complete log of excluded files, only listed files are shown.
     assert result.text == "root/\n  src/\n    a"
     assert result.completeness.timed_out
     assert result.completeness.reasons == ["stopped after 2 seconds: not every file was seen"]
