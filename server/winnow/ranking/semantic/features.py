@@ -26,80 +26,54 @@ from winnow.ranking.semantic.question import Question
 NAME_COUNT, FOLDER_COUNT = 2.0, 1.0
 
 Scale = Literal["ratio", "plain", "spread"]
+
+
+def _scale(scale: Scale, names: str) -> dict[str, Scale]:
+    return dict.fromkeys(names.split(), scale)
+
+
 # How to scale each feature among the candidates: as a share of the maximum, not at all, or from the
 # median to the maximum.
 FEATURES: Mapping[str, Scale] = {
     # BM25 of the best chunk (with and without the words of the path), of the best three, of the
     # entire text, and of fields.
-    "best_chunk": "ratio",
-    "bare_chunk": "ratio",
-    "top_chunks": "ratio",
-    "whole": "ratio",
-    "comment": "ratio",
-    "head": "ratio",
-    "type": "ratio",
-    "definition": "ratio",
+    **_scale("ratio", "best_chunk bare_chunk top_chunks whole comment head type definition"),
     # The share of the terms' occurrences, relative to the candidate with the most.
-    "most": "ratio",
-    "most_defined": "ratio",
+    **_scale("ratio", "most most_defined"),
     # The share of a chunk's definitions that is in the query.
-    "focus": "ratio",
+    **_scale("ratio", "focus"),
     # The share of the query that occurs anywhere, in one chunk, or in defined names; and the share
     # of its first words, which usually name the subject.
-    "said": "plain",
-    "said_at_once": "plain",
-    "all_names": "plain",
-    "first_terms": "plain",
+    **_scale("plain", "said said_at_once all_names first_terms"),
     # Names in the query: as written, of several words, of one.
-    "defines": "ratio",
-    "defines_type": "ratio",
-    "defines_title": "ratio",
-    "imports_name": "plain",
-    "joined_names": "ratio",
-    "single_names": "ratio",
-    "named_like": "plain",
+    **_scale("ratio", "defines defines_type defines_title"),
+    **_scale("plain", "imports_name"),
+    **_scale("ratio", "joined_names single_names"),
+    **_scale("plain", "named_like"),
     # The share of the name in the query, and of the query in the path.
-    "name_share": "plain",
-    "name_only": "plain",
-    "name_says": "plain",
-    "name_rarity": "ratio",
-    "first_in_name": "plain",
-    "folder_says": "plain",
-    "path_says": "plain",
+    **_scale("plain", "name_share name_only name_says"),
+    **_scale("ratio", "name_rarity"),
+    **_scale("plain", "first_in_name folder_says path_says"),
     # The kind of file.
-    **{name: "plain" for name, _, _ in KINDS},
-    "generated_text": "plain",
-    "declarations": "plain",
-    "header": "plain",
-    "paired": "plain",
-    "paired_header": "plain",
-    "front": "plain",
-    "depth": "plain",
-    "length": "plain",
-    "imports": "plain",
-    "functions": "plain",
-    "function_share": "plain",
+    **_scale("plain", " ".join(name for name, _, _ in KINDS)),
+    **_scale(
+        "plain",
+        "generated_text declarations header paired paired_header front depth length imports "
+        "functions function_share",
+    ),
     # Number of other files that import or mention it.
-    "imported": "ratio",
-    "mentioned": "ratio",
+    **_scale("ratio", "imported mentioned"),
     # The files around it.
-    "own_folder": "ratio",
-    "front_score": "ratio",
-    "neighbours": "ratio",
-    "in_folder_rank": "plain",
+    **_scale("ratio", "own_folder front_score neighbours"),
+    **_scale("plain", "in_folder_rank"),
     # 1 if the query is one name.
-    "symbol": "plain",
+    **_scale("plain", "symbol"),
     # The score of the manual weights below.
-    "hand": "ratio",
+    **_scale("ratio", "hand"),
 }
 # With vectors: of the best chunk, the best three, the document and the path.
-DENSE_FEATURES: Mapping[str, Scale] = {
-    "near_best": "spread",
-    "near_top": "spread",
-    "near_document": "spread",
-    "near_path": "spread",
-}
-# The manual weights. They were found with the benchmark's runner for the first of them; halving or
+DENSE_FEATURES: Mapping[str, Scale] = _scale("spread", "near_best near_top near_document near_path")
+# The manual weights, found with the benchmark's runner when they were the entire ranker; halving or
 # doubling a weight moves NDCG@10 by at most 0.01.
 _WEIGHTS = {
     "best_chunk": 1.0,
