@@ -34,8 +34,11 @@ class ArgumentPattern(NamedTuple):
     is_secret: Callable[[bytes], bool] = is_password
 
 
-def _place(
-    rule: str, marks: str, *parts: bytes, is_secret: Callable[[bytes], bool] = is_password
+def _pattern(
+    marks: str,
+    *parts: bytes,
+    rule: str = "password",
+    is_secret: Callable[[bytes], bool] = is_password,
 ) -> ArgumentPattern:
     return ArgumentPattern(
         rule, tuple(marks.encode().split(b"|")), re.compile(b"".join(parts)), is_secret
@@ -57,76 +60,64 @@ _OPTION_LETTER = re.compile(rb" -([A-Za-z-])")
 # not once per command.
 _COMMANDS: dict[bytes, tuple[ArgumentPattern, ...]] = {
     b"p": (
-        _place(
-            "password",
+        _pattern(
             "mysql|mariadb",
             rb"(?:mysql|mariadb)(?:dump|admin|import|check|show|-dump|-admin)?",
             _MORE + rb"\s-p" + _WORD,
         ),
-        _place("password", "login", rb"(?:docker|podman) login", _MORE, rb"\s-p[ =]", _WORD),
-        _place("password", "sshpass", rb"sshpass[ \t]{1,4}-p[ \t]{0,4}", _WORD),
-        _place("password", "twine", rb"twine upload", _MORE, rb"\s-p[ =]", _WORD),
-        _place("password", "7z", rb"7z[arz]? ", _MORE, rb"\s-p", _WORD),
-        _place("password", "-pass", rb"-pass(?:in|out)? [\"']?pass:", _WORD),
+        _pattern("login", rb"(?:docker|podman) login", _MORE, rb"\s-p[ =]", _WORD),
+        _pattern("sshpass", rb"sshpass[ \t]{1,4}-p[ \t]{0,4}", _WORD),
+        _pattern("twine", rb"twine upload", _MORE, rb"\s-p[ =]", _WORD),
+        _pattern("7z", rb"7z[arz]? ", _MORE, rb"\s-p", _WORD),
+        _pattern("-pass", rb"-pass(?:in|out)? [\"']?pass:", _WORD),
     ),
-    b"a": (_place("password", "redis-cli", rb"redis-cli", _MORE, rb"\s-a ", _WORD),),
-    b"b": (_place("password", "htpasswd", rb"htpasswd -b (?:\S{1,200} )?\S{1,60} ", _WORD),),
+    b"a": (_pattern("redis-cli", rb"redis-cli", _MORE, rb"\s-a ", _WORD),),
+    b"b": (_pattern("htpasswd", rb"htpasswd -b (?:\S{1,200} )?\S{1,60} ", _WORD),),
     b"w": (
-        _place(
-            "password",
-            "ldap",
-            rb"ldap(?:search|add|modify|delete|whoami)\s",
-            _MORE + rb"\s-w " + _WORD,
-        ),
+        _pattern("ldap", rb"ldap(?:search|add|modify|delete|whoami)\s", _MORE + rb"\s-w " + _WORD),
     ),
-    b"P": (_place("password", "zip", rb"zip ", _MORE, rb"\s-P ", _WORD),),
-    b"U": (
-        _place("password", "smbclient", rb"smbclient ", _MORE, rb"-U ?[\"']?[\w./-]{1,60}%", _WORD),
+    b"P": (_pattern("zip", rb"zip ", _MORE, rb"\s-P ", _WORD),),
+    b"U": (_pattern("smbclient", rb"smbclient ", _MORE, rb"-U ?[\"']?[\w./-]{1,60}%", _WORD),),
+    b"u": (_pattern(" -u", rb" -u [\"']?[\w.@%+-]{1,100}:", _WORD, rule="curl-password"),),
+    b"-": (
+        _pattern(" --user", rb" --user[ =][\"']?[\w.@%+-]{1,100}:", _WORD, rule="curl-password"),
     ),
-    b"u": (_place("curl-password", " -u", rb" -u [\"']?[\w.@%+-]{1,100}:", _WORD),),
-    b"-": (_place("curl-password", " --user", rb" --user[ =][\"']?[\w.@%+-]{1,100}:", _WORD),),
-    b"s": (_place("password", "storepass", rb"storepass ", _WORD),),
-    b"k": (_place("password", "keypass", rb"keypass ", _WORD),),
+    b"s": (_pattern("storepass", rb"storepass ", _WORD),),
+    b"k": (_pattern("keypass", rb"keypass ", _WORD),),
 }
-_PLACES = (
-    _place(
-        "password",
+_PATTERNS = (
+    _pattern(
         "chpasswd",
         rb"echo (?:-[en] )?[\"']?[\w.-]{1,60}:" + _WORD,
         rb"[\"']?\s{0,4}\|[^\n|]{0,40}chpasswd",
     ),
-    _place("password", "SecureString", rb"SecureString (?:-String )?", _WORD),
-    _place(
-        "password",
+    _pattern("SecureString", rb"SecureString (?:-String )?", _WORD),
+    _pattern(
         "login",
         rb"(?:machine \S{1,200}|default)\s{1,8}login \S{1,200}\s{1,8}",
         rb"(?:account \S{1,200}\s{1,8})?password " + _WORD,
     ),
-    _place("password", "psk=", rb"(?m)^\s{0,16}psk=" + _WORD),
-    _place("password", "bindpw", rb"bindpw[ \t]{1,16}", _WORD),
-    _place(
-        "password",
+    _pattern("psk=", rb"(?m)^\s{0,16}psk=" + _WORD),
+    _pattern("bindpw", rb"bindpw[ \t]{1,16}", _WORD),
+    _pattern(
         "IDENTIFIED|identified",
         rb"(?:IDENTIFIED|identified)(?i:\s{1,8}(?:with\s{1,4}[\"'`]?\w{1,60}[\"'`]?\s{1,4})?",
         rb"(?:by|as)\s{1,4}(?:password\s)?\s?)",
         _STRING,
     ),
-    _place(
-        "password",
+    _pattern(
         "PASSWORD '|password '",
         rb"(?i:(?:create|alter)\s{1,8}(?:user|role)\s[^;\n]{1,200}?\spassword\s{1,4})",
         _STRING,
     ),
-    _place(
-        "password",
+    _pattern(
         "uth",
         rb"uth(?:entication)?(?:\s{0,2}[=:]\s{0,2}[(\[]|\()",
         rb"\s{0,8}[\"'][^\"'\n]{1,100}[\"'],\s{0,8}",
         _STRING,
         is_secret=_is_odd_password,
     ),
-    _place(
-        "password",
+    _pattern(
         "mysqli|new PDO",
         rb"(?:mysqli_connect|new mysqli|new PDO)\((?:[^,()\n]{1,200},){2}\s{0,4}",
         _STRING,
@@ -147,12 +138,12 @@ def command_arguments(text: bytes) -> Iterator[SecretMatch]:
     if b"ENV" in text or b"ARG" in text or b"setx" in text:
         yield from _named(text, _SETTING)
     letters = set(_OPTION_LETTER.findall(text))
-    places = [place for letter in letters for place in _COMMANDS.get(letter, ())]
-    for place in (*places, *_PLACES):
-        if any(mark in text for mark in place.marks):
-            for match in place.pattern.finditer(text):
-                if place.is_secret(match["value"]):
-                    yield SecretMatch(*match.span("value"), place.rule)
+    patterns = [argument for letter in letters for argument in _COMMANDS.get(letter, ())]
+    for argument in (*patterns, *_PATTERNS):
+        if any(mark in text for mark in argument.marks):
+            for match in argument.pattern.finditer(text):
+                if argument.is_secret(match["value"]):
+                    yield SecretMatch(*match.span("value"), argument.rule)
     if b"ookie" in text:
         yield from _cookies(text, _COOKIE_HEADER)
     if b"b" in letters:
