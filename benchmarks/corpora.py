@@ -1,8 +1,8 @@
-"""Trees to search in tests and benchmarks, fetched when they are first needed, never committed.
+"""Download trees for tests and benchmarks when they are first needed. They are never committed.
 
     python benchmarks/corpora.py [NAME ...]
 
-fetches these trees, or those that the tests need, and exits with 1 if it cannot fetch all of them.
+downloads these trees, or those that the tests need, and exits with 1 if a download fails.
 """
 
 from __future__ import annotations

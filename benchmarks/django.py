@@ -1,9 +1,9 @@
-"""The main job as a command, on Django 5.1.4: where is it ranked, and how long does it take?
+"""Measure a keyword search on Django 5.1.4: the rank of the right file, and the time.
 
     python benchmarks/django.py [--tree FOLDER] [--runs N]
 
-Without --tree the source comes from PyPI, into $WINNOW_CORPORA or ~/.cache/winnow/corpora. No key
-is used. Prints the rank of the file that holds the answer and the whole command's time.
+Without --tree, the source is downloaded from PyPI into $WINNOW_CORPORA or ~/.cache/winnow/corpora.
+No key is used. Prints the rank of the file with the answer and the time of the complete command.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""search_docs on documents made by real programs: what each engine finds in each format, and where.
+"""Measure the matches of search_docs in documents made by real programs, by engine and format.
 
     python benchmarks/document_formats.py [--folder FOLDER] [--engine rga|builtin] [--differences]
 
 The documents are those of `tests/documents/fixtures`, and manuals from Debian's packages of
-documentation, fetched into $WINNOW_CORPORA or ~/.cache/winnow/corpora; with --folder the documents
-of a folder instead of both. `document_truth.py` says what should be found where. Each word is asked
-for with a request of its own. `found` are the places that were found, of those that were expected;
-`elsewhere` are hits at a place that was not expected; `refused` counts the documents of which the
-answer says that they are not read, or not all of them. `first` is the median time of the first
-request for a document, with empty caches, `later` that of all others. --differences lists what was
-not found, or elsewhere, or refused. Needs pdftotext and pandoc.
+documentation, downloaded into $WINNOW_CORPORA or ~/.cache/winnow/corpora; with --folder, the
+documents of a folder instead. `document_truth.py` determines the expected matches. Each word has
+its own request. `found` counts the expected places that were found, `elsewhere` hits at other
+places, and `refused` documents that the answer reports as unread or partly read. `first` is the
+median time of the first request for a document, with empty caches, `later` that of all others.
+--differences lists missing, unexpected and refused matches. Needs pdftotext and pandoc.
 """
 
 from __future__ import annotations

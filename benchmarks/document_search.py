@@ -1,12 +1,12 @@
-"""search_docs over 1,000 generated documents, beside ripgrep over their texts and rga.
+"""Compare search_docs on 1,000 generated documents with ripgrep on their texts, and with rga.
 
     python benchmarks/document_search.py [--documents N] [--runs N] [--no-rga]
 
-Half of the documents are PDFs of ten pages, half are DOCX of a hundred paragraphs. First the whole
-set is searched by a server that has seen none of it, in at most 30 seconds. Then each query is
-asked, in turn and in one run: of the server, as $/searchDocs by its built-in engine; of ripgrep,
-with the same options, over the texts that the server keeps; and of rga over the documents, all of
-which are in its cache. Medians, and the median ratios of the pairs.
+Half of the documents are PDFs of ten pages, half are DOCX of a hundred paragraphs. First, a server
+without a cache searches all of them, in at most 30 seconds. Then each query runs in turn: on the
+server, as $/searchDocs with the built-in engine; with ripgrep and the same options on the server's
+texts; and with rga on the documents, all of which are in its cache. Prints medians, and the median
+ratios of the pairs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What search_docs should find in documents, from the hands of others than the engine under test.
+"""Determine the expected matches of search_docs independently of the engine under test.
 
-Of the documents in `tests/documents/fixtures` it is written down. Of any other, ten rare words are
-chosen in a text that another program takes of it, with the pages on which they stand there. For the
-built-in engine that is poppler's pdftotext, or, for what has no pages, pandoc, which is given the
-single pages of an e-book that it refuses. For ripgrep-all, which runs these two itself, it is
-PDFium, or the built-in engine's own text.
+For the documents in `tests/documents/fixtures`, they are written down. For any other document, ten
+rare words and their pages are chosen from a text that another program extracts. For the built-in
+engine this is poppler's pdftotext, or pandoc for documents without pages; e-books that pandoc
+refuses are passed to it page by page. For ripgrep-all, which runs these two itself, it is PDFium or
+the built-in engine's text.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The first question of a session: fresh processes with an index on disk, asked at once.
+"""Measure the first question of a session: new processes with an index on disk.
 
     python benchmarks/first_question.py [FOLDER] [--runs N] [--doors lsp mcp cli]
 
-Each run is a process of its own, which is asked right behind the answer to `initialize` (the
-command line: when it starts, so its times have the start of Python in them). An answer is correct
-if the right file is among its first results and these are those of a server whose index has long
-been open. First row and answer count from `initialize`; CPU is that of the process and its children
-up to their end. Without a folder, Django is asked; its index is made first.
+Each run is a new process. It gets the question right after the answer to `initialize`; the command
+line gets it at its start, so its times include the start of Python. An answer is correct if the
+right file is among the first results and they equal those of a server whose index has long been
+open. The times of the first row and the answer start at `initialize`. CPU includes the children.
+Without a folder, Django is used, and its index is built first.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""grep beside ripgrep, on the Linux kernel's source, over the wire of the language server.
+"""Compare `grep` over LSP with ripgrep, on the Linux kernel's source.
 
     python benchmarks/grep.py [--tree FOLDER] [--runs N]
 
-Without --tree the source comes from the Debian package linux-source-6.1 (78,000 files), into
-$WINNOW_CORPORA or ~/.cache/winnow/corpora. Each row is a request to a running server and the run of
-ripgrep that answers the same, in turn, in one run, after one warm-up each; medians, and the median
-ratio of the pairs. The last row streams 100,000 matches and tells how much the server grows.
+Without --tree, the source comes from the Debian package linux-source-6.1 (78,000 files) and is
+stored in $WINNOW_CORPORA or ~/.cache/winnow/corpora. Each row compares a request to a running
+server with the equivalent run of ripgrep. They run in turn, after one warm-up each. Prints medians,
+and the median ratio of the pairs. The last row streams 100,000 matches and prints the server's
+memory growth.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The table of hazards: what was tried, how often, and what came of it.
+"""Print the table of hazards: hostile input and failures, the number of tries, and the results.
 
     python benchmarks/hazards.py [--soak SECONDS] [--fuzz SECONDS] [--requests COUNT] [--seed N]
                                  [--long] [ARG...]
 
-Each row is a test in tests/hostile (or elsewhere, if it has the fixture `row`), most of them
-against a running server. It exits with 1 if one of them fails. Everything is tried four times as
-often as by `scripts/test`, which takes some minutes; the soak takes 20 seconds, or a minute where
-CI=true. `--soak 600` is the long one, which also bounds by how much memory grows a minute;
-`--fuzz 3600` sends damaged messages for an hour each way. Servers run in git repositories with 256
-descriptors at most; 5,000 requests, or `--requests`, leave none open. --long adds what is killed,
-damaged and full while it is indexed, fifty times and more. Other arguments are pytest's.
+Each row is a test in tests/hostile, or another test with the fixture `row`. Most of them use a
+running server. Exits with 1 if a test fails. Makes four times as many tries as `scripts/test`,
+which takes a few minutes. The soak test takes 20 seconds, or a minute with CI=true. `--soak 600`
+also limits the memory growth per minute. `--fuzz 3600` sends damaged messages for an hour each way.
+Servers run in git repositories with at most 256 descriptors; 5,000 requests, or `--requests`, leave
+none open. --long adds fifty or more kills, damaged files and full disks during indexing. Other
+arguments are passed to pytest.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Stage 1 of keyword search beside the design's own flow, on the Linux kernel's source.
+"""Compare stage 1 of keyword search with the original design, on the Linux kernel's source.
 
     python benchmarks/keyword_search.py [--tree FOLDER] [--runs N]
 
-Without --tree the source comes from the Debian package linux-source-6.1 (78,000 files), into
-$WINNOW_CORPORA or ~/.cache/winnow/corpora. The design's flow is one ripgrep per term in sequence,
-then one for the terms that are left, again after each that is peeled. Both run in turn, in one
-process, after one warm-up each that also fills the page cache; the table has medians, the ratio of
-each pair, and whether both kept the same terms and the same matches (line by line, order aside).
-`first partial` is the time from the first evidence of ripgrep to the first partial result.
+Without --tree, the source comes from the Debian package linux-source-6.1 (78,000 files) and is
+stored in $WINNOW_CORPORA or ~/.cache/winnow/corpora. The original design runs one ripgrep per term
+in sequence, then one for the remaining terms, again after each dropped term. Both run in turn, in
+one process, after one warm-up each that also fills the page cache. The table has medians, the ratio
+of each pair, and whether both kept the same terms and matches (line by line, in any order).
+`first partial` is the time from ripgrep's first output to the first partial result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A client of any language server: requests, and when what came was there."""
+"""A client for any language server that records the times of messages."""
 
 from __future__ import annotations
 

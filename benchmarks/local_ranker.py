@@ -1,13 +1,13 @@
-"""The local ranker on a retrieval benchmark: a runner that drives keyword_search, no model asked.
+"""Run the local ranker on a retrieval benchmark, through keyword_search and without a model.
 
     python evaluate.py --annotations dev.jsonl --corpora FOLDER -- \\
         python benchmarks/local_ranker.py [--broad-terms skip|shrink] [--index]
 
-`FOLDER` holds one folder per repository; the harness appends its path. The runner answers each
-`{"query": ...}` line on stdin with one line, the paths of the best files as
-`[{"path": ...}, ...]`. Search terms come from the query alone, so that what is measured is the
-floor: a caller who knows the words of the code base finds more. With `--index` an index is made
-first, in `.winnow` of the folder, and has its part in every answer.
+`FOLDER` has one folder per repository; the harness appends its path. The runner answers each
+`{"query": ...}` line on stdin with one line, the paths of the best files as `[{"path": ...}, ...]`.
+Search terms come only from the query, so this measures the minimum: a caller who knows the words of
+the code base finds more. With `--index`, an index is built first in the folder's `.winnow` and
+contributes to every answer.
 """
 
 from __future__ import annotations

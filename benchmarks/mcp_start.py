@@ -1,10 +1,10 @@
-"""Start-up of `winnow mcp`: from the start of the process to its answers.
+"""Measure the startup of `winnow mcp`, from the start of the process to its answers.
 
     python benchmarks/mcp_start.py [FOLDER] [--runs N]
 
-Medians after one warm-up: until `initialize` is answered, until the first call of a tool is (which
-is asked at once behind it), and from the end of its input to that of the process. The folder is
-searched by `grep`; without one, a folder with one file is.
+Prints medians after one warm-up: the time to the answer of `initialize`, to the answer of the first
+tool call (sent right after it), and from the end of the input to the end of the process. The call
+is a `grep` in the folder; without one, in a folder with one file.
 """
 
 from __future__ import annotations

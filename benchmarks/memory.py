@@ -1,17 +1,17 @@
-"""Memory while an index is made: the peak of the server and its workers together.
+"""Measure the peak memory of the server and its workers together while they build an index.
 
     python benchmarks/memory.py [--tree FOLDER …] [--limit MB] [--queries N]
 
-Without --tree: Django 5.1.4 (see corpora.py). Each tree is copied into a temporary folder, without
-its `.winnow`, and a server makes its index from nothing. Every 50 ms the anonymous memory of the
-server and of every process that it has started is read from /proc (`RssAnon`: Linux only). The
-columns are the peak of all together, of the server alone, and of the largest child, in MB of a
-million bytes; how many children there were at once, and in all; the seconds from `initialized` to
-the end of the progress, and those of processors, which depend less on what else the machine does.
+Without --tree, uses Django 5.1.4 (see corpora.py). Each tree is copied into a temporary folder
+without its `.winnow`, and a server builds a new index. Every 50 ms, the anonymous memory of the
+server and its children is read from /proc (`RssAnon`, Linux only). The columns are the peaks of all
+together, of the server, and of the largest child, in MB of a million bytes; the number of children
+at once and in total; the seconds from `initialized` to the end of the progress; and the CPU
+seconds, which depend less on other programs.
 
-With --queries, a second line is of the same server right afterwards, while it answers the queries
-of text_index.py: for all files that match, and for the first matches. It reads the names of all
-definitions meanwhile, which are to be in memory when somebody looks for a symbol.
+With --queries, a second line measures the same server right afterwards, while it answers the
+queries of text_index.py: for all matching files, and for the first matches. Meanwhile it loads the
+names of all definitions, which symbol searches need in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where the peers are that need an environment of their own.
+"""Find the peers that need their own environment.
 
-`benchmarks/run` installs them outside of the checkout and has their commands in the PATH; without
-it, those count that are there.
+`benchmarks/run` installs them outside the checkout and adds their commands to PATH. Without it, the
+installed ones are used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def peers_python() -> str | None:
-    """The Python that has the package semble and what is installed with it, by its command."""
+    """Return the Python of the environment that has semble and the packages installed with it."""
     command = shutil.which("semble")
     if command is None:
         return None

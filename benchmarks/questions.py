@@ -1,4 +1,4 @@
-"""Questions to repositories, with the files that answer them: semble's annotations, laid out.
+"""Read semble's annotations: questions about repositories, with the files that answer them.
 
 The annotations are lines of JSON: `repo`, `query`, `category`, and `targets` (`path`, perhaps
 `start_line` and `end_line`). Beside them, `repos.json` lists the repositories: `name`, `language`,

@@ -1,4 +1,4 @@
-"""A folder as what can be ranked, without an index on disk: to train on, to look at features."""
+"""Build the ranked corpus of a folder without an index on disk, for training and features."""
 
 from __future__ import annotations
 

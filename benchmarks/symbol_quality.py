@@ -1,4 +1,4 @@
-"""How right answers are, held against what other tools have found to be true."""
+"""Compare answers about symbols with those of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbols and references over the wire: the index, queries and their quality, beside peers.
+"""Measure symbols and references over LSP: indexing, queries and quality, compared with peers.
 
     python benchmarks/symbol_search.py [TABLE…] [--truth FOLDER --corpora FOLDER]
 
@@ -8,7 +8,7 @@ is made from nothing. Peers are universal-ctags (`apt-get install universal-ctag
 (`npm install --global pyright@1.1.414`, or its `node_modules/.bin` in the PATH); one that is
 missing is said to be so.
 
-`quality` wants what other tools have found to be true: --truth is a folder with `corpora.json`
+`quality` needs the answers of other tools: --truth is a folder with `corpora.json`
 (by name: `language`, `dir` below --corpora, `roots` that count), `truth/NAME.refs.jsonl` (`file`,
 `line`, `character`, `name`, and `refs`: for each file lines and columns) and
 `truth/NAME.defs.jsonl` (file, line, column, name, …), lines and columns from 0, in UTF-16.

@@ -1,4 +1,4 @@
-"""Text search by the index beside ripgrep, on the Linux kernel's source, over the wire.
+"""Compare indexed text search over LSP with ripgrep, on the Linux kernel's source.
 
     python benchmarks/text_index.py [--tree FOLDER|django] [--work FOLDER] [--queries N] [--edits N]
 

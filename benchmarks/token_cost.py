@@ -1,9 +1,9 @@
-"""What an agent reads until it has the right file: tokens, for some questions of a benchmark.
+"""Count the tokens an agent reads until it has the right file, for questions of a benchmark.
 
     python benchmarks/token_cost.py --annotations dev.jsonl --corpora FOLDER [--questions 30]
 
-What annotations are is said in `questions.py`. Of them, questions are drawn by a seed: one of each
-repository, in an order that is drawn, too, and so round again until there are enough.
+`questions.py` describes annotations. Questions are drawn with a seed: one per repository, in random
+order, and again until there are enough.
 
 Winnow is `winnow mcp` in a copy of the repository, when its index is complete: each tool is called
 with the question and nothing else, so that all defaults hold, and what counts is the text of its

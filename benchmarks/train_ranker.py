@@ -1,4 +1,4 @@
-"""Train what features weigh in the search by meaning, and say how well that does on other code.
+"""Train the ranker of semantic search and measure it on other code.
 
     python benchmarks/train_ranker.py --annotations dev.jsonl --repositories repos.json \
         --corpora DIR [--histories DIR] [--save] [--no-embeddings]
