@@ -112,9 +112,9 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         memory_bytes: int = MEMORY_BYTES,
     ) -> Child:
-        """A child that lives as long as its block and answers, see :meth:`Child.send`.
+        """Return a child that answers messages until its block ends, see :meth:`Child.send`.
 
-        It takes no place among the children, which are there for the time of a request.
+        It does not count against the limit, which is for the children of requests.
         """
         child = Child(self, arguments, cwd, None, environment, counted=False)
         child.stdin = asyncio.subprocess.PIPE
