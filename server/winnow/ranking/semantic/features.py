@@ -133,13 +133,11 @@ def _scaled(scales: Mapping[str, Scale], found: Mapping[str, Floats]) -> dict[st
     scaled = list(chosen.values())
     if scaled and rows.size:
         own = rows[scaled]
-        least = np.array(
-            [
-                _median(row) if scales[name] == "spread" else 0
-                for name, row in zip(chosen, own, strict=True)
-            ],
-            np.float32,
-        )
+        is_spread = [scales[name] == "spread" for name in chosen]
+        medians = [
+            _median(row) if spread else 0 for row, spread in zip(own, is_spread, strict=True)
+        ]
+        least = np.array(medians, np.float32)
         span = own.max(axis=1) - least
         varying = span > _LEAST
         shares = (own[varying] - least[varying, None]) / span[varying, None]
@@ -157,6 +155,12 @@ def _median(values: Floats) -> float:
 def _of_terms(evidence: Evidence) -> dict[str, Floats]:
     """Return features of how often, where and how close together the query's terms occur."""
     chunks, terms = evidence.chunks, evidence.terms
+
+    def weigh(field: str, counts: Floats, lengths: Floats, average: float) -> Floats:
+        rarity = terms.rarity[field][:, None]
+        total: Floats = (rarity * bm25(counts, lengths, field, average)).sum(axis=0)
+        return total
+
     rarity = terms.rarity["body"][:, None]
     rare_names = terms.rarity["definition"][:, None]
     total = float(rarity.sum()) or 1.0
@@ -164,7 +168,7 @@ def _of_terms(evidence: Evidence) -> dict[str, Floats]:
     in_path = NAME_COUNT * evidence.in_name + FOLDER_COUNT * evidence.in_folder
     of_chunks = in_path[:, chunks.owners]
     counts, lengths = chunks.counts["body"] + of_chunks, chunks.lengths + of_chunks.sum(axis=0)
-    scores = (rarity * bm25(counts, lengths, "body", terms.average["body"])).sum(axis=0)
+    scores = weigh("body", counts, lengths, terms.average["body"])
     names = (rare_names * (chunks.counts["definition"] > 0)).sum(axis=0)
     mean_length = max(float(evidence.lengths["body"].mean()), 1.0) if body.shape[1] else 1.0
     anywhere = (body > 0) | (in_path > 0)
@@ -173,14 +177,11 @@ def _of_terms(evidence: Evidence) -> dict[str, Floats]:
         "best_chunk": best(scores),
         "bare_chunk": best(chunks.scores),
         "top_chunks": top_of_each(chunks.owners, scores, body.shape[1]),
-        "whole": (rarity * bm25(body, evidence.lengths["body"], "body", mean_length)).sum(axis=0),
+        "whole": weigh("body", body, evidence.lengths["body"], mean_length),
         **{
-            field: (
-                terms.rarity[field][:, None]
-                * bm25(
-                    evidence.documents[field], evidence.lengths[field], field, terms.average[field]
-                )
-            ).sum(axis=0)
+            field: weigh(
+                field, evidence.documents[field], evidence.lengths[field], terms.average[field]
+            )
             for field in DOCUMENT_FIELDS
         },
         "definition": (rare_names * defined / (defined + _DEFINITION_SATURATION)).sum(axis=0),
