@@ -51,7 +51,7 @@ class Latency(Result, frozen=True, kw_only=True):
 
 
 class Satisfaction(Result, frozen=True, kw_only=True):
-    """What happened to search results."""
+    """Outcomes of search results, counted."""
 
     up: Annotated[int, Meta(description="Results rated good.")]
     down: Annotated[int, Meta(description="Results rated bad.")]
