@@ -1,4 +1,4 @@
-"""What the answers of several tools say in the same words: what was left out, and what is short."""
+"""Completeness of answers: what a search skipped, and steps to shorten an answer."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def completeness_of(
     links: int | None = None,
     more: Sequence[str] = (),
 ) -> Completeness:
-    """What a run over the tree left out; ``more`` are further reasons why it is not complete.
+    """Return what a run of ripgrep skipped; ``more`` are further reasons why it is incomplete.
 
-    ``file_bytes`` is the size above which files were not read, ``binary`` the number of binary
-    files that ripgrep was not given, ``links`` the symlinks to folders.
+    Files of more than ``file_bytes`` were not read. ``binary`` is the number of binary files that
+    ripgrep did not get, ``links`` the number of symlinks to folders.
     """
     reasons = []
     if timed_out:
@@ -78,8 +78,8 @@ def skipped_counts(
 
 
 async def links_of(ripgrep: Ripgrep, scope: Scope, skipped: SkippedFiles | None) -> int | None:
-    """How many symlinks to folders were passed over, if that is cheap to say: not in a tree that
-    took long to search."""
+    """Return the number of skipped symlinks to folders; None for a tree that took long to search,
+    where counting is slow."""
     followed = len(scope.paths) > len(scope.roots)
     if skipped is None or not skipped.has_log or followed or ripgrep.elapsed > SMALL_TREE_SECONDS:
         return None
@@ -87,28 +87,28 @@ async def links_of(ripgrep: Ripgrep, scope: Scope, skipped: SkippedFiles | None)
 
 
 def with_short_deadline(ripgrep: Ripgrep) -> Ripgrep:
-    """How ripgrep is run to see what was left out, which is to take little time."""
+    """Return ripgrep with a short deadline, to count excluded matches."""
     until = asyncio.get_running_loop().time() + EXCLUDED_SECONDS
     return dataclasses.replace(ripgrep, deadline=min(until, ripgrep.deadline))
 
 
 def unsaved_failed(overlay: Overlay) -> list[str]:
-    """A warning of the unsaved documents that do not count."""
+    """Return a warning about unsaved documents that a list of files ignores."""
     if not overlay.failed:
         return []
     return [f"{overlay.failed} unsaved documents could not be laid out: the disk's state counts"]
 
 
 def unsearched(overlay: Overlay) -> list[str]:
-    """The same of a search of texts."""
+    """Return a warning about unsaved documents that a text search ignores."""
     if not overlay.failed:
         return []
     return [f"{overlay.failed} unsaved documents could not be searched: the disk's text was"]
 
 
 def fractions(count: int, least: int = 1) -> list[int]:
-    """Ever smaller numbers from ``count`` to ``least``, each about four fifths of the one before:
-    how many results to try to fit into a number of tokens."""
+    """Return decreasing numbers from ``count`` to ``least``, each about four fifths of the last:
+    the numbers of results to try when an answer is shortened."""
     steps = []
     while count >= max(1, least):
         steps.append(count)

@@ -1,8 +1,7 @@
-"""Cursors: where a truncated answer stopped, as opaque text that continues it.
+"""Encode and decode cursors: opaque text that continues a truncated answer.
 
-A cursor belongs to the params it was made for, and carries a stamp of what was answered from, so
-that the tool can tell whether that changed meanwhile. It is no secret and no proof: whoever reads a
-position checks it like any other param.
+A cursor belongs to the params it was made for. Its stamp shows whether earlier results have
+changed. It is neither secret nor trusted: tools validate a position like any other param.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from msgspec import Struct
 from winnow.errors import InvalidParams
 from winnow.types import PageParams
 
-# Every cursor begins with it; a beginning of base64 alone can be a hyphen, as options have.
+# Every cursor starts with it: base64 alone may start with a hyphen, like an option.
 VERSION = "1"
-# They say how much to answer, not of what: another page may be of another size.
+# These params set the size of a page, which may differ from page to page.
 HOW_MUCH = frozenset(
     {"cursor", "max_tokens", "max_lines", "max_results", "max_entries", "top_k", "limit"}
 )
@@ -30,7 +29,7 @@ P = TypeVar("P")
 
 
 class Cursor(Struct, array_like=True, frozen=True):
-    """What a cursor holds; ``position`` is the tool's own, of anything that msgpack has."""
+    """A decoded cursor; `position` is tool-specific and msgpack-encodable."""
 
     digest: bytes
     position: msgspec.Raw
@@ -38,7 +37,7 @@ class Cursor(Struct, array_like=True, frozen=True):
 
 
 def encode(params: PageParams, position: object, stamp: bytes = b"") -> str:
-    """A cursor for these params, which continues at the position."""
+    """Return a cursor for these params that continues at the position."""
     raw = msgspec.Raw(msgspec.msgpack.encode(position))
     data = msgspec.msgpack.encode(Cursor(_digest(params), raw, stamp))
     checked = zlib.crc32(data).to_bytes(4, "big") + data
@@ -46,7 +45,7 @@ def encode(params: PageParams, position: object, stamp: bytes = b"") -> str:
 
 
 def decode(params: PageParams, position: type[P]) -> tuple[P, bytes] | None:
-    """The position, of that type, and the stamp of the params' cursor; None if they have none.
+    """Return the position and the stamp of the params' cursor; None if they have no cursor.
 
     Raises InvalidParams for a cursor that is damaged or belongs to other params.
     """
@@ -75,10 +74,10 @@ def resume(
     passed: Callable[[P], int],
     stamp: Callable[[int], bytes],
 ) -> tuple[int, bool]:
-    """How many results stand before the page, and whether they are other ones than were answered.
+    """Return the number of results before the page, and whether they have changed.
 
-    ``passed`` counts the results up to a position, ``stamp`` is that of the first so many. Raises
-    InvalidParams, as :func:`decode`.
+    ``passed`` counts the results up to a position; ``stamp`` returns the stamp of the first
+    results. Raises InvalidParams, like :func:`decode`.
     """
     continued = decode(params, position)
     if continued is None:
@@ -88,8 +87,8 @@ def resume(
 
 
 def stamp_of(*values: object) -> bytes:
-    """A short digest of plain values: equal for equal ones, and else very probably not."""
-    # Not as msgpack, which has no integers of more than 64 bits; strangers' params may.
+    """Return a short digest of plain values."""
+    # Not msgpack, which lacks integers of more than 64 bits; params of a client may have some.
     return hashlib.blake2b(ascii(values).encode(), digest_size=8).digest()
 
 

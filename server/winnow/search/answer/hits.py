@@ -37,7 +37,7 @@ Engine = Literal["lexical", "lexical+embeddings", "text"]
 
 
 class SearchFallback(Result, frozen=True, kw_only=True):
-    """Which search replaced the requested one, and why."""
+    """The search that replaced the requested search, and why."""
 
     wanted: Annotated[str, Meta(description="The requested search.")] = field(name="from")
     used: Annotated[str, Meta(description="The search that was used instead.")] = field(name="to")
@@ -139,11 +139,11 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
         return None
     first, last = hit.first or 1, hit.last or len(lines)
     passage = Excerpt(lines, first, last, wanted, hit.marks, head=hit.first is not None)
-    if hit.kind == "match" and wanted.words and not passage.says_something:
+    if hit.kind == "match" and wanted.words and not passage.is_relevant:
         return None  # the text has just been removed
     if hit.first is not None:
         return CurrentHit(at, hit, hit.first, passage.last, passage)
-    snippet = passage.snippet(LINES) if passage.says_something else None
+    snippet = passage.snippet(LINES) if passage.is_relevant else None
     if snippet is None:
         return CurrentHit(at, hit, None, None)
     return CurrentHit(at, hit, snippet.first, snippet.first + snippet.text.count("\n"), passage)

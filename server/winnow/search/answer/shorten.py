@@ -1,4 +1,4 @@
-"""Shortening a result until it is estimated to fit a number of tokens."""
+"""Shorten a result until it is estimated to fit a number of tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from winnow.types import Answer
 
-# JSON of paths, code and numbers, with any current tokenizer; the estimate errs upwards.
+# For JSON of paths, code and numbers, with any current tokenizer; the estimate is rather too high.
 BYTES_PER_TOKEN = 3.0
 
 R = TypeVar("R", bound=Answer)
@@ -20,10 +20,9 @@ def estimated_tokens(result: Answer) -> int:
 
 
 def shorten(result: R, max_tokens: int, steps: Sequence[Callable[[], R]]) -> R:
-    """The result itself if it fits, else that of the first step that does, else of the last, which
-    says that it is longer.
+    """Return the result if it fits, else the first step that fits, else the last with a warning.
 
-    ``steps`` make ever shorter results, each of which says that it is truncated.
+    ``steps`` return ever shorter results that are marked as truncated.
     """
     if not max_tokens or estimated_tokens(result) <= max_tokens:
         return result

@@ -1,4 +1,4 @@
-"""The most telling lines of a passage: what an answer shows of it."""
+"""Select the most relevant lines of a passage, for an answer."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from winnow.types import Line
 
 LINES = 12
 FEW_LINES = 4
-# A longer line is cut, around the first word that was asked for.
+# A longer line is cut around the first word of the query.
 LINE_CHARACTERS = 240
-# Lines below the last one that tells something, and above the first.
+# Lines to show after the last relevant line, and before the first.
 AFTER, BEFORE = 2, 1
-# The same word once more on further lines adds this part of its weight.
+# A word on further lines adds this share of its weight.
 AGAIN = 0.15
-# A line that defines what was asked for is worth this much more.
+# The factor for a line that defines a word of the query.
 DEFINITION = 1.5
-# Of a passage with more lines than this that tell something, the first ones are weighed.
+# Maximum number of relevant lines of a passage to weigh.
 WEIGHED_LINES = 500
 
 
 class Snippet(Struct, frozen=True):
-    """Some lines, from the line ``first`` on."""
+    """Consecutive lines, from line ``first``."""
 
     first: int
     text: str
 
 
 class Wanted:
-    """What was asked for: words, in whatever case, with their weights."""
+    """The words of a query with their weights, case-insensitive."""
 
     def __init__(self, words: Mapping[str, float]) -> None:
         self.words = {word.casefold(): weight for word, weight in words.items() if word}
@@ -54,34 +54,34 @@ class Wanted:
         return re.compile(self._pattern)
 
     def in_lines(self, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, float]]]:
-        """The places of lines that have some of the words, and what these weigh there; more if the
+        """Yield the indexes of lines with any of the words, and the weights of these; higher if the
         line defines one of them."""
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         text = "\n".join(lines)
-        # Where no case need be ignored, the words are found seven times as quickly.
+        # A case-sensitive search is seven times as fast.
         found = (
             self._any_lower.finditer(text.lower()) if text.isascii() else self._any.finditer(text)
         )
-        for at, here in groupby(found, lambda one: bisect_right(starts, one.start()) - 1):
+        for at, here in groupby(found, lambda match: bisect_right(starts, match.start()) - 1):
             spans = {}
-            for one in here:
-                spans[one.start() - starts[at], one.end() - starts[at]] = one[0].casefold()
+            for match in here:
+                spans[match.start() - starts[at], match.end() - starts[at]] = match[0].casefold()
             words = {word: self.words.get(word, 0.0) for word in spans.values()}
             if defines(Line(lines[at], 0, tuple(spans))):
                 words = {word: weight * DEFINITION for word, weight in words.items()}
             yield at, words
 
     def place_in(self, text: str) -> int:
-        """Where the first word stands in a line; 0 if there is none."""
+        """Return the offset of the first word in a line; 0 if there is none."""
         found = self._any.search(text)
         return found.start() if found else 0
 
 
 class Excerpt:
-    """Some lines of a text, from ``first`` to ``last``, and which of them say what is wanted.
+    """The lines of a text from ``first`` to ``last``, and their relevance.
 
-    ``marks`` are lines that are known to match, with what they weigh; ``head`` says that the first
-    lines tell what it is.
+    ``marks`` are matching lines with their weights. ``head`` is True if the first lines describe
+    the passage.
     """
 
     def __init__(
@@ -98,23 +98,23 @@ class Excerpt:
         self._wanted = wanted
         self._head = head
         self.first, self.last = max(1, first), min(last, len(lines))
-        said = wanted.in_lines(lines[self.first - 1 : self.last])
-        told = {self.first + at: words for at, words in islice(said, WEIGHED_LINES)}
+        relevant = wanted.in_lines(lines[self.first - 1 : self.last])
+        weights = {self.first + at: words for at, words in islice(relevant, WEIGHED_LINES)}
         for at, weight in (marks or {}).items():
             if self.first <= at <= self.last:
-                told.setdefault(at, {})[""] = weight
-        self._told = {at: told[at] for at in sorted(told)[:WEIGHED_LINES]}
+                weights.setdefault(at, {})[""] = weight
+        self._weights = {at: weights[at] for at in sorted(weights)[:WEIGHED_LINES]}
 
     @property
-    def says_something(self) -> bool:
-        """Whether any line says anything of what is wanted."""
-        return bool(self._told)
+    def is_relevant(self) -> bool:
+        """True if any line is relevant."""
+        return bool(self._weights)
 
     def snippet(self, most: int) -> Snippet | None:
-        """The part that says most, in so many lines; None if there are no lines."""
+        """Return the most relevant part, of at most ``most`` lines; None if there are no lines."""
         if self.first > self.last:
             return None
-        start, end = _part(self._told, self.first, self.last, most, head=self._head)
+        start, end = _part(self._weights, self.first, self.last, most, head=self._head)
         while start < end and not self._lines[start - 1].strip():
             start += 1
         while end > start and not self._lines[end - 1].strip():
@@ -124,15 +124,15 @@ class Excerpt:
 
 
 def _part(
-    told: Mapping[int, Mapping[str, float]], first: int, last: int, most: int, *, head: bool
+    weights_of: Mapping[int, Mapping[str, float]], first: int, last: int, most: int, *, head: bool
 ) -> tuple[int, int]:
-    """The first and the last line of the part that says most, in ``most`` lines."""
-    if not told:
+    """Return the first and the last line of the most relevant part of ``most`` lines."""
+    if not weights_of:
         return first, min(last, first + most - 1)
     best, start, end = -1.0, first, first
-    numbers = list(told)
-    # No part says more than its lines do one by one.
-    totals = list(accumulate((sum(one.values()) for one in told.values()), initial=0.0))
+    numbers = list(weights_of)
+    # The weight of a part is at most the sum of its lines.
+    totals = list(accumulate((sum(line.values()) for line in weights_of.values()), initial=0.0))
     for place, at in enumerate(numbers):
         if totals[bisect_left(numbers, at + most)] - totals[place] < best:
             continue
@@ -142,14 +142,14 @@ def _part(
             if other >= at + most:
                 break
             behind = other
-            for word, weight in told[other].items():
+            for word, weight in weights_of[other].items():
                 known = weights.get(word, 0.0)
                 again += AGAIN * min(known, weight)
                 weights[word] = max(known, weight)
         value = sum(weights.values()) + again
         if value > best:
             best, start, end = value, at, behind
-    # The head of a definition says what it is: it is shown if there is room.
+    # Show the head of a definition if there is room.
     start = first if head and end - first < most else max(first, start - BEFORE)
     return start, min(last, max(end + AFTER, start + AFTER), start + most - 1)
 

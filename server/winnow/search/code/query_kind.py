@@ -1,8 +1,7 @@
-"""What kind of search a query is for: a file, a symbol, a text, or a question about meaning.
+"""Classify queries: as a file, a symbol, text, or a question about meaning.
 
-Nothing is looked up here. A query may be read in several ways, the likeliest first: `foo.do` is a
-file, or a member of `foo`, or just text. Whoever searches takes the first reading that finds
-something, and says which.
+This looks nothing up. A query may have several readings, the likeliest first: `foo.do` is a file, a
+member of `foo`, or text. A search uses the first reading that finds something, and reports it.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.index.postings.terms import UNSPACED
 from winnow.symbols.language import language_of
 
-# A longer one is no name, no path and no pattern that somebody has typed; and looking for signs
-# takes time that grows with the cube of it.
+# A longer query is not a name, path or pattern that a user types. The time to classify it grows
+# with the cube of its length.
 MOST_CHARACTERS = 300
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 
 
 class QueryReading(Struct, frozen=True):
-    """One way to read a query: which search it is for, what that is to look for, and why.
+    """A reading of a query: the search, what to search for, and why.
 
-    A text that is not ``literal`` is a regular expression. ``line`` is the one that a path names,
+    Text that is not ``literal`` is a regular expression. ``line`` is the line that a path names,
     from 1.
     """
 
@@ -38,7 +37,7 @@ class QueryReading(Struct, frozen=True):
     line: int | None = None
 
 
-# Ends of names of files that hold no code, beside those of languages.
+# File extensions without code, besides those of languages.
 _OTHER_FILES = frozenset(
     """
     avro bak bin bmp bz2 cert cfg conf config crt csv dat db diff doc docx dockerfile dylib egg env
@@ -60,11 +59,11 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|mailto:\S+", re.I)
 _LINE = re.compile(r"(?::(\d{1,9})(?::\d{1,9})?(?:[-–]\d{1,9})?|#L(\d{1,9})(?:-L?\d{1,9})?):?\Z")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-# What a path is made of, its globs aside.
+# The characters of a path, except globs.
 _PATH = re.compile(
     r"[\w.@~+%$*?\[\]{},!=-]*(?:[\\/]+[\w.@~+%$*?\[\]{},!=()-]*)+|[\w.@~+*?\[\]{},!-]+"
 )
-# What only a regular expression has: classes, anchors, anything any number of times, choices.
+# What only regular expressions have: classes, anchors, repetitions of any character, alternatives.
 _REGEX = re.compile(
     r"\\[wWdDsSbBpP.()\[\]{}|*+?^$]|\.[*+](?:\?|\b|[^\w\s.]|\Z)|(?<!\w)\.[*+]|\[\^|"
     r"\[[^\]\s]*\w-\w[^\]\s]*\]|\][*+?{]|\)[*+?]|\(\?[:=!<imsx]|\{\d+,\d*\}|"
@@ -72,7 +71,7 @@ _REGEX = re.compile(
 )
 _CHOICE = re.compile(r"[\w.:-]+(?:\|[\w.:-]+)+")
 _SLASHED = re.compile(r"/(.+)/[gimsuy]{0,4}")
-# `foo.*` names files, until nothing has such a name.
+# `foo.*` means files, unless no file has such a name.
 _ANY_ENDING = re.compile(r"[\w-]+\.\*")
 
 _NAME = r"[^\W\d][\w$]*[?!]?"
@@ -84,7 +83,7 @@ _MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", 
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _UNSPACED = re.compile(UNSPACED)
 
-# A word that begins a definition, and what may follow where it is meant so and is no English.
+# A keyword that starts a definition, and what may follow it in code but not in English.
 _DEFINERS = re.compile(
     r"(?:(?:pub|export|public|private|static|async|abstract|final)\s+)*"
     r"(class|def|defp|defmodule|defmacro|enum|fn|fun|func|function|impl|interface|macro_rules!|"
@@ -102,7 +101,7 @@ _QUESTION = re.compile(
     r"pourquoi|quel\w*|cómo|dónde|qué|por|cuándo|como|onde|где|как|что|почему|когда|какой)\b",
     re.I,
 )
-# Signs that stand between words in code, and hardly ever in a question.
+# Characters between words that are common in code, and rare in questions.
 _CODE = re.compile(
     r"[!=<>+*/%&|^-]=|=>|->|::|&&|\|\||</|/>|\w\(|\w<\w[^<>]*>|\)\s*[:{]|[;{}]\s*\Z|\w\s=\s\S|^[#@]\w|"
     r"^(?:import|from|return|raise|throw|include|using|require)\s+\S+\s*(?:$|import\b|[\"'{<(;])"
@@ -110,8 +109,8 @@ _CODE = re.compile(
 
 
 def readings(query: str) -> list[QueryReading]:
-    """The ways to read a query that is not empty, the likeliest first. The last one is always a
-    search for a text or for a meaning, which take any query."""
+    """Return the readings of a query that is not empty, the likeliest first. The last is always a
+    text or semantic search, which accept any query."""
     text = query.strip()
     if len(text) > MOST_CHARACTERS:
         return [QueryReading("semantic" if " " in text else "text", text, "it is long")]
@@ -127,7 +126,7 @@ def readings(query: str) -> list[QueryReading]:
 
 
 def as_pattern(text: str, why: str) -> QueryReading:
-    """A text to look for: as it stands, unless it has the signs of a regular expression."""
+    """Return a text search: literal, unless the text looks like a regular expression."""
     return QueryReading("text", text, why, literal=not _is_regex(text))
 
 
@@ -182,7 +181,7 @@ def _one_word(text: str) -> list[QueryReading]:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a word is as people write it, with nothing that only names have."""
+    """Return True if a word is lower-case prose, without characters that only names have."""
     return bool(_PLAIN_WORD.fullmatch(word)) and word.islower()
 
 
@@ -200,7 +199,7 @@ def _is_regex(text: str) -> bool:
 
 
 def _is_glob(text: str) -> bool:
-    """Whether it is a glob of files: their ending, or a folder, says so."""
+    """Return True if it is a glob of files, judging by an extension or a folder."""
     if not GLOB_CHARACTERS.intersection(text) or not _PATH.fullmatch(text):
         return False
     if re.search(r"(?<!/)\.[*+]\w", text) or not _may_be_glob(text):
@@ -220,7 +219,7 @@ def _may_be_glob(text: str) -> bool:
 
 
 def _path(text: str) -> QueryReading | None:
-    """The reading as a path, or as the name of a file; None if it is neither."""
+    """Return the reading as a path or a file name; None if it is neither."""
     line = _LINE.search(text)
     bare = text[: line.start()] if line else text
     number = int(line[1] or line[2]) if line else None
@@ -257,6 +256,6 @@ def _has_ending(name: str) -> bool:
 
 
 def _is_spaced_path(text: str) -> bool:
-    """Whether several words are one path: it has slashes, and its last part ends as a file."""
+    """Return True if several words are one path: it has slashes and a file extension."""
     parts = re.split(r"[\\/]", text)
     return len(parts) > 1 and _has_ending(parts[-1]) and all(part.strip() == part for part in parts)

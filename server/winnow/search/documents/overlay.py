@@ -1,7 +1,6 @@
-"""Documents among the files of a search: their texts, laid out so that ripgrep finds them.
+"""Overlay the texts of documents, so that ripgrep searches them like files.
 
-A search with documents sees each one as a file with its text, as it sees unsaved documents of the
-editor (:mod:`winnow.text.buffers`).
+This works like the overlay of unsaved documents (:mod:`winnow.text.buffers`).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope
 from winnow.workspace import Workspace
 
-# Documents that were not read before are read for so long; then the search goes on without them.
+# Time limit for reading new documents; then the search continues without them.
 READ_SECONDS = 3.0
 
 
@@ -37,9 +36,9 @@ READ_SECONDS = 3.0
 async def with_documents(
     workspace: Workspace, scope: Scope, overlay: Overlay
 ) -> AsyncIterator[tuple[Overlay, DocumentOverlay]]:
-    """An overlay that has the texts of the documents in scope, too, for the time of the block.
+    """Add the texts of the documents in scope to an overlay, during the block.
 
-    Texts that people read and edit as such, pages in HTML for instance, are searched as they are.
+    Formats that people edit as text, such as HTML, are searched as they are.
     """
     library = workspace.library
     ripgrep = workspace.run_ripgrep(READ_SECONDS)
@@ -75,7 +74,7 @@ async def _documents(
 async def _read(
     library: DocumentLibrary, documents: Sequence[DocumentFile], deadline: float
 ) -> None:
-    """Read documents that were not read before, as far as there is time."""
+    """Read new documents until the deadline."""
     unread = (await library.sort(documents)).unread
 
     async def read() -> None:
@@ -85,7 +84,7 @@ async def _read(
 
     if unread:
         left = deadline - asyncio.get_running_loop().time()
-        # Those that are left are counted, whatever the reason.
+        # Documents that remain are counted, for whatever reason.
         with contextlib.suppress(asyncio.TimeoutError, SearchFailed):
             await wait_within(read(), left)
 
@@ -96,14 +95,14 @@ def _lay_out(
     ready: Mapping[str, Sequence[DocumentFile]],
     folder: Path,
 ) -> dict[str, TextMap]:
-    """Give each text the path of its document, below the folder of its root."""
+    """Place each text at the path of its document, below the folder of its root."""
     laid = {}
     for key, documents in ready.items():
         text_map = library.texts.load_map(key)
         for document in documents if text_map else ():
             root, below = scope.locate(document.path)
             file = folder / str(scope.roots.index(root)) / below
-            with contextlib.suppress(OSError):  # its text is gone: it counts as not there
+            with contextlib.suppress(OSError):  # its text was deleted: skip the document
                 file.parent.mkdir(parents=True, exist_ok=True)
                 link_or_copy(library.texts.folder / text_path(key), file)
                 assert text_map is not None

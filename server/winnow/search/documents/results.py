@@ -36,8 +36,8 @@ MATCH_BYTES = 400
 
 
 class DocumentOptions(msgspec.Struct, frozen=True):
-    """How to search documents: with which ``engine``, and up to how many results. ``by_format`` is
-    True if the caller selects formats."""
+    """The engine and the limits of a document search; ``by_format`` is True if the caller selects
+    formats."""
 
     engine: Literal["auto", "rga", "builtin"]
     timeout: float

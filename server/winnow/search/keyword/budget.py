@@ -1,4 +1,4 @@
-"""How much of what ripgrep found may go on: 64 KiB a term, 128 KiB in all. Pure functions.
+"""Limit the matches of ripgrep: 64 KiB per term, 128 KiB in total. Pure functions.
 
 Sizes are those of ripgrep's plain output with ``--line-number --with-filename``: each line costs
 its path, its number, two separators and its text, and ``--`` stands between groups of lines.
@@ -18,7 +18,7 @@ Files = Mapping[str, Mapping[int, Line]]
 
 
 def file_size(path: str, lines: Mapping[int, Line]) -> int:
-    """Bytes that the lines of one file cost, with a separator after each group."""
+    """Return the size of the lines of a file in bytes, with a separator after each group."""
     path_bytes = len(path.encode("utf-8", "surrogateescape"))
     size = 0
     previous = -1
@@ -31,7 +31,7 @@ def file_size(path: str, lines: Mapping[int, Line]) -> int:
 
 
 def merge(into: dict[int, Line], lines: Mapping[int, Line]) -> None:
-    """Add lines of the same file; a line that matches for both keeps both matches."""
+    """Add lines of the same file; a line that matches in both keeps both matches."""
     for number, line in lines.items():
         known = into.get(number)
         if known is None or not known.ranges:
@@ -42,7 +42,7 @@ def merge(into: dict[int, Line], lines: Mapping[int, Line]) -> None:
 
 
 def terms_that_fit(found: Sequence[Files], limit: int) -> int:
-    """How many of the terms, from the first, have a joint output of less than ``limit`` bytes.
+    """Return how many terms, from the first, have a joint output of less than ``limit`` bytes.
 
     The design searches for all terms together, drops the last and searches again until the output
     fits. Output only grows with a further term, so the longest beginning that fits is the same.
@@ -59,7 +59,7 @@ def terms_that_fit(found: Sequence[Files], limit: int) -> int:
 
 
 def union_of(found: Iterable[Files]) -> dict[str, dict[int, Line]]:
-    """The lines of all terms together, by file."""
+    """Return the lines of all terms, by file."""
     union: dict[str, dict[int, Line]] = {}
     for files in found:
         for path, lines in files.items():

@@ -73,7 +73,7 @@ class IndexResults(Struct, frozen=True):
 
 
 class Timing:
-    """How long to wait for the index; the time starts when it is ``open``."""
+    """The time to wait for the index, which starts when the index is ``open``."""
 
     def __init__(self, seconds: float) -> None:
         self.open = asyncio.Event()

@@ -1,4 +1,4 @@
-"""What keyword search returns: files, terms and the ranker; loads no search."""
+"""Files, terms and rankers in answers of keyword search; loads no search."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class RankedBy(Result, frozen=True, kw_only=True):
 
 
 class TermReport(Result, frozen=True, kw_only=True):
-    """How a search term was used."""
+    """The use of a search term."""
 
     term: Annotated[str, Meta(description="The term.")]
     status: Annotated[

@@ -77,7 +77,7 @@ class KeywordRequest:
 
 
 class RankerOptions(msgspec.Struct, frozen=True):
-    """Who ranks: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing."""
+    """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing."""
 
     ranker: Literal["auto", "llm", "local"] = "auto"
     model: str = ""

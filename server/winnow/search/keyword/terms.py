@@ -1,11 +1,11 @@
-"""Stage 1 of keyword search: the matches of many terms, in about one scan of the tree.
+"""Stage 1 of keyword search: find the matches of many terms in about one scan of the tree.
 
-All terms are searched at once for a short while (the probe). A small tree is done by then, and a
-hopelessly broad term has passed its limit and is gone, after milliseconds. Where several terms are
-still running, a large tree would be read once for each of them; so they are stopped, one ripgrep
-lists the files that any of them matches, and only those files are read for each term, in batches
-while the list grows. The evidence is exactly what a full search for each term would have found.
-For terms of which it is known which files can match, just these are searched.
+All terms are searched at once for a short time (the probe). This completes a small tree, and drops
+very broad terms within milliseconds, because they exceed their limit. If several terms are still
+running, a large tree would be read once per term. So these searches stop, one ripgrep lists the
+files that match any of the terms, and only those files are searched per term, in batches while the
+list grows. The matches are exactly those of a full search per term. If the index knows which files
+can match a term, only these are searched.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from winnow.text.scope import Scope, clean_path
 from winnow.types import Line
 
 CONTEXT_LINES = 10  # REQ-KWS-002
-# When listed files are searched: soon at first, so that something can be shown, then in larger
-# batches, so that few processes are started.
+# Search listed files early at first, to show results soon, then in larger batches, to start fewer
+# processes.
 FIRST_BATCH_SECONDS = 0.03
 BATCH_GROWTH = 2.0
-# A term that shows itself too broad so early in a scan would go on to name thousands of files that
-# the other terms have nothing to do with: the scan starts again without it.
+# If a term turns out to be too broad this early in a scan, the scan restarts without it: it would
+# list thousands of files that match no other term.
 RESTART_SECONDS = 0.25
-# The steps by which a broad term is shrunk: lines of context, matching lines a file.
+# The steps to shrink a broad term: lines of context, and matching lines per file.
 LADDER: tuple[tuple[int, int | None], ...] = ((5, None), (2, None), (2, 3), (0, 2))
-# More files than this cannot fit by any step of the ladder: (0, 2) costs over 160 bytes a file.
+# More files than this fit no step of the ladder: (0, 2) takes over 160 bytes per file.
 LADDER_FILES = 400
 
 
 @dataclass(eq=False)
 class TermMatches:
-    """What is known of one term: a growing record while it is searched.
+    """The matches of one term; it grows during the search.
 
-    ``files`` holds matching lines and their context; ``bytes`` what ripgrep's plain output of them
-    would cost, whose passing of the limit sets ``over``. ``finished`` says that every file in scope
-    was searched. A term that was shrunk has all its matching lines of each file in ``counts``, even
-    if ``files`` holds few of them, or none: then it was shrunk to a list of files, in which
-    ``files_left_out`` had no place.
+    ``files`` has matching lines and their context; ``bytes`` is their size in ripgrep's plain
+    output, and ``over`` is set if that exceeds the limit. ``finished`` is True if every file in
+    scope was searched. A shrunk term has the number of matching lines of each file in ``counts``,
+    and fewer lines in ``files``. If it has none, it was shrunk to a list of files, without
+    ``files_left_out`` files.
     """
 
     term: str
@@ -73,11 +73,11 @@ class TermMatches:
 
 @dataclass
 class TermSearch:
-    """One search for many terms: what it runs with, and what it has found.
+    """A search for many terms, and its results.
 
-    ``searched`` is the number of files in scope, where a run over all of them came to its end.
-    ``candidates`` has the only files on disk that can match, in paths as ripgrep prints them, for
-    the terms of which that is known.
+    ``searched`` is the number of files in scope, if a run over all of them finished.
+    ``candidates`` are the only files on disk that can match a term, in paths as ripgrep prints
+    them, for terms that the index could prefilter.
     """
 
     processes: Processes
@@ -95,10 +95,10 @@ class TermSearch:
     candidates: dict[str, Sequence[str]] = field(default_factory=dict)
 
     async def run(self, *, shrink: bool = False) -> None:
-        """Search for every term; what was found when the deadline came stands in ``terms``.
+        """Search for every term until the deadline; the results are in ``terms``.
 
-        Of a term that is over its limit, what was found before stays until all is done: it can be
-        shown meanwhile. ``shrink`` keeps such terms, in smaller forms, as far as time allows.
+        A term over its limit keeps its matches until the search ends, for partial results.
+        ``shrink`` keeps such terms in smaller forms, if time allows.
         """
         await self._search_all()
         if shrink:
@@ -109,13 +109,13 @@ class TermSearch:
 
     async def _search_all(self) -> None:
         await asyncio.gather(*map(self._search_overlay, self.terms))
-        known = [found for found in self.terms if found.term in self.candidates]
-        others = [found for found in self.terms if found.term not in self.candidates]
-        await asyncio.gather(*map(self._search_candidates, known))
-        if others:
-            await self._search_whole(others)
+        prefiltered = [found for found in self.terms if found.term in self.candidates]
+        rest = [found for found in self.terms if found.term not in self.candidates]
+        await asyncio.gather(*map(self._search_candidates, prefiltered))
+        if rest:
+            await self._search_entire_scope(rest)
 
-    async def _search_whole(self, terms: Sequence[TermMatches]) -> None:
+    async def _search_entire_scope(self, terms: Sequence[TermMatches]) -> None:
         probes = {asyncio.create_task(self._search_tree(found)): found for found in terms}
         try:
             done, _ = await asyncio.wait(probes, timeout=self.limits.probe_seconds)
@@ -137,10 +137,10 @@ class TermSearch:
                 await self._shrink(found)
 
     async def _shrink(self, found: TermMatches) -> None:
-        """Keep a term that is over its limit, with the most evidence that fits.
+        """Keep a term that is over its limit, with as many matches as fit.
 
-        The ladder: less context, then fewer matches of a file, then files with counts, those with
-        the most matches first.
+        The steps: less context, then fewer matches per file, then files with counts, most matches
+        first.
         """
         counts = await self._count(found.term)
         if not counts:
@@ -176,7 +176,7 @@ class TermSearch:
     async def list_files(
         self, terms: Sequence[TermMatches], scope: Scope, seconds: float
     ) -> set[str]:
-        """The files of another scope that match any of the terms; some of them when time is up."""
+        """Return the files of another scope that match any term; some of them if time runs out."""
         arguments = ripgrep.list_arguments(self.rg, (found.term for found in terms))
         deadline = min(self.deadline, asyncio.get_running_loop().time() + seconds)
         paths = set()
@@ -208,7 +208,7 @@ class TermSearch:
         found.finished = not self.timed_out
 
     def _named(self, paths: Sequence[str]) -> list[list[str]]:
-        """What ripgrep is to search, run by run, where files are named."""
+        """Return the arguments that name files, for each run of ripgrep."""
         named = [os.path.join(".", path) for path in paths if path not in self.overlay.paths]
         return [["--", *some] for some in ripgrep.command_lines(named)] or [NO_FILES]
 
@@ -239,7 +239,7 @@ class TermSearch:
                 await self._collect(child, found, unsaved_in=prefix)
 
     async def _scan(self, undecided: Sequence[TermMatches]) -> bool:
-        """Find the files of these terms in one go, and search them. False if ripgrep refuses."""
+        """List the files of these terms in one run, and search them; False if ripgrep fails."""
         while undecided := [found for found in undecided if not found.over]:
             finished = await self._scan_once(undecided)
             if finished is not None:
@@ -247,9 +247,9 @@ class TermSearch:
         return True
 
     async def _scan_once(self, undecided: Sequence[TermMatches]) -> bool | None:
-        """As :meth:`_scan`; None if it is to start again, without the terms that are too broad."""
+        """Like :meth:`_scan`; return None to restart without the terms that are too broad."""
         listed: list[str] = []
-        # A task of its own, so that its place among the children is free once it has ended.
+        # A separate task, so that its slot for child processes is free once it has ended.
         scan = asyncio.create_task(self._list_files(undecided, listed))
         loop = asyncio.get_running_loop()
         pause, restart_until = FIRST_BATCH_SECONDS, loop.time() + RESTART_SECONDS
@@ -281,7 +281,7 @@ class TermSearch:
             code = await child.wait()
             self.timed_out |= child.timed_out
             if not child.timed_out and (
-                # Which of the terms it was, a run for each of them tells.
+                # A run per term shows which term failed.
                 ripgrep.ran_out_of_memory(child.stderr)
                 or ripgrep.pattern_problem(code, child.stderr)
             ):
@@ -300,7 +300,7 @@ class TermSearch:
         for some in ripgrep.command_lines(paths):
             if found.over:
                 return
-            # These files are known to be in scope: a path that is named is searched in any case.
+            # These files are in scope; ripgrep searches a file that is named in any case.
             arguments = self._match_arguments(found, context, per_file, 1, scope=False)
             async with self._start(arguments, some) as child:
                 await self._collect(child, found)
@@ -308,7 +308,7 @@ class TermSearch:
                     await self._check(child, found)
 
     async def _count(self, term: str) -> dict[str, int]:
-        """How many lines of each file match."""
+        """Return the number of matching lines of each file."""
         unsaved = TermMatches(term)
         await self._search_overlay(unsaved, context=0)
         counts = {path: len(lines) for path, lines in unsaved.files.items()}
@@ -375,12 +375,12 @@ class TermSearch:
         *,
         named: bool = False,
     ) -> int | None:
-        """Take the events of one run into ``found``, file by file, up to the term's limit.
+        """Add the matches of one run to ``found``, file by file, up to the term's limit.
 
-        Gives the number of files that the run searched, if it came to its end. A file counts when
-        its own end was seen: ripgrep may be stopped in the middle of one. ``unsaved_in`` is the
-        prefix of paths in a run over unsaved documents, which stand for the files on disk. In a run
-        over files that are ``named``, ripgrep searches binary files, too, and to their ends.
+        Return the number of files searched, if the run finished. A file counts once its end was
+        seen, because ripgrep may be stopped within a file. ``unsaved_in`` is the prefix of paths in
+        a run over unsaved documents, which replace the files on disk. If files are ``named``,
+        ripgrep also searches binary files, completely.
         """
         lines: dict[int, Line] = {}
         first = 0
@@ -413,13 +413,13 @@ class TermSearch:
         return searched
 
     def _is_left_out(self, path: str, offset: int) -> bool:
-        """Whether ripgrep, if it were not told the name of a binary file, would not find what it
-        finds at this offset."""
+        """Return True if ripgrep would not find a match at this offset if the binary file were not
+        named."""
         null = first_null(os.path.join(self.scope.root, path))
         return null is not None and (null < BUFFER_BYTES or null < offset)
 
     def _wanted(self, path: str, *, unsaved: bool = False) -> bool:
-        """Whether what ripgrep finds in a file counts."""
+        """Return True if matches in a file count."""
         return self.scope.covers(path) and (unsaved or path not in self.overlay.paths)
 
     def _take(
@@ -443,7 +443,7 @@ class TermSearch:
         found.finished = not child.timed_out
 
     async def _check(self, child: Child, found: TermMatches) -> str | None:
-        """Why ripgrep refuses the pattern, if it does; SearchFailed if it has ended otherwise."""
+        """Return why ripgrep rejects the pattern, or None. Raises SearchFailed."""
         code = await child.wait()
         self.timed_out |= child.timed_out
         found.unreadable |= ripgrep.unreadable_files(child.stderr)
@@ -456,7 +456,7 @@ class TermSearch:
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """End the tasks and wait for them; what they failed of is known already, or of no interest."""
+    """Cancel the tasks and wait for them; ignore their errors."""
     tasks = list(tasks)
     for task in tasks:
         task.cancel()

@@ -1,4 +1,4 @@
-"""From a place in a file to definitions, references and calls: what editors and tools ask alike.
+"""Find definitions, references and calls of a symbol, for editors and tools.
 
 Runs in a thread: it reads the facts of files and their texts, and waits for nothing else. What the
 facts say is held against the text before it is answered.
@@ -57,12 +57,10 @@ _ARGUMENTS = re.compile(r"\([^()]*\)?$")
 
 
 class SymbolAtPosition(Struct, frozen=True):
-    """A symbol that was asked for: where, its name, what it is bound to, and the definitions of
-    that.
+    """A symbol at a position: its name, the targets it is bound to, and their definitions.
 
-    ``guessed`` says that nothing tells what the name means there, and the targets are all members
-    of that name; ``external`` that it is defined outside of the workspace: its place is that of its
-    import, if it has one.
+    ``guessed`` is True if the type is unknown, so that the targets are all members of that name.
+    ``external`` is True if it is defined outside of the workspace: its place is its import, if any.
     """
 
     path: str
@@ -75,7 +73,7 @@ class SymbolAtPosition(Struct, frozen=True):
 
 
 class SymbolUse(Struct, frozen=True, gc=False):
-    """A place where a symbol is used."""
+    """A use of a symbol."""
 
     path: str
     at: int
@@ -85,7 +83,7 @@ class SymbolUse(Struct, frozen=True, gc=False):
 
 
 class FunctionCalls(Struct, frozen=True):
-    """A function that calls or is called, and where the calls stand in the caller's file."""
+    """A function that calls or is called, and the offsets of the calls in the caller's file."""
 
     place: NamePlace
     path: str
@@ -93,10 +91,10 @@ class FunctionCalls(Struct, frozen=True):
 
 
 class Navigation:
-    """What one view says about symbols, for one request.
+    """Answers questions about symbols from one snapshot, for one request.
 
-    ``changed`` are files whose texts are not those that their facts are about, as far as that was
-    seen: what they would have had is missing.
+    ``changed`` are files that turned out to have changed since they were indexed: their symbols are
+    missing.
     """
 
     def __init__(self, view: SymbolView, sources: SourceTexts) -> None:
@@ -105,10 +103,10 @@ class Navigation:
         self.resolver = Resolver(view)
         self.changed: dict[str, None] = {}
 
-    # --- what is asked for -----------------------------------------------------------------
+    # --- symbols -----------------------------------------------------------------
 
     def at(self, path: str, at: int) -> SymbolAtPosition | None:
-        """The symbol whose name stands at an offset of a file; None if none does."""
+        """Return the symbol at an offset of a file, or None."""
         source = self.sources.read(path)
         if source is None:
             return None
@@ -122,7 +120,7 @@ class Navigation:
         return found or self._imported_at(path, at, source)
 
     def _imported_at(self, path: str, at: int, source: SourceText) -> SymbolAtPosition | None:
-        """The file that an import names by the string at an offset."""
+        """Return the file that an import names with the string at an offset."""
         file, quoted = self.resolver.session.file(path), source.string_at(at)
         if file is None or quoted is None:
             return None
@@ -135,7 +133,7 @@ class Navigation:
         return SymbolAtPosition(path, start, text, [target], places(self.resolver.types, [target]))
 
     def named_at(self, path: str, at: int, name: str) -> SymbolAtPosition | None:
-        """The symbol whose name begins at an offset of a file."""
+        """Return the symbol whose name starts at an offset of a file."""
         file = self.resolver.session.file(path)
         if file is None:
             return None
@@ -156,7 +154,7 @@ class Navigation:
         return None
 
     def _import_of(self, file: ResolverFile, name: str) -> list[NamePlace]:
-        """Where a file imports a name from outside of the workspace."""
+        """Return the import of a name from outside of the workspace."""
         return [
             NamePlace(file.path, at, name)
             for at, flags, _ in self.resolver.session.unpacked(file, name)
@@ -164,7 +162,7 @@ class Navigation:
         ][:1]
 
     def symbols_on(self, path: str, line: int) -> list[tuple[int, str]]:
-        """The names of symbols on a line, with their offsets."""
+        """Return the names of symbols on a line, with their offsets."""
         source, file = self.sources.read(path), self.resolver.session.file(path)
         if source is None or file is None:
             return []
@@ -177,7 +175,7 @@ class Navigation:
         return [(at, word) for at, word in sorted(words) if at in starts[word]]
 
     def of_definition(self, file: File, definition: Definition) -> SymbolAtPosition:
-        """A symbol by its definition; of C's tags and types of one name it is both."""
+        """Return the symbol of a definition; a C tag and a type of the same name are one symbol."""
         found = self.named_at(file.path, definition.at, definition.name)
         if found is not None:
             targets = self.resolver.linker.with_namesakes(found.targets)
@@ -189,7 +187,7 @@ class Navigation:
         return SymbolAtPosition(file.path, definition.at, definition.name, [], [place])
 
     def named(self, name_path: str) -> list[tuple[File, Definition]]:
-        """The definitions that a name such as `send`, `Client.send` or `net/Client::send` means,
+        """Return the definitions with a name such as `send`, `Client.send` or `net/Client::send`,
         the likeliest first."""
         parts = parts_of(name_path)
         if not parts:
@@ -205,7 +203,7 @@ class Navigation:
         return sorted(found, key=self._likeliest)
 
     def _likeliest(self, found: tuple[File, Definition]) -> tuple[object, ...]:
-        """As find_symbol ranks what has exactly the name; what only declares comes last."""
+        """Return a sort key: the order of find_symbol for exact names, with declarations last."""
         file, definition = found
         return (
             definition.declared,
@@ -215,13 +213,15 @@ class Navigation:
         )
 
     def below(self, path: str) -> str:
-        """A path below the root that holds it, the deepest of several."""
+        """Return a path relative to its deepest root."""
         held = containing_root(path, self.view.roots())
         return held[1] if held else path
 
     def unread(self, symbol: str, path: str = "") -> dict[str, str]:
-        """The files that hold a name, in a language that can use what a file of this ``path``
-        defines, and of which no facts could be taken, with the reasons."""
+        """Return the files that contain a name but could not be indexed, with the reasons.
+
+        Only files in languages that can use the definitions of the file at ``path`` count.
+        """
         asking = self.view.file(path) if path else None
         around = world(asking.language) if asking else ""
         name, left = symbol.encode("utf-8", "surrogatepass"), UNREAD_BYTES
@@ -230,16 +230,16 @@ class Navigation:
             if not file.language or (around and world(file.language) != around):
                 continue
             raw = self.sources.raw(file.path, left) if left > 0 else None
-            # Where there is too much to look through, it is not claimed that there is nothing.
+            # If there is too much to search, the file counts as one that contains the name.
             if left <= 0 or (raw is not None and (len(raw) > left or name in raw)):
                 found[file.path] = problem
             left -= max(len(raw or b""), UNREAD_LEAST)
         return found
 
-    # --- answers ---------------------------------------------------------------------------
+    # --- uses ---------------------------------------------------------------------------
 
     def references(self, asked: SymbolAtPosition, path: str | None = None) -> Iterator[SymbolUse]:
-        """Every use of a symbol, definitions included; in one file only, if it is named."""
+        """Yield every use of a symbol, with definitions; only in the file ``path``, if given."""
         file = self.view.file(asked.path)
         language = file.language if file else ""
         is_class = any(it.definition and it.definition.kind in CLASSES for it in asked.places[:1])
@@ -256,7 +256,7 @@ class Navigation:
             yield SymbolUse(one.path, one.at, name, kind, tier)
 
     def _kind_in_pattern(self, asked: SymbolAtPosition, one: ResolvedReference, kind: Kind) -> Kind:
-        """In `const {a} = b` the member a of b is read, and a variable is bound."""
+        """Return the kind of a use in `const {a} = b`: it reads a member and binds a variable."""
         file = self.resolver.session.file(one.path)
         scope = file.canonical[file.scope_at(one.at)] if file is not None else 0
         is_variable = any(
@@ -266,7 +266,7 @@ class Navigation:
         return kind if is_variable else "read"
 
     def callers(self, asked: SymbolAtPosition) -> list[FunctionCalls]:
-        """The functions that call a symbol; calls outside of all functions count for the file."""
+        """Return the functions that call a symbol, or the file for calls outside of functions."""
         found: dict[tuple[str, int], FunctionCalls] = {}
         for use in self.references(asked):
             if use.kind != "call" or use.tier == "possible":
@@ -280,7 +280,7 @@ class Navigation:
         return list(found.values())
 
     def callees(self, asked: SymbolAtPosition) -> list[FunctionCalls]:
-        """The functions that the bodies of a symbol's definitions call."""
+        """Return the functions that the bodies of a symbol's definitions call."""
         found: dict[tuple[str, int], FunctionCalls] = {}
         for place in asked.places:
             for at, called in self._called_in(place):
@@ -289,7 +289,7 @@ class Navigation:
         return sorted(found.values(), key=lambda call: min(call.calls))
 
     def _called_in(self, place: NamePlace) -> Iterator[tuple[int, NamePlace]]:
-        """The calls in a definition: where, and of what, as far as that is known."""
+        """Yield the known calls in a definition: their offsets and targets."""
         source = self.sources.read(place.path)
         file = self.resolver.session.file(place.path)
         if place.definition is None or source is None or file is None:
@@ -309,7 +309,7 @@ class Navigation:
 
 
 def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) -> Kind:
-    """What a name that ends at an offset is used for, which may be that of a class."""
+    """Return how a name that ends at an offset is used."""
     role = flags & ROLE
     if role in (IMPORTED, STRING) and not flags & DEFINES:
         return "import"
@@ -327,13 +327,12 @@ def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) ->
 
 
 def parts_of(name_path: str) -> list[str]:
-    """The names that a name such as `net/Client::send(data)` consists of, what it means last."""
+    """Return the parts of a name such as `net/Client::send(data)`, the symbol itself last."""
     return [part for part in _SEPARATOR.split(_ARGUMENTS.sub("", name_path.strip())) if part]
 
 
 def _is_within(file: File, definition: Definition, around: Sequence[str]) -> bool:
-    """Whether a definition's containers, and before them the names of its file and folders, end
-    with these."""
+    """Return True if the folders, file name and containers of a definition end with these names."""
     if not around:
         return True
     stem, _, _ = file.path.rpartition(".")

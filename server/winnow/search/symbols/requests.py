@@ -41,7 +41,7 @@ E = TypeVar("E")
 
 
 class Prerequisites(msgspec.Struct, frozen=True):
-    """What must be indexed before the work: these files, and all files with these names."""
+    """The files to index before the work: these, and all files with these names."""
 
     names: Sequence[str] = ()
     paths: Sequence[str] = ()
@@ -59,8 +59,8 @@ class SymbolAnswer(msgspec.Struct, Generic[T], frozen=True):
 
 
 class EarlyResults(msgspec.Struct, Generic[E], frozen=True):
-    """How to send results while files are being indexed: ``work`` runs in a thread, and ``emit``
-    gets its result."""
+    """Early results while files are being indexed: ``work`` runs in a thread, ``emit`` gets its
+    result."""
 
     work: Callable[[Navigation], E]
     emit: Callable[[E], None]
