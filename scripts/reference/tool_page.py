@@ -36,37 +36,34 @@ INDEX = "README.md"
 SHARED: dict[Struct, str] = {Completeness: INDEX, Skipped: INDEX, IndexState: INDEX}
 
 INTRODUCTION = """\
-What Winnow can do is a set of tools. Each is a request of the language server, a command, and a
-function that an agent can be given; params and answers are the same at every door. The pages are
-made from the definitions of the tools, and their examples are run in
-[a little project](../example), which is shown as if it stood in `/example`: a test fails when a
-page is not what the code does."""
+Winnow is a set of tools. Each is a request of the language server, a command, an MCP tool and a
+Python method, with the same params and results. These pages are generated from the tools'
+definitions. The examples are run in [a small project](../example), shown as `/example`; a test
+fails if a page differs from the code."""
 
 DOORS = """\
-**In an editor**, and over LSP in general, a tool is a request with one object of params. It takes
-`workDoneToken` and then reports progress, and it is cancelled by `$/cancelRequest` or
-`window/workDoneProgress/cancel`. With a `partialResultToken`, the tools that have partial results
-send these.
+**Over LSP**, in an editor or elsewhere, a tool is a request with one object of params. With a
+`workDoneToken` it reports progress; `$/cancelRequest` or `window/workDoneProgress/cancel` cancels
+it. With a `partialResultToken`, tools with partial results stream them.
 
-**At the command line**, required params stand behind the command, and every other param is an
-option: `max_results` is `--max-results 5`, an array is an option that can be repeated, a range is
-`--spans 10-20`, a boolean needs no value. `--format` chooses between `text` for people (as the
-examples show it), `plain` for agents, and `json`, which is the answer of the request. Exit codes
-are grep's: 0 found, 1 nothing found, 2 error.
+**On the command line**, required params are positional, and all others are options: `max_results`
+is `--max-results 5`, an array is a repeatable option, a range is `--spans 10-20`, and a boolean
+needs no value. `--format` is `text` for people (as in the examples), `plain` for agents, or `json`,
+the request's result. Exit codes are grep's: 0 found, 1 nothing found, 2 error.
 
-**For agents**, [`winnow mcp`](../mcp.md) is a server of the Model Context Protocol; in a program of
-[your own](../embedding.md), [`$/tools`](tools.md) lists name, description and JSON Schema of each
-tool. Where an array is wanted, a single value is taken, too, and a range may be written `"10-20"`.
+**For agents**, [`winnow mcp`](../mcp.md) is a Model Context Protocol server. In [your own
+program](../embedding.md), [`$/tools`](tools.md) lists the name, description and JSON Schema of each
+tool. A single value is accepted as an array, and a range may be written `"10-20"`.
 
 **From Python**, a tool is a method of [`winnow.Workspace`](../python.md)."""
 
 ABSENT = """\
-Fields in *italics* are optional: a count that was not taken, or what does not apply, is absent,
-never 0 or null; a boolean that is absent is false."""
+Fields in *italics* are optional. A count that wasn't taken and a field that doesn't apply are
+absent, never 0 or null. An absent boolean is false."""
 
 
 def index_page() -> str:
-    """The list of all tools, and what holds for each."""
+    """Return the list of all tools, and how to call them."""
     rows = [
         [
             f"[{tool.name}]({tool.command}.md)",
@@ -79,12 +76,12 @@ def index_page() -> str:
     return page(
         "Tools",
         INTRODUCTION,
-        table(["Tool", "Request", "Command", ""], rows),
+        table(["Tool", "Request", "Command", "Description"], rows),
         "See also [errors](../errors.md) and [settings](../settings.md).",
         "## How to call them",
         DOORS,
         "## In every answer",
-        "These fields are in the answer of every tool but `tools`.",
+        "Every answer except that of `tools` has these fields.",
         ABSENT,
         result_table(Answer, {Completeness: "", Skipped: "", IndexState: ""}),
         *_structs([Completeness, Skipped, IndexState]),
@@ -92,7 +89,7 @@ def index_page() -> str:
 
 
 def tool_page(tool: Tool[Any, Any], example: Example) -> str:
-    """All about one tool; ``example`` is what its example answers."""
+    """Return the page of a tool; ``example`` is the result of its example."""
     return page(
         tool.name,
         tool.summary,
@@ -116,15 +113,17 @@ def _doors(tool: Tool[Any, Any]) -> str:
     rows = [
         ["Request", f"`{tool.method}`"],
         ["Command", f"`{' '.join(synopsis(tool))}`"],
-        ["Name for agents", f"`{tool.name}`" if tool.for_agents else "none: it is for people"],
+        ["Name for agents", f"`{tool.name}`" if tool.for_agents else "none: not for agents"],
     ]
     if not tool.offered(Config()):
-        rows.append(["Off", "as a request, unless [the settings](../settings.md) turn it on"])
+        rows.append(
+            ["Availability", "off as a request unless enabled in [the settings](../settings.md)"]
+        )
     return table(["", ""], rows)
 
 
 def _inherited(params: Struct) -> set[str]:
-    """The params that other tools have, too, in the same words."""
+    """Return the names of params that several tools share."""
     shared = [one for one in (PageParams, SearchParams, FileParams) if issubclass(params, one)]
     return {field.name for one in shared for field in fields_of(one)}
 
@@ -178,7 +177,7 @@ def _example(tool: Tool[Any, Any], example: Example) -> list[str]:
     parts = [block("sh", command_line(tool, tool.example)), block("text", text)]
     if plain != text:
         parts += [
-            "The same for agents:",
+            "The same, for agents:",
             block("sh", command_line(tool, tool.example, "--format", "plain")),
             block("text", plain),
         ]
@@ -187,6 +186,6 @@ def _example(tool: Tool[Any, Any], example: Example) -> list[str]:
         *parts,
         "As a request:",
         block("json", pretty({"method": tool.method, "params": tool.example})),
-        "Its answer:",
+        "The result:",
         block("json", pretty(json.loads(steady(json.dumps(answer), folder)))),
     ]
