@@ -1,4 +1,4 @@
-"""Resolve references in languages of which only names and definitions are known.
+"""Resolve references in languages known by their names and definitions only.
 
 A parameter belongs to its function. A name with a single definition means that one. Of several
 definitions, likely ones match the receiver, are in the same file, or have a class or file that the

@@ -99,7 +99,7 @@ def _strings(
 
 
 class Alias(NamedTuple):
-    """A module pattern, and the path that it resolves to.
+    """A module pattern, and its path.
 
     The modules start and end with these texts, and ``*`` in the path stands for the rest. If
     ``end`` is None, there is no ``*`` and the module name is exactly ``start``.

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from winnow.symbols.file_symbols import Kind
 
-# Nobody types more, and it costs time.
+# Longer queries are not typed by hand, and cost time.
 QUERY_CHARACTERS = 500
 WORDS = 8
 
