@@ -29,13 +29,13 @@ def corpus_of(folder: Path, embeddings: str) -> Corpus:
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     for number, path in enumerate(paths):
         job = IndexJob(os.fsencode(folder), os.fsencode(path), MOST_BYTES, embeddings=embeddings)
-        facts = extract_file(job)
-        if facts is None:
+        record = extract_file(job)
+        if record is None:
             continue
-        if facts.contents is not None:
-            contents[number] = facts.contents
-        if facts.facts is not None:
-            for one in unpack(facts.facts).definitions:
+        if record.contents is not None:
+            contents[number] = record.contents
+        if record.symbols is not None:
+            for one in unpack(record.symbols).definitions:
                 definitions[one.name].append((number, one))
     parts = []
     files = list(contents)

@@ -89,16 +89,16 @@ async def extracted(
 ) -> dict[str, FileRecord | None]:
     async def collect() -> dict[str, FileRecord | None]:
         return {
-            os.fsdecode(job.path): facts async for job, facts in workers.extract(wanted, urgent)
+            os.fsdecode(job.path): record async for job, record in workers.extract(wanted, urgent)
         }
 
     return await asyncio.wait_for(collect(), SECONDS)
 
 
-def outcome(facts: FileRecord | None) -> str:
+def outcome(record: FileRecord | None) -> str:
     """Return the names that a file defines, or why they are unknown."""
-    if facts is None:
+    if record is None:
         return "gone"
-    if facts.facts is None:
-        return facts.state.problem
-    return " ".join(name for name, _ in facts.facts.definitions)
+    if record.symbols is None:
+        return record.state.problem
+    return " ".join(name for name, _ in record.symbols.definitions)

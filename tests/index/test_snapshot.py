@@ -27,7 +27,7 @@ FILES = {
 }
 
 
-def facts(path: str, text: str) -> FileSymbols:
+def symbols_of(path: str, text: str) -> FileSymbols:
     language = language_of(path)
     assert language is not None
     return extract(language, text.encode())
@@ -64,9 +64,9 @@ def test_definitions_are_found_by_name_and_by_file(tmp_path: Path) -> None:
 def test_an_unsaved_document_hides_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path, FILES).as_posix()
     overlay = {
-        f"{root}/app/views.py": facts("views.py", "def send():\n    pass\n"),
+        f"{root}/app/views.py": symbols_of("views.py", "def send():\n    pass\n"),
         f"{root}/app/models.py": None,
-        f"{root}/new.py": facts("new.py", "def save():\n    pass\n"),
+        f"{root}/new.py": symbols_of("new.py", "def save():\n    pass\n"),
     }
     with indexed(tmp_path, overlay=overlay) as view:
         assert names(view, "save") == [(f"{root}/new.py", "save")]

@@ -523,7 +523,7 @@ def test_added_secret_rules_apply_to_a_file(tmp_path: Path) -> None:
 
     ruled = taken("def load(): return 'acme_k3y7q9w2'\n", "acme_[a-z0-9]{8}")
     starred = taken("def load(): return '*************'\n")
-    assert (ruled.facts, ruled.contents and ruled.contents.trigrams) == (
-        starred.facts,
+    assert (ruled.symbols, ruled.contents and ruled.contents.trigrams) == (
+        starred.symbols,
         starred.contents and starred.contents.trigrams,
     )

@@ -147,44 +147,44 @@ class Snapshot:
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
         for prefix, reader in self._stores:
             yield from self._from_disk(prefix, reader.occurrences(name))
-        for file, facts in self._unsaved():
-            if name in facts.occurrences:
-                yield file, facts.occurrences[name]
+        for file, symbols in self._unsaved():
+            if name in symbols.occurrences:
+                yield file, symbols.occurrences[name]
 
     def occurrences_in(self, path: str, name: str) -> bytes:
         if path in self._overlay:
-            facts = self._overlay[path]
-            return facts.occurrences.get(name, b"") if facts else b""
+            symbols = self._overlay[path]
+            return symbols.occurrences.get(name, b"") if symbols else b""
         located = self._locate(path)
         return located[0].occurrences_in(located[1], name) if located else b""
 
     def names_in(self, path: str) -> Collection[str]:
         if path in self._overlay:
-            facts = self._overlay[path]
-            return facts.occurrences.keys() if facts else ()
+            symbols = self._overlay[path]
+            return symbols.occurrences.keys() if symbols else ()
         located = self._locate(path)
         return located[0].names_in(located[1]) if located else ()
 
     def all_occurrences(self, path: str) -> Mapping[str, bytes]:
         if path in self._overlay:
-            facts = self._overlay[path]
-            return facts.occurrences if facts else {}
+            symbols = self._overlay[path]
+            return symbols.occurrences if symbols else {}
         located = self._locate(path)
         return located[0].all_occurrences(located[1]) if located else {}
 
     def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
         for prefix, reader in self._stores:
             yield from self._from_disk(prefix, reader.definitions(name))
-        for file, facts in self._unsaved():
-            for definition in facts.definitions:
+        for file, symbols in self._unsaved():
+            for definition in symbols.definitions:
                 if definition.name == name:
                     yield file, definition
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         for prefix, reader in self._stores:
             yield from self._from_disk(prefix, reader.subclasses(name))
-        for file, facts in self._unsaved():
-            for scope, bases in facts.scope_table.bases.items():
+        for file, symbols in self._unsaved():
+            for scope, bases in symbols.scope_table.bases.items():
                 if name in map(last_name, bases):
                     yield file, scope
 
@@ -213,31 +213,31 @@ class Snapshot:
 
     def scope_table(self, path: str) -> ScopeTable | None:
         if path in self._overlay:
-            facts = self._overlay[path]
-            return facts.scope_table if facts else None
+            symbols = self._overlay[path]
+            return symbols.scope_table if symbols else None
         located = self._locate(path)
         return located and located[0].scope_table(located[1])
 
     def definitions_in(self, path: str) -> list[Definition]:
         if path in self._overlay:
-            facts = self._overlay[path]
-            return facts.definitions if facts else []
+            symbols = self._overlay[path]
+            return symbols.definitions if symbols else []
         located = self._locate(path)
         return located[0].definitions_in(located[1]) if located else []
 
     def definition_at(self, path: str, place: int) -> Definition | None:
         """Return the definition of a file at a position in its list; None if there is none."""
         if path in self._overlay:
-            facts = self._overlay[path]
-            known = facts.definitions if facts else []
+            symbols = self._overlay[path]
+            known = symbols.definitions if symbols else []
             return known[place] if place < len(known) else None
         located = self._locate(path)
         return located[0].definition_at(located[1], place) if located else None
 
     def file(self, path: str) -> File | None:
         if path in self._overlay:
-            facts = self._overlay[path]
-            return File(path, facts.language) if facts else None
+            symbols = self._overlay[path]
+            return File(path, symbols.language) if symbols else None
         located = self._locate(path)
         found = located and located[0].file(located[1])
         return found and File(path, found.language)
@@ -264,6 +264,6 @@ class Snapshot:
                 yield File(path, file.language), value
 
     def _unsaved(self) -> Iterator[tuple[File, FileSymbols]]:
-        for path, facts in self._overlay.items():
-            if facts is not None:
-                yield File(path, facts.language), facts
+        for path, symbols in self._overlay.items():
+            if symbols is not None:
+                yield File(path, symbols.language), symbols

@@ -46,20 +46,20 @@ class NameTables:
         # numpy takes time to load.
         from winnow.symbols.search.name_table import NameTable
 
-        facts = {path: symbols for path, symbols in overlay.items() if symbols is not None}
+        unsaved = {path: symbols for path, symbols in overlay.items() if symbols is not None}
         with self._lock:
-            same = facts.keys() == self._unsaved.keys() and all(
-                symbols is self._unsaved[path] for path, symbols in facts.items()
+            same = unsaved.keys() == self._unsaved.keys() and all(
+                symbols is self._unsaved[path] for path, symbols in unsaved.items()
             )
             if self._unsaved_names is None or not same:
                 names = dict.fromkeys(
                     definition.name
-                    for symbols in facts.values()
+                    for symbols in unsaved.values()
                     for definition in symbols.definitions
                 )
                 self._unsaved_names = NameTable()
                 self._unsaved_names.add(names)
-                self._unsaved = facts
+                self._unsaved = unsaved
             return self._unsaved_names
 
 

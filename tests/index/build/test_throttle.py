@@ -381,7 +381,7 @@ async def test_each_batch_of_the_background_has_a_turn(ruled: MakeRuled, tmp_pat
     names = write_small(tmp_path, 40)
     rules = Rules()
     found = await extracted(ruled(rules, shared=True), jobs(tmp_path, *names))
-    assert {name: outcome(facts) for name, facts in found.items()} == dict.fromkeys(names, "f")
+    assert {name: outcome(record) for name, record in found.items()} == dict.fromkeys(names, "f")
     assert rules.turns == 5
 
 

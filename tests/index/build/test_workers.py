@@ -27,7 +27,7 @@ from winnow.processes.children import Child, Processes
 
 async def outcomes(workers: module.IndexWorkers, wanted: list[IndexJob]) -> dict[str, str]:
     found = await extracted(workers, wanted)
-    return {path: outcome(facts) for path, facts in found.items()}
+    return {path: outcome(record) for path, record in found.items()}
 
 
 async def test_symbols_are_extracted_from_any_encoding(
@@ -46,7 +46,7 @@ async def test_symbols_are_extracted_from_any_encoding(
     for name, raw in files.items():
         (tmp_path / name).write_bytes(raw)
     found = await extracted(make_workers(shared=True), jobs(tmp_path, *files, "gone.py"))
-    assert {path: outcome(facts) for path, facts in found.items()} == {
+    assert {path: outcome(record) for path, record in found.items()} == {
         "plain.py": "grüße",
         "marked.py": "grüße",
         "wide.py": "grüße",
@@ -60,7 +60,7 @@ async def test_symbols_are_extracted_from_any_encoding(
     assert plain is not None
     assert marked is not None
     # Offsets are those of the text in UTF-8, without a byte order mark.
-    assert plain.facts == marked.facts
+    assert plain.symbols == marked.symbols
     assert (plain.language, plain.state.size) == ("python", len(files["plain.py"]))
 
 
@@ -186,8 +186,8 @@ async def test_a_killed_worker_loses_no_file(
     write_files(tmp_path, dict.fromkeys(names, "def f(): pass\n" * 50))
     found = {}
     killed = set()
-    async for job, facts in make_workers().extract(jobs(tmp_path, *names)):
-        found[os.fsdecode(job.path)] = outcome(facts)
+    async for job, record in make_workers().extract(jobs(tmp_path, *names)):
+        found[os.fsdecode(job.path)] = outcome(record)
         if len(found) in (20, 90):
             (child,) = processes._alive
             killed.add(child.pid)

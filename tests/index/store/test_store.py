@@ -42,8 +42,8 @@ def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> File
         for place, name in enumerate(names)
     ]
     occurrences = {name: name.encode() * 2 for name in names}
-    facts = FileSymbols("python", definitions, scope_table_of(*bases), occurrences)
-    return FileRecord(FileState(mtime, 2, 3), "python", pack(facts))
+    symbols = FileSymbols("python", definitions, scope_table_of(*bases), occurrences)
+    return FileRecord(FileState(mtime, 2, 3), "python", pack(symbols))
 
 
 def defined(store: Store, name: str) -> list[str]:

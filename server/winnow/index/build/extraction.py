@@ -141,13 +141,13 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     secrets = 0
     if job.masked:
         source, secrets = mask_secrets(source, job.rules)
-    facts, problem = _facts(job, path, language, source)
+    symbols, problem = _symbols_of(job, path, language, source)
     return FileRecord(
         FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
-        facts.language if facts else language.name if language else "",
-        pack(facts) if facts else None,
+        symbols.language if symbols else language.name if language else "",
+        pack(symbols) if symbols else None,
         content_key(path, raw, language),
-        _contents(path, raw, source, facts, embedder(job.embeddings), covered=not secrets),
+        _contents(path, raw, source, symbols, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
     )
 
@@ -160,7 +160,7 @@ def _in_utf_8(raw: bytes) -> bytes | None:
     return raw if source == raw else source
 
 
-def _facts(
+def _symbols_of(
     job: IndexJob, path: str, language: Language | None, source: bytes
 ) -> tuple[FileSymbols | None, str]:
     """Return the symbols of a text, or the reason why it has none."""
@@ -178,7 +178,7 @@ def _contents(
     path: str,
     raw: bytes,
     source: bytes,
-    facts: FileSymbols | None,
+    symbols: FileSymbols | None,
     embed: Embed | None,
     *,
     covered: bool,
@@ -188,9 +188,9 @@ def _contents(
     if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
     # Of a generated text, only its trigrams are worth indexing.
-    ranked = b"" if path.endswith(DATA) or (facts is None and _why_generated(source)) else source
-    definitions = facts.definitions if facts else ()
-    language = facts.language if facts else ""
+    ranked = b"" if path.endswith(DATA) or (symbols is None and _why_generated(source)) else source
+    definitions = symbols.definitions if symbols else ()
+    language = symbols.language if symbols else ""
     contents = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
     # Trigrams must not contain masked text either.
     text_of_trigrams = seen if covered else source

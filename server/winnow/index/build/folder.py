@@ -798,7 +798,7 @@ class FolderIndex:
                 while True:
                     batch = await wait_within(anext(batches), end - time.monotonic())
                     await self._write(batch)
-                    yield [path for path, facts in batch.items() if facts is not None]
+                    yield [path for path, record in batch.items() if record is not None]
 
     async def _batches(
         self, paths: Sequence[str], urgent: bool
@@ -811,9 +811,9 @@ class FolderIndex:
         for at in range(0, len(paths), FILES_AT_ONCE):
             jobs = self._jobs(paths[at : at + FILES_AT_ONCE])
             async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
-                async for job, facts in answers:
-                    batch[os.fsdecode(job.path)] = facts
-                    size += _size(facts)
+                async for job, record in answers:
+                    batch[os.fsdecode(job.path)] = record
+                    size += _size(record)
                     if size > BATCH_BYTES or time.monotonic() - started > seconds:
                         yield batch
                         batch, size, started = {}, 0, time.monotonic()
@@ -839,8 +839,8 @@ class FolderIndex:
         self, batch: Mapping[str, FileRecord | None], are_deleted: bool = True
     ) -> None:
         """Write records of files; those without a record ``are_deleted`` or out of scope."""
-        found = {path: facts for path, facts in batch.items() if facts is not None}
-        gone = [path for path, facts in batch.items() if facts is None]
+        found = {path: record for path, record in batch.items() if record is not None}
+        gone = [path for path, record in batch.items() if record is None]
 
         def is_still(path: str, state: FileState | None) -> bool:
             return (state is None and not are_deleted) or _is_still(self.root, path, state)
@@ -1083,8 +1083,8 @@ def _size(record: FileRecord | None) -> int:
     if record is None:
         return 0
     size = 0
-    if record.facts is not None:
-        packed = record.facts
+    if record.symbols is not None:
+        packed = record.symbols
         names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
         size += len(packed.scope_table) + names + sum(len(data) for _, data in packed.definitions)
     if record.contents is not None:

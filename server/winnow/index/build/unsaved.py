@@ -91,8 +91,8 @@ class UnsavedFiles:
             found = None
             if len(text) <= settings.max_bytes:
                 found = await self._extracted(path, text, settings)
-            facts = unpack(found.facts) if found and found.facts else None
-            document = self._known[path] = UnsavedFile(text, found, facts)
+            symbols = unpack(found.symbols) if found and found.symbols else None
+            document = self._known[path] = UnsavedFile(text, found, symbols)
             return document
         except SearchError as error:
             logger.warning("Unsaved documents: %s", error)

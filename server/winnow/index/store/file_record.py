@@ -53,7 +53,7 @@ class FileRecord(Struct, frozen=True, array_like=True):
 
     state: FileState
     language: str
-    facts: PackedSymbols | None = None
+    symbols: PackedSymbols | None = None
     key: bytes = b""
     contents: Contents | None = None
     binary: bool = False

@@ -38,7 +38,7 @@ class StoredText(Struct, frozen=True):
 
     language: str
     problem: str
-    facts: PackedSymbols | None
+    symbols: PackedSymbols | None
     segment: int | None
     document: int
     binary: bool

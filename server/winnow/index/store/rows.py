@@ -179,7 +179,7 @@ def _copied(connection: Connection, number: int, path: bytes) -> int:
 
 def empty(connection: Connection, number: int, stamp: int) -> None:
     """Remove all data of a file, and record that the index was full."""
-    _remove_facts(connection, number)
+    _remove_symbols(connection, number)
     connection.execute(
         "UPDATE file SET problem=?, key=x'', segment=NULL, document=NULL, stamp=? WHERE id=?",
         (FULL, stamp, number),
@@ -188,11 +188,11 @@ def empty(connection: Connection, number: int, stamp: int) -> None:
 
 def remove(connection: Connection, number: int) -> None:
     """Delete a row, and all rows that belong to it."""
-    _remove_facts(connection, number)
+    _remove_symbols(connection, number)
     connection.execute("DELETE FROM file WHERE id=?", (number,))
 
 
-def _remove_facts(connection: Connection, number: int) -> None:
+def _remove_symbols(connection: Connection, number: int) -> None:
     row = connection.execute("SELECT names FROM content WHERE file=?", (number,)).fetchone()
     if row is not None:
         rows = [(name, number) for name in unpacked_names(row[0])]
@@ -224,17 +224,17 @@ def insert(
             (path, _base(path), record.language, *values, record.key, *place, record.binary, stamp),
         )
         number = connection.last_insert_rowid()
-        facts = record.facts
-        if facts is None:
+        symbols = record.symbols
+        if symbols is None:
             continue
-        standing = _packed_names(facts.occurrences)
-        content = (number, facts.scope_table, standing)
+        standing = _packed_names(symbols.occurrences)
+        content = (number, symbols.scope_table, standing)
         connection.execute("INSERT INTO content VALUES (?,?,?)", content)
-        occurrences += [(each, number, packed) for each, packed in facts.occurrences.items()]
+        occurrences += [(each, number, packed) for each, packed in symbols.occurrences.items()]
         definitions += [
-            (number, place, each, data) for place, (each, data) in enumerate(facts.definitions)
+            (number, place, each, data) for place, (each, data) in enumerate(symbols.definitions)
         ]
-        bases += [(each, number, scope) for each, scope in facts.bases]
+        bases += [(each, number, scope) for each, scope in symbols.bases]
     new = sorted({row[2] for row in definitions})
     connection.executemany(
         "INSERT OR IGNORE INTO name (text) VALUES (?)", [(name,) for name in new]

@@ -622,7 +622,7 @@ def _inode(file: Path) -> int:
 
 def _reused_record(known: StoredText, state: FileState, key: bytes) -> FileRecord:
     state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
-    return FileRecord(state, known.language, known.facts, key, binary=known.binary)
+    return FileRecord(state, known.language, known.symbols, key, binary=known.binary)
 
 
 def generations(folder: Path, kind: str) -> list[Path]:
