@@ -43,7 +43,7 @@ def test_fractions_fall_from_all_to_the_least(count: int, least: int) -> None:
         assert steps[-1] == 1
 
 
-async def test_every_reason_is_said(project: Path, make_workspace: MakeWorkspace) -> None:
+async def test_every_reason_is_reported(project: Path, make_workspace: MakeWorkspace) -> None:
     ripgrep = make_workspace(project).run_ripgrep()
     whole = completeness_of(ripgrep, None, timed_out=False, unreadable=())
     assert whole == Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=False)
@@ -99,7 +99,7 @@ async def test_flags_that_each_find_something_are_all_named() -> None:
     assert (found, flags) == (5, ["include_hidden", "include_submodules"])
 
 
-async def test_what_no_flag_makes_a_difference_to_is_not_told() -> None:
+async def test_flags_that_make_no_difference_are_not_named() -> None:
     """There would be nothing to advise: it was found by the time that had passed, for instance."""
 
     async def count(params: SearchParams) -> int:
@@ -108,7 +108,7 @@ async def test_what_no_flag_makes_a_difference_to_is_not_told() -> None:
     assert await count_excluded_matches(SearchParams(), count) == (0, [])
 
 
-async def test_with_everything_asked_for_nothing_is_counted() -> None:
+async def test_nothing_is_counted_if_everything_is_included() -> None:
     async def count(params: SearchParams) -> int:
         raise AssertionError
 
@@ -141,7 +141,7 @@ async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(
     assert await links_of(ripgrep, scope, heard()) is None
 
 
-def test_documents_that_do_not_count_are_told() -> None:
+def test_unsaved_documents_that_failed_are_reported() -> None:
     assert unsaved_failed(Overlay()) == []
     assert unsaved_failed(Overlay(failed=2)) == [
         "2 unsaved documents could not be laid out: the disk's state counts"

@@ -71,7 +71,7 @@ def test_a_damaged_cursor_is_refused(data: st.DataObject) -> None:
         decode(continued(damaged), list[int | bytes])
 
 
-def test_a_cursor_that_is_cut_short_or_has_something_put_in_is_refused() -> None:
+def test_a_truncated_or_modified_cursor_is_refused() -> None:
     cursor = encode(PARAMS, [7, b"bytes"], STAMP)
     damaged = [cursor[:length] for length in range(1, len(cursor))]
     for place in range(len(cursor) + 1):
@@ -98,7 +98,7 @@ def test_params_with_integers_of_any_size_have_cursors() -> None:
     assert decode(again, int) == (5, b"")
 
 
-def test_stamps_tell_values_apart() -> None:
+def test_stamps_differ_for_different_values() -> None:
     assert stamp_of(1, "a", b"a") == stamp_of(1, "a", b"a")
     assert len({stamp_of(1), stamp_of("1"), stamp_of(b"1"), stamp_of(1, 1)}) == 4
 
@@ -110,7 +110,7 @@ def test_a_position_that_is_nested_too_deep_is_damage() -> None:
         decode(continued("1" + text.rstrip("=")), int)
 
 
-def test_a_page_begins_behind_the_position_and_tells_a_change() -> None:
+def test_a_page_starts_after_the_position_and_reports_a_change() -> None:
     answered = ["a", "c", "e"]
 
     def resumed(params: ReadFileParams, found: list[str]) -> tuple[int, bool]:

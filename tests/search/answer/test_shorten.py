@@ -30,7 +30,7 @@ def test_the_first_step_that_fits_is_the_answer(tokens: int, returned: int) -> N
     assert not tokens or estimated_tokens(result) <= tokens
 
 
-def test_the_shortest_answer_says_that_it_is_longer() -> None:
+def test_the_shortest_answer_warns_that_it_is_too_long() -> None:
     needed = estimated_tokens(answer(1))
     assert shorten(answer(4), 10, STEPS).warnings == [
         "of the search",

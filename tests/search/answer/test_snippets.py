@@ -19,7 +19,7 @@ TEXT = (
 )
 
 
-def test_the_lines_that_say_most_are_shown_with_a_line_before_and_some_behind() -> None:
+def test_the_most_relevant_lines_are_shown_with_context() -> None:
     assert shown(TEXT, {"retry": 1.0, "upload": 1.0}, head=False) == Snippet(
         12, "x = 1\n# retry the upload\ndef retry(upload):\n    return upload"
     )
@@ -34,18 +34,18 @@ def test_the_head_of_a_definition_is_shown_if_there_is_room() -> None:
     )
 
 
-def test_where_nothing_says_anything_the_first_lines_are_shown_without_empty_ones() -> None:
+def test_without_relevant_lines_the_first_lines_are_shown() -> None:
     assert shown("\n\na\nb\n\n\nc", {"zzz": 1.0}) == Snippet(3, "a\nb")
     assert shown("", {"a": 1.0}) == Snippet(1, "")
 
 
-def test_a_definition_says_more_than_a_use() -> None:
+def test_a_definition_weighs_more_than_a_use() -> None:
     text = "\n".join(["load(a)", *["."] * 20, "def load(x):", "    pass"])
     found = shown(text, {"load": 1.0}, head=False)
     assert found == Snippet(21, ".\ndef load(x):\n    pass")
 
 
-def test_lines_that_are_known_to_match_are_shown_whatever_they_say() -> None:
+def test_marked_lines_are_shown_even_without_words() -> None:
     text = "\n".join(map(str, range(1, 50)))
     found = shown(text, {}, marks={30: 1.0, 31: 1.0}, head=False)
     assert found == Snippet(29, "29\n30\n31\n32")

@@ -89,7 +89,7 @@ def unindexed(make_workspace: MakeWorkspace, project: Path) -> Workspace:
          "src/registry.py"),
     ],
 )  # fmt: skip
-async def test_the_query_says_which_search_it_is_for(
+async def test_the_query_selects_the_search(
     workspace: Workspace, query: str, used: str, reason: str, found: str
 ) -> None:
     result = await search(workspace, query)
@@ -97,7 +97,7 @@ async def test_the_query_says_which_search_it_is_for(
     assert result.results[0].path == found
 
 
-async def test_a_name_that_nothing_has_is_looked_for_as_text(workspace: Workspace) -> None:
+async def test_an_undefined_name_is_searched_as_text(workspace: Workspace) -> None:
     result = await search(workspace, "names")
     assert result.search_type_used == "text"
     assert result.reason == "'names': it is a word; nothing is defined with the name names"
@@ -107,16 +107,14 @@ async def test_a_name_that_nothing_has_is_looked_for_as_text(workspace: Workspac
     assert [(one.path, one.matches) for one in result.results] == [("src/loader.py", 2)]
 
 
-async def test_a_path_that_no_file_has_is_looked_for_as_text(
-    workspace: Workspace, project: Path
-) -> None:
+async def test_an_unknown_path_is_searched_as_text(workspace: Workspace, project: Path) -> None:
     write_files(project, {"src/routes.py": "ROUTE = '/api/v1/users'\n"})
     result = await search(workspace, "/api/v1/users")
     assert (result.search_type_used, result.results[0].path) == ("text", "src/routes.py")
     assert result.reason == "'/api/v1/users': it is a path; no file has that name"
 
 
-async def test_what_is_found_in_no_way_says_so_and_what_was_tried(workspace: Workspace) -> None:
+async def test_a_query_without_results_reports_what_was_tried(workspace: Workspace) -> None:
     result = await search(workspace, "nowhere.md")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     assert result.reason == (
@@ -190,7 +188,7 @@ async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) 
     assert coloured.startswith("\x1b[1;35mloader.py\x1b[0m\x1b[2m:5-6\x1b[0m  \x1b[1;31mLoader")
 
 
-async def test_without_an_index_a_name_is_looked_for_in_lines_that_look_like_definitions(
+async def test_without_an_index_lines_that_look_like_definitions_are_searched(
     unindexed: Workspace, project: Path
 ) -> None:
     result = await search(unindexed, "register_plugin")
@@ -229,7 +227,7 @@ async def test_a_text_in_its_case_as_a_whole_word_comes_first(
     assert await paths(workspace, "TODO") == ["c.txt", "d.txt", "b.txt", "a.txt"]
 
 
-async def test_a_match_shows_its_lines_and_says_how_many_there_are(workspace: Workspace) -> None:
+async def test_a_match_has_its_lines_and_their_total(workspace: Workspace) -> None:
     (first, *_) = (await search(workspace, "load_plugin(")).results
     assert msgspec.to_builtins(first) == {
         "path": "src/loader.py", "line": 2, "end_line": 6, "score": first.score, "kind": "match",
@@ -244,7 +242,7 @@ async def test_a_match_shows_its_lines_and_says_how_many_there_are(workspace: Wo
     }  # fmt: skip
 
 
-async def test_a_pattern_that_is_none_is_taken_as_text(
+async def test_an_invalid_pattern_is_searched_as_text(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = write_files(git_init(tmp_path / "p"), {"a.py": "x = '[a-z)+'\n"})
@@ -255,12 +253,12 @@ async def test_a_pattern_that_is_none_is_taken_as_text(
 
 
 @pytest.mark.parametrize("text", ["a\tb", "a-b&c~d#e", "$x.y[0]{1}|^(z)*+?", "C:\\x", "«😀» ü"])
-async def test_a_text_is_found_as_it_stands(unindexed: Workspace, text: str) -> None:
+async def test_a_literal_text_is_found(unindexed: Workspace, text: str) -> None:
     write_files(unindexed.folders[0], {"src/odd.py": f"before {text} after\n"})
     assert await paths(unindexed, f'"{text}"') == ["src/odd.py"]
 
 
-async def test_what_a_line_that_is_too_long_to_be_read_has_is_not_counted(
+async def test_matches_in_lines_that_are_too_long_are_not_counted(
     unindexed: Workspace,
 ) -> None:
     write_files(unindexed.folders[0], {"src/bundle.js": "x" * 5_000_000 + " pin\n"})
@@ -296,7 +294,7 @@ async def test_unsaved_text_counts_and_what_was_saved_does_not(
     assert found.snippet == "brand_new_name = 1"
 
 
-async def test_a_line_that_is_too_long_to_be_read_is_told(
+async def test_a_line_that_is_too_long_to_read_is_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"long.txt": "x" * 5_000_000 + "pin\n", "short.txt": "pin\n"})
@@ -326,7 +324,7 @@ async def test_a_changed_file_is_found_by_its_new_words_only(
 
 
 @pytest.mark.parametrize("query", ["how are plugins loaded", '"plugin"', "*", "load_plugin"])
-async def test_the_scope_confines_every_search(workspace: Workspace, query: str) -> None:
+async def test_the_scope_limits_every_search(workspace: Workspace, query: str) -> None:
     kind = {"*": "file", "load_plugin": "symbol"}.get(query, "auto")
     every = set(await paths(workspace, query, search_type=kind))
     in_src = {path for path in every if path.startswith("src/")}
@@ -342,7 +340,9 @@ async def test_the_scope_confines_every_search(workspace: Workspace, query: str)
     assert not any(path.startswith(("ignored/", ".hidden/")) for path in every)
 
 
-async def test_two_roots_name_theirs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+async def test_results_name_their_root_if_there_are_two(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     roots = [
         write_files(git_init(tmp_path / name), {f"{name}.py": f"def make_{name}(): pass\n"})
         for name in ("one", "two")
@@ -353,7 +353,7 @@ async def test_two_roots_name_theirs(make_workspace: MakeWorkspace, tmp_path: Pa
         assert (found.root, found.path) == (str(roots[1]), "two.py")
 
 
-async def test_bad_params_are_told(workspace: Workspace) -> None:
+async def test_bad_params_are_reported(workspace: Workspace) -> None:
     with pytest.raises(EmptyQuery):
         await search(workspace, " \n")
     with pytest.raises(InvalidParams, match="search_type"):
@@ -395,7 +395,7 @@ async def test_cursors_lead_through_all_results_each_once(
     assert every == await paths(many, query, search_type=kind, limit=50)
 
 
-async def test_a_page_says_that_what_stood_before_it_has_changed(many: Workspace) -> None:
+async def test_a_page_reports_that_earlier_results_changed(many: Workspace) -> None:
     first = await search(many, '"event"', limit=5)
     (many.folders[0] / first.results[0].path).unlink()
     second = await search(many, '"event"', limit=5, cursor=first.cursor)

@@ -72,7 +72,7 @@ async def found(files: Workspace, name: str, path: str = "") -> list[str]:
         ("C:\\zz", []),
     ],
 )
-async def test_a_name_finds_files_the_best_first(
+async def test_a_name_finds_files_best_first(
     files: Workspace, name: str, expected: list[str]
 ) -> None:
     assert await found(files, name) == expected
@@ -88,16 +88,16 @@ async def test_hidden_files_are_not_searched(files: Workspace) -> None:
     assert await found(files, ".env") == []
 
 
-async def test_the_scope_is_kept(files: Workspace) -> None:
+async def test_the_scope_limits_the_documents(files: Workspace) -> None:
     assert await found(files, "query", path="src/models/sql") == ["src/models/sql/query.py"]
 
 
-async def test_unsaved_documents_are_found_that_are_on_no_disk(files: Workspace) -> None:
+async def test_unsaved_documents_that_are_not_on_disk_are_found(files: Workspace) -> None:
     files.open_documents = lambda: {files.folders[0] / "src/brand_new.py": "x"}
     assert await found(files, "brand_new.py") == ["src/brand_new.py"]
 
 
-async def test_a_line_is_handed_on(files: Workspace) -> None:
+async def test_a_line_is_added_once(files: Workspace) -> None:
     (hit,) = (await files_named(files, files.scope(ScopeParams()), "user.py", no_progress, 12)).hits
     assert (hit.path, hit.kind, hit.first, hit.score) == ("src/models/user.py", "file", 12, 0.99)
 
@@ -110,6 +110,6 @@ async def test_letters_in_their_order_alone_do_not_mean_a_file(files: Workspace)
         )
 
 
-async def test_a_bad_glob_is_told(files: Workspace) -> None:
+async def test_a_bad_glob_is_reported(files: Workspace) -> None:
     with pytest.raises(InvalidParams, match=r"^`query`: '\{a' is not a glob"):
         await found(files, "{a")

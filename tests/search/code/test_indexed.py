@@ -98,7 +98,7 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspac
     assert result.warnings == ["1 files match index.exclude_patterns and are not searched"]
 
 
-async def test_what_the_index_could_not_read_is_told(workspace: Workspace) -> None:
+async def test_files_that_the_index_could_not_read_are_reported(workspace: Workspace) -> None:
     (folder,) = workspace.index._folder_indexes()
     await folder._write_excluded(["docs/mail.md"], "it took longer than 5 seconds")
     await folder._write_excluded(["src/mail/sending.py"], "it is larger than 1,000 bytes")
@@ -137,7 +137,7 @@ async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: W
     assert found == every
 
 
-async def test_what_is_not_saved_is_found_and_what_was_saved_is_not(workspace: Workspace) -> None:
+async def test_unsaved_text_is_found_and_saved_text_is_not(workspace: Workspace) -> None:
     login = workspace.folders[0] / "src/auth/login.py"
     workspace.open_documents = lambda: {login: "def launch_rocket(pad):\n    return pad.ignite()\n"}
     (first, *_) = (await search(workspace, "launching of a rocket")).results
@@ -185,7 +185,7 @@ async def test_a_file_that_is_moved_is_found_where_it_is(workspace: Workspace) -
     assert not any(path.startswith("src/auth/") for path in found)
 
 
-async def test_the_scope_confines_what_is_found(workspace: Workspace) -> None:
+async def test_the_scope_limits_the_results(workspace: Workspace) -> None:
     query = "password login mail server session"
     every = set(await paths(workspace, query, top_k=50))
     in_src = {path for path in every if path.startswith("src/")}
@@ -201,7 +201,9 @@ async def test_the_scope_confines_what_is_found(workspace: Workspace) -> None:
         await search(workspace, query, file_types=["nonsense"])
 
 
-async def test_two_roots_name_theirs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+async def test_results_name_their_root_if_there_are_two(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     roots = [
         write_files(git_init(tmp_path / name), {"a.py": f"def launch_{name}(): pass\n"})
         for name in ("rocket", "balloon")
@@ -223,7 +225,7 @@ async def test_at_the_command_line_a_small_folder_is_indexed_at_once(
     assert (folder / ".winnow").is_dir()
 
 
-async def test_a_large_folder_is_indexed_when_somebody_asks_for_it(
+async def test_a_large_folder_is_indexed_on_request(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
@@ -250,7 +252,7 @@ async def test_a_large_folder_is_indexed_when_somebody_asks_for_it(
     assert (await paths(another, "launch a rocket"))[0] == "src/rocket.py"
 
 
-async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
+async def test_a_home_folder_is_indexed_only_on_explicit_request(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     home = write_files(git_init(tmp_path / "home"), FILES)
@@ -268,7 +270,7 @@ async def test_a_home_folder_is_indexed_only_if_somebody_asks_for_just_that(
     assert (await search(workspace, "how is a password compared")).engine == "lexical"
 
 
-async def test_while_an_index_is_made_the_rest_is_searched_as_text(
+async def test_unindexed_files_are_searched_as_text_during_a_build(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
@@ -297,7 +299,7 @@ async def test_while_an_index_is_made_the_rest_is_searched_as_text(
     build.cancel()
 
 
-async def test_what_is_known_where_there_is_no_index_is_no_index(
+async def test_files_read_without_an_index_are_not_an_index(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"src/part_{n}.py": f"def rocket_{n}():\n    launch({n})\n" for n in range(120)}
@@ -312,7 +314,7 @@ async def test_what_is_known_where_there_is_no_index_is_no_index(
     assert (result.fallback.partly, result.engine) == (False, "text")
 
 
-async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text(
+async def test_a_folder_without_an_index_is_searched_as_text(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     small = write_files(git_init(tmp_path / "small"), FILES)
@@ -333,7 +335,7 @@ async def test_of_two_folders_one_has_an_index_and_the_other_is_searched_as_text
     assert result.index_offer is not None
 
 
-async def test_a_folder_that_cannot_be_written_is_searched_all_the_same(
+async def test_a_read_only_folder_is_searched(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
@@ -379,7 +381,7 @@ def hits(scores: Iterable[tuple[str, float]]) -> list[Hit]:
     return [Hit(path, "passage", score) for path, score in scores]
 
 
-def test_files_that_the_index_does_not_know_stand_where_their_texts_place_them() -> None:
+def test_unindexed_files_are_ranked_by_their_texts() -> None:
     indexed = hits([("a", 0.9), ("b", 0.5), ("c", 0.1)])
     texts = hits([("new", 4.0), ("a", 3.0), ("other", 2.0), ("c", 1.0)])
     found = merged(indexed, texts, frozenset(["new", "other"]))
@@ -400,7 +402,7 @@ async def test_files_without_a_text_are_found_by_their_names(
     assert set(await paths(workspace, "where are migrations applied")) == set(names)
 
 
-async def test_what_has_no_room_in_the_index_is_told_by_a_search_for_symbols(
+async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     words = random.Random(5)

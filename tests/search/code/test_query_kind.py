@@ -131,26 +131,26 @@ def written(reading: QueryReading, query: str) -> str:
 
 
 @pytest.mark.parametrize(("query", "expected"), TABLE)
-def test_a_query_is_read_as_what_it_looks_like(query: str, expected: str) -> None:
+def test_a_query_is_classified_by_its_form(query: str, expected: str) -> None:
     assert " ".join(written(one, query) for one in readings(query)) == expected
     assert [written(one, query) for one in readings(f"  {query}\n")] == [
         written(one, query) for one in readings(query)
     ]
 
 
-def test_every_reading_says_why() -> None:
+def test_every_reading_has_a_reason() -> None:
     assert [one.why for one in readings("executor.py")] == [
         "it is the name of a file", "it has the form of a member", "it is one word"
     ]  # fmt: skip
 
 
-def test_a_long_text_is_no_name_and_no_pattern() -> None:
+def test_a_long_text_is_neither_a_name_nor_a_pattern() -> None:
     assert [one.search for one in readings("a.b" * 200)] == ["text"]
     assert [one.search for one in readings("a.b c " * 200)] == ["semantic"]
 
 
 @given(st.text(min_size=1, max_size=60).filter(str.strip))
-def test_any_query_can_be_read_and_at_last_by_a_search_that_takes_all(query: str) -> None:
+def test_the_last_reading_of_a_query_accepts_any_text(query: str) -> None:
     found = readings(query)
     assert found[-1].search in ("text", "semantic")
     assert len({one.search for one in found}) == len(found)

@@ -48,15 +48,11 @@ def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
         ("Foo foo_bar Foo", ["foo_bar", "Foo"]),
     ],
 )
-def test_the_words_of_a_question_are_looked_for_the_telling_ones_first(
-    query: str, terms: list[str]
-) -> None:
+def test_the_most_specific_words_of_a_question_come_first(query: str, terms: list[str]) -> None:
     assert search_terms(query) == terms
 
 
-async def test_the_answer_has_all_that_the_contract_promises(
-    workspace: Workspace, project: Path
-) -> None:
+async def test_the_answer_has_all_documented_fields(workspace: Workspace, project: Path) -> None:
     recorder = Recorder()
     result = await search(workspace, "where is register_plugin", recorder, top_k=1)
     reason = "index.enabled is off: files were searched for the words of the query"
@@ -111,7 +107,7 @@ async def test_the_scope_and_the_editors_text_count(workspace: Workspace, projec
     assert (await search(workspace, "launch a rocket", file_types=["md"])).results == []
 
 
-async def test_words_that_are_in_no_text_and_no_words_at_all(workspace: Workspace) -> None:
+async def test_queries_without_matching_words_are_incomplete(workspace: Workspace) -> None:
     result = await search(workspace, "zebra crossing")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     result = await search(workspace, " ".join(f"word{n}" for n in range(40)))
@@ -120,7 +116,7 @@ async def test_words_that_are_in_no_text_and_no_words_at_all(workspace: Workspac
     assert result.completeness.reasons[0] == "the query has no words to search for"
 
 
-async def test_bad_params_are_told(workspace: Workspace) -> None:
+async def test_bad_params_are_reported(workspace: Workspace) -> None:
     with pytest.raises(EmptyQuery):
         await search(workspace, "  ")
     with pytest.raises(InvalidParams, match="top_k"):

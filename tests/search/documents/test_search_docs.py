@@ -157,7 +157,7 @@ async def document_text(workspace: Workspace, path: str, **params: Any) -> Docum
 # --- what is found -------------------------------------------------------------------------
 
 
-async def test_matches_say_where_they_stand(workspace_of: Made, read_root: Path) -> None:
+async def test_matches_have_their_place(workspace_of: Made, read_root: Path) -> None:
     result = await search(workspace_of(read_root), "revenue", path="legal/report.pag")
     uri = (read_root / "legal/report.pag").as_uri()
     preview = uri.replace("file:", "winnow-doc:")
@@ -256,7 +256,7 @@ async def test_documents_are_found_by_path_and_each_scope(
     ]
 
 
-async def test_how_the_query_is_read(workspace_of: Made, read_root: Path) -> None:
+async def test_query_options_work(workspace_of: Made, read_root: Path) -> None:
     workspace = workspace_of(read_root)
     assert await places(workspace, "Q[1-4] 20|terms of 20(19|20)") == ["legal/old/terms.PAG:1:10"]
     assert await places(workspace, "grew.", literal=True) == ["legal/report.pag:3:9"]
@@ -269,7 +269,7 @@ async def test_how_the_query_is_read(workspace_of: Made, read_root: Path) -> Non
     assert await places(workspace, "Page|Outlook") == []
 
 
-async def test_a_query_is_no_option(workspace_of: Made, root: Path) -> None:
+async def test_a_query_is_not_an_option(workspace_of: Made, root: Path) -> None:
     queries = ["--pre=touch pwned", "-e", "--files", "--rga-x", "-"]
     names = [f"options/{number}.pag" for number in range(len(queries))]
     texts = [f"before {query} after\n" for query in queries]
@@ -292,7 +292,7 @@ async def test_context_stays_on_the_page(workspace_of: Made, read_root: Path) ->
     assert {(len(one.before), len(one.after)) for one in none.documents[0].matches} == {(0, 0)}
 
 
-async def test_at_most_so_many_lines_of_a_document(workspace_of: Made, root: Path) -> None:
+async def test_max_count_limits_the_lines_of_a_document(workspace_of: Made, root: Path) -> None:
     write_files(root, {"many.pag": "revenue\n" * 150})
     result = await search(workspace_of(root), "revenue", path="many.pag", max_results=1000)
     assert [(one.total, one.total_is_lower_bound) for one in result.documents] == [(100, True)]
@@ -440,7 +440,9 @@ async def test_a_path_that_matches_nothing(workspace_of: Made, read_root: Path, 
     assert plain(result).startswith("No matches found")
 
 
-async def test_no_documents_but_some_that_were_left_out(workspace_of: Made, tmp_path: Path) -> None:
+async def test_excluded_documents_are_reported_if_there_are_no_others(
+    workspace_of: Made, tmp_path: Path
+) -> None:
     files = {".gitignore": "a/\n", "a/x.pag": "x", ".b/y.pag": "y", "c.txt": "c"}
     root = write_files(git_init(tmp_path / "other"), files)
     result = await search(workspace_of(root), "x")
@@ -449,7 +451,7 @@ async def test_no_documents_but_some_that_were_left_out(workspace_of: Made, tmp_
     ]
 
 
-async def test_documents_that_were_left_out_are_counted_where_nothing_matches(
+async def test_excluded_documents_are_counted_if_nothing_matches(
     workspace_of: Made, read_root: Path
 ) -> None:
     result = await search(workspace_of(read_root), "nowhere")
@@ -459,7 +461,7 @@ async def test_documents_that_were_left_out_are_counted_where_nothing_matches(
 
 
 @requires_posix
-async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
+async def test_unreadable_documents_are_listed_and_the_others_searched(
     workspace_of: Made, root: Path
 ) -> None:
     write_files(
@@ -489,7 +491,7 @@ async def test_documents_that_cannot_be_read_are_listed_and_the_others_answered(
         ]
 
 
-async def test_a_text_is_no_document(workspace_of: Made, read_root: Path) -> None:
+async def test_a_text_file_is_not_a_document(workspace_of: Made, read_root: Path) -> None:
     result = await search(workspace_of(read_root), "revenue", path="notes.txt")
     assert [one.reason for one in result.failed] == [
         "it is not a document of a requested format: use `grep` for text files"
@@ -498,7 +500,7 @@ async def test_a_text_is_no_document(workspace_of: Made, read_root: Path) -> Non
 
 
 @requires_posix
-async def test_when_time_is_up_what_was_found_is_answered_and_the_rest_read(
+async def test_at_the_deadline_results_are_returned_and_the_rest_is_read(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "QUICK_SECONDS", 0.7)
@@ -522,7 +524,7 @@ async def test_when_time_is_up_what_was_found_is_answered_and_the_rest_read(
 
 
 @requires_posix
-async def test_not_even_one_document_in_time(workspace_of: Made, tmp_path: Path) -> None:
+async def test_no_document_in_time_is_an_error(workspace_of: Made, tmp_path: Path) -> None:
     root = write_files(tmp_path / "other", {"a.hang": ""})
     with pytest.raises(SearchTimedOut, match=r"timed out after 0\.5 seconds"):
         await search(workspace_of(root), "x", timeout=0.5)
@@ -531,7 +533,9 @@ async def test_not_even_one_document_in_time(workspace_of: Made, tmp_path: Path)
 # --- right about now -----------------------------------------------------------------------
 
 
-async def test_what_changes_is_found_as_it_is_now(workspace_of: Made, root: Path) -> None:
+async def test_changed_files_are_found_with_their_current_text(
+    workspace_of: Made, root: Path
+) -> None:
     workspace = workspace_of(root)
     assert await places(workspace, "grew") == ["legal/report.pag:3:9"]
     write_files(root, {"legal/report.pag": "It grew\n", "legal/new.pag": "grew\n"})
@@ -541,9 +545,7 @@ async def test_what_changes_is_found_as_it_is_now(workspace_of: Made, root: Path
     assert await places(workspace, "grew") == ["legal/newer.pag:1:1"]
 
 
-async def test_a_cache_that_somebody_empties_is_filled_again(
-    workspace_of: Made, root: Path, tmp_path: Path
-) -> None:
+async def test_an_emptied_cache_is_refilled(workspace_of: Made, root: Path, tmp_path: Path) -> None:
     await asyncio.sleep(0.06)
     workspace = workspace_of(root)
     assert len(await places(workspace, "revenue")) == 5
@@ -555,13 +557,15 @@ async def test_a_cache_that_somebody_empties_is_filled_again(
     assert result.completeness.complete
 
 
-async def test_documents_that_many_ask_for_are_read_for_all(workspace_of: Made, root: Path) -> None:
+async def test_documents_are_read_once_for_concurrent_searches(
+    workspace_of: Made, root: Path
+) -> None:
     workspace = workspace_of(root)
     results = await asyncio.gather(*(search(workspace, "revenue") for _ in range(6)))
     assert [len(one.documents) for one in results] == [3] * 6
 
 
-async def test_a_search_that_is_cancelled_reads_on_in_the_background(
+async def test_a_cancelled_search_continues_to_read_in_the_background(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = asyncio.Event()
@@ -584,7 +588,7 @@ async def test_a_search_that_is_cancelled_reads_on_in_the_background(
     assert (len(known.ready), known.unread) == (3, [])
 
 
-async def test_a_cache_folder_that_is_deleted_is_made_again(
+async def test_a_deleted_cache_folder_is_recreated(
     workspace_of: Made, root: Path, tmp_path: Path
 ) -> None:
     await asyncio.sleep(0.06)
@@ -597,7 +601,7 @@ async def test_a_cache_folder_that_is_deleted_is_made_again(
         assert result.completeness.complete
 
 
-async def test_a_text_that_is_deleted_before_it_is_answered_is_no_empty_line(
+async def test_a_text_deleted_during_the_search_gives_no_empty_line(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.sleep(0.06)
@@ -616,7 +620,7 @@ async def test_a_text_that_is_deleted_before_it_is_answered_is_no_empty_line(
     assert not result.completeness.complete
 
 
-async def test_what_changes_while_it_is_searched_is_not_answered_as_it_was(
+async def test_documents_changed_during_the_search_are_not_returned(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.sleep(0.06)
@@ -634,7 +638,7 @@ async def test_what_changes_while_it_is_searched_is_not_answered_as_it_was(
     assert (result.pending, result.statistics.files) == (1, 1)
 
 
-async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, root: Path) -> None:
+async def test_unsaved_text_of_documents_counts(workspace_of: Made, root: Path) -> None:
     write_files(root, {"page.page": "saved revenue\n"})
     workspace = workspace_of(root)
     workspace.open_documents = lambda: {
@@ -658,7 +662,7 @@ async def test_what_is_being_written_in_the_editor_counts(workspace_of: Made, ro
     assert all(path.startswith(str(root)) for path in workspace.library._catalogue._results)
 
 
-async def test_a_document_that_may_not_be_looked_at(
+async def test_a_document_without_permission_is_reported(
     workspace_of: Made, read_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = os.stat
@@ -676,7 +680,9 @@ async def test_a_document_that_may_not_be_looked_at(
     ]
 
 
-async def test_waiting_for_others_counts(workspace_of: Made, read_root: Path) -> None:
+async def test_waiting_for_other_searches_counts_towards_the_timeout(
+    workspace_of: Made, read_root: Path
+) -> None:
     workspace = workspace_of(read_root)
     for _ in range(3):
         await workspace.document_slots.acquire()
@@ -702,7 +708,7 @@ async def test_an_answer_has_a_size(workspace_of: Made, root: Path, tmp_path: Pa
     assert len(everything) == len(set(everything)) == 800
 
 
-async def test_what_failed_is_shortened_last(workspace_of: Made, root: Path) -> None:
+async def test_failures_are_shortened_last(workspace_of: Made, root: Path) -> None:
     write_files(root, {f"bad/{n}.pag": "" for n in range(60)} | {"bad/x.pag": "revenue\n"})
     workspace = workspace_of(root)
     whole = await search(workspace, "revenue", path="bad")
@@ -747,7 +753,7 @@ async def test_the_text_of_a_document(workspace_of: Made, read_root: Path) -> No
     assert [(one.line, one.page) for one in inside.line_map] == [(4, 2)]
 
 
-async def test_a_start_beyond_the_end_is_told(workspace_of: Made, root: Path) -> None:
+async def test_a_start_beyond_the_end_is_reported(workspace_of: Made, root: Path) -> None:
     write_files(root, {"one.pag": "a line\n"})
     workspace = workspace_of(root)
     result = await document_text(workspace, "legal/report.pag", start=500, end=600)
@@ -760,7 +766,9 @@ async def test_a_start_beyond_the_end_is_told(workspace_of: Made, root: Path) ->
     assert (last.text, last.returned, last.warnings) == ("Closing words.\n", 1, [])
 
 
-async def test_a_document_that_nothing_reads_is_named_so(workspace_of: Made, root: Path) -> None:
+async def test_a_document_of_an_unsupported_format_is_reported(
+    workspace_of: Made, root: Path
+) -> None:
     write_files(root, {"old.DOC": "text", "old.txt": "text"})
     workspace = workspace_of(root)
     reasons = {}
@@ -786,7 +794,7 @@ async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> Non
     assert text == whole.text == "".join(f"line {n}\n" for n in range(1000))
 
 
-async def test_a_text_that_changes_between_two_pages_says_so(
+async def test_a_text_that_changes_between_two_pages_is_reported(
     workspace_of: Made, root: Path
 ) -> None:
     write_files(root, {"long.pag": "".join(f"line {n}\n" for n in range(1000))})
@@ -798,7 +806,7 @@ async def test_a_text_that_changes_between_two_pages_says_so(
     assert [reason for reason in rest.completeness.reasons if "changed" in reason]
 
 
-async def test_what_has_no_text_says_why(workspace_of: Made, root: Path) -> None:
+async def test_documents_without_text_have_a_reason(workspace_of: Made, root: Path) -> None:
     write_files(root, {"empty.pag": ""})
     workspace = workspace_of(root)
     for path, error in [
@@ -876,7 +884,7 @@ async def test_mail_and_rich_text_are_searched_and_read_decoded(
     assert found == {"a.eml": [2], "a.mbox": [3], "a.rtf": [1]}
 
 
-async def test_keyword_search_goes_on_without_documents_that_nothing_can_read(
+async def test_keyword_search_continues_without_unreadable_documents(
     workspace_of: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(root / "no-python"))

@@ -163,7 +163,9 @@ async def test_a_preview_opens_at_the_line_of_the_match(
 
 
 @requires("rga", "pandoc", "pdftotext")
-async def test_the_answer_says_what_read_which_format(workspace_of: Made, read_root: Path) -> None:
+async def test_the_answer_names_the_engine_of_each_format(
+    workspace_of: Made, read_root: Path
+) -> None:
     own = await search(workspace_of(read_root), "the")
     assert (own.engine, set(own.engines.values())) == ("builtin", {"builtin"})
     result = await search(workspace_of(read_root, engine="rga"), "the")
@@ -188,7 +190,7 @@ async def test_the_answer_says_what_read_which_format(workspace_of: Made, read_r
 
 
 @requires("rga", "pdftotext")
-async def test_a_document_is_read_as_it_is_now_whatever_its_times_say(
+async def test_a_changed_document_is_read_again_even_with_old_timestamps(
     workspace_of: Made, root: Path
 ) -> None:
     workspace = workspace_of(root)
@@ -226,7 +228,7 @@ async def test_without_pandoc_rga_reads_pdfs_and_the_built_in_engine_the_rest(
     assert failed["report-pandoc.docx"].startswith("pandoc is not installed: ")
 
 
-async def test_an_rga_that_hangs_is_ended_when_time_is_up(
+async def test_a_hanging_rga_is_killed_at_the_deadline(
     workspace_of: Made, read_root: Path, tmp_path: Path
 ) -> None:
     path = programs(tmp_path / "bin", "sleep", rga="exec sleep 100", pdftotext="exit 1")

@@ -157,7 +157,7 @@ async def test_contexts_that_overlap_are_not_repeated(
     ]
 
 
-async def test_how_the_pattern_is_read(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+async def test_pattern_options_work(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "Foo.bar foobar\nfoo\nbar\n"})
     workspace = make_workspace(tmp_path)
     line = {"Foo.bar": (1, 1), "foobar": (1, 9), "foo": (2, 1)}
@@ -175,7 +175,7 @@ async def test_how_the_pattern_is_read(make_workspace: MakeWorkspace, tmp_path: 
     ]
 
 
-async def test_what_is_no_pattern_is_said(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_an_invalid_pattern_is_reported(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = make_workspace(project)
     with pytest.raises(EmptyQuery):
         await grep(workspace, "")
@@ -242,7 +242,7 @@ async def test_pages_lose_and_double_nothing(make_workspace: MakeWorkspace, tmp_
         assert await all_places(workspace, "x", max_results=size) == whole
 
 
-async def test_a_page_says_how_many_there_are_or_that_it_does_not_know(
+async def test_a_page_has_the_total_or_a_lower_bound(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(tmp_path, {f"{number:04}.txt": "x\n" * 50 for number in range(400)})
@@ -274,7 +274,7 @@ async def test_a_full_page_that_is_the_last_is_not_truncated(
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("mode", ["matches", "counts"])
-async def test_a_change_before_the_page_is_told(
+async def test_a_change_before_the_page_is_reported(
     make_workspace: MakeWorkspace, tmp_path: Path, mode: str
 ) -> None:
     write_files(tmp_path, {"a.txt": "x\n", "b.txt": "x\n", "c.txt": "x\n"})
@@ -316,7 +316,7 @@ async def test_answers_that_are_not_streamed_are_bounded(
 # --- max_tokens ----------------------------------------------------------------------------
 
 
-async def test_answers_get_shorter_step_by_step_and_the_cursor_still_loses_nothing(
+async def test_answers_get_shorter_step_by_step_and_the_cursor_loses_nothing(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     text = "\n".join(f"{'before ' * 20}\nx = {number} {'after ' * 60}\n" for number in range(40))
@@ -344,7 +344,7 @@ async def test_answers_get_shorter_step_by_step_and_the_cursor_still_loses_nothi
         assert found == await all_places(workspace, r"^x = \d+", max_results=100)
 
 
-async def test_where_no_place_fits_the_counts_of_files_are_told(
+async def test_if_no_place_fits_files_are_counted(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {f"{'folder/' * 20}{name}.py": "x\n" * 40 for name in "ab"})
@@ -387,7 +387,7 @@ class Stream(Recorder):
     streaming = True
 
 
-async def test_a_stream_brings_all_and_the_result_does_not_repeat_it(
+async def test_a_stream_has_all_matches_and_the_result_does_not_repeat_them(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {f"{name}.txt": "a\nx\nb\n" * 700 for name in "abc"})
@@ -432,9 +432,7 @@ async def test_a_stream_that_stops_can_be_continued(
 
 @requires_posix
 @pytest.mark.usefixtures("way")
-async def test_what_is_passed_over_is_counted(
-    make_workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+async def test_skipped_files_are_counted(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
     folder = write_files(git_init(tmp_path / "r"), {".gitignore": "*.log\nbuild/\n", "a.txt": "x"})
     write_files(folder, {"b.log": "x", "build/c.txt": "x", ".d/e.txt": "x", "f/g.txt": "x"})
     (folder / "binary").write_bytes(b"\0x\n")
@@ -467,7 +465,7 @@ async def test_a_binary_file_is_searched_on_request(
         assert places(found) == [("a.bin", 1, 1), ("a.bin", 3, 1)]
 
 
-async def test_nothing_found_says_what_other_files_hold(
+async def test_no_match_reports_matches_in_excluded_files(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -488,7 +486,7 @@ async def test_nothing_found_says_what_other_files_hold(
     assert await warnings("there is no such thing") == []
 
 
-async def test_a_binary_file_is_told_also_where_types_are_asked_for(
+async def test_a_binary_file_is_reported_even_with_file_types(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     (tmp_path / "b.py").write_bytes(b"def needle():\n x = '\0'\n")
@@ -500,7 +498,7 @@ async def test_a_binary_file_is_told_also_where_types_are_asked_for(
             assert result.warnings == ["0 matches; 1 in binary files: pass include_binary"]
 
 
-async def test_a_file_that_is_binary_late_is_the_same_in_every_mode(
+async def test_a_file_with_a_late_null_is_the_same_in_every_mode(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     text = b"needle one\n" + b"hay\n" * 20_000
@@ -572,7 +570,7 @@ async def test_a_count_of_excluded_matches_that_is_cut_short_says_so(
     assert (await grep(workspace, "nowhere_at_all", mode="files")).warnings == [no_time]
 
 
-async def test_globs_are_taken_as_people_write_them(
+async def test_globs_are_accepted_as_people_write_them(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -586,7 +584,7 @@ async def test_globs_are_taken_as_people_write_them(
     assert nothing.warnings == ["no file in scope matches `include` or `file_types`"]
 
 
-async def test_what_the_configuration_leaves_out_is_said(
+async def test_configured_excludes_are_reported(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     config, problems = merge_layer(Config(), {"search": {"exclude": ["docs/**"]}}, "test")
@@ -595,7 +593,7 @@ async def test_what_the_configuration_leaves_out_is_said(
     assert result.warnings == ["not searched: files in search.exclude (docs/**)"]
 
 
-async def test_a_file_that_is_deleted_meanwhile_is_no_matter_of_the_pattern(
+async def test_a_file_deleted_during_the_search_is_not_an_invalid_pattern(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found by review: the name of the file was taken for a complaint about the pattern."""
@@ -609,7 +607,7 @@ async def test_a_file_that_is_deleted_meanwhile_is_no_matter_of_the_pattern(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
-async def test_a_file_that_takes_too_much_memory_does_not_cost_the_answer(
+async def test_a_file_that_takes_too_much_memory_does_not_fail_the_search(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.processes.children.MEMORY_BYTES", 64 * 1024 * 1024)
@@ -624,7 +622,7 @@ async def test_a_file_that_takes_too_much_memory_does_not_cost_the_answer(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_matches_that_take_too_much_memory_do_not_cost_the_others(
+async def test_matches_that_take_too_much_memory_do_not_lose_the_others(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -654,7 +652,7 @@ async def test_matches_that_take_too_much_memory_do_not_cost_the_others(
 
 
 @pytest.mark.parametrize("probe_seconds", [0.005, 0.01, 0.02, 0.04, 0.06])
-async def test_cut_and_giant_lines_are_told(
+async def test_cut_and_giant_lines_are_reported(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -674,7 +672,7 @@ async def test_cut_and_giant_lines_are_told(
     assert result.completeness.reasons == ["1 matching lines of more than 4 MiB are not shown"]
 
 
-async def test_a_file_too_large_for_a_search_over_lines_is_told(
+async def test_a_file_too_large_for_a_multiline_search_is_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"big.txt": "x\n" * 1000, "small.txt": "x\n"})
@@ -689,7 +687,7 @@ async def test_a_file_too_large_for_a_search_over_lines_is_told(
 
 
 @requires_posix
-async def test_out_of_time_is_an_error_or_a_part_that_says_so(
+async def test_a_timeout_is_an_error_or_an_incomplete_answer(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     rg = unending_ripgrep(tmp_path)
@@ -713,7 +711,7 @@ async def test_out_of_time_is_an_error_or_a_part_that_says_so(
 
 
 @pytest.mark.usefixtures("way")
-async def test_unsaved_documents_stand_for_the_files_on_disk(
+async def test_unsaved_documents_replace_the_files_on_disk(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -742,7 +740,7 @@ async def test_unsaved_documents_stand_for_the_files_on_disk(
     assert places(await grep(workspace, "needle", file_types=["md"])) == []
 
 
-async def test_unsaved_documents_with_hidden_names_are_found_where_they_are_asked_for(
+async def test_unsaved_hidden_documents_are_found_on_request(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     """Found by review: nothing found them, and nothing said so."""
@@ -760,7 +758,7 @@ async def test_unsaved_documents_with_hidden_names_are_found_where_they_are_aske
     assert len(places(await grep(workspace, "needle", scope="changed"))) == 2
 
 
-async def test_a_change_of_an_unsaved_document_before_the_page_is_told(
+async def test_a_change_of_an_unsaved_document_before_the_page_is_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     write_files(tmp_path, {"a.txt": "", "b.txt": "x\n"})

@@ -157,7 +157,7 @@ async def test_files_that_cannot_match_are_not_read(
     assert named(prefiltered[0]) == (["src/loader.py"], 5)
 
 
-async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
+async def test_if_nothing_matches_excluded_files_are_searched_alone(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git_init(tmp_path)
@@ -216,7 +216,7 @@ async def test_where_nothing_matches_what_was_left_out_is_searched_by_itself(
 
 
 @requires_linux  # where a folder's links tell how many folders are in it
-async def test_what_was_left_out_is_listed_once_as_long_as_no_folder_changes(
+async def test_excluded_files_are_listed_once_until_a_folder_changes(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = tmp_path / "tree"
@@ -296,7 +296,7 @@ MODES: list[dict[str, Any]] = [
 ]
 
 
-async def test_answers_are_the_same_whatever_is_asked_for(
+async def test_answers_are_the_same_for_all_params(
     project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     filler = "x" * 99 + "\n"
@@ -312,7 +312,7 @@ async def test_answers_are_the_same_whatever_is_asked_for(
     assert sum(one is not None for one in prefiltered) > 20
 
 
-async def test_a_type_that_is_unknown_is_told_in_the_same_words(
+async def test_an_unknown_type_is_reported_with_the_same_message(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
     both = await beside(make_workspace, project)
@@ -325,7 +325,7 @@ async def test_a_type_that_is_unknown_is_told_in_the_same_words(
     assert len(said) == 1
 
 
-async def test_unsaved_documents_stand_for_their_files(
+async def test_unsaved_documents_replace_their_files(
     project: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     both = await beside(make_workspace, project)
@@ -437,7 +437,7 @@ async def test_a_keyword_search_collects_the_same_evidence(
     assert sum(one is not None for one in prefiltered) >= 3
 
 
-async def test_the_index_is_asked_once_for_all_terms(
+async def test_the_index_is_queried_once_for_all_terms(
     project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each question may wait for an index that is busy.
@@ -455,7 +455,7 @@ async def test_the_index_is_asked_once_for_all_terms(
     assert asked == [3]
 
 
-async def test_an_index_that_is_busy_is_waited_for_no_longer_than_ripgrep_takes(
+async def test_waiting_for_a_busy_index_takes_no_longer_than_ripgrep(
     project: Path,
     make_workspace: MakeWorkspace,
     prefiltered: list[PrefilteredFiles | None],

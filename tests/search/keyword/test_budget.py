@@ -80,7 +80,7 @@ def test_a_line_that_matches_for_two_terms_keeps_both_matches() -> None:
     }
 
 
-def test_of_a_long_line_that_is_cut_at_two_places_the_first_cut_is_kept() -> None:
+def test_a_long_line_keeps_the_first_of_two_cuts() -> None:
     first = Line("a...", 5, ((0, 1),), start=0, cut=True)
     later = Line("...b", 5, ((90, 91),), start=88, cut=True)
     into = {1: first}

@@ -124,7 +124,7 @@ async def test_a_broad_term_can_be_shrunk_instead(
 
 
 @pytest.mark.parametrize("left", ["no room for a path", "no time to count"])
-async def test_where_even_shrunk_terms_leave_nothing_a_warning_says_so(
+async def test_a_warning_reports_that_shrunk_terms_leave_nothing(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch, left: str
 ) -> None:
     """Whoever asked for smaller forms is not told to ask for them (#21)."""
@@ -156,7 +156,7 @@ async def test_terms_are_peeled_from_the_end_until_the_rest_fits(
     assert set(paths(result)) == {"first.txt", "second.txt"}
 
 
-async def test_a_term_that_is_no_regex_does_not_sink_the_others(
+async def test_an_invalid_term_does_not_stop_the_others(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     result = await search(make_workspace(project), "load(", "register_plugin")
@@ -192,7 +192,7 @@ async def test_scope_is_controllable(make_workspace: MakeWorkspace, project: Pat
     assert paths(hidden) == [".hidden/secret.py"]
 
 
-async def test_asking_for_some_files_does_not_unhide_or_unignore_others(
+async def test_including_files_does_not_unhide_or_unignore_others(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {".gitignore": "*.gen.py\n", "a.gen.py": "needle", "b.py": "needle"})
@@ -211,7 +211,7 @@ async def test_asking_for_some_files_does_not_unhide_or_unignore_others(
     assert set(paths(more)) == {".hidden.py", ".dir/c.py", "b.py"}
 
 
-async def test_no_match_says_what_ignored_and_hidden_files_would_have(
+async def test_no_match_reports_matches_in_ignored_and_hidden_files(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     result = await search(make_workspace(project), "plugin_from_cache", "hidden_plugin")
@@ -222,7 +222,7 @@ async def test_no_match_says_what_ignored_and_hidden_files_would_have(
     ]
 
 
-async def test_lines_that_are_cut_are_told(make_workspace: MakeWorkspace, project: Path) -> None:
+async def test_cut_lines_are_reported(make_workspace: MakeWorkspace, project: Path) -> None:
     (project / "bundle.js").write_text("a" * 300_000 + "needle_here" + "b" * 300_000)
     result = await search(make_workspace(project), "needle_here")
     [match] = result.files[0].matches
@@ -262,7 +262,7 @@ async def test_ignore_files_elsewhere_do_not_hide_unsaved_documents(
     assert paths(await search(workspace, "load_addon")) == ["src/loader.py"]
 
 
-async def test_an_unsaved_document_with_a_hidden_name_is_found_where_it_is_asked_for(
+async def test_an_unsaved_hidden_document_is_found_on_request(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = make_workspace(project)
@@ -277,7 +277,7 @@ async def test_an_unsaved_document_with_a_hidden_name_is_found_where_it_is_asked
 # --- several roots -------------------------------------------------------------------------
 
 
-async def test_a_root_below_another_one_counts_once(
+async def test_a_root_below_another_root_counts_once(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     inner = write_files(git_init(project / "inner"), {"deep.py": "needle"})
@@ -290,7 +290,7 @@ async def test_a_root_below_another_one_counts_once(
     assert result.total_found == 2
 
 
-async def test_what_is_left_out_is_left_out_below_each_root(
+async def test_excludes_apply_below_each_root(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {"src/a.py": "needle", "gen/b.py": "needle", "gen/keep.py": "needle", "c.py": "needle"}
@@ -343,7 +343,7 @@ async def test_a_model_ranks_with_reasons_and_the_local_ranker_streams_first(
     assert partials[-1].files == [file]
 
 
-async def test_what_a_model_does_not_choose_is_still_named(
+async def test_files_that_a_model_does_not_select_are_named(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     model_server.choose = lambda files: []
@@ -515,7 +515,7 @@ async def test_nothing_relevant_is_an_answer(
     assert (result.total_found, result.ranked_by.kind) == (3, "llm")
 
 
-async def test_files_that_were_not_sent_are_told(
+async def test_files_that_were_not_sent_are_reported(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     model_server.mode = "unknown_ids"
@@ -525,7 +525,7 @@ async def test_files_that_were_not_sent_are_told(
     assert result.warnings == ["openai-test named 1 files that it was not sent: ignored"]
 
 
-async def test_an_answer_that_breaks_off_is_not_complete(
+async def test_an_interrupted_answer_is_incomplete(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     model_server.mode = "cut"
@@ -537,7 +537,7 @@ async def test_an_answer_that_breaks_off_is_not_complete(
     assert "broke off after 1 files" in result.completeness.reasons[0]
 
 
-async def test_a_small_model_is_sent_less_and_the_answer_says_so(
+async def test_a_small_model_gets_less_and_the_answer_reports_it(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     for number in range(60):
@@ -568,7 +568,7 @@ async def test_without_a_key_the_local_ranker_works_and_says_why(
         await search(make_workspace(project), "load_plugin", ranker="llm")
 
 
-async def test_the_local_ranker_can_be_asked_for(
+async def test_the_local_ranker_can_be_requested(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     config = models_config(model_server, "openai-test")
@@ -650,7 +650,7 @@ async def test_ripgrep_fails(make_workspace: MakeWorkspace, project: Path, tmp_p
 
 @requires_posix
 @pytest.mark.parametrize("probe_seconds", [60.0, 1e-6])  # alone, or all terms at once
-async def test_a_term_that_takes_all_memory_is_too_broad_and_sinks_no_other(
+async def test_a_term_that_takes_all_memory_is_too_broad_and_stops_no_other(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path, probe_seconds: float
 ) -> None:
     full = "echo 'memory allocation of 1073741824 bytes failed' >&2; kill -ABRT $$"
@@ -673,7 +673,7 @@ async def test_ripgrep_prints_what_is_no_json(
 
 
 @requires_posix
-async def test_files_of_broad_terms_are_told_before_these_are_shrunk(
+async def test_files_of_broad_terms_are_sent_before_the_terms_are_shrunk(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     root = write_files(tmp_path / "root", {f"{n}.py": "needle\n" * 3000 for n in range(9)})
@@ -727,7 +727,7 @@ async def test_names_with_line_ends_are_counted_when_a_term_is_shrunk(
     assert result.terms[0].matches == 9001
 
 
-async def test_a_line_that_is_too_long_is_told_if_it_matches(
+async def test_a_matching_line_that_is_too_long_is_reported(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     long = "x" * 5_000_000
@@ -736,7 +736,7 @@ async def test_a_line_that_is_too_long_is_told_if_it_matches(
     assert result.warnings == ["1 lines of more than 4 MiB match 'pin': not shown"]
 
 
-async def test_a_broken_ignore_file_and_a_null_do_not_sink_the_others(
+async def test_a_broken_ignore_file_and_a_null_do_not_stop_other_terms(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     (project / ".winnowignore").write_text("[z-a]\n")
@@ -781,7 +781,7 @@ async def test_searches_take_turns_and_waiting_ones_are_cancelled_at_once(
 
 
 @requires_posix
-async def test_the_deadline_answers_what_was_found(
+async def test_at_the_deadline_results_so_far_are_returned(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     rg = unending_ripgrep(tmp_path)

@@ -78,7 +78,9 @@ async def workspace(make_workspace: MakeWorkspace, shop: Path) -> Workspace:
     return workspace
 
 
-async def test_files_that_no_term_matches_join_with_their_passage(workspace: Workspace) -> None:
+async def test_files_that_no_term_matches_are_added_with_their_passage(
+    workspace: Workspace,
+) -> None:
     recorder = Recorder()
     result = await search(workspace, recorder=recorder)
     assert set(paths(result)) == {"shop/postage.py", "shop/parcels.py", "docs/parcels.md"}
@@ -120,7 +122,7 @@ async def test_a_file_that_matches_is_marked_by_its_terms_alone(workspace: Works
     assert (file.terms, file.by, file.passage) == (["weigh_parcel"], None, None)
 
 
-async def test_what_the_index_says_orders_the_files_that_match(
+async def test_the_index_affects_the_order_of_matching_files(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {
@@ -150,14 +152,14 @@ async def test_what_the_index_says_orders_the_files_that_match(
         ({"file_types": ["md"]}, {"docs/parcels.md"}),
     ],
 )
-async def test_only_files_in_the_scope_join(
+async def test_only_files_in_the_scope_are_added(
     workspace: Workspace, scope: dict[str, Any], found: set[str]
 ) -> None:
     assert set(by_index(await search(workspace, "postage", "shi?pping", **scope))) <= found
     assert set(by_index(await search(workspace, **scope))) == found
 
 
-async def test_paths_of_a_second_folder_are_told_with_their_root(
+async def test_paths_of_a_second_folder_have_their_root(
     make_workspace: MakeWorkspace, shop: Path, tmp_path: Path
 ) -> None:
     other = write_files(tmp_path / "other", {"scales.py": FILES["shop/parcels.py"]})
@@ -187,7 +189,7 @@ async def test_the_editors_text_counts_and_files_that_are_gone_do_not(
     }
 
 
-async def test_a_file_that_has_changed_is_shown_as_it_is_now(
+async def test_a_changed_file_is_shown_with_its_current_text(
     workspace: Workspace, shop: Path
 ) -> None:
     (shop / "shop/parcels.py").write_text("\n\n# moved\n" + FILES["shop/parcels.py"])
@@ -200,7 +202,7 @@ async def test_a_file_that_has_changed_is_shown_as_it_is_now(
 # --- where the terms find nothing that can be used -----------------------------------------
 
 
-async def test_where_all_terms_are_too_broad_the_index_answers(
+async def test_if_all_terms_are_too_broad_the_index_answers(
     workspace: Workspace, shop: Path
 ) -> None:
     write_files(shop, BROAD)
@@ -213,7 +215,7 @@ async def test_where_all_terms_are_too_broad_the_index_answers(
     assert result.warnings == [ONLY_INDEX]
 
 
-async def test_where_all_terms_are_too_broad_and_the_index_has_nothing_that_is_the_error(
+async def test_all_terms_too_broad_without_index_results_is_an_error(
     make_workspace: MakeWorkspace, shop: Path
 ) -> None:
     write_files(shop, BROAD)
@@ -225,7 +227,7 @@ async def test_where_all_terms_are_too_broad_and_the_index_has_nothing_that_is_t
         await search(workspace, ".", query="zebra")
 
 
-async def test_where_no_term_matches_the_files_are_said_to_be_the_indexs(
+async def test_a_warning_reports_that_all_files_come_from_the_index(
     workspace: Workspace, shop: Path
 ) -> None:
     write_files(shop, {".hidden.py": "franking = 1\n"})
@@ -282,7 +284,7 @@ async def test_an_index_of_an_earlier_process_answers(
     assert not by_index(await search(off))
 
 
-async def test_the_first_question_waits_for_an_index_on_disk(
+async def test_the_first_query_waits_for_an_index_on_disk(
     workspace: Workspace, make_workspace: MakeWorkspace, shop: Path
 ) -> None:
     """It was refused though all terms are too broad for ripgrep alone (#21)."""
@@ -335,7 +337,7 @@ async def test_an_index_that_is_being_built_is_not_waited_for(
     assert result.warnings == []
 
 
-async def test_an_index_that_does_not_answer_in_time_holds_nothing_up(
+async def test_a_slow_index_does_not_delay_the_search(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*arguments: object, **more: object) -> None:
@@ -386,7 +388,7 @@ async def test_the_first_partial_result_does_not_wait_for_the_index(
 # --- what was learned ----------------------------------------------------------------------
 
 
-async def test_what_was_of_use_comes_first_for_a_similar_query(
+async def test_useful_files_come_first_for_a_similar_query(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"module_{letter}.py": "postage = 1\n" for letter in "abcd"}
@@ -406,7 +408,7 @@ async def test_what_was_of_use_comes_first_for_a_similar_query(
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-async def test_so_it_does_where_passages_are_searched(
+async def test_semantic_search_waits_for_an_index_on_disk(
     make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
 ) -> None:
     files = {f"module_{letter}.py": "postage = 1\n" for letter in "abcd"}
@@ -435,7 +437,7 @@ async def test_so_it_does_where_passages_are_searched(
         ("", ["A", "a"], " A a"),
     ],
 )
-def test_the_index_is_asked_for_the_words_of_query_and_terms(
+def test_the_index_is_queried_with_the_words_of_query_and_terms(
     query: str, terms: list[str], asked: str
 ) -> None:
     assert index_question(query, terms) == asked

@@ -79,7 +79,9 @@ async def test_each_term_costs_what_ripgrep_prints_for_it(tree: Path, way: str) 
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_term_over_its_limit_is_out_and_the_others_are_whole(tree: Path, way: str) -> None:
+async def test_a_term_over_its_limit_is_dropped_and_the_others_are_complete(
+    tree: Path, way: str
+) -> None:
     limit = plain_size(tree, "bra.o")
     search = await searched(tree, TERMS, msgspec.structs.replace(WAYS[way], term_bytes=limit))
     out = {found.term for found in search.terms if found.over}
@@ -104,7 +106,7 @@ async def test_a_long_line_is_counted_though_the_probe_that_met_it_is_stopped(
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_bad_regex_does_not_sink_the_others(tree: Path, way: str) -> None:
+async def test_a_bad_regex_does_not_stop_the_other_terms(tree: Path, way: str) -> None:
     generous = msgspec.structs.replace(WAYS[way], term_bytes=10**8)
     search = await searched(tree, ["(", "charlie delta", "[z-a]", "nothing_here"], generous)
     assert [bool(found.invalid) for found in search.terms] == [True, False, True, False]
@@ -122,7 +124,7 @@ async def test_the_deadline_keeps_what_was_found(tmp_path: Path) -> None:
     assert not slow.finished
 
 
-async def test_a_file_that_is_deleted_meanwhile_is_no_error(tree: Path) -> None:
+async def test_a_file_deleted_during_the_search_is_not_an_error(tree: Path) -> None:
     search = await searched(tree, ["alpha"], Limits(term_bytes=10**8))
     found = TermMatches("alpha")
     paths = [*list(search.terms[0].files)[:5], "d0/deleted.txt"]
@@ -152,7 +154,7 @@ async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
     assert found.matches
 
 
-async def test_of_candidates_only_those_are_found_that_a_search_of_all_finds(
+async def test_a_search_of_candidates_finds_what_a_full_search_finds(
     tmp_path: Path,
 ) -> None:
     names = write_candidates(tmp_path)

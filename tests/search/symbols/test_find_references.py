@@ -92,7 +92,7 @@ SEND = [
         {"path": "app.py", "line": 5, "column": 35},  # behind its last letter
     ],
 )
-async def test_a_symbol_is_meant_by_its_name_or_by_a_place(
+async def test_a_symbol_is_selected_by_name_or_by_position(
     workspace: Workspace, asked: dict[str, Any]
 ) -> None:
     result = await find(workspace, **asked)
@@ -111,7 +111,7 @@ async def test_a_use_shows_its_line_and_the_function_around_it(workspace: Worksp
     assert (first.within, first.end_column) == ("run", 35)
 
 
-async def test_what_is_undecided_is_told(workspace: Workspace) -> None:
+async def test_undecided_uses_are_reported(workspace: Workspace) -> None:
     result = await find(workspace, name="Client.send")
     assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
 
@@ -123,7 +123,7 @@ async def test_a_name_of_several_symbols_says_where_the_others_are(workspace: Wo
     )
 
 
-async def test_kinds_tiers_globs_and_the_definition_can_be_left_out(workspace: Workspace) -> None:
+async def test_kinds_tiers_globs_and_definitions_can_be_excluded(workspace: Workspace) -> None:
     assert places(await find(workspace, name="Client", kinds=["import"])) == [
         "app.py:1:24 import certain",
         "tests/test_app.py:1:24 import certain",
@@ -146,7 +146,7 @@ async def test_kinds_tiers_globs_and_the_definition_can_be_left_out(workspace: W
     ]
 
 
-async def test_possible_uses_stand_behind_certain_ones(
+async def test_possible_uses_come_after_certain_uses(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = {
@@ -202,7 +202,7 @@ async def test_partial_results_are_not_answered_again(
     ]
 
 
-async def test_answers_say_how_much_the_index_knows(workspace: Workspace) -> None:
+async def test_answers_report_the_state_of_the_index(workspace: Workspace) -> None:
     workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     cold = await find(workspace, name="Client.send")
     assert cold.completeness.index is not None
@@ -257,7 +257,7 @@ async def test_a_name_may_be_spelled_as_in_code_and_in_messages(
     assert places(await find(workspace, name=name, path="app.py", line=5)) == SEND
 
 
-async def test_what_is_defined_elsewhere_has_uses_too(
+async def test_symbols_defined_elsewhere_have_uses(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = {
@@ -288,7 +288,7 @@ async def test_what_is_defined_elsewhere_has_uses_too(
     ]
 
 
-async def test_files_without_facts_that_hold_the_name_are_told(workspace: Workspace) -> None:
+async def test_unindexed_files_with_the_name_are_reported(workspace: Workspace) -> None:
     root = workspace.folders[0]
     # Files that nobody has written by hand are not parsed.
     for name, line in (("bundle.py", "send();"), ("other.py", "x();")):
@@ -308,7 +308,7 @@ async def test_files_without_facts_that_hold_the_name_are_told(workspace: Worksp
         await find(workspace, name="x")
 
 
-async def test_a_file_too_large_to_look_through_may_hold_the_name(workspace: Workspace) -> None:
+async def test_a_file_too_large_to_search_may_contain_the_name(workspace: Workspace) -> None:
     root = workspace.folders[0]
     for name, size, end in (("a.py", 5, b"x()"), ("b.py", 5, b"send()"), ("c.py", 40, b"x()")):
         with (root / name).open("wb") as file:
@@ -349,7 +349,7 @@ async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Works
     ]
 
 
-async def test_a_path_is_a_file_or_a_folder_and_no_beginning_of_a_name(
+async def test_a_path_is_a_file_or_a_folder_not_a_prefix(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     files = {"lib/a.py": "def f(): ...\n", "lib2/a.py": "def f(): ...\n"}
@@ -419,7 +419,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
         ({"name": "Client", "kinds": ["calls"]}, InvalidParams, "kinds"),
     ],
 )
-async def test_what_is_no_symbol_is_an_error_that_helps(
+async def test_a_position_without_a_symbol_is_a_helpful_error(
     workspace: Workspace, asked: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):

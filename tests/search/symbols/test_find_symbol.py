@@ -41,9 +41,7 @@ async def built(workspace: Workspace) -> Workspace:
     return workspace
 
 
-async def test_a_definition_with_all_that_is_known_of_it(
-    make_workspace: MakeWorkspace, project: Path
-) -> None:
+async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, project: Path) -> None:
     write_files(
         project,
         {
@@ -98,7 +96,7 @@ async def test_a_definition_with_all_that_is_known_of_it(
     assert whole.doc == "How large it is."
 
 
-async def test_exactly_the_name_comes_first_and_tests_come_last(
+async def test_exact_names_come_first_and_tests_last(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = await built(make_workspace(project))
@@ -130,7 +128,7 @@ async def test_params_narrow(
     assert await names(workspace, "load_plugin", **params) == expected
 
 
-async def test_where_nothing_is_found_the_answer_says_what_would_be(
+async def test_without_results_the_answer_reports_matches_without_filters(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     workspace = await built(make_workspace(project))
@@ -151,7 +149,9 @@ async def test_where_nothing_is_found_the_answer_says_what_would_be(
     assert said.startswith("unknown kind thing; the kinds are function, method, class,")
 
 
-async def test_pages_are_the_whole_in_order(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+async def test_pages_cover_everything_in_order(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
     lines = [f"def item_{number}(): ...\n" for number in range(57)]
     workspace = await built(make_workspace(write_files(tmp_path, {"a.py": "".join(lines)})))
     whole = await find(workspace, "item", max_results=100)
@@ -209,7 +209,7 @@ async def test_unsaved_text_counts(make_workspace: MakeWorkspace, project: Path)
     assert await names(workspace, "brand_new") == []
 
 
-async def test_what_is_defined_in_files_that_the_index_leaves_out_is_not_known(
+async def test_definitions_in_excluded_files_are_unknown(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     write_files(project, {"web/app.min.js": "function launchRocket() {}\n"})
@@ -221,7 +221,7 @@ async def test_what_is_defined_in_files_that_the_index_leaves_out_is_not_known(
     assert (await find(workspace, "load_plugin")).warnings == []
 
 
-async def test_before_there_is_an_index_the_files_that_hold_the_name_are_read(
+async def test_without_an_index_the_files_with_the_name_are_read(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     """More files than the index takes by the way."""
@@ -303,7 +303,7 @@ async def test_params_that_do_not_fit_are_refused(
             await find(workspace, "x", **params)  # type: ignore[arg-type]
 
 
-async def test_what_somebody_types_in_an_editor(
+async def test_typed_queries_find_the_best_symbols(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     """The function behind workspace/symbol."""
@@ -318,7 +318,7 @@ async def test_what_somebody_types_in_an_editor(
         ]  # fmt: skip
 
 
-async def test_what_was_found_by_the_shape_of_a_tree_alone_is_said_to_be(
+async def test_generic_definitions_are_marked(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {"a.pl": "sub greet { return 1; }\n", "b.py": "def greet(): ...\n"}
