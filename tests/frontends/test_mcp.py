@@ -148,7 +148,7 @@ async def test_answers_fit_the_default_budget_or_the_agents(tmp_path: Path) -> N
 
 
 async def test_every_tool_fits_its_budget(tmp_path: Path) -> None:
-    """On a project of which every answer would be longer."""
+    """Use a project whose answers would all be longer."""
     folder = tmp_path / "many"
     lines = "".join(f"needle = thing({number})  # a needle in a haystack\n" for number in range(99))
     code = f"def thing(n):\n    return n\n\n\n{lines}"
@@ -213,7 +213,7 @@ async def test_progress_is_sent_on_request_and_increases(
     async def call(name: str, messages: int, **params: Any) -> list[str | None]:
         told.clear()
         await client.call_tool(name, params, progress_callback=hear)
-        await until(lambda: len(told) >= messages)  # the last may be told behind the answer
+        await until(lambda: len(told) >= messages)  # the last may arrive after the answer
         steps = [step for step, _ in told]
         assert steps == sorted(set(steps))
         return [message for _, message in told]

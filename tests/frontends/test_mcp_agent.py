@@ -76,7 +76,7 @@ def drawn(folder: Path, seed: int) -> Project:
 
 
 class Agent:
-    """What a careful caller of tools does, in the order in which it learns."""
+    """Call the tools like a careful agent, step by step."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class Agent:
         return None
 
     async def _definition(self, task: str) -> tuple[str, str, str]:
-        """Where the function is that a task speaks of."""
+        """Return the location of the function in a task."""
         answer = await self.ask("code_search", query=task.partition(";")[0], limit=3)
         for found in re.finditer(r"^(\S+\.py):(\d+)(?:-\d+)?(?:  |$)", answer, re.M):
             path, shown = found[1], answer[found.end() :]

@@ -31,7 +31,7 @@ def winnow(folder: Path, *arguments: str, **variables: str) -> subprocess.Comple
 def process(
     folder: Path, *arguments: str, stdout: int | IO[str] = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process of its own."""
+    """Run the command line in a separate process."""
     return subprocess.run(
         [sys.executable, "-m", "winnow", *arguments],
         cwd=folder,
@@ -63,7 +63,7 @@ def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Pat
 
 
 def test_broad_terms_of_a_person_are_shrunk(project: Path) -> None:
-    """Terms that match too much are shrunk, unless the person says otherwise (#21)."""
+    """Terms that match too much are shrunk unless the user passes an option (#21)."""
     (project / "broad.txt").write_text("broad word\n" * 8000)
     done = winnow(project, "keyword-search", "a broad question", "broad", "word")
     assert (done.returncode, done.stderr) == (0, "")

@@ -22,7 +22,7 @@ from winnow.tools import TOOLS
 
 SECONDS = 20
 
-# Words, of which the last is begun, and what it is completed with.
+# Words, of which the last is incomplete, and its completions.
 CASES = [
     ("gr", {"grep"}),
     ("--v", {"--version"}),
@@ -103,7 +103,7 @@ def test_bash_completes_after_an_equals_sign_and_after_two_dashes(folder: Path) 
 
 
 def bash(folder: Path, words: list[str]) -> set[str]:
-    """What the function of the script answers; no terminal is needed."""
+    """Return the completions of the script's function, without a terminal."""
     program = (
         f"source {folder.parent}/winnow.bash\n"
         "[ \"$(complete -p winnow)\" = 'complete -F _winnow winnow' ] || exit 3\n"

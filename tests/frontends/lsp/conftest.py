@@ -138,7 +138,7 @@ class Client:
         return failed.value
 
     async def check_error(self, method: str, params: Any, code: int, kind: str) -> None:
-        """A request fails with this code, and says this of what kind the failure is."""
+        """Assert that a request fails with this code and this kind of error."""
         error = await self.error(method, params)
         assert error.data is not None
         assert (error.code, error.data["kind"]) == (code, kind), params
@@ -203,7 +203,7 @@ async def client(project: Path, start_client: StartClient) -> Client:
 
 @pytest_asyncio.fixture
 async def indexed_client(project: Path, start_client: StartClient) -> Client:
-    """A client with the project open, of which an index is made."""
+    """A client with the project open and an index being built."""
     return await start_client(project)
 
 
@@ -224,7 +224,7 @@ def children(pid: int) -> set[int]:
 
 
 def command_line(pid: int) -> bytes:
-    """What a process was started as; nothing if it has ended."""
+    """Return the command line of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -309,7 +309,7 @@ class Endless:
         return {"programs": {"rg": str(self.program)}, "index": {"enabled": False}}
 
     async def started(self, count: int) -> list[int]:
-        """The processes, when so many have been started at least."""
+        """Wait until at least this many processes have started, and return them."""
 
         def pids() -> list[int]:
             found = self._pids.read_text().split() if self._pids.exists() else []

@@ -1,4 +1,4 @@
-"""A fork server: a process that has imported what a language server needs, and forks them.
+"""A fork server: a process that has imported a language server's modules and forks servers.
 
 To load it takes more than half a second of a processor, and each test has a server of its own. One
 that is forked is as any other but for that: it has its own streams, folder and variables, and runs
@@ -117,7 +117,7 @@ class Forked:
 
 
 class ForkServer:
-    """The process that forks, as whoever needs a server asks it."""
+    """The client side of the fork server."""
 
     def __init__(self) -> None:
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -220,7 +220,7 @@ def _is_alike(environment: Mapping[str, str]) -> bool:
 
 
 def fork_for(connection: socket.socket) -> None:
-    """Fork a server for each order, until nobody can give any more."""
+    """Fork a server for each order until the input ends."""
     while True:
         raw, streams, _, _ = socket.recv_fds(connection, ORDER_BYTES, 3)
         if not raw:
@@ -238,7 +238,7 @@ def fork_for(connection: socket.socket) -> None:
         os.close(told)
         pid = os.read(answer, 100)
         os.close(answer)
-        os.waitpid(between, 0)  # from now on it is the child of whoever asked
+        os.waitpid(between, 0)  # from now on it is the child of the process that requested it
         for stream in streams:
             os.close(stream)
         connection.send(pid)

@@ -33,7 +33,7 @@ class Reader:
         self._queues: list[Outgoing] = []
 
     def outgoing(self, news: asyncio.Event) -> Outgoing:
-        """What is written to it."""
+        """Everything that was written to it."""
         self._queues.append(Outgoing(self.take, news))
         return self._queues[-1]
 

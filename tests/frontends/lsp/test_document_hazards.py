@@ -41,7 +41,7 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
 
 
 def bomb(megabytes: int) -> bytes:
-    """An archive with a member that unpacks to so many megabytes."""
+    """Return an archive with a member that unpacks to this number of megabytes."""
     file = io.BytesIO()
     with (
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -94,7 +94,7 @@ def traversing() -> bytes:
 
 
 def memory(pid: int) -> float:
-    """Memory of a process and its children that is no file's, in MB."""
+    """Return the anonymous memory of a process and its children, in MB."""
     total = 0.0
     for one in (pid, *children(pid)):
         try:
@@ -177,7 +177,7 @@ async def test_all_hazards_at_once_do_no_harm(start_client: StartClient, tmp_pat
     # Nothing is written but to the cache.
     assert {name for name in _files(tmp_path) - before if not name.startswith("cache/")} == set()
     assert not Path("/tmp/winnow-escaped.txt").exists()
-    # What was not read is told, each with a reason.
+    # Unread documents are reported with a reason.
     told = {one["path"] for one in result["failed"]}
     assert told >= {
         name

@@ -1,4 +1,4 @@
-"""What only an editor needs, over the wire: its own model as a ranker, and words to search for."""
+"""Requests for editors, over LSP: their own model as a ranker, and search terms."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_requests_to_the_editors_model_need_no_consent_and_are_logged(
     assert (one["answered_by"], one["outcome"]) == ("tiny-ranker", "answered")
     [asked] = model.asked
     assert one["bytes"] == len((asked["system"] + asked["prompt"]).encode())
-    # What no editor tells is counted as estimated.
+    # Tokens that the editor doesn't report are estimated.
     assert audited["today"]["tokens"] == one["tokens"] > 1_000
     assert audited["today"]["requests"] == 1
 

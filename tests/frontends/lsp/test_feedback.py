@@ -98,7 +98,7 @@ def test_two_servers_learn_in_one_folder(project: Path) -> None:
             wire.request(number + 1, "$/grep", {"pattern": f"load_plugin|x{number}"})
         ids += [wire.receive()["result"]["search_id"] for wire in wires]
     told = {"search_id": ids[-1], "path": "src/loader.py", "action": "up"}
-    # One server is told of a search of the other.
+    # One server gets feedback about a search of the other.
     wires[1].request(98, "$/feedback", told)
     wires[1].receive()
     wires[0].request(99, "$/feedback", told)

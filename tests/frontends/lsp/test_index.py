@@ -1,4 +1,4 @@
-"""The index on the wire: progress while it is built, and what the client tells of files."""
+"""The index over LSP: progress while it is built, and the client's notifications of changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def registered() -> list[types.Registration]:
-    """What the server has asked the client to tell."""
+    """The notifications that the server registered for."""
     return []
 
 
@@ -37,7 +37,7 @@ def registered() -> list[types.Registration]:
 async def client_that_tells(
     project: Path, registered: list[types.Registration], **index: Any
 ) -> AsyncIterator[Client]:
-    """A client that can be asked to tell of changes, and keeps what it was asked."""
+    """A client that supports registrations for changes and records them."""
     made = Client()
 
     @made.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
@@ -58,7 +58,7 @@ async def client(project: Path, registered: list[types.Registration]) -> AsyncIt
 
 
 def defined(project: Path) -> set[str]:
-    """The names of which the store has definitions."""
+    """Return the names that the store has definitions of."""
     (file,) = (project / ".winnow").glob("index-*.db")
     connection = sqlite3.connect(file)
     try:
@@ -163,7 +163,7 @@ async def test_settings_turn_the_index_on_and_off(
                 return (await status(client))[0] == "none"
 
             await until(has_ended)
-            # What changes now is nobody's business; what was made is there when it is wanted again.
+            # Changes are ignored now, but the index is still there when it is turned on again.
             file = write_files(project, {"a.py": "def second(): ...\n"}) / "a.py"
             document = types.TextDocumentIdentifier(file.as_uri())
             client.lsp.text_document_did_save(types.DidSaveTextDocumentParams(document))

@@ -33,7 +33,7 @@ DIGITS = str.maketrans("bcfghjklmp", "0123456789")
 
 
 def filler(helpers: int) -> str:
-    """What makes a file longer."""
+    """Return text that makes a file longer."""
     return "".join(f"def helper_{n}(value):\n    return value + {n}\n" for n in range(helpers))
 
 
@@ -112,7 +112,7 @@ def meant(session: Session, query: str) -> tuple[str, int]:
 
 
 def check_texts(session: Session, project: Project, seed: int) -> None:
-    """What text search says is what the files hold."""
+    """Assert that text search agrees with the files."""
     one = random.Random(seed)
     for word in one.sample(range(SHARED), 2):
         assert grep(session, f"shared_{word}\n"[:-1]) == project.with_word(word)
@@ -122,7 +122,7 @@ def check_texts(session: Session, project: Project, seed: int) -> None:
 
 
 def check(session: Session, project: Project, seed: int) -> None:
-    """What all searches say is what the files hold."""
+    """Assert that all searches agree with the files."""
     check_texts(session, project, seed)
     one = random.Random(seed)
     for path in one.sample(sorted(project.files), 3):
@@ -140,7 +140,7 @@ def check(session: Session, project: Project, seed: int) -> None:
 
 
 def check_against_a_new_index(session: Session, project: Project, folder: Path) -> None:
-    """What the index says is what one says that was made anew of a copy."""
+    """Assert that the index equals one that is built from a copy."""
     ignore = shutil.ignore_patterns(".winnow")
     copy = shutil.copytree(project.root, folder / "copy", symlinks=True, ignore=ignore)
     with ready(copy) as other:
@@ -275,7 +275,7 @@ DAMAGES = [flip, truncate, zero, swap, exchange, delete]
 
 
 def damage(root: Path, one: random.Random) -> str:
-    """Damage a file of a store at random; says which and how."""
+    """Damage a file of a store at random. Return which and how."""
     while True:
         # A server that runs may delete or empty what has been drawn.
         with contextlib.suppress(FileNotFoundError, ValueError):
@@ -361,7 +361,7 @@ def settle(session: Session, project: Project, told: str) -> None:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of its own, with so much room."""
+    """Mount a separate file system of this size."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True).returncode:
@@ -373,14 +373,14 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
 
 
 def fill(disk: Path, leave: int) -> None:
-    """Leave at most so many bytes of a disk free, on which a server is writing meanwhile."""
+    """Leave at most this many bytes of a disk free while a server writes to it."""
 
     def excess() -> int:
         return os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - leave
 
     with (disk / "filling").open("ab", buffering=0) as file:
         while (size := excess()) > 0:
-            with contextlib.suppress(OSError):  # the server has taken some of it
+            with contextlib.suppress(OSError):  # the server has used some of it
                 file.write(bytes(size))
 
 

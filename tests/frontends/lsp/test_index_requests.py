@@ -118,7 +118,7 @@ async def test_the_status_of_a_deleted_index_does_not_build_one(
     assert await state(another()) == "none"
     assert await state(another()) == "none"
     async with another().index.snapshot({}, 20.0):
-        pass  # a search of a folder as small makes it anew
+        pass  # a search of a folder this small rebuilds it
     assert await state(another()) == "ready"
 
 
@@ -135,7 +135,7 @@ async def test_a_folder_with_too_many_files_is_indexed_only_with_consent(
     params = {"query": "where are plugins loaded", "enable_indexing": True}
     result = await client.request("$/codeSearch", params)
     assert result["results"][0]["path"] == "src/loader.py"
-    assert "index_offer" not in result  # it is taken
+    assert "index_offer" not in result  # it is indexed
     await ready(client)
     result = await client.request("$/codeSearch", {"query": "where are plugins loaded"})
     assert result["search_type_used"] == "semantic"
@@ -147,7 +147,7 @@ async def test_background_work_pauses_and_resumes(client: Client, project: Path)
     assert (await client.request("$/index", {"action": "pause"}))["done"] is True
     index = (await client.request("$/indexStatus", {}))["index"]
     assert (index["paused"], index["waits_for"]) == (True, PAUSED)
-    # What somebody asks for is read all the same.
+    # Requested files are read anyway.
     write_files(project, {"src/rocket.py": "def launch(pad): pass\n"})
     assert await paths(client, "launch") == ["src/rocket.py"]
     assert (await client.request("$/index", {"action": "resume"}))["done"] is True

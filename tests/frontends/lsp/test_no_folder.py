@@ -1,4 +1,4 @@
-"""With no folder open there is no workspace: only open documents are searched and read (#21)."""
+"""Without an open folder, only open documents are searched and read (#21)."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ Outline = list[tuple[str, "Outline"]]
 
 
 def outline(symbols: list[dict[str, Any]], around: dict[str, Any] | None = None) -> Outline:
-    """Names with those below them, each of which has to be within what it stands in."""
+    """Return names with their children. Assert that each child is inside its parent."""
     for one in symbols:
         inner, name = spread(one["range"]), spread(one["selectionRange"])
         assert inner[0] <= name[0] <= name[1] <= inner[1]

@@ -41,7 +41,7 @@ FILES = {
         "    run(Client())\n"
     ),
 }
-# What each request says of `send` in net.py, line 1, with these files and no others.
+# The answers of each request about `send` in net.py, line 1, with exactly these files.
 ALL = {
     "workspace/symbol": ["send"],
     "textDocument/documentSymbol": ["Client"],
@@ -90,7 +90,7 @@ class Session:
         self.wire.notify("initialized", {})
 
     def answer(self, method: str, params: Any, seconds: float = SECONDS) -> Any:
-        """The whole answer, which is no defect."""
+        """Return the complete answer. Assert that it isn't an internal error."""
         number = next(self._numbers)
         self.wire.request(number, method, params)
         answer = self.wire.receive(seconds)
@@ -236,7 +236,7 @@ HUGE = {
 }
 
 
-# To hand over the largest takes a client and the server a quarter of a minute.
+# Sending the largest takes client and server a quarter of a minute.
 OPENED = [
     pytest.param(name, marks=[pytest.mark.long] * (name == "50 MB"), id=name) for name in HUGE
 ]
@@ -529,7 +529,7 @@ def test_two_hundred_requests_that_are_cancelled_at_once(start: Start, folder: P
 
 
 def many_uses(folder: Path, files: int, lines: int) -> Path:
-    """A project with so many uses of `get` that finding them takes a good while."""
+    """A project with so many uses of `get` that finding them takes long."""
     uses = "    made[0].get().get().other.get(thing.get)\n" * lines
     for number in range(files):
         before = f"from m{number - 1} import Model{number - 1}\n\n\n" if number else ""
@@ -540,7 +540,7 @@ def many_uses(folder: Path, files: int, lines: int) -> Path:
 
 
 def seconds_used(pid: int) -> float:
-    """Of a processor, by all threads of a process."""
+    """Return the CPU seconds of all threads of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 

@@ -132,7 +132,7 @@ def test_a_client_with_the_token_is_served_and_ends_the_server(
     assert peer.receive()["result"]["serverInfo"]["name"] == "winnow"
     peer.request(1, "$/grep", {"pattern": "def register_plugin", "mode": "files"})
     assert [file["path"] for file in peer.receive()["result"]["files"]] == ["src/registry.py"]
-    # Nobody else is.
+    # No other client is.
     with pytest.raises(OSError):  # noqa: PT012
         other = server.connect()
         other.initialize(project, TOKEN)
