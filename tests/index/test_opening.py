@@ -174,9 +174,9 @@ async def test_waiting_for_an_index_to_open_is_bounded(
     changes = FolderIndex.changes
     go_on = asyncio.Event()
 
-    async def slow(folder: FolderIndex, covers: IndexScope, **options: bool) -> Changes:
+    async def slow(folder: FolderIndex, scope: IndexScope, **options: bool) -> Changes:
         await go_on.wait()
-        return await changes(folder, covers, **options)
+        return await changes(folder, scope, **options)
 
     monkeypatch.setattr(FolderIndex, "changes", slow)
     workspace = server(make_workspace(project))

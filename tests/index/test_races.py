@@ -424,9 +424,9 @@ async def test_a_store_deleted_during_a_check_is_not_complete(
     changes = type(folder).changes
 
     async def deleted_meanwhile(
-        self: FolderIndex, covers: IndexScope, whole: bool = False
+        self: FolderIndex, scope: IndexScope, relist: bool = False
     ) -> Changes:
-        found = await changes(self, covers, whole)
+        found = await changes(self, scope, relist)
         shutil.rmtree(project / ".winnow", ignore_errors=True)
         return found
 
@@ -448,8 +448,8 @@ async def test_a_check_overtaken_by_a_build_leaves_the_index_complete(
     folder = folder_of(workspace)
     changes = FolderIndex.changes
 
-    async def overtaken(self: FolderIndex, covers: IndexScope, whole: bool = False) -> Changes:
-        found = await changes(self, covers, whole)
+    async def overtaken(self: FolderIndex, scope: IndexScope, relist: bool = False) -> Changes:
+        found = await changes(self, scope, relist)
         monkeypatch.setattr(FolderIndex, "changes", changes)
         await workspace.index.build()
         return found

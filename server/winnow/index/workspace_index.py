@@ -216,7 +216,7 @@ class WorkspaceIndex:
     async def _open_one(self, folder: FolderIndex) -> Changes:
         changes = Changes()
         with _logged(folder), self.throttle.requests():
-            changes = await folder.open(self._covers(folder), FEW)
+            changes = await folder.open(self._scope_of(folder), FEW)
         return changes
 
     async def _take_changes(self, changes: Mapping[FolderIndex, Changes]) -> None:
@@ -360,7 +360,7 @@ class WorkspaceIndex:
     def _knows_files(self) -> bool:
         folders = self._folder_indexes()
         return bool(folders) and all(
-            folder.is_exact_for(self._covers(folder)) for folder in folders
+            folder.is_exact_for(self._scope_of(folder)) for folder in folders
         )
 
     async def index_files(
@@ -400,7 +400,7 @@ class WorkspaceIndex:
         """Return True if a running build may still have to index changes: unless a recent check
         found none."""
         return bool(self._builds) and any(
-            folder.is_behind or folder.is_due or not folder.was_listed_with(self._covers(folder))
+            folder.is_behind or folder.is_due or not folder.was_listed_with(self._scope_of(folder))
             for folder in self._folder_indexes()
         )
 
@@ -572,14 +572,14 @@ class WorkspaceIndex:
                 max_files = None if consent else self._config().index.max_files
                 folder.schedule_build(max_files)  # if this fails, the folder may come back
                 if self._watching:
-                    await folder.watch(self._covers(folder), self.files_changed)
+                    await folder.watch(self._scope_of(folder), self.files_changed)
 
                 def reported(done: int, total: int) -> None:
                     self._prepare_soon()
                     if report is not None:
                         report(done, total)
 
-                await folder.build(self._covers(folder), max_files, reported)
+                await folder.build(self._scope_of(folder), max_files, reported)
                 if folder.complete:
                     self._prepare_soon()
 
@@ -665,7 +665,9 @@ class WorkspaceIndex:
             await asyncio.sleep(JOIN_SECONDS)
             folder = next(iter(self._changed_files))
             with _logged(folder):
-                await folder.on_files_changed(self._changed_files.pop(folder), self._covers(folder))
+                await folder.on_files_changed(
+                    self._changed_files.pop(folder), self._scope_of(folder)
+                )
 
     async def _catch_up(self, seconds: float, begin: bool = True) -> None:
         """Wait briefly for reported changes, then for a check for others, which would find these,
@@ -704,7 +706,7 @@ class WorkspaceIndex:
         """Find and index unreported changes."""
         for folder in folders:
             with _logged(folder):
-                await folder.check(self._covers(folder), FEW, begin)
+                await folder.check(self._scope_of(folder), FEW, begin)
 
     async def _wait_for_events(self, seconds: float) -> bool:
         """Return True if all changes until now have been reported, in the watched folders."""
@@ -768,7 +770,7 @@ class WorkspaceIndex:
             self._cached_roots = folders, int(now / ROOT_SECONDS), found
         return self._cached_roots[2]
 
-    def _covers(self, folder: FolderIndex) -> IndexScope:
+    def _scope_of(self, folder: FolderIndex) -> IndexScope:
         others = [other.root for other in self._folder_indexes() if other is not folder]
         config = self._config()
         return IndexScope(config.search.exclude, tuple(others), config.index.exclude_patterns)

@@ -257,7 +257,7 @@ class FolderIndex:
     # --- bringing it up to date ------------------------------------------------------------
 
     async def build(
-        self, covers: IndexScope, max_files: int | None, report: ReportProgress | None = None
+        self, scope: IndexScope, max_files: int | None, report: ReportProgress | None = None
     ) -> None:
         """Index all changed files. Only one of the processes that share a folder builds at a time.
         An index that is complete stays complete meanwhile."""
@@ -272,19 +272,19 @@ class FolderIndex:
             self._last_limit = (max_files,)
             if not self.damage:
                 try:
-                    await self._index_all(covers, max_files, report)
+                    await self._index_all(scope, max_files, report)
                     await self._check_store_daily()
                 except IndexUnavailable:
                     if not self.damage:
                         raise
             if self.damage:
-                await self._rebuild(covers, max_files, report)
+                await self._rebuild(scope, max_files, report)
             self._pending_build = None
             if not self.is_watched:
                 self.schedule_check()  # files may have changed since they were listed
 
     async def _rebuild(
-        self, covers: IndexScope, max_files: int | None, report: ReportProgress | None = None
+        self, scope: IndexScope, max_files: int | None, report: ReportProgress | None = None
     ) -> None:
         """Build a successor of the damaged store, and replace the store with it.
 
@@ -298,7 +298,7 @@ class FolderIndex:
         builder._opened_as = self._opened_as
         try:
             with builder._pass():
-                await builder._index_all(covers, max_files, report)
+                await builder._index_all(scope, max_files, report)
         finally:
             if builder.damage:  # start again from nothing
                 self._successor = None
@@ -347,14 +347,14 @@ class FolderIndex:
         self._pending_build = self._last_limit = (max_files,)
 
     async def _index_all(
-        self, covers: IndexScope, max_files: int | None, report: ReportProgress | None
+        self, scope: IndexScope, max_files: int | None, report: ReportProgress | None
     ) -> None:
         finished = False
         # If the store is lost meanwhile, everything written to it is lost, too.
         while not finished:
             store = await self.store()
-            self.is_behind |= covers != self._listed_as
-            changes = await self.changes(covers, relist=True)
+            self.is_behind |= scope != self._listed_as
+            changes = await self.changes(scope, relist=True)
             self.is_behind |= len(changes) > 0
             consented = CONSENT in await self._query(Reader.notes)
             if max_files is not None and not consented and self.total > max_files:
@@ -368,7 +368,7 @@ class FolderIndex:
         if await self._trim():
             await self._count_excluded()
 
-    async def open(self, covers: IndexScope, few: int) -> Changes:
+    async def open(self, scope: IndexScope, few: int) -> Changes:
         """Open the index of an earlier process and return what has changed since.
 
         With at most ``few`` changes, the index is complete; it is stale until the caller indexes
@@ -379,7 +379,7 @@ class FolderIndex:
         try:
             if self.complete or not self.writable or not await self._query(Reader.file_count):
                 return Changes()
-            changes = await self.changes(covers, relist=True, timed=False)
+            changes = await self.changes(scope, relist=True, timed=False)
             if self._was_cleared or self._exceeds_max_files:
                 return Changes()
             self.indexed = max(self.total - len(changes.changed), 0)
@@ -398,9 +398,7 @@ class FolderIndex:
         with self._pass():
             await self._apply_all(store, changes, urgent=True)
 
-    async def changes(
-        self, covers: IndexScope, relist: bool = False, timed: bool = True
-    ) -> Changes:
+    async def changes(self, scope: IndexScope, relist: bool = False, timed: bool = True) -> Changes:
         """Return what has changed on disk. Lists the files again if the listing is stale, or if
         ``relist``. Without ``timed``, the next call lists them again."""
         started = time.monotonic()
@@ -410,13 +408,13 @@ class FolderIndex:
             self._workers.start()
         times = self._times
         # While the index is incomplete, indexed files say nothing about the others.
-        if not relist and self.complete and times is not None and covers == self._listed_as:
+        if not relist and self.complete and times is not None and scope == self._listed_as:
             relist = await asyncio.to_thread(is_listing_stale, self.root, times)
         else:
             relist = True
         if relist:
-            found = await self._list(covers, timed)
-            exclusions, room = ContentExclusions(covers.empty), await self._has_room()
+            found = await self._list(scope, timed)
+            exclusions, room = ContentExclusions(scope.empty), await self._has_room()
             changes, self.total = await self._query(
                 lambda reader: compare_with_listing(
                     self.root, reader.each_file(stamp), found, exclusions, room
@@ -431,18 +429,18 @@ class FolderIndex:
         self._next_check = time.monotonic() + max(pause, CHECK_SHARE * cost)
         return changes
 
-    async def check(self, covers: IndexScope, few: int, begin: bool = True) -> None:
+    async def check(self, scope: IndexScope, few: int, begin: bool = True) -> None:
         """Find and index changes that were not reported.
 
         With at most ``few`` changes, this completes an index that an earlier process has started,
         or, if ``begin``, starts the one of a small folder. More changes are left to `build`.
         """
         if self._pending_build is not None:
-            await self.build(covers, *self._pending_build)
+            await self.build(scope, *self._pending_build)
             return
         store = await self.store()
         with self._pass():
-            changes = await self.changes(covers)
+            changes = await self.changes(scope)
             if self._was_cleared or self._exceeds_max_files or self.damage:
                 return
             is_few = len(changes) <= few
@@ -451,7 +449,7 @@ class FolderIndex:
             if self.built or self.complete or (is_few and (small or begun)):
                 if changes and await self._persist():
                     store = await self.store()
-                    changes = await self.changes(covers)
+                    changes = await self.changes(scope)
                 await self._apply_all(store, changes, urgent=is_few)
 
     @contextlib.contextmanager
@@ -505,9 +503,9 @@ class FolderIndex:
         """True if there is an index, or one is being built or opened."""
         return self.complete or self.built or self.is_partly_built or self.is_opening
 
-    def was_listed_with(self, covers: IndexScope) -> bool:
+    def was_listed_with(self, scope: IndexScope) -> bool:
         """Return True if the last listing had this scope."""
-        return covers == self._listed_as
+        return scope == self._listed_as
 
     @property
     def is_due(self) -> bool:
@@ -520,13 +518,13 @@ class FolderIndex:
         check."""
         return self.complete and self._pending_build is None and self._watch_is_complete
 
-    def is_exact_for(self, covers: IndexScope) -> bool:
+    def is_exact_for(self, scope: IndexScope) -> bool:
         """Return True if the index has all files of a scope and every change is reported. If the
         scope or an ignore file outside has changed, the next check lists the files again."""
         if not (self.complete and self._watch_is_complete):
             return False
         outside = outside_times(self.root, self._ripgrep().environment)
-        if covers == self._listed_as and outside == self._outside:
+        if scope == self._listed_as and outside == self._outside:
             return True
         self.schedule_rescan()
         return False
@@ -542,11 +540,11 @@ class FolderIndex:
         listing shows."""
         return any(is_below(folder, path) for folder in self._folders)
 
-    async def _list(self, covers: IndexScope, timed: bool = True) -> FileListing:
+    async def _list(self, scope: IndexScope, timed: bool = True) -> FileListing:
         began, doubts = time.time_ns(), self._gaps
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self.root, ripgrep.environment)
-        listing = await listed_paths(ripgrep, self.root, covers)
+        listing = await listed_paths(ripgrep, self.root, scope)
         is_complete = not listing.timed_out
         found = await asyncio.to_thread(
             list_with_times, self.root, listing.paths, is_complete, began, timed
@@ -554,21 +552,21 @@ class FolderIndex:
         self._outside = outside if is_complete and not listing.unreadable else None
         self._times = dict(found.times) if timed and doubts == self._gaps else None
         self._looked = doubts
-        self._listed_as = covers
+        self._listed_as = scope
         self._set_folders(found.folders)
         self.total = len(found.paths)
         return found
 
     # --- reported changes -------------------------------------------------------------
 
-    async def watch(self, covers: IndexScope, changed: Callable[[Iterable[str]], None]) -> None:
+    async def watch(self, scope: IndexScope, changed: Callable[[Iterable[str]], None]) -> None:
         """Watch the folder, where the system allows it."""
         if self.watcher is not None:
             return
         from winnow.index.watch.watcher import Watcher
 
         if not self._folders:  # without them, the watcher would include ignored folders
-            await self._list(covers)
+            await self._list(scope)
         own = self.root / OWN_FOLDER
         watcher = Watcher(
             self.root, changed, self.schedule_rescan, own=own, in_scope=self._is_in_scope
@@ -642,7 +640,7 @@ class FolderIndex:
             self.total = self.indexed = 0
             await asyncio.to_thread(delete, store)
 
-    async def on_files_changed(self, paths: Collection[str], covers: IndexScope) -> None:
+    async def on_files_changed(self, paths: Collection[str], scope: IndexScope) -> None:
         """Index files that were reported as changed; the paths are relative to the folder."""
         if self.damage:
             return  # never write to a damaged store; its successor reads all files
@@ -650,7 +648,7 @@ class FolderIndex:
             self._times = None
             if self.complete:
                 with self._pass():
-                    await self.apply(await self.changes(covers), covers)
+                    await self.apply(await self.changes(scope), scope)
         known = await self._query(lambda reader: reader.known(paths))
         if self._active_passes:
             self._changed_meanwhile.update(known)
@@ -659,7 +657,7 @@ class FolderIndex:
         candidates = {path for path in paths if path not in known}.union(changes.gone)
         if new := await asyncio.to_thread(new_files, self.root, candidates):
             if self.complete:
-                more = await self._files_in_scope(new, covers)
+                more = await self._files_in_scope(new, scope)
                 changes = Changes([*changes.changed, *more], changes.gone)
             else:  # a build may have listed and read them before
                 self.schedule_rescan()
@@ -668,18 +666,18 @@ class FolderIndex:
                 below_any, list(self._in_progress), candidates.difference(new)
             )
             self._changed_meanwhile.update(changes.changed, gone)
-        await self.apply(changes, covers, urgent=True, reported=True)
+        await self.apply(changes, scope, urgent=True, reported=True)
         if self.complete:
             self.total = self.indexed = await self._query(Reader.file_count)
 
-    async def _files_in_scope(self, new: Collection[str], covers: IndexScope) -> list[str]:
+    async def _files_in_scope(self, new: Collection[str], scope: IndexScope) -> list[str]:
         """Return the new files that a search covers, according to ripgrep. If a new file is in a
         folder with covered files, ripgrep lists only this folder."""
         folders = {path.rpartition("/")[0] for path in new}
         has_folder = await asyncio.to_thread(_any_folder, self.root, new)
         directories = folders if folders <= self._folders and not has_folder else [None]
         listings = [
-            await listed_paths(self._ripgrep(), self.root, covers, directory)
+            await listed_paths(self._ripgrep(), self.root, scope, directory)
             for directory in directories
         ]
         covered = [path for listing in listings for path in listing.paths]
@@ -692,7 +690,7 @@ class FolderIndex:
     async def apply(
         self,
         changes: Changes,
-        covers: IndexScope,
+        scope: IndexScope,
         report: ReportProgress | None = None,
         urgent: bool = False,
         reported: bool = False,
@@ -710,7 +708,7 @@ class FolderIndex:
             # The file may be ignored now, or was moved during the listing.
             if await asyncio.to_thread(_any_file, self.root, changes.gone):
                 self.schedule_rescan()
-        left = await self._exclude_contents(changes.changed, covers)
+        left = await self._exclude_contents(changes.changed, scope)
         overtaken: Set[str] = frozenset() if reported else self._changed_meanwhile
         self._in_progress.update(() if reported else left)
         left = await self._reuse_texts(left, overtaken)
@@ -741,9 +739,9 @@ class FolderIndex:
             self.indexed = self.total
         self.updated_at = time.time()
 
-    async def _exclude_contents(self, paths: Sequence[str], covers: IndexScope) -> list[str]:
+    async def _exclude_contents(self, paths: Sequence[str], scope: IndexScope) -> list[str]:
         """Record files whose contents are excluded; return the others."""
-        exclusions = ContentExclusions(covers.empty)
+        exclusions = ContentExclusions(scope.empty)
         excluded = [path for path in paths if exclusions.contains(path)]
         await self._write_excluded(excluded, EXCLUDED)
         return (

@@ -75,7 +75,7 @@ class Postings(Struct, frozen=True, array_like=True):
 
 
 class Contents(Struct, frozen=True, array_like=True):
-    """What the index keeps of one text.
+    """Everything that the index keeps of one text.
 
     ``chunks`` has three 32-bit numbers for each chunk, of at most 65,535 chunks: its first and last
     line, from 1, and the definition that contains it or that it has first, from 1, or 0 for none.
