@@ -10,13 +10,15 @@ from __future__ import annotations
 import bisect
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes
 
 import msgspec
 from msgspec import Struct
+
+from winnow.types import Candidate
 
 RULER = "────"
 PREVIEW_SCHEME = "winnow-doc"
@@ -123,6 +125,30 @@ class TextMap(Struct, frozen=True, dict=True):
             if waiting.ruler:
                 yield f"{RULER} {waiting.ruler} {RULER}", waiting
             waiting = next(anchors, None)
+
+
+class DocumentOverlay(Struct, frozen=True):
+    """Extracted documents that are placed in the search tree: the map of each text by path.
+
+    ``pending`` counts the documents that were not read yet, ``unreadable`` those that cannot be
+    read.
+    """
+
+    documents: Mapping[str, TextMap] = {}
+    pending: int = 0
+    unreadable: int = 0
+
+    def numbered(self, candidate: Candidate) -> Candidate:
+        """Return a candidate with the line numbers of the preview."""
+        text_map = self.documents.get(candidate.path)
+        if text_map is None:
+            return candidate
+        shown = text_map.shown_line
+        return msgspec.structs.replace(
+            candidate,
+            lines={shown(number): line for number, line in candidate.lines.items()},
+            hits={term: tuple(map(shown, lines)) for term, lines in candidate.hits.items()},
+        )
 
 
 def location_fields(place: DocumentLocation) -> dict[str, Any]:

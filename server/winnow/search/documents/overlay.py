@@ -14,8 +14,7 @@ import msgspec
 
 from winnow.documents.format import formats
 from winnow.documents.library.library import DocumentLibrary
-from winnow.documents.library.locations import TextMap
-from winnow.documents.library.overlay import DocumentOverlay
+from winnow.documents.library.locations import DocumentOverlay, TextMap
 from winnow.documents.library.request import DocumentFile
 from winnow.documents.library.texts import text_path
 from winnow.errors import SearchFailed

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from winnow.documents.library.locations import TextMap, file_uri, location_fields, preview_uri
-from winnow.documents.library.overlay import DocumentOverlay
+from winnow.documents.library.locations import (
+    DocumentOverlay,
+    TextMap,
+    file_uri,
+    location_fields,
+    preview_uri,
+)
 from winnow.ranking import local
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import Usage

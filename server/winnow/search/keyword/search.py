@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from winnow.documents.library.overlay import DocumentOverlay
+from winnow.documents.library.locations import DocumentOverlay
 from winnow.errors import (
     InvalidParams,
     InvalidPattern,
