@@ -33,6 +33,8 @@ class Asked:
     """One ranking: the files it streamed and what came of it."""
 
     def __init__(self, server: ModelServer, *names: str, **settings: object) -> None:
+        # On a busy machine an SDK takes longer to load than the default deadline.
+        settings = {"deadline_seconds": 60.0, **settings}
         self.models = Models(models_config(server, *names, **settings).llm, ENVIRONMENT)
         self.streamed: list[str] = []
 
