@@ -46,9 +46,10 @@ def test_a_separate_process_behaves_like_the_test_process(project: Path) -> None
     # The scores of a keyword search depend on which terms end in time.
     file = project.parent / "config.toml"
     file.write_text("[limits]\nprobe_seconds = 60\nsearch_seconds = 60\n")
-    patient = {"WINNOW_CONFIG": str(file)}
+    config = str(file)
     for arguments in (SEARCH, ("keyword-search", "q", "no_such_thing"), ("nonsense",)):
-        own, here = process(project, *arguments, **patient), winnow(project, *arguments, **patient)
+        own = process(project, *arguments, WINNOW_CONFIG=config)
+        here = winnow(project, *arguments, WINNOW_CONFIG=config)
         assert (own.returncode, own.stdout) == (here.returncode, here.stdout)
         assert own.stderr == here.stderr
 
