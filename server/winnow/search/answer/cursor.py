@@ -94,5 +94,5 @@ def stamp_of(*values: object) -> bytes:
 
 def _digest(params: PageParams) -> bytes:
     fields = msgspec.to_builtins(params)
-    asked = sorted((name, value) for name, value in fields.items() if name not in HOW_MUCH)
-    return stamp_of(type(params).__name__, asked)
+    identifying = sorted((name, value) for name, value in fields.items() if name not in HOW_MUCH)
+    return stamp_of(type(params).__name__, identifying)

@@ -131,9 +131,11 @@ def as_pattern(text: str, why: str) -> QueryReading:
 
 
 def _several_words(text: str) -> list[QueryReading]:
-    asked = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
-    meaning = QueryReading("semantic", text, "it is a question" if asked else "it is several words")
-    if asked:
+    is_question = bool(_QUESTION.match(text)) or text.endswith(("?", "？"))
+    meaning = QueryReading(
+        "semantic", text, "it is a question" if is_question else "it is several words"
+    )
+    if is_question:
         return [meaning]
     if _is_regex(text):
         return [_regex(text), meaning]

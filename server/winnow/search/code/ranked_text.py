@@ -91,7 +91,9 @@ async def files_about(
     if not words:
         return HitList(scope, [], 0, incomplete("the query has no words to search for"))
     ranking = await _rank(workspace, scope, query, [escaped(word) for word in words], progress)
-    hits = [_hit(one, one.reason.replace("\\", ""), ranking.weights) for one in ranking.ranked]
+    hits = [
+        _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
+    ]
     weights = zip(words, ranking.weights.values(), strict=True)
     telling = {word: weight for word, weight in weights if weight}
     return _found(ranking, hits, telling, _unused_terms("words", all_words))
@@ -109,9 +111,9 @@ async def files_with(
     lines = all_lines[:MOST_TERMS]
     terms = [escaped(line) for line in lines] if literal else lines
     ranking = await _rank(workspace, scope, text, terms, progress)
-    hits = [_hit(one, "", ranking.weights) for one in ranking.ranked]
+    hits = [_hit(ranked, "", ranking.weights) for ranked in ranking.ranked]
     if literal and len(lines) == 1:
-        factors = [_likeness(one.candidate, lines[0]) for one in ranking.ranked]
+        factors = [_similarity(ranked.candidate, lines[0]) for ranked in ranking.ranked]
         hits = [
             msgspec.structs.replace(hit, score=round(hit.score * factor, 4))
             for hit, factor in zip(hits, factors, strict=True)
@@ -155,12 +157,12 @@ async def _rank(
 
 
 def _weights(terms: Sequence[str], candidates: Sequence[Candidate]) -> dict[str, float]:
-    files = {term: sum(term in one.counts for one in candidates) for term in terms}
+    files = {term: sum(term in candidate.counts for candidate in candidates) for term in terms}
     return {term: 1 / math.log(2 + count) if count else 0.0 for term, count in files.items()}
 
 
-def _hit(one: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
-    candidate = one.candidate
+def _hit(ranked: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
+    candidate = ranked.candidate
     marks: dict[int, float] = {}
     for term, numbers in candidate.hits.items():
         for number in numbers:
@@ -168,21 +170,21 @@ def _hit(one: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
     return Hit(
         candidate.path,
         "match",
-        one.score or 0.0,
+        ranked.score or 0.0,
         why,
         matches=max(len(marks), *candidate.counts.values()) or None,
         marks=marks,
     )
 
 
-def _likeness(candidate: Candidate, text: str) -> float:
+def _similarity(candidate: Candidate, text: str) -> float:
     """Return how similar the best match is to the text: by case, and as whole words."""
-    whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.I)
+    as_word = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.I)
     best = 0.0
     for number in {number for numbers in candidate.hits.values() for number in numbers}:
         line = candidate.lines[number].text
         value = 1.0 if text in line else OTHER_CASE
-        best = max(best, value if whole.search(line) else value * PART_OF_WORD)
+        best = max(best, value if as_word.search(line) else value * PART_OF_WORD)
     return best or OTHER_CASE
 
 
@@ -199,8 +201,8 @@ def _found(
     ranking: _Ranking, hits: Sequence[Hit], words: Mapping[str, float], unused: Sequence[str]
 ) -> HitList:
     search, kept = ranking.search, ranking.kept
-    unreadable = set[str]().union(*(one.unreadable for one in search.terms))
-    binary = set[str]().union(*(one.binary for one in kept))
+    unreadable = set[str]().union(*(term.unreadable for term in search.terms))
+    binary = set[str]().union(*(term.binary for term in kept))
     reasons = list(unused)
     if search.timed_out:
         seconds = search.limits.search_seconds

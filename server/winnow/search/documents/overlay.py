@@ -63,11 +63,16 @@ async def with_documents(
 async def _documents(
     workspace: Workspace, scope: Scope, ripgrep: Ripgrep, overlay: Overlay
 ) -> list[DocumentFile]:
-    ends = [end for one in formats().values() if not one.is_text for end in one.extensions]
-    scope = document_scope(workspace, scope.filters, ends)
+    extensions = [
+        extension
+        for document_format in formats().values()
+        if not document_format.is_text
+        for extension in document_format.extensions
+    ]
+    scope = document_scope(workspace, scope.filters, extensions)
     listing = await list_files(ripgrep, scope, Overlay())
     found = (document_in(scope, path) for path in sorted(listing.paths))
-    return [one for one in found if one.format and one.path not in overlay.paths]
+    return [each for each in found if each.format and each.path not in overlay.paths]
 
 
 async def _read(

@@ -137,7 +137,7 @@ async def documents_of(workspace: Workspace) -> list[DocumentFile]:
     scope = document_scope(workspace, SearchParams(), _extensions(()))
     listing = await list_files(workspace.run_ripgrep(), scope, Overlay())
     found = [document_in(scope, path) for path in sorted(listing.paths)]
-    return [one for one in found if one.format]
+    return [document for document in found if document.format]
 
 
 def text_uri(document: DocumentFile) -> str:
@@ -169,17 +169,17 @@ async def _list(
         search.documents.append(document)
 
 
-def _those_there(documents: Sequence[DocumentFile]) -> list[DocumentFile]:
-    return [one for one in documents if os.path.exists(one.file)]
+def _existing(documents: Sequence[DocumentFile]) -> list[DocumentFile]:
+    return [document for document in documents if os.path.exists(document.file)]
 
 
 async def _drop_changed(workspace: Workspace, search: DocumentSearch) -> None:
     """Drop matches in documents that were changed or deleted during the search."""
-    found = {one.document.file: one.document for one in search.found if one.engine == "builtin"}
+    found = {hits.document.file: hits.document for hits in search.found if hits.engine == "builtin"}
     changed = await workspace.library.changed(list(found.values()))
     if changed:
-        search.found = [one for one in search.found if one.document.file not in changed]
-        again = await asyncio.to_thread(_those_there, [found[file] for file in changed])
+        search.found = [hits for hits in search.found if hits.document.file not in changed]
+        again = await asyncio.to_thread(_existing, [found[file] for file in changed])
         search.pending += again
         search.searched -= changed
         workspace.library.read_in_background(again)

@@ -74,7 +74,9 @@ async def prefilter(
     from winnow.index.postings.trigrams import condition_of
 
     conditions = {query: condition_of(query) for query in queries if not query.binary}
-    selective = {query: one for query, one in conditions.items() if not one.required.is_any}
+    selective = {
+        query: condition for query, condition in conditions.items() if not condition.required.is_any
+    }
     if not selective:
         return nothing
     scan_seconds = PROCESS_SECONDS + FILE_SECONDS * workspace.index.state().files_total

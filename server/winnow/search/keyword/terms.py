@@ -212,7 +212,7 @@ class TermSearch:
         named = [os.path.join(".", path) for path in paths if path not in self.overlay.paths]
         return [["--", *some] for some in ripgrep.command_lines(named)] or [NO_FILES]
 
-    # --- whole tree ------------------------------------------------------------------------
+    # --- entire scope ------------------------------------------------------------------------
 
     async def _search_tree(self, found: TermMatches) -> None:
         threads = max(1, (os.cpu_count() or 1) // len(self.terms))

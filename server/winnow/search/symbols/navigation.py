@@ -45,8 +45,8 @@ from winnow.text.paths import containing_root
 
 Kind = Literal["call", "import", "type", "read", "write", "definition"]
 
-# Of files without facts, so much is looked through for a name at every request: some ten
-# milliseconds. A small file counts as more than it has, since opening one takes time, too.
+# Maximum size of unindexed files to search for a name per request: about ten milliseconds. A small
+# file counts with a minimum, because opening it takes time.
 UNREAD_BYTES = 32 * 1024 * 1024
 UNREAD_LEAST = 64 * 1024
 
@@ -125,7 +125,9 @@ class Navigation:
         if file is None or quoted is None:
             return None
         start, text = quoted
-        modules = {one.module for one in file.scope_table.imports} | set(file.scope_table.stars)
+        modules = {imported.module for imported in file.scope_table.imports} | set(
+            file.scope_table.stars
+        )
         module = self.resolver.session.module(file, text) if text in modules else None
         if module is None:
             return None
@@ -145,9 +147,9 @@ class Navigation:
                 if guessed:
                     apart = bool(flags & APART)
                     definers = self.resolver.definers(file, name, apart)
-                    targets = [Name(one.path, one.scope, name, apart) for one in definers]
+                    targets = [Name(each.path, each.scope, name, apart) for each in definers]
                 found = places(self.resolver.types, targets)
-                external = not found and any(isinstance(one, External) for one in targets)
+                external = not found and any(isinstance(target, External) for target in targets)
                 if external:
                     found = self._import_of(file, name)
                 return SymbolAtPosition(path, at, name, targets, found, guessed, external)
@@ -238,37 +240,39 @@ class Navigation:
 
     # --- uses ---------------------------------------------------------------------------
 
-    def references(self, asked: SymbolAtPosition, path: str | None = None) -> Iterator[SymbolUse]:
+    def references(self, symbol: SymbolAtPosition, path: str | None = None) -> Iterator[SymbolUse]:
         """Yield every use of a symbol, with definitions; only in the file ``path``, if given."""
-        file = self.view.file(asked.path)
+        file = self.view.file(symbol.path)
         language = file.language if file else ""
-        is_class = any(it.definition and it.definition.kind in CLASSES for it in asked.places[:1])
-        for one in self.resolver.references(asked.name, asked.targets, path, language):
-            source = self.sources.read(one.path)
-            name = one.name or asked.name
-            if source is None or not source.holds(one.at, name):
-                self.changed[one.path] = None
+        is_class = any(it.definition and it.definition.kind in CLASSES for it in symbol.places[:1])
+        for use in self.resolver.references(symbol.name, symbol.targets, path, language):
+            source = self.sources.read(use.path)
+            name = use.name or symbol.name
+            if source is None or not source.holds(use.at, name):
+                self.changed[use.path] = None
                 continue
-            kind = kind_of(source, one.at + len(name.encode()), one.flags, is_class)
-            if one.flags & (SHORTHAND | BINDS | PARAMETER) == SHORTHAND | BINDS:
-                kind = self._kind_in_pattern(asked, one, kind)
-            tier: Tier = "possible" if asked.guessed else one.tier
-            yield SymbolUse(one.path, one.at, name, kind, tier)
+            kind = kind_of(source, use.at + len(name.encode()), use.flags, is_class)
+            if use.flags & (SHORTHAND | BINDS | PARAMETER) == SHORTHAND | BINDS:
+                kind = self._kind_in_pattern(symbol, use, kind)
+            tier: Tier = "possible" if symbol.guessed else use.tier
+            yield SymbolUse(use.path, use.at, name, kind, tier)
 
-    def _kind_in_pattern(self, asked: SymbolAtPosition, one: ResolvedReference, kind: Kind) -> Kind:
+    def _kind_in_pattern(
+        self, symbol: SymbolAtPosition, use: ResolvedReference, kind: Kind
+    ) -> Kind:
         """Return the kind of a use in `const {a} = b`: it reads a member and binds a variable."""
-        file = self.resolver.session.file(one.path)
-        scope = file.canonical[file.scope_at(one.at)] if file is not None else 0
+        file = self.resolver.session.file(use.path)
+        scope = file.canonical[file.scope_at(use.at)] if file is not None else 0
         is_variable = any(
-            isinstance(target, Name) and (target.path, target.scope) == (one.path, scope)
-            for target in asked.targets
+            isinstance(target, Name) and (target.path, target.scope) == (use.path, scope)
+            for target in symbol.targets
         )
         return kind if is_variable else "read"
 
-    def callers(self, asked: SymbolAtPosition) -> list[FunctionCalls]:
+    def callers(self, symbol: SymbolAtPosition) -> list[FunctionCalls]:
         """Return the functions that call a symbol, or the file for calls outside of functions."""
         found: dict[tuple[str, int], FunctionCalls] = {}
-        for use in self.references(asked):
+        for use in self.references(symbol):
             if use.kind != "call" or use.tier == "possible":
                 continue
             around = function_around(self.view, use.path, use.at)
@@ -279,10 +283,10 @@ class Navigation:
             found.setdefault(key, FunctionCalls(place, use.path, [])).calls.append(use.at)
         return list(found.values())
 
-    def callees(self, asked: SymbolAtPosition) -> list[FunctionCalls]:
+    def callees(self, symbol: SymbolAtPosition) -> list[FunctionCalls]:
         """Return the functions that the bodies of a symbol's definitions call."""
         found: dict[tuple[str, int], FunctionCalls] = {}
-        for place in asked.places:
+        for place in symbol.places:
             for at, called in self._called_in(place):
                 key = (called.path, called.at)
                 found.setdefault(key, FunctionCalls(called, place.path, [])).calls.append(at)
@@ -297,15 +301,15 @@ class Navigation:
         start, end = place.at + len(place.name.encode()), place.definition.end
         for name, packed in self.view.all_occurrences(place.path).items():
             size = len(name.encode())
-            for one in unpack_occurrences(packed):
-                if not start <= one.at < end or not source.holds(one.at, name):
+            for use in unpack_occurrences(packed):
+                if not start <= use.at < end or not source.holds(use.at, name):
                     continue
-                if kind_of(source, one.at + size, one.flags) != "call":
+                if kind_of(source, use.at + size, use.flags) != "call":
                     continue
-                meaning = self.resolver.meaning(file, name, one.at, one.flags, one.receiver)
+                meaning = self.resolver.meaning(file, name, use.at, use.flags, use.receiver)
                 for called in places(self.resolver.types, meaning.targets)[:1]:
                     if called.definition is not None:
-                        yield one.at, called
+                        yield use.at, called
 
 
 def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) -> Kind:
