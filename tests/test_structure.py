@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import collections
 
+import pytest
+
 import structure
+import walks
 
 
 def test_packages_import_only_those_below() -> None:
@@ -33,3 +36,12 @@ def test_an_import_in_a_circle_is_found() -> None:
     assert structure.cycles(edges) == [["a", "b", "c"]]
     assert structure.layers({("a", "b"), ("b", "c")}) == 3
     assert structure.layers({("a", "b"), ("b", "a")}) == 0
+
+
+@pytest.mark.process
+async def test_a_search_term_reaches_ripgrep_through_six_packages() -> None:
+    async with walks.opened() as workspace:
+        walk = await walks.keyword_search(workspace)
+    first, *_, last = walk.packages
+    assert (first, last) == ("tools", "processes")
+    assert len(walk.packages) <= 6
