@@ -58,7 +58,7 @@ SMALL_SECONDS = 2.0
 MOST = 10_000
 # While the user types, wait this long for changed files: the next letter searches again.
 TYPING_SECONDS = 1.0
-# With which the filters of a search are compared if it finds nothing.
+# Maximum number of results of the search without filters, after one that found nothing.
 UNFILTERED_RESULTS = 20
 
 SendSymbols = Callable[[list[FoundSymbol]], Awaitable[None]]
