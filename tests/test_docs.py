@@ -246,8 +246,10 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("arguments", "found"),
     [
         (["todos", "--word", "FIXME"], "main.py\n1:# FIXME: more\n"),
+        (["todos", "--word", "FIXME", "--include", "*.c"], "[0 of 0 matches]"),
         (["find-symbol", "User.mail"], "schema.prisma:2: field User.mail — mail String"),
         (["search-docs", "dog"], "film.srt\n00:00:03,500: My dog\n"),
+        (["search-docs", "1984"], "film.srt\n  My dog\n00:00:03,500: 1984\n"),
     ],
 )
 def test_each_addition_for_contributors_takes_one_file(
@@ -256,7 +258,7 @@ def test_each_addition_for_contributors_takes_one_file(
     files = {
         "main.py": "# FIXME: more\n",
         "schema.prisma": "model User {\n  mail String\n}\n",
-        "film.srt": "1\n00:00:03,500 --> 00:00:04,000\nMy dog\n",
+        "film.srt": "1\n00:00:03,500 --> 00:00:04,000\nMy dog\n1984\n",
     }
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests/patient.py"), *arguments],

@@ -86,7 +86,7 @@ class TextOutput:
         self._anchor(place, title)
 
     def at(self, place: DocumentLocation) -> None:
-        """Set the location of the next line."""
+        """Set the location of the lines that follow."""
         self._anchor(place, "")
 
     def _anchor(self, place: DocumentLocation, ruler: str) -> None:
