@@ -178,7 +178,7 @@ def test_a_model_elsewhere_is_asked_with_consent_only(django: Path, tmp_path: Pa
         assert model.requests == []
         terminal.type(":Winnow consent\r")
         terminal.see(
-            f"Winnow: may code of django be sent to {address}?",
+            f"Winnow: send code of django to {address}?",
             "1: Allow for this workspace",
             "2: Not for this workspace",
             "3: Withdraw",
