@@ -107,7 +107,7 @@ test('the folders of a workspace are searched together, and the menu changes the
     }
     const indexed = (folder) => existsSync(path.join(folder, '.winnow'))
     const status = page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]')
-    await choose('Build the index')
+    await choose('Build or update the index')
     await until(() => indexed(one) && indexed(other), 'two indexes')
     await until(async () => (await status.innerText()).trim() === '3', async () =>
       `3 files in the status bar, it is ${await status.innerText()}`,

@@ -44,7 +44,7 @@ test('where there is no server, one is offered, and installed into an environmen
     await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
     await editor.search('Search Text', 'def main')
     await install()
-    const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and runs/)
+    const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and running/)
     await done.waitFor({ timeout: INSTALL_PATIENCE })
     const own = path.join(environment, 'bin')
     assert.equal(editor.processes(new RegExp(`${own}/.*winnow serve`)).length, 1)
