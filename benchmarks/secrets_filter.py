@@ -49,7 +49,7 @@ taken = time.perf_counter() - started
 print(f"{{taken * 1000:.0f}} ms, {{(memory() - before) / 1024:.0f}} MB")
 """
 USES = {
-    "own": "from winnow.privacy.secrets import redacted; redacted('password = x')",
+    "own": "from winnow.privacy.secrets import redact_secrets; redact_secrets('password = x')",
     "betterleaks": "import betterleaks; betterleaks.scan_string('password = x')",
 }
 

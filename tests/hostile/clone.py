@@ -207,7 +207,7 @@ class Places:
 FORGER = """
 import json, sys
 import msgspec
-from winnow.index.store.file_record import key_of, language_at
+from winnow.index.store.file_record import content_key, language_at
 from winnow.index.store.store import Store
 
 forged = {path: text.encode() for path, text in json.loads(sys.argv[1]).items()}
@@ -216,7 +216,7 @@ write = Store.write
 def write_forged(self, batch, *more):
     batch = dict(batch)
     for path in forged.keys() & batch.keys():
-        key = key_of(path, forged[path], language_at(path, forged[path]))
+        key = content_key(path, forged[path], language_at(path, forged[path]))
         batch[path] = msgspec.structs.replace(batch[path], key=key)
     write(self, batch, *more)
 
