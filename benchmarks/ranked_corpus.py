@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from winnow.index.build.extraction import extract_file
+from winnow.index.builder.extraction import extract_file
 from winnow.index.postings.contents import Contents
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory

@@ -25,7 +25,7 @@ from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, ModelSettings, merge_layer  # noqa: E402
-from winnow.index.build.throttle import Machine  # noqa: E402
+from winnow.index.builder.throttle import Machine  # noqa: E402
 from winnow.index.store.file_record import CLOCK_NS  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.storage import user_folders  # noqa: E402

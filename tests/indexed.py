@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.index.build.extraction import extract_file
+from winnow.index.builder.extraction import extract_file
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.store.file_record import IndexJob
 from winnow.index.store.store import Store

@@ -26,7 +26,7 @@ from winnow.processes.workers import ENVIRONMENT, HERE
 # Arguments of `python -m`: a module, and limits.parse_seconds or QUICK_SECONDS of documents.
 Command = tuple[str, ...]
 COUNTS: dict[Command, int] = {
-    ("winnow.index.build.worker", "5.0"): 2,
+    ("winnow.index.builder.worker", "5.0"): 2,
     ("winnow.documents.extract.worker", "3.0"): 1,
 }
 # One that has more is not used again.

@@ -101,7 +101,7 @@ def test_only_the_symbols_package_imports_tree_sitter() -> None:
 @without_coverage
 @pytest.mark.process
 def test_a_worker_loads_no_event_loop_and_no_database() -> None:
-    program = "import sys, winnow.index.build.worker; print(*sys.modules)"
+    program = "import sys, winnow.index.builder.worker; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

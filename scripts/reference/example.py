@@ -23,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 
 from winnow.config import OWN_FOLDER, Config, IndexSettings, Limits
-from winnow.index.build import folder as index_folder
+from winnow.index.builder import folder as index_folder
 from winnow.privacy.outbound.audit_log import AuditLog, RequestEnd, SentRequest
 from winnow.privacy.outbound.consent import Consents
 from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord

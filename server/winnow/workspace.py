@@ -301,7 +301,7 @@ class Workspace:
 
     async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
         """Sort the files of a folder in the order in which they are to be indexed."""
-        from winnow.index.build import index_order
+        from winnow.index.builder import index_order
 
         installed = self.installed
         git = installed.which("git")

@@ -16,7 +16,7 @@ import pytest
 from commands import command
 from conftest import MakeWorkspace, git, git_commit, git_init, write_files
 from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS
-from winnow.index.build.disk_scan import content_keys
+from winnow.index.builder.disk_scan import content_keys
 from winnow.index.store.store import Store
 from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
 from winnow.storage.state_folder import User, existing

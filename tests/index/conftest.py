@@ -12,7 +12,7 @@ import pytest_asyncio
 
 import winnow
 from conftest import write_files
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.processes.children import Processes
 

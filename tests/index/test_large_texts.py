@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from winnow.index.build import extraction
-from winnow.index.build.extraction import extract_file
+from winnow.index.builder import extraction
+from winnow.index.builder.extraction import extract_file
 from winnow.index.postings.trigrams import trigrams_of
 from winnow.index.store.file_record import FileRecord, IndexJob
 

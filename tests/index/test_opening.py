@@ -11,8 +11,8 @@ import pytest
 from conftest import MakeWorkspace, Recorder, git_commit, write_files
 from waiting_for import until
 from winnow.config import Config, IndexSettings
-from winnow.index.build.disk_scan import Changes, IndexScope
-from winnow.index.build.folder import FolderIndex
+from winnow.index.builder.disk_scan import Changes, IndexScope
+from winnow.index.builder.folder import FolderIndex
 from winnow.search.index.background import open_index
 from winnow.tools import TOOLS
 from winnow.workspace import Lifetime, Workspace
@@ -92,7 +92,7 @@ async def test_the_first_request_gets_the_same_answer_as_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A due scan that is slower than the request would make the state stale.
-    monkeypatch.setattr("winnow.index.build.folder.CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.index.builder.folder.CHECK_SECONDS", SECONDS)
     workspace = server(make_workspace(project))
     first = await call(workspace, tool, **params)
     later = await call(workspace, tool, **params)

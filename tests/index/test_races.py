@@ -18,11 +18,11 @@ from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from waiting_for import until
 from winnow.config import Config, merge_layer
-from winnow.index.build import disk_scan
-from winnow.index.build import folder as module
-from winnow.index.build.disk_scan import Changes, IndexScope
-from winnow.index.build.folder import FolderIndex
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder import disk_scan
+from winnow.index.builder import folder as module
+from winnow.index.builder.disk_scan import Changes, IndexScope
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.text.listing import Listing
 from winnow.tools.find_references import FindReferencesParams, find_references

@@ -15,9 +15,9 @@ import pytest
 from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write_files
 from waiting_for import until
 from winnow.config import Config, IndexSettings, merge_layer
-from winnow.index.build.extraction import extract_file
-from winnow.index.build.folder import FULL_AT, MEGABYTE, FolderIndex
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder.extraction import extract_file
+from winnow.index.builder.folder import FULL_AT, MEGABYTE, FolderIndex
+from winnow.index.builder.workers import IndexWorkers
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.trigrams import Condition, TrigramQuery, required_by
 from winnow.index.report import NotCovered
@@ -291,7 +291,7 @@ async def test_a_build_merges_small_segments_into_one(
     names = {f"src/n{number}.py": f"def number_{number}_(): ...\n" for number in range(30)}
     project = git_commit(tmp_path / "project", names)
     workspace = make_workspace(project)
-    monkeypatch.setattr("winnow.index.build.folder.BATCH_BYTES", 0)  # each file is a batch
+    monkeypatch.setattr("winnow.index.builder.folder.BATCH_BYTES", 0)  # each file is a batch
     await workspace.index.build()
     store = await folder_of(workspace).store()
     with store.read() as reader:
@@ -332,7 +332,7 @@ def test_parked_rows_are_bounded(tmp_path: Path) -> None:
 
 
 def facts_of_text(folder: Path, text: str) -> FileRecord:
-    from winnow.index.build.extraction import extract_file
+    from winnow.index.builder.extraction import extract_file
 
     write_files(folder, {"a.py": text})
     found = extract_file(IndexJob(os.fsencode(folder), b"a.py", 1_000_000))

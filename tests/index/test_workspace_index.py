@@ -20,9 +20,9 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.errors import IndexUnavailable
-from winnow.index.build import folder as folder_module
-from winnow.index.build import unsaved
-from winnow.index.build.disk_scan import IndexScope
+from winnow.index.builder import folder as folder_module
+from winnow.index.builder import unsaved
+from winnow.index.builder.disk_scan import IndexScope
 from winnow.index.report import IndexStatus
 from winnow.index.store import file_record
 from winnow.index.store.file_record import FileState

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from winnow.index.build.disk_scan import content_keys, find_changes
+from winnow.index.builder.disk_scan import content_keys, find_changes
 from winnow.index.store.reader import Reader, ReaderStopped, StoreVersion
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.extract.packed import last_name

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from winnow.index.build.folder import FolderIndex
+from winnow.index.builder.folder import FolderIndex
 from winnow.index.report import FolderStatus, NotCovered
 from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS, TOO_LARGE, UNREADABLE_FILE
 from winnow.index.store.reader import Reader

@@ -32,11 +32,11 @@ from msgspec import Struct
 
 from winnow.config import Config
 from winnow.errors import SearchError
-from winnow.index.build.disk_scan import Changes, IndexScope
-from winnow.index.build.folder import FolderIndex, FolderSettings, OrderFiles, ReportProgress
-from winnow.index.build.throttle import Throttle, most_parsed
-from winnow.index.build.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder.disk_scan import Changes, IndexScope
+from winnow.index.builder.folder import FolderIndex, FolderSettings, OrderFiles, ReportProgress
+from winnow.index.builder.throttle import Throttle, most_parsed
+from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
+from winnow.index.builder.workers import IndexWorkers
 from winnow.index.report import IndexStatus, IndexStatusSettings, NotCovered
 from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.status import folder_status, total_of

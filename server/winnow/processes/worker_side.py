@@ -13,7 +13,7 @@ LENGTH_BYTES = 4  # each message has its length before it
 # A third of the processor time of normal priority while all processors are busy. At 10, a query
 # that had to read files waited twenty times as long on a machine with a load of 5, and a process
 # cannot raise its priority again. Background jobs are throttled before they start, see
-# `index/build/throttle.py`. The disk priority follows the processor priority.
+# `index/builder/throttle.py`. The disk priority follows the processor priority.
 NICE = 5
 # The server kills a worker that takes too long. If the server is dead, the worker exits by itself,
 # after this multiple of the time, which is longer than the server ever waits.

@@ -72,7 +72,7 @@ ENVIRONMENT = {
 
 
 class Regulator(Protocol):
-    """Decides when and how much the background may work; see `index/build/throttle.py`."""
+    """Decides when and how much the background may work; see `index/builder/throttle.py`."""
 
     async def turn(self) -> None:
         """Wait until another background batch may start."""

@@ -236,7 +236,7 @@ def searches(pid: int) -> set[int]:
     return {
         child
         for child in children(pid)
-        if (command := command_line(child)) and b"winnow.index.build.worker" not in command
+        if (command := command_line(child)) and b"winnow.index.builder.worker" not in command
     }
 
 

@@ -61,7 +61,7 @@ PATIENT = {
         "SMALL_TREE_SECONDS",
     ),
     "winnow.search.keyword.search": ("EXCLUDED_SECONDS",),
-    "winnow.index.build.unsaved": ("UNSAVED_SECONDS",),
+    "winnow.index.builder.unsaved": ("UNSAVED_SECONDS",),
     "winnow.search.symbols.search": (
         *("SEARCH_SECONDS", "COLD_SECONDS", "ENOUGH_SECONDS", "SMALL_SECONDS", "TYPING_SECONDS"),
     ),

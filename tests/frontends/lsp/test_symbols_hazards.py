@@ -336,7 +336,7 @@ def test_an_unsaved_document_on_which_the_grammar_hangs(
 
 def workers(session: Session) -> list[int]:
     pids = children(session.wire.process.pid)
-    return [pid for pid in pids if b"winnow.index.build.worker" in command_line(pid)]
+    return [pid for pid in pids if b"winnow.index.builder.worker" in command_line(pid)]
 
 
 def kill_workers(session: Session) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MakeWorkspace, git_commit, write_files
-from winnow.index.build.folder import FolderIndex
+from winnow.index.builder.folder import FolderIndex
 from winnow.index.report import FolderStatus
 from winnow.index.store.store import Store
 from winnow.search.index.state import read_status

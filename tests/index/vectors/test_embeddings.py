@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import CI
-from winnow.index.build.extraction import extract_file
+from winnow.index.builder.extraction import extract_file
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.index.vectors import embeddings
 from winnow.index.vectors.embeddings import (

@@ -50,8 +50,8 @@ def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) 
     """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
     monkeypatch.setattr("winnow.search.code.indexed.STALE_SECONDS", 30.0)
     # Every query looks for changes, however short ago the last one has.
-    monkeypatch.setattr("winnow.index.build.folder.CHECK_SECONDS", 0.0)
-    monkeypatch.setattr("winnow.index.build.folder.CHECK_SHARE", 0)
+    monkeypatch.setattr("winnow.index.builder.folder.CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.builder.folder.CHECK_SHARE", 0)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from conftest import FAKE_KEY, SLOW_TERM, MakeWorkspace, Recorder, models_config
 from model_server import ModelServer
 from winnow.config import Config, IndexSettings, LearningSettings, merge_layer
 from winnow.errors import TermsTooBroad
-from winnow.index.build.disk_scan import Changes, IndexScope
-from winnow.index.build.folder import FolderIndex
+from winnow.index.builder.disk_scan import Changes, IndexScope
+from winnow.index.builder.folder import FolderIndex
 from winnow.search.code import indexed
 from winnow.search.keyword.index_results import index_question
 from winnow.search.keyword.rows import RankedFile

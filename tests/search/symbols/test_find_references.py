@@ -17,7 +17,7 @@ from winnow.errors import (
     PathOutsideWorkspace,
     SearchTimedOut,
 )
-from winnow.index.build.folder import FolderIndex
+from winnow.index.builder.folder import FolderIndex
 from winnow.search.symbols import requests
 from winnow.tools import TOOLS
 from winnow.tools.find_references import FindReferencesResult

@@ -72,7 +72,7 @@ _GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
 StillMatches = Callable[[str, "FileState | None"], bool]
 # Packages and files whose code decides what is stored.
 CODE_PACKAGES = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
-CODE_FILES = ("build/extraction.py", "store/file_record.py")
+CODE_FILES = ("builder/extraction.py", "store/file_record.py")
 # A note: the user has requested the index of a folder with very many files.
 CONSENT = "consent"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from winnow.index.build.disk_scan import ContentExclusions
+from winnow.index.builder.disk_scan import ContentExclusions
 from winnow.index.report import NotCovered
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import FEEDBACK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.errors import IndexUnavailable
-from winnow.index.build.folder import BEGUN
+from winnow.index.builder.folder import BEGUN
 from winnow.processes.memory import return_freed_memory
 from winnow.search.index.background import open_index
 from winnow.search.index.state import PAUSED

@@ -1,4 +1,4 @@
-"""The pool of workers that index files, see :mod:`winnow.index.build.worker`."""
+"""The pool of workers that index files, see :mod:`winnow.index.builder.worker`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class IndexWorkers(workers.WorkerPool[IndexJob, Optional[FileRecord]]):  # noqa:
         regulator: workers.Regulator | None = None,
     ) -> None:
         kind = workers.WorkerKind[IndexJob, Optional[FileRecord]](  # noqa: UP045
-            module="winnow.index.build.worker",
+            module="winnow.index.builder.worker",
             answer=Optional[FileRecord],  # noqa: UP045
             failed=failed_record,
             memory_bytes=MEMORY_BYTES,

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import cast
 
-from winnow.index.build.folder import FolderSettings
-from winnow.index.build.unsaved import UnsavedFile, UnsavedFiles
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder.folder import FolderSettings
+from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
+from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 
 SETTINGS = FolderSettings(max_bytes=100, max_parsed=100, max_size_mb=1, threshold=0)

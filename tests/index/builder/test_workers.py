@@ -19,7 +19,7 @@ from conftest import alive, requires_posix, write_files
 from index.conftest import MakeWorkers, extracted, jobs, outcome
 from waiting_for import until
 from winnow.errors import SearchFailed
-from winnow.index.build import workers as module
+from winnow.index.builder import workers as module
 from winnow.index.store.file_record import IndexJob
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Child, Processes
@@ -272,7 +272,7 @@ async def test_a_worker_ends_with_the_server_even_while_it_hangs(tmp_path: Path)
     write_files(tmp_path, {"hang.cob": "x\n", "a.py": "def a(): pass\n"})
     code = (
         "import asyncio, os, sys\n"
-        "from winnow.index.build.workers import IndexWorkers\n"
+        "from winnow.index.builder.workers import IndexWorkers\n"
         "from winnow.index.store.file_record import IndexJob\n"
         "from winnow.processes.children import Processes\n"
         "async def main():\n"

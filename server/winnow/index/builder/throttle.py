@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, Literal, TypeVar
 
 from winnow.config import IndexSettings
-from winnow.index.build.workers import TIMES_TEXT
+from winnow.index.builder.workers import TIMES_TEXT
 from winnow.processes.memory import anonymous_bytes
 from winnow.processes.workers import FEW_CORES, workers_for
 

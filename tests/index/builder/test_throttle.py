@@ -16,9 +16,9 @@ import pytest_asyncio
 from conftest import write_files
 from index.conftest import extracted, jobs, outcome
 from winnow.config import IndexSettings
-from winnow.index.build import throttle as module
-from winnow.index.build.throttle import MB, Machine, Throttle, most_parsed
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder import throttle as module
+from winnow.index.builder.throttle import MB, Machine, Throttle, most_parsed
+from winnow.index.builder.workers import IndexWorkers
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Processes
 from winnow.processes.memory import anonymous_bytes

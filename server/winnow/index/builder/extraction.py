@@ -1,7 +1,7 @@
 """Extract what the index keeps of one file: read it once, decode it, mask secrets, and parse it.
 
-Runs in a worker, see :mod:`winnow.index.build.worker`. Offsets refer to the text in UTF-8 without a
-byte order mark, whatever the file's encoding.
+Runs in a worker, see :mod:`winnow.index.builder.worker`. Offsets refer to the text in UTF-8 without
+a byte order mark, whatever the file's encoding.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git, git_commit, requires_posix
-from winnow.index.build import index_order
-from winnow.index.build.index_order import in_index_order, touched_lately
+from winnow.index.builder import index_order
+from winnow.index.builder.index_order import in_index_order, touched_lately
 from winnow.processes.children import Processes
 
 requires_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")

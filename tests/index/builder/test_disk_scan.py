@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from conftest import write_files
-from winnow.index.build.disk_scan import (
+from winnow.index.builder.disk_scan import (
     Changes,
     ContentExclusions,
     FileListing,

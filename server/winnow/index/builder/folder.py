@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from winnow.config import OWN_FOLDER
 from winnow.errors import IndexUnavailable
-from winnow.index.build.disk_scan import (
+from winnow.index.builder.disk_scan import (
     Changes,
     ContentExclusions,
     FileListing,
@@ -49,9 +49,9 @@ from winnow.index.build.disk_scan import (
     new_files,
     outside_times,
 )
-from winnow.index.build.workers import IndexWorkers
-from winnow.index.build.worktrees import other_stores, other_trees
-from winnow.index.build.write_retry import WriteRetry
+from winnow.index.builder.workers import IndexWorkers
+from winnow.index.builder.worktrees import other_stores, other_trees
+from winnow.index.builder.write_retry import WriteRetry
 from winnow.index.store.file_record import (
     EXCLUDED,
     FULL,

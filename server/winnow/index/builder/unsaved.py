@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Mapping
 from msgspec import Struct
 
 from winnow.errors import SearchError
-from winnow.index.build.disk_scan import is_unchanged, read_text
-from winnow.index.build.folder import FolderIndex, FolderSettings
-from winnow.index.build.workers import IndexWorkers
+from winnow.index.builder.disk_scan import is_unchanged, read_text
+from winnow.index.builder.folder import FolderIndex, FolderSettings
+from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.symbols.extract.packed import unpack
 from winnow.symbols.file_symbols import FileSymbols

@@ -1,7 +1,7 @@
 """A worker: a child process that reads jobs from standard input and writes index records.
 
-tree-sitter runs only in this process. :mod:`winnow.index.build.workers` starts it; it ends with its
-standard input, that is, with the server.
+tree-sitter runs only in this process. :mod:`winnow.index.builder.workers` starts it; it ends with
+its standard input, that is, with the server.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 import msgspec
 
-from winnow.index.build.extraction import extract_file
+from winnow.index.builder.extraction import extract_file
 from winnow.index.store.file_record import FileRecord, IndexJob, failed_record
 from winnow.processes.worker_side import serve
 
