@@ -28,8 +28,8 @@ T = TypeVar("T")
 def again_if_damaged(
     request: Callable[Concatenate[Workspace, P], Awaitable[T]],
 ) -> Callable[Concatenate[Workspace, P], Awaitable[T]]:
-    """Make a request again where a store shows itself to be damaged while it is read: by then it is
-    opened again, or its successor answers. Raises IndexUnavailable if that does not help."""
+    """Repeat a request that finds a store damaged or replaced. It then reads the reopened store or
+    its successor. Raises IndexUnavailable after :data:`MOST_TRIES` attempts."""
 
     @functools.wraps(request)
     async def again(workspace: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -40,9 +40,9 @@ def again_if_damaged(
                 answer = await request(workspace, *args, **kwargs)
             except StoreDamaged as error:
                 problem = str(error)
-                logger.warning("A request is made again: %s", error)
+                logger.warning("Repeating a request: %s", error)
             else:
-                # What was read of one store may be missing in the next.
+                # Parts of the answer may be missing in the next store.
                 if workspace.index.stores_changed == before:
                     return answer
                 problem = "it was replaced several times"
