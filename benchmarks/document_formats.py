@@ -33,7 +33,7 @@ from winnow.search.documents.rows import DocumentMatch
 from winnow.tools import TOOLS
 from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 ENGINES = ("builtin", "rga")
 
@@ -51,7 +51,7 @@ class Row:
     later: list[float] = dataclasses.field(default_factory=list)
 
 
-async def ask(workspace: Workspace, engine: str, path: Path, word: str) -> SearchDocsResult:
+async def ask(workspace: EngineWorkspace, engine: str, path: Path, word: str) -> SearchDocsResult:
     """The answer of the public tool."""
     params: dict[str, Any] = {
         "query": word,
@@ -69,7 +69,7 @@ async def ask(workspace: Workspace, engine: str, path: Path, word: str) -> Searc
     return result
 
 
-async def measure(workspace: Workspace, engine: str, case: Case, row: Row) -> list[str]:
+async def measure(workspace: EngineWorkspace, engine: str, case: Case, row: Row) -> list[str]:
     """Ask for the words of one document; gives what differs from the truth."""
     row.files += 1
     if case.refused:
@@ -149,7 +149,7 @@ async def run(all_cases: Sequence[Case], engines: Sequence[str]) -> tuple[list[s
         for engine in engines:
             with tempfile.TemporaryDirectory() as cache:
                 environment = {**os.environ, "XDG_CACHE_HOME": cache, "WINNOW_CACHE": cache}
-                workspace = Workspace([case.path.parent], environment=environment)
+                workspace = EngineWorkspace([case.path.parent], environment=environment)
                 row = rows.setdefault((case.kind, engine), Row())
                 lines = await measure(workspace, engine, case, row)
                 differences += [f"{engine}: {line}" for line in lines]

@@ -33,7 +33,7 @@ from winnow.search.keyword.search import KeywordRequest, find
 from winnow.search.keyword.terms import TermSearch
 from winnow.tools import TOOLS
 from winnow.types import Progress, SearchParams, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 RG = InstalledPrograms(os.environ, ()).ripgrep()
 CASES = {
@@ -84,7 +84,7 @@ def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str]
 
 async def ours(tree: Path, terms: list[str]) -> tuple[list[str], set[str]]:
     """The same of Winnow: kept terms that match, and matching lines."""
-    workspace = Workspace([tree])
+    workspace = EngineWorkspace([tree])
     scope = workspace.scope(SearchParams())
     request = KeywordRequest(workspace, scope, "benchmark", terms, no_progress)
     found = await find(request)
@@ -113,7 +113,7 @@ async def first_partial(tree: Path, terms: list[str]) -> float:
                 times.setdefault("partial", time.perf_counter())
 
     with patch.object(search, "Search", Watched):
-        workspace = Workspace([tree], environment={})
+        workspace = EngineWorkspace([tree], environment={})
         raw = {"query": "benchmark", "search_terms": terms}
         await TOOLS["keyword_search"].call(workspace, raw, Timer())
         await workspace.aclose()

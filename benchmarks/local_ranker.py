@@ -25,7 +25,7 @@ from winnow.errors import TermsTooBroad
 from winnow.index.postings.terms import STOP_WORDS
 from winnow.tools import TOOLS
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 MAX_RESULTS = 10  # the harness looks at ten
 # Else the answers to earlier queries would have a part in later ones.
@@ -45,7 +45,7 @@ def search_terms(query: str) -> list[str]:
     return [re.escape(word) for word in dict.fromkeys(sorted(telling or words, key=specific))]
 
 
-async def answer(workspace: Workspace, query: str, broad_terms: str) -> list[dict[str, str]]:
+async def answer(workspace: EngineWorkspace, query: str, broad_terms: str) -> list[dict[str, str]]:
     """The best files; none where every term is too broad."""
     params = {
         "query": query,
@@ -62,7 +62,7 @@ async def answer(workspace: Workspace, query: str, broad_terms: str) -> list[dic
 
 
 async def serve(corpus: Path, broad_terms: str, index: bool) -> None:
-    workspace = Workspace(
+    workspace = EngineWorkspace(
         [corpus], Config(index=IndexSettings(enabled=index), learning=NOTHING_LEARNED)
     )
     began = time.perf_counter()

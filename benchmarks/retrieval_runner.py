@@ -26,7 +26,7 @@ from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
 from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 RESULTS = 10
 
@@ -44,7 +44,7 @@ def copied(corpus: Path, folder: Path) -> None:
 async def answer(folder: Path, embeddings: str) -> None:
     """Make the index, and answer until the input ends."""
     config = Config(index=IndexSettings(embeddings=embeddings, cpu_throttle_threshold=1.0))
-    workspace = Workspace([folder], config)
+    workspace = EngineWorkspace([folder], config)
     search = TOOLS["semantic_search"]
     try:
         workspace.index.enable_watching()

@@ -28,7 +28,7 @@ sys.path.insert(0, str(structure.ROOT / "server"))
 
 from winnow.tools import TOOLS
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 PACKAGE = structure.ROOT / "server/winnow"
 FILES = {
@@ -95,7 +95,7 @@ def holds(container: object, value: object, depth: int = DEPTH) -> bool:
     """Return True if an object is the value, or a container or struct that holds it."""
     if container is value:
         return True
-    if depth == 0 or isinstance(container, str | bytes | Workspace):
+    if depth == 0 or isinstance(container, str | bytes | EngineWorkspace):
         return False
     inner: Any = ()
     if isinstance(container, list | tuple | set | frozenset):
@@ -124,7 +124,7 @@ def _caller(frame: FrameType) -> FrameType | None:
     return above
 
 
-async def _call(workspace: Workspace, tool: str, **params: object) -> None:
+async def _call(workspace: EngineWorkspace, tool: str, **params: object) -> None:
     await TOOLS[tool].call(workspace, params, no_progress)
 
 
@@ -133,7 +133,7 @@ def _text(text: str) -> str:
     return "".join(list(text))
 
 
-async def keyword_search(workspace: Workspace) -> Walk:
+async def keyword_search(workspace: EngineWorkspace) -> Walk:
     """Follow a search term from the tool to ripgrep."""
     term = _text("load_plugin")
     with Walk(term, until="winnow.processes.children.start") as walk:
@@ -147,7 +147,7 @@ async def keyword_search(workspace: Workspace) -> Walk:
     return walk
 
 
-async def semantic_search(workspace: Workspace) -> Walk:
+async def semantic_search(workspace: EngineWorkspace) -> Walk:
     """Follow the query of a semantic search."""
     query = _text("how are plugins loaded")
     with Walk(query) as walk:
@@ -155,14 +155,14 @@ async def semantic_search(workspace: Workspace) -> Walk:
     return walk
 
 
-async def code_search(workspace: Workspace) -> Walk:
+async def code_search(workspace: EngineWorkspace) -> Walk:
     """Follow the workspace through a code search."""
     with Walk(workspace) as walk:
         await _call(workspace, "code_search", query="how are plugins loaded")
     return walk
 
 
-async def references(workspace: Workspace) -> Walk:
+async def references(workspace: EngineWorkspace) -> Walk:
     """Follow the name of a references request."""
     name = _text("load_plugin")
     with Walk(name) as walk:
@@ -170,7 +170,7 @@ async def references(workspace: Workspace) -> Walk:
     return walk
 
 
-async def saved_file(workspace: Workspace) -> Walk:
+async def saved_file(workspace: EngineWorkspace) -> Walk:
     """Follow the path of a saved file."""
     path = workspace.folders[0] / "src/main.py"
     with Walk(path) as walk:
@@ -179,7 +179,7 @@ async def saved_file(workspace: Workspace) -> Walk:
     return walk
 
 
-WALKS: Mapping[str, Callable[[Workspace], Awaitable[Walk]]] = {
+WALKS: Mapping[str, Callable[[EngineWorkspace], Awaitable[Walk]]] = {
     function.__name__: function
     for function in (keyword_search, semantic_search, code_search, references, saved_file)
 }
@@ -193,11 +193,11 @@ def _write(folder: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened() -> AsyncIterator[Workspace]:
+async def opened() -> AsyncIterator[EngineWorkspace]:
     """Open a small project with an index."""
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder, "project"))
-        workspace = Workspace([Path(folder, "project")], environment={"HOME": folder})
+        workspace = EngineWorkspace([Path(folder, "project")], environment={"HOME": folder})
         try:
             await workspace.index.build()
             yield workspace

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from winnow.tools.registry import Tool
 from winnow.types import Answer, Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 A = TypeVar("A", bound=Answer)
 
@@ -15,7 +15,7 @@ A = TypeVar("A", bound=Answer)
 async def answered(
     tool: Tool[Any, Any],
     kind: type[A],
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     params: Mapping[str, Any],
     progress: Progress = no_progress,
     *,
@@ -30,7 +30,7 @@ async def answered(
 
 
 async def pages(
-    ask: Callable[..., Awaitable[A]], workspace: Workspace, **params: Any
+    ask: Callable[..., Awaitable[A]], workspace: EngineWorkspace, **params: Any
 ) -> AsyncIterator[A]:
     """The answer and all that its cursors continue it with."""
     result = await ask(workspace, **params)

@@ -30,7 +30,7 @@ from winnow.index.store.file_record import CLOCK_NS  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
 from winnow.storage import user_folders  # noqa: E402
 from winnow.types import Progress, Result  # noqa: E402
-from winnow.workspace import Workspace  # noqa: E402
+from winnow.workspace import EngineWorkspace  # noqa: E402
 
 pytest_plugins = ["hazard_table", "leftovers", "process_marks", "shared_workers"]
 
@@ -172,7 +172,7 @@ def time_to_catch_up(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"winnow.search.symbols.{module}.CATCH_UP_SECONDS", 30.0)
 
 
-MakeWorkspace = Callable[..., Workspace]
+MakeWorkspace = Callable[..., EngineWorkspace]
 
 
 def pytest_collection() -> None:
@@ -201,15 +201,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture
 async def make_workspace(shared_workers: None) -> AsyncIterator[MakeWorkspace]:
     """Workspaces on folders, closed at the end; without any key unless one is given."""
-    made: list[Workspace] = []
+    made: list[EngineWorkspace] = []
 
     def make(
         *folders: Path, config: Config | None = None, environment: dict[str, str] | None = None
-    ) -> Workspace:
+    ) -> EngineWorkspace:
         environment = environment or {}
         if "HOME" not in environment:
             environment = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], **environment}
-        workspace = Workspace(list(folders), config, environment)
+        workspace = EngineWorkspace(list(folders), config, environment)
         made.append(workspace)
         return workspace
 

@@ -34,7 +34,7 @@ from winnow.storage.state_folder import User
 from winnow.storage.user_folders import state_folder
 from winnow.tools.registry import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
@@ -167,7 +167,7 @@ async def prepare(folder: Path) -> None:
     remember(folder)
     if _has_index(folder):
         return
-    workspace = Workspace([folder], SETTINGS, environment(folder))
+    workspace = EngineWorkspace([folder], SETTINGS, environment(folder))
     try:
         await workspace.index.build(consent=True)
     finally:
@@ -178,7 +178,7 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
     await prepare(folder)
-    workspace = Workspace([folder], tool.by_hand(SETTINGS), environment(folder))
+    workspace = EngineWorkspace([folder], tool.by_hand(SETTINGS), environment(folder))
     try:
         return Example(await tool.call(workspace, dict(tool.example), progress), folder)
     finally:

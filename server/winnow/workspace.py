@@ -90,8 +90,10 @@ class SearchSlots(asyncio.Semaphore):
         return True
 
 
-class Workspace:
+class EngineWorkspace:
     """The open folders and the engine's state for them; created inside a running event loop.
+
+    :class:`winnow.frontends.python.Workspace` is the Python API to one.
 
     `environment` supplies API keys and is inherited by child processes. The other arguments come
     from the front end of a client:
@@ -377,12 +379,12 @@ class Workspace:
     def ripgrep_environment(self) -> dict[str, str]:
         return rg_environment(self.installed.inherited_environment())
 
-    def sharing(self, folder: Path, config: Config) -> Workspace:
+    def sharing(self, folder: Path, config: Config) -> EngineWorkspace:
         """Return a workspace of another folder that shares this one's processes, slots and models.
 
         Close it with :meth:`close_shared`.
         """
-        other = Workspace([folder], config, self.environment)
+        other = EngineWorkspace([folder], config, self.environment)
         other.processes, other.models = self.processes, self.models
         other.search_slots = self.search_slots
         return other

@@ -33,7 +33,7 @@ from winnow.search.answer.shorten import BYTES_PER_TOKEN
 from winnow.tools import TOOLS, for_agents
 from winnow.tools.registry import Tool
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.wire
 
@@ -59,7 +59,7 @@ def example() -> Iterator[Path]:
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_tools_equal_the_manifest(project: Path, mode: str) -> None:
-    workspace = Workspace([project], environment={})
+    workspace = EngineWorkspace([project], environment={})
     manifest = (await TOOLS["tools"].call(workspace, {}, no_progress)).tools
     await workspace.aclose()
     async with connected(project, mode=mode) as client:

@@ -296,9 +296,9 @@ def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
         while session.state() != "ready":
             most = max(most, together(pid))
             time.sleep(0.05)
-        for query in ("where is a child killed", "how is a message read", "Workspace"):
+        for query in ("where is a child killed", "how is a message read", "EngineWorkspace"):
             session.ask("$/semanticSearch", {"query": query})
-            session.ask("$/findReferences", {"name": "Workspace"})
+            session.ask("$/findReferences", {"name": "EngineWorkspace"})
         resident = status(pid, "VmRSS")
         files = session.ask("$/indexStatus", {})["index"]["folders"][0]["files_indexed"]
     row.hazard = f"memory with an index of {files} files"

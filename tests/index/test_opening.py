@@ -15,7 +15,7 @@ from winnow.index.builder.disk_scan import Changes, IndexScope
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.index.background import open_index
 from winnow.tools import TOOLS
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 SECONDS = 30.0  # generous, for a busy machine
 COUNT = 60
@@ -46,17 +46,17 @@ def time_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("winnow.search.symbols.search.CATCH_UP_SECONDS", SECONDS)
 
 
-def server(workspace: Workspace) -> Workspace:
+def server(workspace: EngineWorkspace) -> EngineWorkspace:
     """A workspace of a server without background work."""
     workspace.lifetime = Lifetime.SERVER
     return workspace
 
 
-async def call(workspace: Workspace, tool: str, **params: Any) -> Any:
+async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
     return await asyncio.wait_for(TOOLS[tool].call(workspace, params, Recorder()), SECONDS)
 
 
-def state(workspace: Workspace) -> tuple[str, int, int]:
+def state(workspace: EngineWorkspace) -> tuple[str, int, int]:
     index_state = workspace.index.state()
     return index_state.state, index_state.files_indexed, index_state.files_total
 

@@ -27,7 +27,7 @@ from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.text.listing import Listing
 from winnow.tools.find_references import FindReferencesParams, find_references
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 MANY = 40
 TEXT = "".join(f"def more_{number}(): pass\n" for number in range(50))
@@ -43,7 +43,7 @@ def many_files(tmp_path: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def building(workspace: Workspace) -> AsyncIterator[None]:
+async def building(workspace: EngineWorkspace) -> AsyncIterator[None]:
     """Pause a build after some files within the block; the build finishes at the end of the
     block."""
     written, may_go_on = asyncio.Event(), asyncio.Event()
@@ -71,7 +71,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH_BYTES", 0)
 
 
-async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, Workspace]:
+async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, EngineWorkspace]:
     """An indexed folder with one file and a reliable watcher."""
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
@@ -245,7 +245,7 @@ async def test_a_slow_process_does_not_undo_a_newer_write(
         assert known["a.py"].size == len("three = 333\n")
 
 
-async def _finished(workspace: Workspace) -> None:
+async def _finished(workspace: EngineWorkspace) -> None:
     """Wait until the index has processed the reported changes."""
     assert workspace.index._updating is not None
     await workspace.index._updating

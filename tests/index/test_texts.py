@@ -26,7 +26,7 @@ from winnow.index.store.file_record import EXCLUDED, FULL, FileRecord, IndexJob
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
 from winnow.text.ripgrep import TextPattern
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 SECONDS = 120.0
 FILES = {
@@ -51,12 +51,12 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def folder_of(workspace: Workspace) -> FolderIndex:
+def folder_of(workspace: EngineWorkspace) -> FolderIndex:
     (folder,) = workspace.index._folder_indexes()
     return folder
 
 
-async def texts(workspace: Workspace) -> dict[str, str]:
+async def texts(workspace: EngineWorkspace) -> dict[str, str]:
     """Return the files that can be ranked, each with three characters that identify it."""
     async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
         corpus = await view.read(make)
@@ -79,7 +79,7 @@ def files_with(corpus: Corpus, text: str) -> list[str]:
     return sorted(found)
 
 
-async def holding(workspace: Workspace, text: str) -> list[str]:
+async def holding(workspace: EngineWorkspace, text: str) -> list[str]:
     await workspace.index.refresh([], SECONDS)
     async with workspace.index.corpus(workspace.buffers, SECONDS) as (make, _, view):
         corpus = await view.read(make)
@@ -374,7 +374,7 @@ async def test_refresh_indexes_files_that_no_event_reported(
 # --- which files may match -----------------------------------------------------------------
 
 
-async def candidates(workspace: Workspace, text: str) -> list[str] | None:
+async def candidates(workspace: EngineWorkspace, text: str) -> list[str] | None:
     """Return the files that may contain a text; None if that is uncertain."""
     required = required_by(TextPattern(pattern=text, literal=True))
     known = await workspace.index.candidates([Condition(required)], SECONDS)
@@ -384,7 +384,7 @@ async def candidates(workspace: Workspace, text: str) -> list[str] | None:
     return sorted(path for folder in found.paths for path in found.files(folder))
 
 
-async def eventually(workspace: Workspace, text: str) -> list[str]:
+async def eventually(workspace: EngineWorkspace, text: str) -> list[str]:
     """Return the files that may contain a text, once that is certain."""
     end = asyncio.get_running_loop().time() + SECONDS
     while (found := await candidates(workspace, text)) is None:

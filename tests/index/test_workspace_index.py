@@ -29,7 +29,7 @@ from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
 from winnow.storage.database import value_of
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Generous, for a busy machine.
 SECONDS = 120.0
@@ -56,7 +56,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_module, "CHECK_SHARE", 0)
 
 
-async def names(workspace: Workspace, seconds: float = SECONDS) -> dict[str, str]:
+async def names(workspace: EngineWorkspace, seconds: float = SECONDS) -> dict[str, str]:
     """Return the names that each file defines, by its path below the first folder."""
     root = workspace.folders[0].as_posix()
     async with workspace.index.snapshot(workspace.buffers, seconds) as (view, _):
@@ -70,7 +70,7 @@ async def names(workspace: Workspace, seconds: float = SECONDS) -> dict[str, str
         return found
 
 
-async def known(workspace: Workspace, root: str) -> list[str]:
+async def known(workspace: EngineWorkspace, root: str) -> list[str]:
     folders = {one.root.as_posix(): one for one in workspace.index._folder_indexes()}
     reader = await folders[root].reader()
     try:
@@ -80,7 +80,7 @@ async def known(workspace: Workspace, root: str) -> list[str]:
         reader.close()
 
 
-async def state(workspace: Workspace) -> tuple[str, int, int]:
+async def state(workspace: EngineWorkspace) -> tuple[str, int, int]:
     async with workspace.index.snapshot({}, SECONDS) as (_, index_state):
         return index_state.state, index_state.files_indexed, index_state.files_total
 
@@ -449,9 +449,9 @@ async def test_a_killed_build_is_completed_by_the_next_one(
     write_files(project, {f"f{n}.py": f"def f{n}(): ...\n" * 50 for n in range(100)})
     code = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from winnow.workspace import Workspace\n"
+        "from winnow.workspace import EngineWorkspace\n"
         "async def main():\n"
-        "    workspace = Workspace([Path(sys.argv[1])])\n"
+        "    workspace = EngineWorkspace([Path(sys.argv[1])])\n"
         "    print('ready', flush=True)\n"
         "    await workspace.index.build()\n"
         "asyncio.run(main())\n"

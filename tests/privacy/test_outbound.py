@@ -44,24 +44,24 @@ from winnow.tools import TOOLS
 from winnow.tools.audit import AuditResult
 from winnow.tools.consent import ConsentResult
 from winnow.tools.keyword_search import KeywordSearchResult
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 KEYS = {"FAKE_API_KEY": FAKE_KEY}
 PROVIDERS = ["openai-test", "anthropic-test"]
 
 
-async def search(workspace: Workspace, *terms: str, **params: Any) -> KeywordSearchResult:
+async def search(workspace: EngineWorkspace, *terms: str, **params: Any) -> KeywordSearchResult:
     raw = {"query": "how are plugins loaded", "search_terms": list(terms), **params}
     result: KeywordSearchResult = await TOOLS["keyword_search"].call(workspace, raw, Recorder())
     return result
 
 
-async def read(workspace: Workspace, **params: Any) -> AuditResult:
+async def read(workspace: EngineWorkspace, **params: Any) -> AuditResult:
     result: AuditResult = await TOOLS["audit"].call(workspace, params, Recorder())
     return result
 
 
-async def decide(workspace: Workspace, action: str = "show", **params: Any) -> ConsentResult:
+async def decide(workspace: EngineWorkspace, action: str = "show", **params: Any) -> ConsentResult:
     raw = {"action": action, **params}
     result: ConsentResult = await TOOLS["consent"].call(workspace, raw, Recorder())
     return result

@@ -14,10 +14,10 @@ from winnow.index.store.file_record import FULL
 from winnow.tools import TOOLS
 from winnow.tools.feedback import LEARNING_OFF
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
-async def call(workspace: Workspace, tool: str, **params: Any) -> Any:
+async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
     return await TOOLS[tool].call(workspace, params, no_progress)
 
 

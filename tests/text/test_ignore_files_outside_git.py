@@ -12,7 +12,7 @@ import pytest
 from conftest import MakeWorkspace, write_files
 from winnow.tools import TOOLS
 from winnow.types import Answer, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 FILES = {
     "main.py": "def launch_rocket():\n    pass\n",
@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return write_files(tmp_path / "plain", FILES)
 
 
-async def files_of(workspace: Workspace, tool: str, **params: Any) -> set[str]:
+async def files_of(workspace: EngineWorkspace, tool: str, **params: Any) -> set[str]:
     """Return the files of FILES that an answer names."""
     result = await TOOLS[tool].call(workspace, params, no_progress)
     assert isinstance(result, Answer)

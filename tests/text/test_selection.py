@@ -13,17 +13,17 @@ from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.errors import InvalidParams, ProgramNotInstalled
 from winnow.text.scope import Scope
 from winnow.types import FileParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 
-async def narrowed(workspace: Workspace, **params: Any) -> Scope:
+async def narrowed(workspace: EngineWorkspace, **params: Any) -> Scope:
     request = FileParams(**{"scope": "changed", **params})
     return await workspace.narrow_scope(workspace.scope(request), request, workspace.run_ripgrep())
 
 
-async def selected(workspace: Workspace, **params: Any) -> list[str]:
+async def selected(workspace: EngineWorkspace, **params: Any) -> list[str]:
     return list((await narrowed(workspace, **params)).files or ())
 
 

@@ -34,7 +34,7 @@ from winnow.search.index.background import keep_index, load_index, load_names, o
 from winnow.tools import TOOLS, for_agents
 from winnow.tools.registry import Tool
 from winnow.types import Progress, Result
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class _Session:
         structured: bool,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.workspace = Workspace(
+        self.workspace = EngineWorkspace(
             *(folders, config, environment),
             lifetime=Lifetime.SERVER,
             start_indexing=self._index,

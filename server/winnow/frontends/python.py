@@ -23,7 +23,7 @@ from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool
 from winnow.types import Progress, Result, no_progress
-from winnow.workspace import Workspace as Engine
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.frontends.tool_methods import ToolMethods
@@ -72,12 +72,12 @@ class Workspace(ToolMethods):
             raise ValueError("; ".join(wrong))
         user = User.of(self._environment, self._config.index.location)
         self.problems += notices(map(repository_root, self.folders), user)
-        self._engine: Engine | None = None
+        self._engine: EngineWorkspace | None = None
 
     async def __aenter__(self) -> Workspace:
         if self._engine is not None:
             raise RuntimeError("the workspace is already open")
-        self._engine = Engine(self.folders, self._config, self._environment)
+        self._engine = EngineWorkspace(self.folders, self._config, self._environment)
         return self
 
     async def __aexit__(

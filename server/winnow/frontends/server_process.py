@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from winnow.processes.memory import is_there
 
 if TYPE_CHECKING:
-    from winnow.workspace import Workspace
+    from winnow.workspace import EngineWorkspace
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def run(serving: Coroutine[Any, Any, int]) -> int:
     return asyncio.run(serving)
 
 
-def end_on_signals(workspace: Workspace, signals: Sequence[int] = (signal.SIGTERM,)) -> None:
+def end_on_signals(workspace: EngineWorkspace, signals: Sequence[int] = (signal.SIGTERM,)) -> None:
     """End the server and its children on signals. Called in the event loop."""
     if sys.platform == "win32":
         return
@@ -115,7 +115,7 @@ class StderrLog(logging.Handler):
             self._lines.task_done()
 
 
-async def end_with_client(workspace: Workspace, pid: int) -> None:
+async def end_with_client(workspace: EngineWorkspace, pid: int) -> None:
     """End the server when its client's process exits, as LSP requires. Ignore a process that
     doesn't exist at the start: its id comes from another system, such as a container's host."""
     if not is_there(pid):
@@ -126,7 +126,7 @@ async def end_with_client(workspace: Workspace, pid: int) -> None:
     _end(workspace, signal.SIGTERM)
 
 
-async def end_with_input(workspace: Workspace, file: int) -> None:
+async def end_with_input(workspace: EngineWorkspace, file: int) -> None:
     """End the server soon after its standard input is closed, even if it is blocked writing to a
     client that doesn't read."""
     while not is_hung_up(file):  # noqa: ASYNC110 (systems don't report it)
@@ -144,7 +144,7 @@ def is_hung_up(file: int) -> bool:
     return bool(polled.poll(0))
 
 
-def _end(workspace: Workspace, number: int) -> None:
+def _end(workspace: EngineWorkspace, number: int) -> None:
     workspace.processes.close()
     # An orderly exit would wait for the thread that reads standard input. The delay is for a child
     # that is just starting.

@@ -22,7 +22,7 @@ from winnow.storage.writing import create_file, temporary_folder
 from winnow.text.paths import path_of_uri
 from winnow.text.scope import IGNORE_FILE
 from winnow.types import Answer, Params, Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Answer)
@@ -76,8 +76,8 @@ class _Relayed(Progress):
 
 
 async def search_open_documents(
-    run: Callable[[Workspace, P, Progress], Awaitable[R]],
-    workspace: Workspace,
+    run: Callable[[EngineWorkspace, P, Progress], Awaitable[R]],
+    workspace: EngineWorkspace,
     params: P,
     progress: Progress,
 ) -> R:
@@ -110,7 +110,7 @@ async def search_open_documents(
     return msgspec.structs.replace(result, warnings=warnings)
 
 
-def _problem(workspace: Workspace) -> NoWorkspace:
+def _problem(workspace: EngineWorkspace) -> NoWorkspace:
     """Return the error of a search without a folder."""
     try:
         workspace.search_roots()

@@ -15,7 +15,7 @@ from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
 from winnow.types import COMPLETE, Answer, Params, Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Files of a request that the rendered text names; the answer has all of them.
 SHOWN_FILES = 5
@@ -187,7 +187,7 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
     raises=(StateUnavailable,),
     for_agents=False,
 )
-async def audit(workspace: Workspace, params: AuditParams, progress: Progress) -> AuditResult:
+async def audit(workspace: EngineWorkspace, params: AuditParams, progress: Progress) -> AuditResult:
     """Show what left this machine: every request to a language model, from all workspaces.
 
     Shows the time, destination, files, bytes, redactions, tokens and cost of each request, never

@@ -18,7 +18,7 @@ from winnow.tools.recording import runs
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
 from winnow.types import Answer, Completeness, Params, Progress, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Shares of the output that are tried in turn to fit `max_tokens`.
 SHORTER = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.0)
@@ -101,7 +101,7 @@ def _enabled(config: Config) -> Config:
     by_hand=_enabled,
     learn=runs(lambda params: params.command),
 )
-async def bash(workspace: Workspace, params: BashParams, progress: Progress) -> BashResult:
+async def bash(workspace: EngineWorkspace, params: BashParams, progress: Progress) -> BashResult:
     """Run one pipeline of read-only programs in the workspace's root.
 
     Programs: grep find cat head tail ls tree wc file rg rga. rga searches PDF, Word and other documents as rg searches text.

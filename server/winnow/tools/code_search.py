@@ -29,7 +29,7 @@ from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 NOT_SEARCHED = (
     "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
@@ -187,7 +187,7 @@ def _index_fallback(result: CodeSearchResult) -> str:
     of_open_documents=True,
 )
 async def code_search(
-    workspace: Workspace, params: CodeSearchParams, progress: Progress
+    workspace: EngineWorkspace, params: CodeSearchParams, progress: Progress
 ) -> CodeSearchResult:
     """Search code and documentation with one query: chooses between files, symbols, text and meaning, and reports its choice.
 

@@ -13,7 +13,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.types import COMPLETE, Answer, Params, Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 ConsentState = Literal["needed", "given", "refused", "always"]
 STATES = {
@@ -91,7 +91,9 @@ def plain(result: ConsentResult) -> str:
     effects=Effects(changes=True),
     for_agents=False,
 )
-async def consent(workspace: Workspace, params: ConsentParams, progress: Progress) -> ConsentResult:
+async def consent(
+    workspace: EngineWorkspace, params: ConsentParams, progress: Progress
+) -> ConsentResult:
     """Decide whether code of this workspace may be sent to a language model on another machine.
 
     Without consent, the local ranker is used, and the answer says so. Consent applies to one
@@ -127,14 +129,14 @@ async def consent(workspace: Workspace, params: ConsentParams, progress: Progres
     )
 
 
-def _why_none(workspace: Workspace) -> str:
+def _why_none(workspace: EngineWorkspace) -> str:
     """Explain why no destination needs consent."""
     if not workspace.config.llm.enabled:
         return f"{TURNED_OFF}: nothing is sent"
     return "no model on another machine has a key: nothing to decide"
 
 
-def _destinations(workspace: Workspace) -> Iterator[ConsentDestination]:
+def _destinations(workspace: EngineWorkspace) -> Iterator[ConsentDestination]:
     """Yield the destinations of the models, then others that the user has decided about."""
     egress = workspace.models.egress
     consents, roots, available = egress.consents, egress.roots(), workspace.models.destinations()

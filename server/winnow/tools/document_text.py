@@ -38,7 +38,7 @@ from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Completeness, PageParams, Progress, Result, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.search.documents.text import DocumentText, LocatedDocument
@@ -158,7 +158,7 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
     learn=reads,
 )
 async def document_text(
-    workspace: Workspace, params: DocumentTextParams, progress: Progress
+    workspace: EngineWorkspace, params: DocumentTextParams, progress: Progress
 ) -> DocumentTextResult:
     """Read a document (PDF, office formats, e-books, mail, archives) as text, with a ruler at the start of each page, sheet or file.
     Use after `search_docs`: pass the path, and as `start` and `end` lines around a match.

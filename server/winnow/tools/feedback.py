@@ -11,7 +11,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.paths import locate
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.types import COMPLETE, Answer, FeedbackAction, Params, Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 LEARNING_OFF = "learning.enabled is off: searches and feedback are not recorded"
 
@@ -76,7 +76,7 @@ def plain(result: FeedbackResult) -> str:
     effects=Effects(changes=True, repeatable=False),
 )
 async def feedback(
-    workspace: Workspace, params: FeedbackParams, progress: Progress
+    workspace: EngineWorkspace, params: FeedbackParams, progress: Progress
 ) -> FeedbackResult:
     """Record what happened to a search result: it was opened, kept, dismissed or rated.
 

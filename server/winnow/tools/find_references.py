@@ -27,7 +27,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import InFile, PageParams, Pattern, Progress, Result, SearchAnswer
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Fewer references than this are worth less than the number of references in each file.
 FEWEST = 5
@@ -187,7 +187,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     ),
 )
 async def find_references(
-    workspace: Workspace, params: FindReferencesParams, progress: Progress
+    workspace: EngineWorkspace, params: FindReferencesParams, progress: Progress
 ) -> FindReferencesResult:
     """Find where a symbol is used: calls, imports, types, reads and writes, without namesakes.
 

@@ -21,7 +21,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress, Result, ScopeParams, SearchAnswer
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 SymbolKind = Literal[
     "any", "function", "method", "class", "struct", "trait", "interface", "enum", "type", "const",
@@ -127,7 +127,7 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
     of_open_documents=True,
 )
 async def find_symbol(
-    workspace: Workspace, params: FindSymbolParams, progress: Progress
+    workspace: EngineWorkspace, params: FindSymbolParams, progress: Progress
 ) -> FindSymbolResult:
     """Find where functions, classes and other symbols are defined, by name. Returns places, signatures and docs.
 

@@ -20,7 +20,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import FileParams, Progress, Result, SearchAnswer
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
 class GlobParams(FileParams, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:
     partial=GlobPartial,
     learn=searches(lambda params, result: params.pattern, lambda result: result.files),
 )
-async def glob(workspace: Workspace, params: GlobParams, progress: Progress) -> GlobResult:
+async def glob(workspace: EngineWorkspace, params: GlobParams, progress: Progress) -> GlobResult:
     """Find files whose path matches a glob pattern. Returns paths, sizes and times, no content.
 
     Effective use:

@@ -23,7 +23,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # A shortened preview keeps this many characters of a line.
 SHORT_LINE = 100
@@ -181,7 +181,7 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     ),
     of_open_documents=True,
 )
-async def grep(workspace: Workspace, params: GrepParams, progress: Progress) -> GrepResult:
+async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progress) -> GrepResult:
     """Search for exact text or a regular expression in files. Returns matches with surrounding lines.
 
     Effective use:

@@ -10,7 +10,7 @@ from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Params, Progress
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 Action = Literal["build", "pause", "resume", "clear"]
 _DONE = {
@@ -67,7 +67,7 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
     raises=(NoWorkspace, NotFound, IndexUnavailable),
     effects=Effects(changes=True, destroys=True),
 )
-async def index(workspace: Workspace, params: IndexParams, progress: Progress) -> IndexResult:
+async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progress) -> IndexResult:
     """Build, pause, resume or delete the index that semantic_search, code_search and find_symbol use.
     'build' also indexes folders that are not indexed automatically: those with more than `index.max_files` files, or a home folder where `workspace.allow_home_root` is set. Ask the user first. A language server builds in the background: `index_status` shows its progress.
     """  # noqa: E501 - one sentence a line, as agents read it
@@ -99,7 +99,7 @@ async def index(workspace: Workspace, params: IndexParams, progress: Progress) -
     )
 
 
-def _warnings(workspace: Workspace, action: Action, *, is_ready: bool) -> list[str]:
+def _warnings(workspace: EngineWorkspace, action: Action, *, is_ready: bool) -> list[str]:
     from winnow.search.index.build import build_started
     from winnow.search.index.state import index_warnings
 

@@ -15,7 +15,7 @@ from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Answer, Params, Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 MB = 1_000_000
 
@@ -80,7 +80,7 @@ def _processes(status: IndexStatus) -> Iterator[str]:
     raises=(NoWorkspace, NotFound, IndexUnavailable),
 )
 async def index_status(
-    workspace: Workspace, params: IndexStatusParams, progress: Progress
+    workspace: EngineWorkspace, params: IndexStatusParams, progress: Progress
 ) -> IndexStatusResult:
     """Show the state of the index: indexed and excluded files, size, memory, workers, how changes are detected, the last error.
     Use when an answer says that the index is building, stale or missing, or when a search misses a file that it should find.

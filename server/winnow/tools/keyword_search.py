@@ -25,7 +25,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.terminal import Style, seen_path
 from winnow.types import InFile, Progress, Result, SearchAnswer, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 NOTHING = "No relevant files found"
 # Maximum length of a line in a text.
@@ -271,7 +271,7 @@ def _term(term: TermReport) -> str:
     for_people={"broad_terms": "shrink"},
 )
 async def keyword_search(
-    workspace: Workspace, params: KeywordSearchParams, progress: Progress
+    workspace: EngineWorkspace, params: KeywordSearchParams, progress: Progress
 ) -> KeywordSearchResult:
     """keyword_search locates files with a search-and-filter approach.
     Use when navigating unfamiliar codebases with only conceptual understanding or vague user questions.

@@ -29,7 +29,7 @@ from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Answer, Completeness, PageParams, Params, Progress, Result, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 LineEndings = Literal["lf", "crlf", "cr", "mixed"]
 
@@ -206,7 +206,7 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     of_open_documents=True,
 )
 async def read_file(
-    workspace: Workspace, params: ReadFileParams, progress: Progress
+    workspace: EngineWorkspace, params: ReadFileParams, progress: Progress
 ) -> ReadFileResult:
     """Read line ranges of a file, several in one call.
     Use after a search: pass the path from its answer, and as `spans` the lines around each hit.

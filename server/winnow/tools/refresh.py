@@ -15,7 +15,7 @@ from winnow.text.paths import locate
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Params, Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # How long a request waits until the changed files are indexed.
 REFRESH_SECONDS = 30.0
@@ -67,7 +67,9 @@ def text(result: RefreshResult, style: Style, folder: str) -> str:
     example={"paths": ["src/loader.py"]},
     raises=(NoWorkspace, NotFound, PathOutsideWorkspace, IndexUnavailable),
 )
-async def refresh(workspace: Workspace, params: RefreshParams, progress: Progress) -> RefreshResult:
+async def refresh(
+    workspace: EngineWorkspace, params: RefreshParams, progress: Progress
+) -> RefreshResult:
     """Index changed files now: the named ones, or all that differ from the index.
     Rarely needed: changes are detected automatically, and every answer is checked against the disk. Use it after a program has changed many files, before several searches, or where `index_status` says that changes are detected by a scan only.
     """  # noqa: E501 - one sentence a line, as agents read it
@@ -97,7 +99,7 @@ async def refresh(workspace: Workspace, params: RefreshParams, progress: Progres
     )
 
 
-def _changed_paths(workspace: Workspace, paths: Sequence[str]) -> list[str]:
+def _changed_paths(workspace: EngineWorkspace, paths: Sequence[str]) -> list[str]:
     """Return the absolute paths of the named files and folders.
 
     Raise NotFound for the first that does not exist, after reporting the others as changed, and the

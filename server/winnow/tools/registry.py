@@ -25,11 +25,11 @@ from winnow.text.ignore_files import with_restarts
 from winnow.tools.recording import Learn, RecordingProgress, ToolCall
 from winnow.tools.terminal import Style
 from winnow.types import Params, Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
-Run = Callable[[Workspace, P, Progress], Awaitable[R]]
+Run = Callable[[EngineWorkspace, P, Progress], Awaitable[R]]
 
 # Control characters that no search matches and no terminal should get. Tabs and line ends are text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -173,7 +173,7 @@ class Tool(Generic[P, R]):
         schema: dict[str, Any] = components.pop(self.result.__name__)
         return {**schema, "$defs": components}
 
-    async def call(self, workspace: Workspace, raw: object, progress: Progress) -> R:
+    async def call(self, workspace: EngineWorkspace, raw: object, progress: Progress) -> R:
         """Run the tool with params as plain data. Raise InvalidParams and the tool's own errors."""
         params = self.parse(raw)
         if self.learn is None or not workspace.config.learning.enabled:
@@ -185,7 +185,7 @@ class Tool(Generic[P, R]):
         self.learn(workspace.history, call)
         return result
 
-    async def _run(self, workspace: Workspace, params: P, progress: Progress) -> R:
+    async def _run(self, workspace: EngineWorkspace, params: P, progress: Progress) -> R:
         if self.of_open_documents and workspace.buffers and workspace.has_no_folder:
             # Only editors without a folder need it.
             from winnow.search.open_documents import search_open_documents

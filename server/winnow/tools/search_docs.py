@@ -34,7 +34,7 @@ from winnow.types import (
     Skipped,
     filters_of,
 )
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.search.documents.results import DocumentSearch
@@ -214,7 +214,7 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     learn=searches(lambda params, result: params.query, lambda result: result.documents),
 )
 async def search_docs(
-    workspace: Workspace, params: SearchDocsParams, progress: Progress
+    workspace: EngineWorkspace, params: SearchDocsParams, progress: Progress
 ) -> SearchDocsResult:
     """Search through documents (PDF, Word, Excel, PowerPoint, OpenDocument, e-books, mail, archives, databases).
     Use this when you need to find content in non-text files; `grep` searches texts and code.
@@ -255,7 +255,7 @@ async def search_docs(
         return _nothing(workspace, error)
 
 
-def _nothing(workspace: Workspace, error: NotFound) -> SearchDocsResult:
+def _nothing(workspace: EngineWorkspace, error: NotFound) -> SearchDocsResult:
     """Return the answer for a path that matches nothing."""
     return SearchDocsResult(
         root=shown_path(str(workspace.search_roots()[0]))[0],

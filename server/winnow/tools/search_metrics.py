@@ -24,7 +24,7 @@ from winnow.tools.feedback import LEARNING_OFF
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
 from winnow.types import COMPLETE, Answer, Params, Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.ranking.history.metrics import IndexFacts
@@ -135,7 +135,7 @@ def _notes(result: SearchMetricsResult, style: Style) -> Iterator[str]:
     raises=(NoWorkspace, NotFound),
 )
 async def search_metrics(
-    workspace: Workspace, params: SearchMetricsParams, progress: Progress
+    workspace: EngineWorkspace, params: SearchMetricsParams, progress: Progress
 ) -> SearchMetricsResult:
     """Show statistics of the searches in this workspace, and how to improve them.
 
@@ -176,7 +176,7 @@ async def search_metrics(
     return await asyncio.to_thread(result)
 
 
-async def _indexing(workspace: Workspace, prefix: str) -> IndexFacts:
+async def _indexing(workspace: EngineWorkspace, prefix: str) -> IndexFacts:
     """Return the state of the index; only its settings if it has not been used yet."""
     from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS
     from winnow.ranking.history.metrics import IndexFacts

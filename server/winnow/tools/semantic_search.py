@@ -28,7 +28,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import IndexOffer, InFile, Progress, Result, ScopeParams, SearchAnswer
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
 class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
     ),
 )
 async def semantic_search(
-    workspace: Workspace, params: SemanticSearchParams, progress: Progress
+    workspace: EngineWorkspace, params: SemanticSearchParams, progress: Progress
 ) -> SemanticSearchResult:
     """Find code by what it does or is about, in plain words. Returns the best passages with their lines, ranked.
 

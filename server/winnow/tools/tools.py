@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from winnow.tools.registry import CommandHelp, tool
 from winnow.types import Params, Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
 class ToolsParams(Params, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def plain(result: ToolsResult) -> str:
     example={},
     for_agents=False,
 )
-async def tools(workspace: Workspace, params: ToolsParams, progress: Progress) -> ToolsResult:
+async def tools(workspace: EngineWorkspace, params: ToolsParams, progress: Progress) -> ToolsResult:
     """List the tools with their descriptions and input schemas, to offer to a language model."""
     from winnow.tools import for_agents  # a cycle at import time: the registry loads this module
 

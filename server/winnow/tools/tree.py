@@ -26,7 +26,7 @@ from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, PageParams, Pattern, Progress, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 INDENT = "  "
 
@@ -93,7 +93,7 @@ def plain(result: TreeResult) -> str:
     example={"depth": 2, "show_sizes": True},
     raises=(NotAFolder, *SEARCHING),
 )
-async def tree(workspace: Workspace, params: TreeParams, progress: Progress) -> TreeResult:
+async def tree(workspace: EngineWorkspace, params: TreeParams, progress: Progress) -> TreeResult:
     """Show the structure of a folder as a tree, with counts of omitted entries.
 
     Effective use:

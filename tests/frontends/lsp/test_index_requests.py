@@ -14,7 +14,7 @@ from frontends.lsp.test_semantic_search import paths, ready
 from waiting_for import until
 from winnow.search.index.state import read_status
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.wire
 
@@ -105,10 +105,10 @@ async def test_an_index_is_deleted_and_rebuilt(client: Client) -> None:
 async def test_the_status_of_a_deleted_index_does_not_build_one(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    def another() -> Workspace:  # as of each command
+    def another() -> EngineWorkspace:  # as of each command
         return make_workspace(project)
 
-    async def state(workspace: Workspace) -> str:
+    async def state(workspace: EngineWorkspace) -> str:
         return (await read_status(workspace, no_progress)).folders[0].state
 
     async with another().index.snapshot({}, 20.0):

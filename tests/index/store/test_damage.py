@@ -16,7 +16,7 @@ from winnow.search.index.state import read_status
 from winnow.storage.database import StoreDamaged
 from winnow.tools.find_symbol import FindSymbolParams, find_symbol
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # The schema and the mark come before it: an index with damage there is not opened.
 FIRST_PAGE = 5
@@ -37,7 +37,7 @@ def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("winnow.search.index.state.STATUS_SECONDS", 60.0)
 
 
-def folder_of(workspace: Workspace) -> FolderIndex:
+def folder_of(workspace: EngineWorkspace) -> FolderIndex:
     (folder,) = workspace.index._folder_indexes()
     return folder
 
@@ -47,12 +47,12 @@ def database_of(project: Path) -> Path:
     return file
 
 
-async def found(workspace: Workspace, name: str) -> list[str]:
+async def found(workspace: EngineWorkspace, name: str) -> list[str]:
     params = FindSymbolParams(name=name, exact=True)
     return [one.path for one in (await find_symbol.run(workspace, params, no_progress)).symbols]
 
 
-async def status(workspace: Workspace) -> FolderStatus:
+async def status(workspace: EngineWorkspace) -> FolderStatus:
     [folder] = (await read_status(workspace, no_progress)).folders
     return folder
 

@@ -24,13 +24,13 @@ from winnow.storage.database import connect
 from winnow.storage.state_folder import create
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 OFF, _ = merge_layer(Config(), {"learning": {"enabled": False}}, "test")
 
 
 async def call(
-    workspace: Workspace, tool: str, progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, tool: str, progress: Progress = no_progress, **params: Any
 ) -> Any:
     return await TOOLS[tool].call(workspace, params, progress)
 

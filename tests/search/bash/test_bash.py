@@ -34,7 +34,7 @@ from winnow.storage.config_files import load
 from winnow.tools import TOOLS
 from winnow.tools.bash import BashResult
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="only rg and rga there")
 
@@ -43,7 +43,7 @@ ON = Config(bash=BashSettings(enabled=True))
 requires_rga = requires("rga", "pdftotext", "pandoc")
 
 
-async def bash(workspace: Workspace, line: str, **params: Any) -> BashResult:
+async def bash(workspace: EngineWorkspace, line: str, **params: Any) -> BashResult:
     result = await TOOLS["bash"].call(workspace, {"command": line, **params}, no_progress)
     assert isinstance(result, BashResult)
     return result
@@ -58,7 +58,7 @@ def outside(tmp_path: Path) -> Path:
 @pytest.fixture
 def workspace(
     project: Path, outside: Path, tmp_path: Path, make_workspace: MakeWorkspace
-) -> Workspace:
+) -> EngineWorkspace:
     """The project with links that lead out, a FIFO, untrusted programs and lists of paths."""
     (project / "link").symlink_to(outside)
     (project / "link.txt").symlink_to(outside / "secret.txt")
@@ -231,7 +231,7 @@ ATTEMPTS = [
 
 
 async def test_an_attempt_is_refused_by_name_and_changes_nothing(
-    workspace: Workspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
     """Check that refusals do not depend on the timeout, which would kill a hanging program."""
     before = sorted(project.rglob("*"))
@@ -256,7 +256,7 @@ def test_there_are_many_attempts() -> None:
 
 @requires("tree")
 async def test_recursive_programs_do_not_follow_links_or_wait_for_fifos(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
 ) -> None:
     for line in (
         "grep -r outside-secret",
@@ -354,7 +354,7 @@ async def test_typical_commands_of_models_work(
 
 
 async def test_stderr_and_the_exit_code_are_in_the_answer(
-    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # `head` may exit before `cat` reports an error.
     monkeypatch.setattr("winnow.search.bash.run.GRACE_SECONDS", 20.0)
@@ -368,7 +368,7 @@ async def test_stderr_and_the_exit_code_are_in_the_answer(
     assert "regex parse error" in (result.stderr or "")
 
 
-async def test_a_program_without_input_gets_a_warning(workspace: Workspace) -> None:
+async def test_a_program_without_input_gets_a_warning(workspace: EngineWorkspace) -> None:
     result = await bash(workspace, "grep plugin")
     assert result.warnings == ["`grep` has no file to read, and nothing is piped to it"]
     result = await bash(workspace, "cat src/main.py | rg Loader src/main.py | wc -l")
@@ -443,14 +443,14 @@ async def test_cancelling_kills_the_programs(
 
 
 async def test_invalid_utf_8_is_shown_with_replacement_characters(
-    workspace: Workspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
     (project / "latin").write_bytes(b"caf\xe9\n")
     assert (await bash(workspace, "cat latin")).stdout == "caf\ufffd\n"
 
 
 async def test_unsaved_text_is_not_read_and_the_answer_warns(
-    workspace: Workspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
     saved = project / "docs/plugins.md"
     workspace.open_documents = lambda: {
@@ -545,7 +545,7 @@ def test_a_workspace_cannot_enable_bash(tmp_path: Path) -> None:
     assert "`bash` is ignored" in problems[0]
 
 
-async def test_params_are_checked(workspace: Workspace) -> None:
+async def test_params_are_checked(workspace: EngineWorkspace) -> None:
     for params in ({"timeout": 0}, {"timeout": 121}, {"timeout": "5"}, {"command": ""}):
         with pytest.raises(InvalidParams):
             await TOOLS["bash"].call(workspace, {"command": "ls", **params}, no_progress)
@@ -571,7 +571,7 @@ def docx(text: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def documents(workspace: Workspace, project: Path) -> Workspace:
+def documents(workspace: EngineWorkspace, project: Path) -> EngineWorkspace:
     """The workspace with documents that hold search terms."""
     report = make_pdf([["The quarterly report of our search term"]])
     (project / "docs/report.pdf").write_bytes(report)
@@ -583,7 +583,7 @@ def documents(workspace: Workspace, project: Path) -> Workspace:
 
 
 @requires_rga
-async def test_the_examples_of_the_design_work(documents: Workspace) -> None:
+async def test_the_examples_of_the_design_work(documents: EngineWorkspace) -> None:
     result = await bash(documents, 'rga "search term" docs/ | cat')
     assert sorted(result.stdout.splitlines()) == [
         "docs/contract.docx:A search term for the contract",
@@ -652,7 +652,7 @@ def visited() -> Iterator[tuple[str, list[str]]]:
 
 @requires_rga
 async def test_a_document_makes_no_request_and_reads_no_other_file(
-    workspace: Workspace, project: Path, outside: Path, visited: tuple[str, list[str]]
+    workspace: EngineWorkspace, project: Path, outside: Path, visited: tuple[str, list[str]]
 ) -> None:
     address, paths = visited
     frames = "".join(
@@ -672,7 +672,7 @@ async def test_a_document_makes_no_request_and_reads_no_other_file(
 
 @requires_rga
 async def test_rga_writes_nothing_into_the_workspace(
-    workspace: Workspace, project: Path, tmp_path: Path, make_workspace: MakeWorkspace
+    workspace: EngineWorkspace, project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     import sqlite3
 
@@ -733,7 +733,7 @@ def test_no_control_sequence_reaches_the_terminal(project: Path) -> None:
 
 
 async def test_sockets_are_refused(
-    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: EngineWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         monkeypatch.chdir(project)  # a socket's path must be short

@@ -28,20 +28,20 @@ from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchPartial, CodeSearchResult, plain, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TOOL = TOOLS["code_search"]
 NO_INDEX = Config(index=IndexSettings(enabled=False))
 
 
 async def search(
-    workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, query: str, progress: Progress = no_progress, **params: Any
 ) -> CodeSearchResult:
     raw = {"query": query, **params}
     return await answered(TOOL, CodeSearchResult, workspace, raw, progress, items="results")
 
 
-async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
+async def paths(workspace: EngineWorkspace, query: str, **params: Any) -> list[str]:
     return [one.path for one in (await search(workspace, query, **params)).results]
 
 
@@ -55,14 +55,14 @@ def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-async def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+async def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
     workspace = make_workspace(project)
     await workspace.index.build()
     return workspace
 
 
 @pytest.fixture
-def unindexed(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+def unindexed(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
     return make_workspace(project, config=NO_INDEX)
 
 
@@ -90,14 +90,14 @@ def unindexed(make_workspace: MakeWorkspace, project: Path) -> Workspace:
     ],
 )  # fmt: skip
 async def test_the_query_selects_the_search(
-    workspace: Workspace, query: str, used: str, reason: str, found: str
+    workspace: EngineWorkspace, query: str, used: str, reason: str, found: str
 ) -> None:
     result = await search(workspace, query)
     assert (result.search_type_used, result.reason) == (used, reason)
     assert result.results[0].path == found
 
 
-async def test_an_undefined_name_is_searched_as_text(workspace: Workspace) -> None:
+async def test_an_undefined_name_is_searched_as_text(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "names")
     assert result.search_type_used == "text"
     assert result.reason == "'names': it is a word; nothing is defined with the name names"
@@ -107,14 +107,16 @@ async def test_an_undefined_name_is_searched_as_text(workspace: Workspace) -> No
     assert [(one.path, one.matches) for one in result.results] == [("src/loader.py", 2)]
 
 
-async def test_an_unknown_path_is_searched_as_text(workspace: Workspace, project: Path) -> None:
+async def test_an_unknown_path_is_searched_as_text(
+    workspace: EngineWorkspace, project: Path
+) -> None:
     write_files(project, {"src/routes.py": "ROUTE = '/api/v1/users'\n"})
     result = await search(workspace, "/api/v1/users")
     assert (result.search_type_used, result.results[0].path) == ("text", "src/routes.py")
     assert result.reason == "'/api/v1/users': it is a path; no file has that name"
 
 
-async def test_a_query_without_results_reports_what_was_tried(workspace: Workspace) -> None:
+async def test_a_query_without_results_reports_what_was_tried(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "nowhere.md")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     assert result.reason == (
@@ -134,7 +136,7 @@ async def test_a_query_without_results_reports_what_was_tried(workspace: Workspa
     ],
 )
 async def test_a_search_type_is_obeyed(
-    workspace: Workspace, kind: str, paths: list[str], kinds: set[str]
+    workspace: EngineWorkspace, kind: str, paths: list[str], kinds: set[str]
 ) -> None:
     result = await search(workspace, "registry", search_type=kind)
     assert [one.path for one in result.results][: len(paths)] == paths
@@ -146,7 +148,7 @@ async def test_a_search_type_is_obeyed(
 # --- the searches --------------------------------------------------------------------------
 
 
-async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) -> None:
+async def test_a_definition_with_its_lines(workspace: EngineWorkspace, project: Path) -> None:
     recorder = Recorder()
     result = await search(workspace, "Loader.load_plugin", recorder)
     assert result.completeness.index is not None
@@ -189,7 +191,7 @@ async def test_a_definition_with_its_lines(workspace: Workspace, project: Path) 
 
 
 async def test_without_an_index_lines_that_look_like_definitions_are_searched(
-    unindexed: Workspace, project: Path
+    unindexed: EngineWorkspace, project: Path
 ) -> None:
     result = await search(unindexed, "register_plugin")
     assert (result.search_type_used, result.results[0].symbol) == ("symbol", "register_plugin")
@@ -227,7 +229,7 @@ async def test_a_text_in_its_case_as_a_whole_word_comes_first(
     assert await paths(workspace, "TODO") == ["c.txt", "d.txt", "b.txt", "a.txt"]
 
 
-async def test_a_match_has_its_lines_and_their_total(workspace: Workspace) -> None:
+async def test_a_match_has_its_lines_and_their_total(workspace: EngineWorkspace) -> None:
     (first, *_) = (await search(workspace, "load_plugin(")).results
     assert msgspec.to_builtins(first) == {
         "path": "src/loader.py", "line": 2, "end_line": 6, "score": first.score, "kind": "match",
@@ -253,25 +255,29 @@ async def test_an_invalid_pattern_is_searched_as_text(
 
 
 @pytest.mark.parametrize("text", ["a\tb", "a-b&c~d#e", "$x.y[0]{1}|^(z)*+?", "C:\\x", "«😀» ü"])
-async def test_a_literal_text_is_found(unindexed: Workspace, text: str) -> None:
+async def test_a_literal_text_is_found(unindexed: EngineWorkspace, text: str) -> None:
     write_files(unindexed.folders[0], {"src/odd.py": f"before {text} after\n"})
     assert await paths(unindexed, f'"{text}"') == ["src/odd.py"]
 
 
 async def test_matches_in_lines_that_are_too_long_are_not_counted(
-    unindexed: Workspace,
+    unindexed: EngineWorkspace,
 ) -> None:
     write_files(unindexed.folders[0], {"src/bundle.js": "x" * 5_000_000 + " pin\n"})
     result = await search(unindexed, '"pin"')
     assert [(one.path, one.matches) for one in result.results] == [("src/bundle.js", None)]
 
 
-async def test_several_lines_find_the_file_that_has_most_of_them(workspace: Workspace) -> None:
+async def test_several_lines_find_the_file_that_has_most_of_them(
+    workspace: EngineWorkspace,
+) -> None:
     lines = "def register_plugin(name, plugin):\n    registry[name] = plugin"
     assert (await paths(workspace, lines, search_type="text"))[0] == "src/registry.py"
 
 
-async def test_a_question_is_answered_by_its_words_without_an_index(unindexed: Workspace) -> None:
+async def test_a_question_is_answered_by_its_words_without_an_index(
+    unindexed: EngineWorkspace,
+) -> None:
     result = await search(unindexed, "how are plugins loaded")
     assert result.engine == "text"
     assert msgspec.to_builtins(result.fallback) == {
@@ -285,7 +291,7 @@ async def test_a_question_is_answered_by_its_words_without_an_index(unindexed: W
 
 
 async def test_unsaved_text_counts_and_what_was_saved_does_not(
-    workspace: Workspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
     workspace.open_documents = lambda: {project / "src/main.py": "brand_new_name = 1\n"}
     assert await paths(workspace, '"brand_new_name"') == ["src/main.py"]
@@ -304,7 +310,7 @@ async def test_a_line_that_is_too_long_to_read_is_reported(
     assert "1 lines of more than 4 MiB match 'pin': not shown" in result.warnings
 
 
-async def test_a_file_that_is_gone_never_appears(workspace: Workspace, project: Path) -> None:
+async def test_a_file_that_is_gone_never_appears(workspace: EngineWorkspace, project: Path) -> None:
     assert "src/loader.py" in await paths(workspace, "plugins are loaded where")
     (project / "src/loader.py").unlink()
     for query in ("plugins are loaded where", "loader.py", "Loader.load_plugin", "load_plugin("):
@@ -312,7 +318,7 @@ async def test_a_file_that_is_gone_never_appears(workspace: Workspace, project: 
 
 
 async def test_a_changed_file_is_found_by_its_new_words_only(
-    workspace: Workspace, project: Path
+    workspace: EngineWorkspace, project: Path
 ) -> None:
     (project / "src/main.py").write_text("launch_rocket = 1\n")
     assert await paths(workspace, "how is a rocket launched") == ["src/main.py"]
@@ -324,7 +330,7 @@ async def test_a_changed_file_is_found_by_its_new_words_only(
 
 
 @pytest.mark.parametrize("query", ["how are plugins loaded", '"plugin"', "*", "load_plugin"])
-async def test_the_scope_limits_every_search(workspace: Workspace, query: str) -> None:
+async def test_the_scope_limits_every_search(workspace: EngineWorkspace, query: str) -> None:
     kind = {"*": "file", "load_plugin": "symbol"}.get(query, "auto")
     every = set(await paths(workspace, query, search_type=kind))
     in_src = {path for path in every if path.startswith("src/")}
@@ -353,7 +359,7 @@ async def test_results_name_their_root_if_there_are_two(
         assert (found.root, found.path) == (str(roots[1]), "two.py")
 
 
-async def test_bad_params_are_reported(workspace: Workspace) -> None:
+async def test_bad_params_are_reported(workspace: EngineWorkspace) -> None:
     with pytest.raises(EmptyQuery):
         await search(workspace, " \n")
     with pytest.raises(InvalidParams, match="search_type"):
@@ -372,7 +378,7 @@ async def test_bad_params_are_reported(workspace: Workspace) -> None:
 
 
 @pytest.fixture
-def many(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
+def many(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
     files = {
         f"src/part_{n}.py": f"def handle_{n}(event):\n    return 'event {n}'\n" for n in range(23)
     }
@@ -384,7 +390,7 @@ def many(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
                         ("handle", "symbol")],
 )  # fmt: skip
 async def test_cursors_lead_through_all_results_each_once(
-    many: Workspace, query: str, kind: str
+    many: EngineWorkspace, query: str, kind: str
 ) -> None:
     found = [page async for page in pages(search, many, query=query, search_type=kind, limit=5)]
     assert [page.returned for page in found] == [5, 5, 5, 5, 3]
@@ -395,7 +401,7 @@ async def test_cursors_lead_through_all_results_each_once(
     assert every == await paths(many, query, search_type=kind, limit=50)
 
 
-async def test_a_page_reports_that_earlier_results_changed(many: Workspace) -> None:
+async def test_a_page_reports_that_earlier_results_changed(many: EngineWorkspace) -> None:
     first = await search(many, '"event"', limit=5)
     (many.folders[0] / first.results[0].path).unlink()
     second = await search(many, '"event"', limit=5, cursor=first.cursor)
@@ -404,7 +410,7 @@ async def test_a_page_reports_that_earlier_results_changed(many: Workspace) -> N
         await search(many, '"handle"', cursor=first.cursor)
 
 
-async def test_an_answer_is_shortened_in_steps_until_it_fits(many: Workspace) -> None:
+async def test_an_answer_is_shortened_in_steps_until_it_fits(many: EngineWorkspace) -> None:
     whole = await search(many, '"event"')
     size = estimated_tokens(whole)
     seen = set()
@@ -423,7 +429,7 @@ async def test_an_answer_is_shortened_in_steps_until_it_fits(many: Workspace) ->
     assert {(True, True), (False, True), (False, False)} <= seen
 
 
-async def test_results_are_streamed_and_not_sent_again(many: Workspace) -> None:
+async def test_results_are_streamed_and_not_sent_again(many: EngineWorkspace) -> None:
     recorder = Recorder()
     recorder.streaming = True
     result = await search(many, '"event"', recorder)

@@ -10,7 +10,7 @@ from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams
 from winnow.search.code.files import files_named, is_meant
 from winnow.types import ScopeParams, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 PATHS = [
     "README.md",
@@ -31,12 +31,12 @@ PATHS = [
 
 
 @pytest.fixture
-def files(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
+def files(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
     folder = write_files(git_init(tmp_path / "files"), dict.fromkeys(PATHS, "x\n"))
     return make_workspace(folder)
 
 
-async def found(files: Workspace, name: str, path: str = "") -> list[str]:
+async def found(files: EngineWorkspace, name: str, path: str = "") -> list[str]:
     hits = (await files_named(files, files.scope(ScopeParams(path=path)), name, no_progress)).hits
     return [hit.path for hit in hits]
 
@@ -73,36 +73,36 @@ async def found(files: Workspace, name: str, path: str = "") -> list[str]:
     ],
 )
 async def test_a_name_finds_files_best_first(
-    files: Workspace, name: str, expected: list[str]
+    files: EngineWorkspace, name: str, expected: list[str]
 ) -> None:
     assert await found(files, name) == expected
 
 
-async def test_an_absolute_path_and_a_uri_are_seen_from_the_root(files: Workspace) -> None:
+async def test_an_absolute_path_and_a_uri_are_seen_from_the_root(files: EngineWorkspace) -> None:
     path = files.folders[0] / "src/models/user.py"
     assert await found(files, str(path)) == ["src/models/user.py"]
     assert await found(files, path.as_uri()) == ["src/models/user.py"]
 
 
-async def test_hidden_files_are_not_searched(files: Workspace) -> None:
+async def test_hidden_files_are_not_searched(files: EngineWorkspace) -> None:
     assert await found(files, ".env") == []
 
 
-async def test_the_scope_limits_the_documents(files: Workspace) -> None:
+async def test_the_scope_limits_the_documents(files: EngineWorkspace) -> None:
     assert await found(files, "query", path="src/models/sql") == ["src/models/sql/query.py"]
 
 
-async def test_unsaved_documents_that_are_not_on_disk_are_found(files: Workspace) -> None:
+async def test_unsaved_documents_that_are_not_on_disk_are_found(files: EngineWorkspace) -> None:
     files.open_documents = lambda: {files.folders[0] / "src/brand_new.py": "x"}
     assert await found(files, "brand_new.py") == ["src/brand_new.py"]
 
 
-async def test_a_line_is_added_once(files: Workspace) -> None:
+async def test_a_line_is_added_once(files: EngineWorkspace) -> None:
     (hit,) = (await files_named(files, files.scope(ScopeParams()), "user.py", no_progress, 12)).hits
     assert (hit.path, hit.kind, hit.first, hit.score) == ("src/models/user.py", "file", 12, 0.99)
 
 
-async def test_letters_in_their_order_alone_do_not_mean_a_file(files: Workspace) -> None:
+async def test_letters_in_their_order_alone_do_not_mean_a_file(files: EngineWorkspace) -> None:
     for name, meant in [("engine.rs", True), ("sess", True), ("egn", False), ("zzz", False)]:
         assert (
             is_meant(await files_named(files, files.scope(ScopeParams()), name, no_progress))
@@ -110,6 +110,6 @@ async def test_letters_in_their_order_alone_do_not_mean_a_file(files: Workspace)
         )
 
 
-async def test_a_bad_glob_is_reported(files: Workspace) -> None:
+async def test_a_bad_glob_is_reported(files: EngineWorkspace) -> None:
     with pytest.raises(InvalidParams, match=r"^`query`: '\{a' is not a glob"):
         await found(files, "{a")

@@ -21,7 +21,7 @@ from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.types import Hit, no_progress
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 # What embeddings are installed makes no difference here.
 LEXICAL = Config(index=IndexSettings(embeddings="off"))
@@ -56,13 +56,13 @@ FILES = {
 }
 
 
-async def search(workspace: Workspace, query: str, **params: Any) -> SemanticSearchResult:
+async def search(workspace: EngineWorkspace, query: str, **params: Any) -> SemanticSearchResult:
     raw = {"query": query, **params}
     tool = TOOLS["semantic_search"]
     return await answered(tool, SemanticSearchResult, workspace, raw, items="results")
 
 
-async def paths(workspace: Workspace, query: str, **params: Any) -> list[str]:
+async def paths(workspace: EngineWorkspace, query: str, **params: Any) -> list[str]:
     return [one.path for one in (await search(workspace, query, **params)).results]
 
 
@@ -74,13 +74,13 @@ def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> Workspace:
+async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
     workspace = make_workspace(write_files(git_init(tmp_path / "project"), FILES), config=LEXICAL)
     await workspace.index.build()
     return workspace
 
 
-async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspace) -> None:
+async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "how is a password compared")
     assert (result.engine, result.fallback, result.index_offer) == ("lexical", None, None)
     first = result.results[0]
@@ -98,7 +98,7 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: Workspac
     assert result.warnings == ["1 files match index.exclude_patterns and are not searched"]
 
 
-async def test_files_that_the_index_could_not_read_are_reported(workspace: Workspace) -> None:
+async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:
     (folder,) = workspace.index._folder_indexes()
     await folder._write_excluded(["docs/mail.md"], "it took longer than 5 seconds")
     await folder._write_excluded(["src/mail/sending.py"], "it is larger than 1,000 bytes")
@@ -126,7 +126,9 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Works
     assert (result.completeness.reasons, len(result.warnings)) == ([], 1)
 
 
-async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: Workspace) -> None:
+async def test_each_file_is_found_once_and_cursors_lead_through_all(
+    workspace: EngineWorkspace,
+) -> None:
     query = "password mail server login session"
     every = await paths(workspace, query, top_k=50)
     assert len(every) == len(set(every)) >= 4
@@ -137,7 +139,7 @@ async def test_each_file_is_found_once_and_cursors_lead_through_all(workspace: W
     assert found == every
 
 
-async def test_unsaved_text_is_found_and_saved_text_is_not(workspace: Workspace) -> None:
+async def test_unsaved_text_is_found_and_saved_text_is_not(workspace: EngineWorkspace) -> None:
     login = workspace.folders[0] / "src/auth/login.py"
     workspace.open_documents = lambda: {login: "def launch_rocket(pad):\n    return pad.ignite()\n"}
     (first, *_) = (await search(workspace, "launching of a rocket")).results
@@ -149,7 +151,7 @@ async def test_unsaved_text_is_found_and_saved_text_is_not(workspace: Workspace)
     assert await paths(workspace, "launching of a rocket") == []
 
 
-async def test_a_new_document_is_found_that_is_on_no_disk(workspace: Workspace) -> None:
+async def test_a_new_document_is_found_that_is_on_no_disk(workspace: EngineWorkspace) -> None:
     new = workspace.folders[0] / "src/rocket.py"
     workspace.open_documents = lambda: {
         new: "def ignite(pad):\n    # launches the rocket\n    pad.fire()\n"
@@ -158,7 +160,7 @@ async def test_a_new_document_is_found_that_is_on_no_disk(workspace: Workspace) 
 
 
 async def test_changed_files_are_found_by_their_new_words_and_gone_ones_never(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
 ) -> None:
     login = workspace.folders[0] / "src/auth/login.py"
     asked = "compare passwords in constant time"
@@ -177,7 +179,7 @@ async def test_changed_files_are_found_by_their_new_words_and_gone_ones_never(
     assert (await paths(workspace, asked))[0] == "src/auth/login.py"
 
 
-async def test_a_file_that_is_moved_is_found_where_it_is(workspace: Workspace) -> None:
+async def test_a_file_that_is_moved_is_found_where_it_is(workspace: EngineWorkspace) -> None:
     root = workspace.folders[0]
     (root / "src/auth").rename(root / "src/identity")
     found = await paths(workspace, "compare passwords in constant time")
@@ -185,7 +187,7 @@ async def test_a_file_that_is_moved_is_found_where_it_is(workspace: Workspace) -
     assert not any(path.startswith("src/auth/") for path in found)
 
 
-async def test_the_scope_limits_the_results(workspace: Workspace) -> None:
+async def test_the_scope_limits_the_results(workspace: EngineWorkspace) -> None:
     query = "password login mail server session"
     every = set(await paths(workspace, query, top_k=50))
     in_src = {path for path in every if path.startswith("src/")}
@@ -344,12 +346,12 @@ async def test_a_read_only_folder_is_searched(
     assert (await paths(workspace, "how is a password compared"))[0] == "src/auth/login.py"
 
 
-async def test_a_query_without_words_finds_nothing(workspace: Workspace) -> None:
+async def test_a_query_without_words_finds_nothing(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "??? !!!")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
 
 
-async def test_many_searches_at_once_are_all_answered(workspace: Workspace) -> None:
+async def test_many_searches_at_once_are_all_answered(workspace: EngineWorkspace) -> None:
     queries = ["password", "mail server", "log out", "cookie of a session"] * 10
     found = await asyncio.gather(*[paths(workspace, f"where is {query}") for query in queries])
     assert all(found)
@@ -427,7 +429,7 @@ async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
     assert any(f"{left_out} files are left out" in one for one in result.completeness.reasons)
 
 
-async def test_an_index_that_the_settings_forbid_is_not_used(workspace: Workspace) -> None:
+async def test_an_index_that_the_settings_forbid_is_not_used(workspace: EngineWorkspace) -> None:
     await workspace.index.build()
     assert workspace.index.state().state == "ready"
     off, _ = with_layer(LEXICAL, {"index": {"enabled": False}}, "test")

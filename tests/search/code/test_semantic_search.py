@@ -17,21 +17,21 @@ from winnow.tools import TOOLS
 from winnow.tools.semantic_search import SemanticSearchPartial, SemanticSearchResult, plain, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TOOL = TOOLS["semantic_search"]
 NO_INDEX = Config(index=IndexSettings(enabled=False))
 
 
 async def search(
-    workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, query: str, progress: Progress = no_progress, **params: Any
 ) -> SemanticSearchResult:
     raw = {"query": query, **params}
     return await answered(TOOL, SemanticSearchResult, workspace, raw, progress, items="results")
 
 
 @pytest.fixture
-def workspace(make_workspace: MakeWorkspace, project: Path) -> Workspace:
+def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
     return make_workspace(project, config=NO_INDEX)
 
 
@@ -52,7 +52,9 @@ def test_the_most_specific_words_of_a_question_come_first(query: str, terms: lis
     assert search_terms(query) == terms
 
 
-async def test_the_answer_has_all_documented_fields(workspace: Workspace, project: Path) -> None:
+async def test_the_answer_has_all_documented_fields(
+    workspace: EngineWorkspace, project: Path
+) -> None:
     recorder = Recorder()
     result = await search(workspace, "where is register_plugin", recorder, top_k=1)
     reason = "index.enabled is off: files were searched for the words of the query"
@@ -99,7 +101,9 @@ async def test_the_answer_has_all_documented_fields(workspace: Workspace, projec
     assert recorder.messages[0] == "Searching for 1 terms"
 
 
-async def test_the_scope_and_the_editors_text_count(workspace: Workspace, project: Path) -> None:
+async def test_the_scope_and_the_editors_text_count(
+    workspace: EngineWorkspace, project: Path
+) -> None:
     workspace.open_documents = lambda: {project / "src/main.py": "rocket = launch(pad)\n"}
     (found,) = (await search(workspace, "launch a rocket from its pad")).results
     assert (found.path, found.snippet) == ("src/main.py", "rocket = launch(pad)")
@@ -107,7 +111,7 @@ async def test_the_scope_and_the_editors_text_count(workspace: Workspace, projec
     assert (await search(workspace, "launch a rocket", file_types=["md"])).results == []
 
 
-async def test_queries_without_matching_words_are_incomplete(workspace: Workspace) -> None:
+async def test_queries_without_matching_words_are_incomplete(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "zebra crossing")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     result = await search(workspace, " ".join(f"word{n}" for n in range(40)))
@@ -116,7 +120,7 @@ async def test_queries_without_matching_words_are_incomplete(workspace: Workspac
     assert result.completeness.reasons[0] == "the query has no words to search for"
 
 
-async def test_bad_params_are_reported(workspace: Workspace) -> None:
+async def test_bad_params_are_reported(workspace: EngineWorkspace) -> None:
     with pytest.raises(EmptyQuery):
         await search(workspace, "  ")
     with pytest.raises(InvalidParams, match="top_k"):
@@ -125,7 +129,7 @@ async def test_bad_params_are_reported(workspace: Workspace) -> None:
         await search(workspace, "x", cursor="zzz")
 
 
-async def test_passages_are_streamed_and_not_sent_again(workspace: Workspace) -> None:
+async def test_passages_are_streamed_and_not_sent_again(workspace: EngineWorkspace) -> None:
     whole = await search(workspace, "how are plugins loaded")
     recorder = Recorder()
     recorder.streaming = True

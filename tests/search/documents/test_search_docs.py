@@ -42,7 +42,7 @@ from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.document_text import plain as text_plain
 from winnow.tools.search_docs import SearchDocsPartial, SearchDocsResult, plain
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 __all__ = ["formats_of_tests"]
 
@@ -69,7 +69,7 @@ FILES = {
     ".gitignore": "ignored/\n",
 }
 
-Made = Callable[..., Workspace]
+Made = Callable[..., EngineWorkspace]
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def read_root(tmp_path_factory: pytest.TempPathFactory, formats_of_tests: dict[s
 
     async def read() -> None:
         await asyncio.sleep(0.06)  # until the clock of the file system has gone on
-        workspace = Workspace([root], settings(), variables(formats_of_tests, root))
+        workspace = EngineWorkspace([root], settings(), variables(formats_of_tests, root))
         try:
             found = await search(workspace, "revenue", include_ignored=True, include_hidden=True)
             assert found.completeness.complete
@@ -112,7 +112,7 @@ def variables(formats: dict[str, str], root: Path) -> dict[str, str]:
 def workspace_of(
     make_workspace: MakeWorkspace, formats_of_tests: dict[str, str], tmp_path: Path
 ) -> Made:
-    def make(*folders: Path, **documents: object) -> Workspace:
+    def make(*folders: Path, **documents: object) -> EngineWorkspace:
         environment = variables(formats_of_tests, *folders[:1] or [tmp_path / "root"])
         return make_workspace(*folders, config=settings(**documents), environment=environment)
 
@@ -120,7 +120,7 @@ def workspace_of(
 
 
 async def search(
-    workspace: Workspace, query: str, progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, query: str, progress: Progress = no_progress, **params: Any
 ) -> SearchDocsResult:
     result = await SEARCH.call(workspace, {"query": query, **params}, progress)
     assert isinstance(result, SearchDocsResult)
@@ -132,7 +132,7 @@ async def search(
     return result
 
 
-async def places(workspace: Workspace, query: str, **params: Any) -> list[str]:
+async def places(workspace: EngineWorkspace, query: str, **params: Any) -> list[str]:
     """`path:line:column` of each match."""
     result = await search(workspace, query, **params)
     assert not result.completeness.timed_out, result
@@ -144,11 +144,11 @@ async def places(workspace: Workspace, query: str, **params: Any) -> list[str]:
     ]
 
 
-def document_in(workspace: Workspace, root: Path, path: str) -> DocumentFile:
+def document_in(workspace: EngineWorkspace, root: Path, path: str) -> DocumentFile:
     return DocumentFile(path, str(root / path), "pages", str(root))
 
 
-async def document_text(workspace: Workspace, path: str, **params: Any) -> DocumentTextResult:
+async def document_text(workspace: EngineWorkspace, path: str, **params: Any) -> DocumentTextResult:
     result = await TEXT.call(workspace, {"path": path, **params}, no_progress)
     assert isinstance(result, DocumentTextResult)
     return result

@@ -21,7 +21,7 @@ from winnow.errors import ProgramNotInstalled, SearchFailed, SearchTimedOut
 from winnow.tools import TOOLS
 from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = requires_posix
 
@@ -41,7 +41,7 @@ DOCUMENTS = (
     "locked.docx",
 )
 
-Made = Callable[..., Workspace]
+Made = Callable[..., EngineWorkspace]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def read_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def read() -> None:
         await asyncio.sleep(0.06)  # until the clock of the file system has gone on
-        workspace = Workspace([root], Config(), variables(root, os.environ["PATH"]))
+        workspace = EngineWorkspace([root], Config(), variables(root, os.environ["PATH"]))
         try:
             assert not (await search(workspace, "the", engine="builtin")).pending
         finally:
@@ -81,7 +81,7 @@ def variables(root: Path, path: str) -> dict[str, str]:
 
 @pytest.fixture
 def workspace_of(make_workspace: MakeWorkspace) -> Made:
-    def make(root: Path, path: str = os.environ["PATH"], **documents: object) -> Workspace:
+    def make(root: Path, path: str = os.environ["PATH"], **documents: object) -> EngineWorkspace:
         config, problems = merge_layer(Config(), {"documents": documents}, "test")
         assert problems == []
         return make_workspace(root, config=config, environment=variables(root, path))
@@ -102,7 +102,7 @@ def programs(folder: Path, *names: str, **scripts: str) -> str:
     return f"{folder}{os.pathsep}/nowhere"
 
 
-async def search(workspace: Workspace, query: str, **params: Any) -> SearchDocsResult:
+async def search(workspace: EngineWorkspace, query: str, **params: Any) -> SearchDocsResult:
     result = await SEARCH.call(workspace, {"query": query, **params}, no_progress)
     assert isinstance(result, SearchDocsResult)
     return result

@@ -31,7 +31,7 @@ from winnow.search.answer.shorten import estimated_tokens
 from winnow.tools import TOOLS
 from winnow.tools.glob import GlobPartial, GlobResult, plain
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from corpora import CORPORA
@@ -41,13 +41,13 @@ DJANGO = CORPORA / "django-5.1.4"
 
 
 async def glob(
-    workspace: Workspace, pattern: str = "**", progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, pattern: str = "**", progress: Progress = no_progress, **params: Any
 ) -> GlobResult:
     raw = {"pattern": pattern, **params}
     return await answered(TOOL, GlobResult, workspace, raw, progress, items="files")
 
 
-async def paths(workspace: Workspace, pattern: str = "**", **params: Any) -> list[str]:
+async def paths(workspace: EngineWorkspace, pattern: str = "**", **params: Any) -> list[str]:
     return [one.path for one in (await glob(workspace, pattern, **params)).files]
 
 
@@ -119,7 +119,7 @@ def generated(chance: random.Random, names: list[str]) -> str:
     return "/".join([*["**"] * (chance.random() < 0.3), *some])
 
 
-async def equals_ripgrep(root: Path, workspace: Workspace, patterns: int, seed: str) -> int:
+async def equals_ripgrep(root: Path, workspace: EngineWorkspace, patterns: int, seed: str) -> int:
     """Compare generated patterns without ignore files, which ripgrep's globs override."""
     chance = random.Random(seed)
     searched = set(listed(root))

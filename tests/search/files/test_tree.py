@@ -29,16 +29,16 @@ from winnow.search.files.tree import TreeEntry
 from winnow.tools import TOOLS
 from winnow.tools.tree import TreeResult, plain
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TOOL = TOOLS["tree"]
 
 
-async def tree(workspace: Workspace, **params: Any) -> TreeResult:
+async def tree(workspace: EngineWorkspace, **params: Any) -> TreeResult:
     return await answered(TOOL, TreeResult, workspace, params)
 
 
-async def text(workspace: Workspace, **params: Any) -> list[str]:
+async def text(workspace: EngineWorkspace, **params: Any) -> list[str]:
     return (await tree(workspace, **params)).text.splitlines()
 
 

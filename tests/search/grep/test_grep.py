@@ -29,13 +29,13 @@ from winnow.text.ripgrep import command_lines
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepFile, GrepPartial, GrepResult
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TOOL = TOOLS["grep"]
 
 
 async def grep(
-    workspace: Workspace, pattern: str, progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, pattern: str, progress: Progress = no_progress, **params: Any
 ) -> GrepResult:
     result: GrepResult = await TOOL.call(workspace, {"pattern": pattern, **params}, progress)
     return result
@@ -45,7 +45,7 @@ def places(result: GrepResult) -> list[tuple[str, int, int]]:
     return [(match.path, match.line, match.column) for match in result.matches]
 
 
-async def all_places(workspace: Workspace, pattern: str, **params: Any) -> list[Any]:
+async def all_places(workspace: EngineWorkspace, pattern: str, **params: Any) -> list[Any]:
     """The places of all pages."""
     found: list[Any] = []
     for _ in range(1000):

@@ -30,7 +30,7 @@ from conftest import CI, RIPGREP, MakeWorkspace
 from winnow.config import Config, LearningSettings
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 import corpora
@@ -201,11 +201,13 @@ async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
     assert patterns < 10 or paged > patterns / 5
 
 
-async def grep(workspace: Workspace, **params: Any) -> GrepResult:
+async def grep(workspace: EngineWorkspace, **params: Any) -> GrepResult:
     return await answered(TOOLS["grep"], GrepResult, workspace, params)
 
 
-async def check(workspace: Workspace, params: dict[str, Any], expected: Counter[Match]) -> int:
+async def check(
+    workspace: EngineWorkspace, params: dict[str, Any], expected: Counter[Match]
+) -> int:
     """The matches of all pages are those that are expected; how many pages others follow."""
     found: Counter[Match] = Counter()
     paged = 0

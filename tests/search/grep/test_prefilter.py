@@ -26,7 +26,7 @@ from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult
 from winnow.tools.keyword_search import KeywordSearchResult
 from winnow.types import Answer, SearchAnswer, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 STEPS = int(os.environ.get("WINNOW_STEPS", "60"))
 PATIENT = 10.0
@@ -95,7 +95,7 @@ def named(known: PrefilteredFiles | None) -> tuple[Sequence[str], int | None]:
     return known.files, known.searched
 
 
-async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> Workspace:
+async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> EngineWorkspace:
     workspace = make_workspace(*folders)
     workspace.index.enable_watching()
     await workspace.index.build()
@@ -121,7 +121,7 @@ def told(result: Answer) -> Any:
 class Beside:
     """Two workspaces on the same folders, one with an index; requests to both."""
 
-    def __init__(self, indexed: Workspace, plain: Workspace) -> None:
+    def __init__(self, indexed: EngineWorkspace, plain: EngineWorkspace) -> None:
         self.indexed = indexed
         self.plain = plain
 

@@ -43,14 +43,14 @@ from winnow.search.keyword.search import TOO_BROAD
 from winnow.tools import TOOLS
 from winnow.tools.keyword_search import KeywordSearchPartial, KeywordSearchResult
 from winnow.types import Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TOOL = TOOLS["keyword_search"]
 KEYS = {"FAKE_API_KEY": FAKE_KEY}
 
 
 async def search(
-    workspace: Workspace, *terms: str, recorder: Recorder | None = None, **params: Any
+    workspace: EngineWorkspace, *terms: str, recorder: Recorder | None = None, **params: Any
 ) -> KeywordSearchResult:
     raw = {"query": "how are plugins loaded", "search_terms": list(terms), **params}
     result: KeywordSearchResult = await TOOL.call(workspace, raw, recorder or Recorder())

@@ -22,7 +22,7 @@ from winnow.search.keyword.search import ONLY_INDEX
 from winnow.tools import TOOLS
 from winnow.tools.keyword_search import KeywordSearchPartial, KeywordSearchResult, text
 from winnow.tools.terminal import Style
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 TOOL = TOOLS["keyword_search"]
 QUESTION = "where are parcels weighed before shipping"
@@ -41,7 +41,7 @@ FILES = {
 BROAD = {"broad.txt": "postage due\n" * 8000}
 
 
-async def search(workspace: Workspace, *terms: str, **params: Any) -> KeywordSearchResult:
+async def search(workspace: EngineWorkspace, *terms: str, **params: Any) -> KeywordSearchResult:
     recorder = params.pop("recorder", None) or Recorder()
     raw = {"query": QUESTION, "search_terms": list(terms) or ["postage"], **params}
     result: KeywordSearchResult = await TOOL.call(workspace, raw, recorder)
@@ -72,14 +72,14 @@ def shop(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def workspace(make_workspace: MakeWorkspace, shop: Path) -> Workspace:
+async def workspace(make_workspace: MakeWorkspace, shop: Path) -> EngineWorkspace:
     workspace = make_workspace(shop)
     await workspace.index.build()
     return workspace
 
 
 async def test_files_that_no_term_matches_are_added_with_their_passage(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
 ) -> None:
     recorder = Recorder()
     result = await search(workspace, recorder=recorder)
@@ -115,7 +115,7 @@ async def test_files_that_no_term_matches_are_added_with_their_passage(
     assert "\n3 of 3 files, ranked by the local ranker\n  (2 of them by the index alone)\n" in shown
 
 
-async def test_a_file_that_matches_is_marked_by_its_terms_alone(workspace: Workspace) -> None:
+async def test_a_file_that_matches_is_marked_by_its_terms_alone(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "weigh_parcel", "postage")
     assert set(by_index(result)) == {"docs/parcels.md"}
     (file,) = (file for file in result.files if file.path == "shop/parcels.py")
@@ -153,7 +153,7 @@ async def test_the_index_affects_the_order_of_matching_files(
     ],
 )
 async def test_only_files_in_the_scope_are_added(
-    workspace: Workspace, scope: dict[str, Any], found: set[str]
+    workspace: EngineWorkspace, scope: dict[str, Any], found: set[str]
 ) -> None:
     assert set(by_index(await search(workspace, "postage", "shi?pping", **scope))) <= found
     assert set(by_index(await search(workspace, **scope))) == found
@@ -174,7 +174,7 @@ async def test_paths_of_a_second_folder_have_their_root(
 
 
 async def test_the_editors_text_counts_and_files_that_are_gone_do_not(
-    workspace: Workspace, shop: Path
+    workspace: EngineWorkspace, shop: Path
 ) -> None:
     workspace.open_documents = lambda: {
         shop / "shop/colours.py": "def weigh_shipping_parcels(parcels):\n    return sum(parcels)\n",
@@ -190,7 +190,7 @@ async def test_the_editors_text_counts_and_files_that_are_gone_do_not(
 
 
 async def test_a_changed_file_is_shown_with_its_current_text(
-    workspace: Workspace, shop: Path
+    workspace: EngineWorkspace, shop: Path
 ) -> None:
     (shop / "shop/parcels.py").write_text("\n\n# moved\n" + FILES["shop/parcels.py"])
     passage = by_index(await search(workspace))["shop/parcels.py"].passage
@@ -203,7 +203,7 @@ async def test_a_changed_file_is_shown_with_its_current_text(
 
 
 async def test_if_all_terms_are_too_broad_the_index_answers(
-    workspace: Workspace, shop: Path
+    workspace: EngineWorkspace, shop: Path
 ) -> None:
     write_files(shop, BROAD)
     workspace.files_changed([shop / "broad.txt"])
@@ -228,7 +228,7 @@ async def test_all_terms_too_broad_without_index_results_is_an_error(
 
 
 async def test_a_warning_reports_that_all_files_come_from_the_index(
-    workspace: Workspace, shop: Path
+    workspace: EngineWorkspace, shop: Path
 ) -> None:
     write_files(shop, {".hidden.py": "franking = 1\n"})
     result = await search(workspace, "franking")
@@ -246,7 +246,9 @@ async def test_a_warning_reports_that_all_files_come_from_the_index(
 # --- models --------------------------------------------------------------------------------
 
 
-async def test_a_dry_run_shows_the_passages_that_a_model_would_see(workspace: Workspace) -> None:
+async def test_a_dry_run_shows_the_passages_that_a_model_would_see(
+    workspace: EngineWorkspace,
+) -> None:
     result = await search(workspace, dry_run=True, ranker="auto")
     assert result.payload is not None
     assert "shop/parcels.py\n1-class Scales:\n2-    def weigh_parcel" in result.payload.prompt
@@ -276,7 +278,7 @@ async def test_no_index_is_made_for_a_search(make_workspace: MakeWorkspace, shop
 
 
 async def test_an_index_of_an_earlier_process_answers(
-    workspace: Workspace, make_workspace: MakeWorkspace, shop: Path
+    workspace: EngineWorkspace, make_workspace: MakeWorkspace, shop: Path
 ) -> None:
     await workspace.index.aclose()
     assert by_index(await search(make_workspace(shop)))
@@ -285,7 +287,7 @@ async def test_an_index_of_an_earlier_process_answers(
 
 
 async def test_the_first_query_waits_for_an_index_on_disk(
-    workspace: Workspace, make_workspace: MakeWorkspace, shop: Path
+    workspace: EngineWorkspace, make_workspace: MakeWorkspace, shop: Path
 ) -> None:
     """It was refused though all terms are too broad for ripgrep alone (#21)."""
     write_files(shop, BROAD)
@@ -302,7 +304,7 @@ async def test_the_first_query_waits_for_an_index_on_disk(
 
 
 async def test_rows_by_text_are_shown_while_the_index_opens(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     make_workspace: MakeWorkspace,
     shop: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -338,7 +340,7 @@ async def test_an_index_that_is_being_built_is_not_waited_for(
 
 
 async def test_a_slow_index_does_not_delay_the_search(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*arguments: object, **more: object) -> None:
         await asyncio.Event().wait()

@@ -22,7 +22,7 @@ from winnow.search.symbols import requests
 from winnow.tools import TOOLS
 from winnow.tools.find_references import FindReferencesResult
 from winnow.types import no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.usefixtures("time_to_catch_up")
 FILES = {
@@ -54,11 +54,11 @@ FILES = {
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> Workspace:
+def workspace(tmp_path: Path, make_workspace: MakeWorkspace) -> EngineWorkspace:
     return make_workspace(write_files(git_init(tmp_path / "p"), FILES))
 
 
-async def find(workspace: Workspace, **params: Any) -> FindReferencesResult:
+async def find(workspace: EngineWorkspace, **params: Any) -> FindReferencesResult:
     result: FindReferencesResult = await TOOLS["find_references"].call(
         workspace, params, no_progress
     )
@@ -93,7 +93,7 @@ SEND = [
     ],
 )
 async def test_a_symbol_is_selected_by_name_or_by_position(
-    workspace: Workspace, asked: dict[str, Any]
+    workspace: EngineWorkspace, asked: dict[str, Any]
 ) -> None:
     result = await find(workspace, **asked)
     assert places(result) == SEND
@@ -104,26 +104,30 @@ async def test_a_symbol_is_selected_by_name_or_by_position(
     assert (result.total_found, result.returned, result.certain) == (4, 4, 4)
 
 
-async def test_a_use_shows_its_line_and_the_function_around_it(workspace: Workspace) -> None:
+async def test_a_use_shows_its_line_and_the_function_around_it(workspace: EngineWorkspace) -> None:
     result = await find(workspace, name="Client.send", include=["app.py"])
     first = result.references[1]
     assert first.text == "client.send(b'ü'); client.send(b'b')"
     assert (first.within, first.end_column) == ("run", 35)
 
 
-async def test_undecided_uses_are_reported(workspace: Workspace) -> None:
+async def test_undecided_uses_are_reported(workspace: EngineWorkspace) -> None:
     result = await find(workspace, name="Client.send")
     assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
 
 
-async def test_a_name_of_several_symbols_says_where_the_others_are(workspace: Workspace) -> None:
+async def test_a_name_of_several_symbols_says_where_the_others_are(
+    workspace: EngineWorkspace,
+) -> None:
     result = await find(workspace, name="send")
     assert any(
         "also defined at net/post.py:2, net/post.py:6" in warning for warning in result.warnings
     )
 
 
-async def test_kinds_tiers_globs_and_definitions_can_be_excluded(workspace: Workspace) -> None:
+async def test_kinds_tiers_globs_and_definitions_can_be_excluded(
+    workspace: EngineWorkspace,
+) -> None:
     assert places(await find(workspace, name="Client", kinds=["import"])) == [
         "app.py:1:24 import certain",
         "tests/test_app.py:1:24 import certain",
@@ -165,7 +169,7 @@ async def test_possible_uses_come_after_certain_uses(
     assert len((await find(workspace, name="only", certain_only=True)).references) == 2
 
 
-async def test_pages_follow_each_other(workspace: Workspace) -> None:
+async def test_pages_follow_each_other(workspace: EngineWorkspace) -> None:
     found: list[str] = []
     cursor = ""
     for _ in range(4):
@@ -177,7 +181,7 @@ async def test_pages_follow_each_other(workspace: Workspace) -> None:
     assert not cursor
 
 
-async def test_fewer_tokens_are_locations_then_counts_of_files(workspace: Workspace) -> None:
+async def test_fewer_tokens_are_locations_then_counts_of_files(workspace: EngineWorkspace) -> None:
     short = await find(workspace, name="Client.send", max_tokens=360)
     assert [one.text for one in short.references] == [""] * 4
     assert short.truncated
@@ -191,7 +195,7 @@ async def test_fewer_tokens_are_locations_then_counts_of_files(workspace: Worksp
 
 
 async def test_partial_results_are_not_answered_again(
-    workspace: Workspace, recorder: Recorder
+    workspace: EngineWorkspace, recorder: Recorder
 ) -> None:
     recorder.streaming = True
     result = await TOOLS["find_references"].call(workspace, {"name": "Client.send"}, recorder)
@@ -202,7 +206,7 @@ async def test_partial_results_are_not_answered_again(
     ]
 
 
-async def test_answers_report_the_state_of_the_index(workspace: Workspace) -> None:
+async def test_answers_report_the_state_of_the_index(workspace: EngineWorkspace) -> None:
     workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     cold = await find(workspace, name="Client.send")
     assert cold.completeness.index is not None
@@ -250,7 +254,7 @@ async def test_a_search_that_timed_out_does_not_claim_that_a_name_is_unknown(
     ],
 )
 async def test_a_name_may_be_spelled_as_in_code_and_in_messages(
-    workspace: Workspace, name: str
+    workspace: EngineWorkspace, name: str
 ) -> None:
     workspace.reconfigure(Config(index=IndexSettings(enabled=False)))
     assert places(await find(workspace, name=name, path="net/client.py")) == SEND
@@ -288,7 +292,7 @@ async def test_symbols_defined_elsewhere_have_uses(
     ]
 
 
-async def test_unindexed_files_with_the_name_are_reported(workspace: Workspace) -> None:
+async def test_unindexed_files_with_the_name_are_reported(workspace: EngineWorkspace) -> None:
     root = workspace.folders[0]
     # Files that nobody has written by hand are not parsed.
     for name, line in (("bundle.py", "send();"), ("other.py", "x();")):
@@ -308,7 +312,7 @@ async def test_unindexed_files_with_the_name_are_reported(workspace: Workspace) 
         await find(workspace, name="x")
 
 
-async def test_a_file_too_large_to_search_may_contain_the_name(workspace: Workspace) -> None:
+async def test_a_file_too_large_to_search_may_contain_the_name(workspace: EngineWorkspace) -> None:
     root = workspace.folders[0]
     for name, size, end in (("a.py", 5, b"x()"), ("b.py", 5, b"send()"), ("c.py", 40, b"x()")):
         with (root / name).open("wb") as file:
@@ -325,7 +329,7 @@ async def test_a_file_too_large_to_search_may_contain_the_name(workspace: Worksp
     assert (await find(workspace, name="Client.send")).completeness.complete
 
 
-async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: Workspace) -> None:
+async def test_files_that_cannot_use_a_symbol_need_not_be_known(workspace: EngineWorkspace) -> None:
     root = workspace.folders[0]
     write_files(
         root,
@@ -358,7 +362,7 @@ async def test_a_path_is_a_file_or_a_folder_not_a_prefix(
     assert (places(result), result.warnings) == (["lib/a.py:1:5 definition certain"], [])
 
 
-async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -> None:
+async def test_unsaved_documents_and_changed_files_count(workspace: EngineWorkspace) -> None:
     await workspace.index.build()
     root = workspace.folders[0]
     workspace.open_documents = lambda: {
@@ -382,7 +386,7 @@ async def test_unsaved_documents_and_changed_files_count(workspace: Workspace) -
 
 
 async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scan for changes took longer than a request waits, and the new file was not known."""
     await workspace.index.build()
@@ -420,7 +424,7 @@ async def test_a_stale_index_does_not_deny_that_a_name_is_defined(
     ],
 )
 async def test_a_position_without_a_symbol_is_a_helpful_error(
-    workspace: Workspace, asked: dict[str, Any], error: type[Exception], says: str
+    workspace: EngineWorkspace, asked: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
         await find(workspace, **asked)

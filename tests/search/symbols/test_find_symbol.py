@@ -19,24 +19,24 @@ from winnow.tools import TOOLS
 from winnow.tools.find_symbol import FindSymbolPartial, FindSymbolResult, plain, text
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.usefixtures("time_to_catch_up")
 TOOL = TOOLS["find_symbol"]
 
 
 async def find(
-    workspace: Workspace, name: str, progress: Progress = no_progress, **params: Any
+    workspace: EngineWorkspace, name: str, progress: Progress = no_progress, **params: Any
 ) -> FindSymbolResult:
     raw = {"name": name, **params}
     return await answered(TOOL, FindSymbolResult, workspace, raw, progress, items="symbols")
 
 
-async def names(workspace: Workspace, name: str, **params: Any) -> list[str]:
+async def names(workspace: EngineWorkspace, name: str, **params: Any) -> list[str]:
     return [one.qualified_name for one in (await find(workspace, name, **params)).symbols]
 
 
-async def built(workspace: Workspace) -> Workspace:
+async def built(workspace: EngineWorkspace) -> EngineWorkspace:
     await workspace.index.build()
     return workspace
 

@@ -31,7 +31,7 @@ from winnow.text.ripgrep import NO_CONFIG
 from winnow.text.roots import refusal
 from winnow.text.scope import repository_root
 from winnow.types import Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 VERSION_SECONDS = 10.0
 BUILD = "winnow index build"
@@ -267,7 +267,7 @@ async def _open_index(
     from winnow.search.index.state import read_status
 
     results = []
-    workspace = Workspace([folder], config, environment)
+    workspace = EngineWorkspace([folder], config, environment)
     try:
         for status in (await read_status(workspace, Progress())).folders:
             indexed = f"{status.state}, {status.files_indexed:,} of {status.files_total:,} files"

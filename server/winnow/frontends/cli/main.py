@@ -35,7 +35,7 @@ from winnow.tools import TOOLS
 from winnow.tools.registry import Tool, ToolField, is_list_of_ranges
 from winnow.tools.terminal import Style
 from winnow.types import Progress, Result
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
 TOKEN_VARIABLE = "WINNOW_TOKEN"  # noqa: S105 (a name)
@@ -222,7 +222,7 @@ async def _call(
     if consent:
         llm = msgspec.structs.replace(config.llm, consent="always")
         config = msgspec.structs.replace(config, llm=llm)
-    workspace = Workspace([folder], tool.by_hand(config))
+    workspace = EngineWorkspace([folder], tool.by_hand(config))
     if workspace.refusal(folder) and (named := _folder_of(raw.get("path", ""))):
         workspace.change_folders([named], [folder])
     for notice in new_notices(workspace.roots(), workspace.user):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from winnow.symbols.file_symbols import Definition
     from winnow.symbols.resolve.places import NamePlace
     from winnow.text.lines import SourceText
-    from winnow.workspace import Workspace
+    from winnow.workspace import EngineWorkspace
 
 REQUEST_FAILED = -32803
 # As many definitions as a peek view can show.
@@ -102,7 +102,7 @@ class _Request:
         if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
         self.server = server
-        self.workspace: Workspace = server.engine
+        self.workspace: EngineWorkspace = server.engine
         self.work_done = getattr(params, "work_done_token", None)
         self.partial = getattr(params, "partial_result_token", None)
         uri = item.uri if item else params.text_document.uri

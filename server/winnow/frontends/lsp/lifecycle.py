@@ -39,7 +39,7 @@ from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool, check_texts
 from winnow.types import Result
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
     @server.feature(types.INITIALIZE)
     async def initialize(params: types.InitializeParams) -> None:
         asks_editor = offers_model(params.capabilities)
-        server.engine = Workspace(
+        server.engine = EngineWorkspace(
             folders_of(params),
             lifetime=Lifetime.SERVER,
             open_documents=server.protocol.documents.texts,
@@ -230,7 +230,7 @@ async def _begin(server: WinnowServer) -> None:
     await build_index(server)
 
 
-def _viewed(workspace: Workspace, path: Path) -> None:
+def _viewed(workspace: EngineWorkspace, path: Path) -> None:
     """Record that the editor opened a file, which may be the result of a search."""
     if workspace.config.learning.enabled:
         workspace.history.viewed(path)

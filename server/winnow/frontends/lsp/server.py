@@ -15,7 +15,7 @@ from winnow.frontends.lsp.protocol import (
     WinnowProtocol,
     plain_converter,
 )
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class WinnowServer(LanguageServer):
             protocol_cls=WinnowProtocol,
             converter_factory=plain_converter,
         )
-        self.engine: Workspace | None = None
+        self.engine: EngineWorkspace | None = None
         self.options: dict[str, Any] = {}
         # Refused folders that the user has been warned about.
         self.refused: set[Path] = set()

@@ -24,7 +24,7 @@ from winnow.search.bash.programs import program_of
 from winnow.text.buffers import changed_paths
 from winnow.text.scope import Scope
 from winnow.types import Progress, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 STDERR_BYTES = 8 * 1024
 # How long the earlier programs may take to exit and report errors after the last one has exited.
@@ -55,7 +55,7 @@ class _RawOutput(Struct, frozen=True):
 
 
 async def run_pipeline(
-    workspace: Workspace, line: str, seconds: int, limit: int, progress: Progress
+    workspace: EngineWorkspace, line: str, seconds: int, limit: int, progress: Progress
 ) -> PipelineOutput:
     """Run a command line for up to `seconds`, and return up to `limit` bytes of its output.
 
@@ -114,7 +114,7 @@ def _expanded(words: Sequence[Word], allowed: AllowedPaths) -> list[str]:
 
 
 async def _run(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     commands: Sequence[PipelineCommand],
     allowed: AllowedPaths,
     seconds: int,
@@ -145,7 +145,7 @@ async def _run(
 
 @contextlib.contextmanager
 def _prepared(
-    workspace: Workspace, commands: Sequence[PipelineCommand], allowed: AllowedPaths
+    workspace: EngineWorkspace, commands: Sequence[PipelineCommand], allowed: AllowedPaths
 ) -> Iterator[tuple[list[list[str]], dict[str, str]]]:
     """Yield argument lists and the environment. Raises ProgramNotInstalled."""
     with contextlib.ExitStack() as stack:
@@ -221,7 +221,7 @@ def _pipe_warnings(commands: Sequence[PipelineCommand]) -> list[str]:
     return warnings
 
 
-def _unsaved_warnings(workspace: Workspace, scope: Scope) -> list[str]:
+def _unsaved_warnings(workspace: EngineWorkspace, scope: Scope) -> list[str]:
     unsaved = changed_paths(workspace.buffers, scope)
     if not unsaved:
         return []

@@ -17,7 +17,7 @@ from winnow.text.listing import list_files
 from winnow.text.paths import containing_root, path_of_uri
 from winnow.text.scope import Scope, path_matcher
 from winnow.types import Hit, Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Scores of a query with folders: the end of a file's path, the folders in order with others between
 # them, and other folders.
@@ -34,7 +34,7 @@ _SEPARATORS = re.compile(r"[\\/]+")
 
 
 async def files_named(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     name: str,
     progress: Progress,

@@ -23,7 +23,7 @@ from winnow.search.symbols.search import SEARCH_SECONDS
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
 from winnow.types import Hit, IndexState
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
@@ -80,7 +80,7 @@ class _Searched(NamedTuple):
 
 @again_if_damaged
 async def search_index(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     query: str,
     wanted: int,
@@ -128,7 +128,7 @@ async def search_index(
 
 @again_if_damaged
 async def missing_files(
-    workspace: Workspace, scope: Scope, texts: Sequence[Hit], known: frozenset[str]
+    workspace: EngineWorkspace, scope: Scope, texts: Sequence[Hit], known: frozenset[str]
 ) -> frozenset[str]:
     """Return the files with text hits that are not indexed in their current state, as paths of the
     scope, without those that are never indexed."""

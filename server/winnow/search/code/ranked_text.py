@@ -29,7 +29,7 @@ from winnow.types import (
     Ranked,
     Skipped,
 )
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # More words of a question cost time and hardly improve the order.
 MOST_TERMS = 16
@@ -83,7 +83,7 @@ def escaped(text: str) -> str:
 
 
 async def files_about(
-    workspace: Workspace, scope: Scope, query: str, progress: Progress
+    workspace: EngineWorkspace, scope: Scope, query: str, progress: Progress
 ) -> HitList:
     """Return the files with the most words of a question. Raises SearchTimedOut."""
     all_words = search_terms(query)
@@ -100,7 +100,7 @@ async def files_about(
 
 
 async def files_with(
-    workspace: Workspace, scope: Scope, text: str, progress: Progress, *, literal: bool
+    workspace: EngineWorkspace, scope: Scope, text: str, progress: Progress, *, literal: bool
 ) -> HitList:
     """Return the files that contain a text: first those where it is a name, a definition or whole
     words. Of a text of several lines, those with the most lines.
@@ -137,7 +137,7 @@ class _Ranking(msgspec.Struct, frozen=True):
 
 
 async def _rank(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     query: str,
     terms: Sequence[str],

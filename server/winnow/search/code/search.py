@@ -31,7 +31,7 @@ from winnow.text.definition_patterns import files_with as files_that_define
 from winnow.text.paths import path_of_uri
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
 class CodeAnswer(Struct, frozen=True):
@@ -54,7 +54,7 @@ class _Attempt(Struct, frozen=True):
 
 
 async def search_code(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     query: str,
     search_type: SearchType | None,
@@ -155,7 +155,7 @@ def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:
 
 
 async def _search(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     reading: QueryReading,
     search_type: SearchType | None,
@@ -175,7 +175,7 @@ async def _search(
 
 
 async def _texts(
-    workspace: Workspace, scope: Scope, reading: QueryReading, progress: Progress
+    workspace: EngineWorkspace, scope: Scope, reading: QueryReading, progress: Progress
 ) -> HitList:
     if reading.literal:
         return await files_with(workspace, scope, reading.wanted, progress, literal=True)
@@ -188,7 +188,7 @@ async def _texts(
 
 
 async def _symbols(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     name: str,
     wanted: int,
@@ -222,7 +222,7 @@ async def _symbols(
     )
 
 
-async def _may_be_defined(workspace: Workspace, scope: Scope, name: str) -> bool:
+async def _may_be_defined(workspace: EngineWorkspace, scope: Scope, name: str) -> bool:
     """Return True if the index is complete, or a line looks like a definition of the name."""
     if workspace.index.state().knows_all:
         return True

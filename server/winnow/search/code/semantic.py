@@ -22,7 +22,7 @@ from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import left_out_in_words, state_in_words
 from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
 class Passages(Struct, frozen=True):
@@ -35,7 +35,7 @@ class Passages(Struct, frozen=True):
 
 
 async def find_passages(
-    workspace: Workspace, scope: Scope, query: str, wanted: int, progress: Progress
+    workspace: EngineWorkspace, scope: Scope, query: str, wanted: int, progress: Progress
 ) -> Passages:
     """Return the passages about a question: at least ``wanted``, if there are as many.
 
@@ -71,7 +71,7 @@ def _engine(indexed: IndexHits) -> Engine:
 
 
 async def _from_index(
-    workspace: Workspace, scope: Scope, query: str, wanted: int, progress: Progress
+    workspace: EngineWorkspace, scope: Scope, query: str, wanted: int, progress: Progress
 ) -> IndexHits | None:
     """Search the index; return None if the index is turned off."""
     if not (workspace.config.index.enabled or workspace.index.state().knows_all):
@@ -107,14 +107,14 @@ def _only_indexed(scope: Scope, query: str, indexed: IndexHits, wanted: int) -> 
     return HitList(scope, hits, len(hits), completeness, words, warnings, all_seen)
 
 
-async def suggestions(workspace: Workspace, query: str) -> list[str]:
+async def suggestions(workspace: EngineWorkspace, query: str) -> list[str]:
     """Return other queries to try, from the names in the index."""
     names = await names_near(workspace, query)
     return await workspace.history.suggestions(query, lambda words: names)
 
 
 @again_if_damaged
-async def names_near(workspace: Workspace, query: str) -> Sequence[str]:
+async def names_near(workspace: EngineWorkspace, query: str) -> Sequence[str]:
     """Return the names of definitions that are most similar to the words of a query; none while
     the index is incomplete."""
     if not workspace.index.state().knows_all:
@@ -129,7 +129,7 @@ def _with_state(found: HitList, state: IndexState, reason: str) -> HitList:
     return msgspec.structs.replace(found, completeness=completeness)
 
 
-def _why_not_indexed(workspace: Workspace, state: IndexState, trouble: str) -> str:
+def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str) -> str:
     """Return why the index cannot answer, or not alone."""
     searched = "files were searched for the words of the query"
     if not workspace.config.index.enabled:

@@ -18,10 +18,10 @@ from winnow.documents.rga.engine import RgaEngine
 from winnow.documents.rga.prefixes import is_anchored
 from winnow.errors import NotAllowed, ProgramNotInstalled, SearchFailed
 from winnow.search.documents.results import DocumentSearch
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 
-def find_rga(workspace: Workspace) -> RgaEngine:
+def find_rga(workspace: EngineWorkspace) -> RgaEngine:
     """Return ripgrep-all, for one request. Raises ProgramNotInstalled."""
     return RgaEngine(
         workspace.processes,
@@ -32,7 +32,7 @@ def find_rga(workspace: Workspace) -> RgaEngine:
 
 
 async def run_engines(
-    workspace: Workspace, search: DocumentSearch, query: DocumentQuery, own: BuiltinSearch
+    workspace: EngineWorkspace, search: DocumentSearch, query: DocumentQuery, own: BuiltinSearch
 ) -> None:
     """Search the documents with the requested engines; ``own`` is the built-in engine.
 

@@ -25,7 +25,7 @@ from winnow.text.buffers import Overlay
 from winnow.text.listing import list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Time limit for reading new documents; then the search continues without them.
 READ_SECONDS = 3.0
@@ -33,7 +33,7 @@ READ_SECONDS = 3.0
 
 @contextlib.asynccontextmanager
 async def with_documents(
-    workspace: Workspace, scope: Scope, overlay: Overlay
+    workspace: EngineWorkspace, scope: Scope, overlay: Overlay
 ) -> AsyncIterator[tuple[Overlay, DocumentOverlay]]:
     """Add the texts of the documents in scope to an overlay, during the block.
 
@@ -61,7 +61,7 @@ async def with_documents(
 
 
 async def _documents(
-    workspace: Workspace, scope: Scope, ripgrep: Ripgrep, overlay: Overlay
+    workspace: EngineWorkspace, scope: Scope, ripgrep: Ripgrep, overlay: Overlay
 ) -> list[DocumentFile]:
     extensions = [
         extension

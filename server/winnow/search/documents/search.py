@@ -30,7 +30,7 @@ from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import TextPattern, pattern_problem
 from winnow.text.scope import Scope, path_matcher
 from winnow.types import Progress, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TRY_AGAIN = "documents are being read in the background: try again"
 WAITED = "it waited for other document searches: try again"
@@ -39,7 +39,7 @@ TYPE = "winnowdocuments"  # the name of ripgrep's file type for documents
 
 @contextlib.asynccontextmanager
 async def search_documents(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     filters: SearchParams,
     query: DocumentQuery,
     options: DocumentOptions,
@@ -98,7 +98,7 @@ def _extensions(file_types: Sequence[str]) -> frozenset[str]:
 
 
 def _scope(
-    workspace: Workspace, filters: SearchParams, extensions: Iterable[str]
+    workspace: EngineWorkspace, filters: SearchParams, extensions: Iterable[str]
 ) -> tuple[Scope, Callable[[str], bool]]:
     """Return a scope in which ripgrep lists documents only, and a filter for a glob path."""
     folder, pattern = _split(workspace, filters.path)
@@ -106,14 +106,16 @@ def _scope(
     return scope, path_matcher("path", pattern, scope) if pattern else lambda path: True
 
 
-def document_scope(workspace: Workspace, filters: SearchParams, extensions: Iterable[str]) -> Scope:
+def document_scope(
+    workspace: EngineWorkspace, filters: SearchParams, extensions: Iterable[str]
+) -> Scope:
     """Return a scope in which ripgrep lists only files with these extensions, in any case."""
     scope = workspace.scope(msgspec.structs.replace(filters, file_types=[TYPE]))
     named = tuple(f"--type-add={TYPE}:*{_any_case(end)}" for end in sorted(extensions))
     return msgspec.structs.replace(scope, arguments=(*named, *scope.arguments))
 
 
-def _split(workspace: Workspace, path: str) -> tuple[str, str]:
+def _split(workspace: EngineWorkspace, path: str) -> tuple[str, str]:
     """Return the folder of a path, and its glob if it has one: `legal`, `legal/*.pdf`."""
     plain = (path_of_uri(path) or path).replace(os.sep, "/")
     if not GLOB_CHARACTERS.intersection(plain):
@@ -131,7 +133,7 @@ def _any_case(end: str) -> str:
     return "".join(f"[{char}{char.upper()}]" if char.isalpha() else char for char in end)
 
 
-async def documents_of(workspace: Workspace) -> list[DocumentFile]:
+async def documents_of(workspace: EngineWorkspace) -> list[DocumentFile]:
     """Return all documents that a search would read, in the order of paths; some of them if time
     runs out. Raises NoWorkspace and ProgramNotInstalled."""
     scope = document_scope(workspace, SearchParams(), _extensions(()))
@@ -173,7 +175,7 @@ def _existing(documents: Sequence[DocumentFile]) -> list[DocumentFile]:
     return [document for document in documents if os.path.exists(document.file)]
 
 
-async def _drop_changed(workspace: Workspace, search: DocumentSearch) -> None:
+async def _drop_changed(workspace: EngineWorkspace, search: DocumentSearch) -> None:
     """Drop matches in documents that were changed or deleted during the search."""
     found = {hits.document.file: hits.document for hits in search.found if hits.engine == "builtin"}
     changed = await workspace.library.changed(list(found.values()))
@@ -202,7 +204,7 @@ def _why_unread(path: str) -> str:
 
 
 async def _search(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     search: DocumentSearch,
     accepts: Callable[[str], bool],
     extensions: frozenset[str],
@@ -241,7 +243,7 @@ async def _check_pattern(search: DocumentSearch, query: TextPattern) -> None:
 
 
 async def _excluded_documents(
-    workspace: Workspace, search: DocumentSearch, extensions: Iterable[str]
+    workspace: EngineWorkspace, search: DocumentSearch, extensions: Iterable[str]
 ) -> list[str]:
     """Return a warning about excluded documents, for a search without matches."""
 

@@ -21,7 +21,7 @@ from winnow.storage.paths import real_path, shown_path
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.paths import Located, locate
 from winnow.types import Progress, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 SECONDS = 30.0
 
@@ -65,7 +65,7 @@ def document_at(
 
 
 async def read_document(
-    workspace: Workspace, document: DocumentFile, engine: EngineName = "builtin"
+    workspace: EngineWorkspace, document: DocumentFile, engine: EngineName = "builtin"
 ) -> DocumentText:
     """Return the text of a document. Raises as :meth:`Library.text` and :meth:`Rga.text` do."""
     if engine == "rga":
@@ -90,7 +90,7 @@ def _with_rulers(document: DocumentFile, lines: Sequence[str], text_map: TextMap
 
 
 async def read_document_at(
-    workspace: Workspace, path: str, engine: EngineName, progress: Progress
+    workspace: EngineWorkspace, path: str, engine: EngineName, progress: Progress
 ) -> LocatedDocument:
     """Read the document at a path, or its unsaved text.
 

@@ -25,7 +25,7 @@ from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, path_matcher, path_order
 from winnow.types import Completeness, Result, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # The last second of the year 9999; file systems know later ones, `datetime` does not.
 LAST_SECOND = 253_402_300_799
@@ -113,7 +113,7 @@ class FileList:
 
 @contextlib.asynccontextmanager
 async def list_matches(
-    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, pattern: str, sort_by: SortBy
+    workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope, pattern: str, sort_by: SortBy
 ) -> AsyncIterator[FileList]:
     """List the files in scope that match a pattern. Rows can be read within the block.
 
@@ -130,7 +130,7 @@ async def list_matches(
         yield FileList(scope, paths, keys, matches, ripgrep, overlay, listing, links)
 
 
-async def excluded_matches(workspace: Workspace, found: FileList) -> list[str]:
+async def excluded_matches(workspace: EngineWorkspace, found: FileList) -> list[str]:
     """Return a warning about excluded files that match, if there are any."""
 
     async def count(filters: SearchParams) -> int:

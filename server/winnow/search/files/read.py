@@ -33,7 +33,7 @@ from winnow.text.reading import (
     ReadResult,
     read_lines,
 )
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.search.documents.text import DocumentText
@@ -81,7 +81,7 @@ class FileText(Struct, frozen=True):
     warnings: Sequence[str]
 
 
-async def read_file_text(workspace: Workspace, request: ReadRequest) -> FileText:
+async def read_file_text(workspace: EngineWorkspace, request: ReadRequest) -> FileText:
     """Read lines of a file or document of the workspace.
 
     Raises NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile, BinaryFile and UnreadableDocument.
@@ -103,7 +103,7 @@ async def read_file_text(workspace: Workspace, request: ReadRequest) -> FileText
 
 
 async def _document(
-    workspace: Workspace, path: str
+    workspace: EngineWorkspace, path: str
 ) -> tuple[DocumentText | None, UnreadableDocument | None]:
     """Return the text of a binary document, or why it cannot be read; neither for other files."""
     # Not needed for other files.

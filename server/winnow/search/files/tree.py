@@ -35,7 +35,7 @@ from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, clean_path
 from winnow.text.skipped_files import as_logged
 from winnow.types import Completeness, Result, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Entries of a folder that count as being at its depth; the next hundred are one level deeper.
 ENTRIES_PER_LEVEL = 100
@@ -160,7 +160,7 @@ class FolderTree:
 
 @contextlib.asynccontextmanager
 async def list_tree(
-    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, *, depth: int, sizes: bool
+    workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope, *, depth: int, sizes: bool
 ) -> AsyncIterator[FolderTree]:
     """List the folders and files in scope, to a depth, perhaps with their sizes.
 
@@ -175,7 +175,7 @@ async def list_tree(
         yield FolderTree(scope, depth, sizes, ripgrep, overlay, listing, root, nodes)
 
 
-async def excluded_files(workspace: Workspace, tree: FolderTree) -> tuple[int, list[str]]:
+async def excluded_files(workspace: EngineWorkspace, tree: FolderTree) -> tuple[int, list[str]]:
     """Return the number of excluded files, and the params that would include them."""
 
     async def count(filters: SearchParams) -> int:

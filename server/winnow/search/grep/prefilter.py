@@ -22,7 +22,7 @@ from winnow.storage.paths import is_below
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, clean_path, join_path
 from winnow.text.selection import file_type_globs
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.index.workspace_index import MatchCandidates
@@ -60,7 +60,7 @@ class PrefilteredFiles(Struct, frozen=True):
 
 
 async def prefilter(
-    workspace: Workspace, ripgrep: Ripgrep, scope: Scope, queries: Sequence[TextPattern]
+    workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope, queries: Sequence[TextPattern]
 ) -> list[PrefilteredFiles | None]:
     """Return for each query the files that can match it, or None to search the entire scope.
 
@@ -155,7 +155,7 @@ def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
     return set(scope.roots) <= set(indexed) and not any(nested)
 
 
-def _is_indexed(workspace: Workspace, scope: Scope) -> bool:
+def _is_indexed(workspace: EngineWorkspace, scope: Scope) -> bool:
     """Return True if the index lists the path of the scope, which ripgrep searches even if it is
     hidden or ignored. A single file does not need the index."""
     path = clean_path(scope.paths[0])

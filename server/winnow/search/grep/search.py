@@ -34,7 +34,7 @@ from winnow.text.listing import list_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Completeness, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # How long the search continues after a page is full: to its end, so that the total is known, or to
 # one more match, so that it is known whether there is one.
@@ -56,7 +56,7 @@ _GENERAL = re.compile(r"[^\x20-\x7e]|(?<!\\)(?:\\\\)*(?:\.|\[:?\^|\\[wWDsSpPxuU]
 class GrepSearch:
     """A search for one pattern; ``prefiltered`` are the only files that can match, if known."""
 
-    workspace: Workspace
+    workspace: EngineWorkspace
     text: TextSearch
     prefiltered: PrefilteredFiles | None
 
@@ -190,7 +190,7 @@ class GrepSearch:
 
 @contextlib.asynccontextmanager
 async def start_search(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     ripgrep: Ripgrep,
     scope: Scope,
     query: TextPattern,

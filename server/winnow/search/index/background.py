@@ -18,7 +18,7 @@ from winnow.storage.state_folder import is_indexed
 from winnow.types import Progress, no_progress
 
 if TYPE_CHECKING:
-    from winnow.workspace import Workspace
+    from winnow.workspace import EngineWorkspace
 
 # With numpy they take a tenth of a second to import. Otherwise the first request would import them
 # in the event loop and block all others.
@@ -46,7 +46,7 @@ def watch_problem() -> str:
 
 
 async def open_index(
-    workspace: Workspace, progress: Progress = no_progress, seconds: float | None = None
+    workspace: EngineWorkspace, progress: Progress = no_progress, seconds: float | None = None
 ) -> bool:
     """Open the index on disk, and wait until it can answer, up to `seconds` or `OPEN_SECONDS`.
 
@@ -60,7 +60,7 @@ async def open_index(
     return True
 
 
-async def _is_to_open(workspace: Workspace) -> bool:
+async def _is_to_open(workspace: EngineWorkspace) -> bool:
     """Return True if an index on disk is not open yet, without importing the index."""
     if workspace.has_index:
         return not workspace.index.is_opened
@@ -77,7 +77,7 @@ async def load_index() -> None:
 
 
 async def keep_index(
-    workspace: Workspace, report: Callable[[int, int], None], consent: bool = False
+    workspace: EngineWorkspace, report: Callable[[int, int], None], consent: bool = False
 ) -> None:
     """Build or update the index, and watch for changes from now on.
 
@@ -88,7 +88,7 @@ async def keep_index(
     await workspace.index.build(report, consent)
 
 
-async def load_names(workspace: Workspace) -> None:
+async def load_names(workspace: EngineWorkspace) -> None:
     """Load the names of all definitions into memory, so that the first query does not have to."""
     with contextlib.suppress(SearchError, StoreDamaged):
         async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):

@@ -11,7 +11,7 @@ from winnow.text.buffers import Overlay
 from winnow.text.listing import list_files
 from winnow.text.roots import is_indexable
 from winnow.types import IndexOffer, Progress, SearchParams
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 # A low estimate for two processors.
 FILES_PER_SECOND = 250
@@ -19,7 +19,7 @@ COMMAND = "winnow index build"
 PARAM = "enable_indexing"
 
 
-async def begin_index(workspace: Workspace, enable: bool, progress: Progress) -> list[str]:
+async def begin_index(workspace: EngineWorkspace, enable: bool, progress: Progress) -> list[str]:
     """Build or start an index before a search, and return warnings.
 
     A command builds it now if the caller passes `enable`, the folder is small or an index exists. A
@@ -48,14 +48,14 @@ async def begin_index(workspace: Workspace, enable: bool, progress: Progress) ->
     return []
 
 
-def build_started(workspace: Workspace) -> list[str]:
+def build_started(workspace: EngineWorkspace) -> list[str]:
     """Return the warnings of an answer that started a build in the background."""
     is_paused = workspace.index.throttle.state == "paused"
     started = "the index is being built in the background: see `index_status`"
     return [started, *[PAUSED] * is_paused]
 
 
-async def build_index(workspace: Workspace, progress: Progress, *, consent: bool) -> None:
+async def build_index(workspace: EngineWorkspace, progress: Progress, *, consent: bool) -> None:
     """Build the index now. With `consent`, also index a folder that is too large by default."""
 
     def report(done: int, total: int) -> None:
@@ -68,7 +68,7 @@ async def build_index(workspace: Workspace, progress: Progress, *, consent: bool
         await workspace.index.build(report, consent)
 
 
-async def index_offer(workspace: Workspace) -> IndexOffer | None:
+async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
     """Offer to build an index, if there is none and none will be built automatically."""
     settings, state = workspace.config.index, workspace.index.state()
     if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
@@ -93,19 +93,19 @@ async def index_offer(workspace: Workspace) -> IndexOffer | None:
     )
 
 
-def _may_be_indexed(workspace: Workspace) -> bool:
+def _may_be_indexed(workspace: EngineWorkspace) -> bool:
     """Return True unless a folder needs an explicit request to be indexed, as home folders do."""
     roots = workspace.roots()
     return bool(roots) and all(is_indexable(root, workspace.environment) for root in roots)
 
 
-async def _is_small_or_begun(workspace: Workspace) -> bool:
+async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
     files = await _count_files(workspace)
     is_small = files < workspace.config.index.auto_index_threshold
     return is_small or await workspace.index.count_indexed_files() > BEGUN * files
 
 
-async def _count_files(workspace: Workspace) -> int:
+async def _count_files(workspace: EngineWorkspace) -> int:
     """Return the number of files that searches cover."""
     ripgrep = workspace.run_ripgrep()
     async with workspace.search_slots:

@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from winnow.errors import IndexUnavailable
 from winnow.storage.database import StoreDamaged
 from winnow.types import IndexState
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 logger = logging.getLogger(__name__)
 
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 
 def again_if_damaged(
-    request: Callable[Concatenate[Workspace, P], Awaitable[T]],
-) -> Callable[Concatenate[Workspace, P], Awaitable[T]]:
+    request: Callable[Concatenate[EngineWorkspace, P], Awaitable[T]],
+) -> Callable[Concatenate[EngineWorkspace, P], Awaitable[T]]:
     """Repeat a request that finds a store damaged or replaced. It then reads the reopened store or
     its successor. Raises IndexUnavailable after :data:`MOST_TRIES` attempts."""
 
     @functools.wraps(request)
-    async def again(workspace: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def again(workspace: EngineWorkspace, /, *args: P.args, **kwargs: P.kwargs) -> T:
         problem = ""
         for _ in range(MOST_TRIES):
             before = workspace.index.stores_changed
@@ -52,7 +52,7 @@ def again_if_damaged(
 
 
 async def retry_until_current(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     search: Callable[[], Awaitable[tuple[Collection[str], IndexState]]],
     prepare: Callable[[], Awaitable[None]] | None,
     seconds: float,
@@ -78,7 +78,9 @@ async def retry_until_current(
     return False
 
 
-async def index_files(workspace: Workspace, paths: Collection[str], seconds: float) -> set[str]:
+async def index_files(
+    workspace: EngineWorkspace, paths: Collection[str], seconds: float
+) -> set[str]:
     """Update files in the index for a time; return those that were updated."""
     read: set[str] = set()
     if paths and seconds > 0:

@@ -18,7 +18,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.paths import containing_root
 from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Tests whether a search covers a file: the position of its root, and its path below that.
 Covers = Callable[[int, str], bool]
@@ -30,7 +30,7 @@ PAUSED = "paused until `index` with action 'resume'"
 
 
 @again_if_damaged
-async def read_status(workspace: Workspace, progress: Progress) -> IndexStatus:
+async def read_status(workspace: EngineWorkspace, progress: Progress) -> IndexStatus:
     """Return the state of the index of every folder. Raise IndexUnavailable."""
     await open_index(workspace, progress)
     # Opens the index, without building a deleted one, so that the status is current.
@@ -38,7 +38,7 @@ async def read_status(workspace: Workspace, progress: Progress) -> IndexStatus:
         return await workspace.index.status()
 
 
-def index_completeness(workspace: Workspace) -> Completeness:
+def index_completeness(workspace: EngineWorkspace) -> Completeness:
     """Return the completeness of an answer about the index itself."""
     state = workspace.index.state()
     reasons = [] if state.state == "ready" else [state_in_words(workspace.index, state)]
@@ -47,7 +47,7 @@ def index_completeness(workspace: Workspace) -> Completeness:
     )
 
 
-def index_warnings(workspace: Workspace) -> list[str]:
+def index_warnings(workspace: EngineWorkspace) -> list[str]:
     """Return the warnings of an answer about the index itself."""
     warnings = [*workspace.index.notices(), *workspace.index.problem_messages()]
     warnings += [
@@ -80,7 +80,7 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
 
 
 async def left_out_of(
-    workspace: Workspace, scope: Scope, covers: Covers | None, view: Snapshot | None = None
+    workspace: EngineWorkspace, scope: Scope, covers: Covers | None, view: Snapshot | None = None
 ) -> NotCovered:
     """Count the files in scope that are not indexed, by reason; as `WorkspaceIndex.left_out` does.
 

@@ -26,7 +26,7 @@ from winnow.search.index.background import open_index
 from winnow.text.ripgrep import cut_line
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Hit, IndexState, Line, Progress, no_progress
-from winnow.workspace import Lifetime, Workspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 # Number of hits that affect the order: with more, the first files are the same.
 RANKED = 40
@@ -79,7 +79,7 @@ class Timing:
         self.open = asyncio.Event()
         self.seconds = seconds
 
-    async def wait_until_open(self, workspace: Workspace, progress: Progress) -> None:
+    async def wait_until_open(self, workspace: EngineWorkspace, progress: Progress) -> None:
         """Wait a limited time for an index on disk; the first query takes longer."""
         try:
             if await open_index(workspace, progress):
@@ -133,7 +133,7 @@ class IndexQuery:
 
 @contextlib.asynccontextmanager
 async def index_query(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     query: str,
     terms: Sequence[str],
@@ -155,7 +155,7 @@ async def index_query(
 
 
 async def _query_index(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     query: str,
     begun: asyncio.Event,

@@ -39,7 +39,7 @@ from winnow.text.buffers import unsaved_overlay
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Candidate, Line, Progress, Ranked, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.search.keyword.index_results import IndexQuery, IndexResults
@@ -61,7 +61,7 @@ class KeywordRequest:
     files because of feedback, by absolute path.
     """
 
-    workspace: Workspace
+    workspace: EngineWorkspace
     scope: Scope
     query: str
     terms: Sequence[str]
@@ -366,7 +366,7 @@ async def _excluded_matches(request: KeywordRequest, found: KeywordMatches) -> l
 
 
 def _choose_models(
-    workspace: Workspace, options: RankerOptions
+    workspace: EngineWorkspace, options: RankerOptions
 ) -> tuple[list[NamedModel], RankedBy]:
     """Return the models to try, best first; or none, and why the local ranker is used."""
     if options.ranker == "local":
@@ -383,7 +383,7 @@ def _choose_models(
     return [], RankedBy(kind="local", fallback_reason=why, needs_consent=needed or None)
 
 
-def _why_no_model(workspace: Workspace, unusable: Sequence[Mapping[str, str]]) -> str:
+def _why_no_model(workspace: EngineWorkspace, unusable: Sequence[Mapping[str, str]]) -> str:
     """Return a reason: one sentence if only keys are missing, else a reason per model."""
     models = workspace.config.llm.models
     names = [(problem["model"], problem["error"]) for problem in unusable]
@@ -394,7 +394,7 @@ def _why_no_model(workspace: Workspace, unusable: Sequence[Mapping[str, str]]) -
 
 
 @contextlib.asynccontextmanager
-async def _warming(workspace: Workspace, models: Sequence[NamedModel]) -> AsyncIterator[None]:
+async def _warming(workspace: EngineWorkspace, models: Sequence[NamedModel]) -> AsyncIterator[None]:
     """Import the first model's SDK while the block runs."""
     if not models:
         yield

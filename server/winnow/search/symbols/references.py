@@ -28,7 +28,7 @@ from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate
 from winnow.text.scope import DisplayPath, display_path
 from winnow.types import Completeness, Progress, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 TEXT_CHARACTERS = 300
 OTHERS_NAMED = 5
@@ -78,7 +78,10 @@ class _Resolved(msgspec.Struct, frozen=True):
 
 
 async def find_references(
-    workspace: Workspace, selector: SymbolSelector, filters: ReferenceFilter, progress: Progress
+    workspace: EngineWorkspace,
+    selector: SymbolSelector,
+    filters: ReferenceFilter,
+    progress: Progress,
 ) -> References:
     """Return the references of a symbol.
 
@@ -148,7 +151,9 @@ def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list
     return list(dict.fromkeys(name for _, name in words))
 
 
-async def _with_problem(workspace: Workspace, needed: Prerequisites, error: NoSymbol) -> NoSymbol:
+async def _with_problem(
+    workspace: EngineWorkspace, needed: Prerequisites, error: NoSymbol
+) -> NoSymbol:
     """Return the error, with the reason why the named file is not indexed, if there is one."""
     problems = await workspace.index.problems()
     for path in needed.paths:

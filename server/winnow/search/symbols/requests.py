@@ -28,7 +28,7 @@ from winnow.text.definition_patterns import DefinitionPattern, files_with
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import Located, locate
 from winnow.types import IndexState, Progress, SearchParams
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 ATTEMPTS = 3
 NOT_ALL_READ = "not all files that contain the name have been read: try again"
@@ -68,7 +68,7 @@ class EarlyResults(msgspec.Struct, Generic[E], frozen=True):
 
 @again_if_damaged
 async def with_symbols(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     needed: Prerequisites,
     work: Callable[[Navigation], T],
     progress: Progress,
@@ -116,13 +116,13 @@ async def with_symbols(
         workspace.files_changed(navigation.changed)
 
 
-def sources_of(workspace: Workspace) -> SourceTexts:
+def sources_of(workspace: EngineWorkspace) -> SourceTexts:
     """Return the texts of files, for one request. Raises NoWorkspace and NotFound."""
     roots = workspace.search_roots()
     return SourceTexts(roots, workspace.buffers, workspace.config.limits.parse_bytes)
 
 
-def workspace_path(workspace: Workspace, path: Path) -> str | None:
+def workspace_path(workspace: EngineWorkspace, path: Path) -> str | None:
     """Return a path as the index has it: absolute, below a root as the workspace spells it, with
     ``/``; None outside of all roots."""
     try:
@@ -139,7 +139,10 @@ def absolute(roots: Sequence[Path], located: Located) -> str:
 
 
 async def _prepare(
-    workspace: Workspace, needed: Prerequisites, progress: Progress, early: EarlyResults[E] | None
+    workspace: EngineWorkspace,
+    needed: Prerequisites,
+    progress: Progress,
+    early: EarlyResults[E] | None,
 ) -> bool:
     """Index the relevant files first. Return True if time ran out."""
     ripgrep = workspace.run_ripgrep()

@@ -41,7 +41,7 @@ from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Scope, display_path
 from winnow.text.selection import file_type_globs
 from winnow.types import Completeness, IndexState, PageParams, Progress, SearchParams, Skipped
-from winnow.workspace import Workspace
+from winnow.workspace import EngineWorkspace
 
 # Time limit for a query that matches many names; the results so far are returned.
 SEARCH_SECONDS = 2.0
@@ -81,7 +81,7 @@ def search_symbols(
 
 @again_if_damaged
 async def find_symbols(
-    workspace: Workspace,
+    workspace: EngineWorkspace,
     scope: Scope,
     query: SymbolQuery,
     progress: Progress,
@@ -111,7 +111,7 @@ async def find_symbols(
 
 @again_if_damaged
 async def typed_symbols(
-    workspace: Workspace, text: str, limit: int, progress: Progress
+    workspace: EngineWorkspace, text: str, limit: int, progress: Progress
 ) -> Sequence[Symbol]:
     """Return the best symbols for what a user types in an editor, from current files."""
     await open_index(workspace, progress)
@@ -151,7 +151,7 @@ class SymbolSearch:
     ``send`` got.
     """
 
-    workspace: Workspace
+    workspace: EngineWorkspace
     scope: Scope
     query: SymbolQuery
     ripgrep: Ripgrep
