@@ -4,14 +4,14 @@ import { type DocumentText, documentText } from './core/protocol'
 import type { Server } from './server'
 
 export const SCHEME = 'winnow-doc'
-/** What VS Code opens at most as a text, in characters: it closes larger ones. */
-const MOST_CHARACTERS = 50 * 1024 * 1024
+/** Maximum length of a text document in characters. VS Code closes longer ones. */
+const MAX_CHARACTERS = 50 * 1024 * 1024
 
-/** The text of PDFs, office files and the like, as the server reads them. */
+/** A provider of the text that the server extracts from PDFs, office files and other documents. */
 export class Documents implements vscode.TextDocumentContentProvider {
   constructor(private readonly server: Server) {}
 
-  /** The whole text, with a ruler where each page begins. Throws with the server's reason. */
+  /** Return the complete text, with a separator before each page. Throws the server's error. */
   async provideTextDocumentContent(
     uri: vscode.Uri,
     token: vscode.CancellationToken,
@@ -21,10 +21,10 @@ export class Documents implements vscode.TextDocumentContentProvider {
     let page: DocumentText | undefined
     do {
       const params = page?.cursor ? { path, cursor: page.cursor } : { path }
-      page = await this.server.ask(documentText, params, token)
+      page = await this.server.request(documentText, params, token)
       text += page.text
-    } while (page.cursor && text.length < MOST_CHARACTERS)
-    const failed = (page.failed ?? []).map((one) => `──── Not read: ${one} ────\n`)
+    } while (page.cursor && text.length < MAX_CHARACTERS)
+    const failed = (page.failed ?? []).map((problem) => `──── Not read: ${problem} ────\n`)
     return text + failed.join('')
   }
 }

@@ -2,13 +2,13 @@ import * as vscode from 'vscode'
 
 import type { CompleteParams } from './core/protocol'
 
-/** The editor's own language model as the ranker: `$/complete`, for whoever has opted in. */
+/** The editor's own language model, which answers `$/complete` if the user enabled it. */
 export class EditorModel {
   get isEnabled(): boolean {
     return vscode.workspace.getConfiguration('winnow').get('editorModel.enabled', false)
   }
 
-  /** The model's answer to a prompt of the server. Throws if there is no model, or it refuses. */
+  /** Return the model's answer to the server's prompt. Throws if no model matches or it refuses. */
   async answer(
     params: CompleteParams,
     token: vscode.CancellationToken,
@@ -18,12 +18,12 @@ export class EditorModel {
       .get<vscode.LanguageModelChatSelector>('editorModel.selector', {})
     const [model] = await vscode.lm.selectChatModels(selector)
     if (!model) throw new Error('the editor has no language model that matches winnow.editorModel.selector')
-    // The API has no message of a system: the rules come first.
+    // The API has no system messages, so the system prompt is the first user message.
     const messages = [params.system, params.prompt].map((text) =>
       vscode.LanguageModelChatMessage.User(text),
     )
     const options: vscode.LanguageModelChatRequestOptions = {
-      justification: 'Winnow lets this model choose among the files a search found.',
+      justification: 'Winnow uses this model to rank the files that a search found.',
     }
     const response = await model.sendRequest(messages, options, token)
     let text = ''

@@ -9,45 +9,45 @@ import { EditorModel } from './editor-model'
 import { installServer, offerServer } from './install'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
-import { chooseFromHistory, chooseMode, type Parts, Picker, type Resumed } from './picker'
+import { chooseFromHistory, chooseMode, Picker, type PickerServices, type PickerState } from './picker'
 import { Previews } from './previews'
 import { ResultsView } from './results-view'
 import { Secrets } from './secrets'
 import { Server } from './server'
 import { Status } from './status'
 
-/** A change of one of these takes a new server: its environment or what it was told at its start. */
+/** Settings that take effect only when the server starts. */
 const NEEDS_RESTART = [
   'winnow.server.command',
   'winnow.editorModel.enabled',
   'winnow.languageFeatures',
 ]
 
-/** What other extensions and tests can use. */
+/** The API for other extensions and tests. */
 export interface Api {
-  /** Milliseconds that activation took. */
+  /** Duration of the activation, in milliseconds. */
   readonly activationMilliseconds: number
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
-  const began = performance.now()
+  const startedAt = performance.now()
   const extension = new Extension(context)
   extension.register()
-  // An index is there: it is kept up to date, as it was when this folder was searched before.
-  void extension.startWhereIndexed()
-  const activationMilliseconds = performance.now() - began
+  // A running server keeps an existing index up to date.
+  void extension.startIfIndexed()
+  const activationMilliseconds = performance.now() - startedAt
   log.info(`Activated in ${activationMilliseconds.toFixed(1)} ms`)
   return { activationMilliseconds }
 }
 
-/** Disposed by the context; this waits until the server has stopped. */
+/** Wait until the server has stopped. The context disposes everything else. */
 export async function deactivate(): Promise<void> {
-  await stopping?.()
+  await stopServer?.()
 }
 
-let stopping: (() => Promise<void>) | undefined
+let stopServer: (() => Promise<void>) | undefined
 
-/** Commands and what they share. */
+/** The commands and the objects they share. */
 class Extension {
   private readonly previews = new Previews()
   private readonly searches = new Searches()
@@ -56,8 +56,8 @@ class Extension {
   private readonly status: Status
   private readonly view: ResultsView
   private readonly consent: Consent
-  private readonly parts: Parts
-  private last: Resumed | undefined
+  private readonly services: PickerServices
+  private last: PickerState | undefined
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
@@ -67,19 +67,19 @@ class Extension {
     this.view = new ResultsView(this.searches, this.previews, (search) =>
       this.search(search.mode, search.query),
     )
-    this.parts = {
+    this.services = {
       context,
       server: this.server,
       previews: this.previews,
       searches: this.searches,
       consent: this.consent,
-      kept: () => {
+      searchesChanged: () => {
         this.view.refresh()
         void this.status.update()
       },
       offerServer: (problem) => this.offerServer(problem),
     }
-    stopping = () => this.server.stop()
+    stopServer = () => this.server.stop()
   }
 
   register(): void {
@@ -98,15 +98,15 @@ class Extension {
     if (mcp) this.context.subscriptions.push(mcp)
   }
 
-  /** Starts the server in the background where an earlier session has left an index. */
-  async startWhereIndexed(): Promise<void> {
+  /** Start the server in the background if an earlier session left an index. */
+  async startIfIndexed(): Promise<void> {
     for (const folder of vscode.workspace.workspaceFolders ?? []) {
       try {
         await vscode.workspace.fs.stat(vscode.Uri.joinPath(folder.uri, '.winnow'))
-        await this.server.started()
+        await this.server.ensureStarted()
         return
       } catch (error) {
-        // No index here; or no server, which whoever searches is told.
+        // No index, or no server. The first search reports a missing server.
         log.debug(`Not started for ${folder.name}: ${messageOf(error)}`)
       }
     }
@@ -125,7 +125,7 @@ class Extension {
       search('semanticSearch', SEMANTIC),
       search('codeSearch', CODE),
       command('search', async (id?: string) => {
-        const mode = MODES.find((one) => one.id === id) ?? (await chooseMode())
+        const mode = MODES.find((candidate) => candidate.id === id) ?? (await chooseMode())
         if (mode) this.search(mode)
       }),
       command('resume', () => this.resume()),
@@ -137,20 +137,20 @@ class Extension {
       command('restart', () => this.restart()),
       command('installServer', () => this.install()),
       command('showLog', () => log.show()),
-      command('consent', () => this.telling(() => this.consent.decide())),
-      command('audit', () => this.telling(() => this.consent.showAudit())),
+      command('consent', () => this.reportErrors(() => this.consent.decide())),
+      command('audit', () => this.reportErrors(() => this.consent.showAudit())),
       command('setKey', async () => {
-        if (await this.secrets.change()) await this.restartIfRunning()
+        if (await this.secrets.editKey()) await this.restartIfRunning()
       }),
     ]
   }
 
   private search(mode: AnyMode, query?: string): void {
-    new Picker(this.parts, mode, (resumed) => {
-      this.last = resumed
-    }).ask(query ?? selectedText())
-    // Started while somebody types. What is wrong is told when it is needed.
-    this.server.started().catch((error: unknown) => log.info(messageOf(error)))
+    new Picker(this.services, mode, (state) => {
+      this.last = state
+    }).prompt(query ?? selectedText())
+    // Start the server while the user types. The search reports errors.
+    this.server.ensureStarted().catch((error: unknown) => log.info(messageOf(error)))
   }
 
   private resume(): void {
@@ -159,22 +159,22 @@ class Extension {
       void vscode.window.showInformationMessage('Winnow: no search to resume yet.')
       return
     }
-    new Picker(this.parts, last.mode, (resumed) => {
-      this.last = resumed
+    new Picker(this.services, last.mode, (state) => {
+      this.last = state
     }).resume(last)
   }
 
   private restart(): Promise<void> {
-    return this.telling(async () => {
+    return this.reportErrors(async () => {
       await this.server.restart()
       void vscode.window.setStatusBarMessage('Winnow: server restarted', 3_000)
     })
   }
 
-  /** Does something, and says what hinders it. */
-  private async telling(work: () => Promise<unknown>): Promise<void> {
+  /** Run a task and show its error, if any. */
+  private async reportErrors(task: () => Promise<unknown>): Promise<void> {
     try {
-      await work()
+      await task()
     } catch (error) {
       if (error instanceof ServerMissing) await this.offerServer(error)
       else void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
@@ -210,7 +210,7 @@ class Extension {
   }
 }
 
-/** What is selected, if that is a part of one line: most likely what somebody looks for. */
+/** Return the selected text if it is within one line; the user probably wants to search for it. */
 function selectedText(): string {
   const editor = vscode.window.activeTextEditor
   if (!editor || editor.selection.isEmpty || !editor.selection.isSingleLine) return ''

@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import * as path from 'node:path'
 import * as vscode from 'vscode'
 
-import { isBelow } from './core/environment'
+import { isInside } from './core/environment'
 import {
   output,
   privateEnvironment,
@@ -18,7 +18,7 @@ import { log, messageOf } from './log'
 const OLDEST_PYTHON = [3, 10] as const
 const WINDOWS = process.platform === 'win32'
 
-/** Says that there is no server and what can be done; whether there is one afterwards. */
+/** Report that no server was found and offer to install it. Return true if it was installed. */
 export async function offerServer(
   context: vscode.ExtensionContext,
   problem: ServerMissing,
@@ -41,7 +41,7 @@ export async function offerServer(
   return false
 }
 
-/** Makes a virtual environment of the extension's own and installs the server; whether it worked. */
+/** Install the server into the extension's own virtual environment. Return true on success. */
 export async function installServer(context: vscode.ExtensionContext): Promise<boolean> {
   const options = {
     location: vscode.ProgressLocation.Notification,
@@ -56,12 +56,12 @@ export async function installServer(context: vscode.ExtensionContext): Promise<b
       await rm(folder, { recursive: true, force: true })
       await mkdir(path.dirname(folder), { recursive: true })
       await run(python, ['-m', 'venv', folder], token)
-      const own = path.join(programsOf(folder), WINDOWS ? 'python.exe' : 'python')
-      const wanted = vscode.workspace
+      const venvPython = path.join(programsOf(folder), WINDOWS ? 'python.exe' : 'python')
+      const packageName = vscode.workspace
         .getConfiguration('winnow')
         .get('server.package', 'winnow-ls')
-      progress.report({ message: `pip install ${wanted}` })
-      await run(own, ['-m', 'pip', 'install', '--disable-pip-version-check', wanted], token)
+      progress.report({ message: `pip install ${packageName}` })
+      await run(venvPython, ['-m', 'pip', 'install', '--disable-pip-version-check', packageName], token)
       return true
     } catch (error) {
       await rm(folder, { recursive: true, force: true })
@@ -81,7 +81,7 @@ async function usablePython(): Promise<string> {
   for (const python of selected ? [selected, ...names] : names) {
     const version = await pythonVersion(python)
     if (version && !isOlder(version)) return python
-    log.info(`${python} not used: ${version ? `it is Python ${version.join('.')}` : 'not found'}`)
+    log.info(`Not using ${python}: ${version ? `it is Python ${version.join('.')}` : 'not found'}`)
   }
   throw new Error(`Winnow needs Python ${OLDEST_PYTHON.join('.')} or newer; found none`)
 }
@@ -91,8 +91,8 @@ async function pythonVersion(python: string): Promise<[number, number] | undefin
   try {
     const [major, minor, ...program] = (await output(python, ['-I', '-c', code])).trim().split(' ')
     const found = program.join(' ')
-    const own = workspaceFolders().some((folder) => isBelow(found, folder))
-    if (own && !vscode.workspace.isTrusted) return undefined
+    const inWorkspace = workspaceFolders().some((folder) => isInside(found, folder))
+    if (inWorkspace && !vscode.workspace.isTrusted) return undefined
     return [Number(major), Number(minor)]
   } catch {
     return undefined
@@ -103,28 +103,28 @@ function isOlder([major, minor]: readonly [number, number]): boolean {
   return major < OLDEST_PYTHON[0] || (major === OLDEST_PYTHON[0] && minor < OLDEST_PYTHON[1])
 }
 
-/** Runs a program with its output in the log. Throws if it fails or is cancelled. */
+/** Run a program and write its output to the log. Throws if it fails or is cancelled. */
 function run(command: string, args: string[], token: vscode.CancellationToken): Promise<void> {
   log.info(`${command} ${args.join(' ')}`)
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env: programEnvironment(), windowsHide: true })
-    const cancelling = token.onCancellationRequested(() => child.kill())
-    let last = ''
-    const tell = (text: Buffer) => {
+    const cancelListener = token.onCancellationRequested(() => child.kill())
+    let lastLine = ''
+    const logOutput = (text: Buffer) => {
       const lines = text.toString().split('\n').filter((line) => line.trim())
       for (const line of lines) log.info(line)
-      last = lines.at(-1) ?? last
+      lastLine = lines.at(-1) ?? lastLine
     }
-    child.stdout.on('data', tell)
-    child.stderr.on('data', tell)
+    child.stdout.on('data', logOutput)
+    child.stderr.on('data', logOutput)
     child.on('error', (error) => {
-      cancelling.dispose()
+      cancelListener.dispose()
       reject(error)
     })
     child.on('close', (code) => {
-      cancelling.dispose()
+      cancelListener.dispose()
       if (code === 0) resolve()
-      else reject(new Error(last || `${command} exited with code ${code}`))
+      else reject(new Error(lastLine || `${command} exited with code ${code}`))
     })
   })
 }

@@ -1,7 +1,7 @@
 import * as vscode from 'vscode'
 import type { ServerCapabilities } from 'vscode-languageclient/node'
 
-/** What the server can provide to the editor's own lists and views, by the name of its setting. */
+/** The server's capabilities for the editor's built-in features, by the name in the setting. */
 const FEATURES: Record<string, keyof ServerCapabilities> = {
   workspaceSymbols: 'workspaceSymbolProvider',
   definitions: 'definitionProvider',
@@ -12,13 +12,13 @@ const FEATURES: Record<string, keyof ServerCapabilities> = {
 }
 
 /**
- * Takes out what is not wanted before the client registers providers.
+ * Remove disabled capabilities before the client registers providers.
  *
- * A provider that always answers nothing would not do: the editor shows that there is one.
+ * A provider that always returns nothing is not enough: the editor would still show the feature.
  */
 export function withoutFeatures(capabilities: ServerCapabilities): void {
-  const wanted = vscode.workspace.getConfiguration('winnow').get<string[]>('languageFeatures', [])
+  const enabled = vscode.workspace.getConfiguration('winnow').get<string[]>('languageFeatures', [])
   for (const [name, capability] of Object.entries(FEATURES)) {
-    if (!wanted.includes(name)) delete capabilities[capability]
+    if (!enabled.includes(name)) delete capabilities[capability]
   }
 }

@@ -1,9 +1,9 @@
 import * as vscode from 'vscode'
 
-/** The channel "Winnow": what is done in the background, and why something does not work. */
+/** The output channel "Winnow", for background activity and errors. */
 export const log = vscode.window.createOutputChannel('Winnow', { log: true })
 
-/** An error in one line, for a person. */
+/** Return the message of an error, to show to the user. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,7 +1,7 @@
 import * as vscode from 'vscode'
 
-import { type Collector, Ranking, type Shown } from './core/collect'
-import { remembered } from './core/history'
+import { type Collector, Ranking, type ResultList } from './core/collect'
+import { withQuery } from './core/history'
 import type { Headline } from './core/headline'
 import { type AnyMode, KEYWORD, MODES, type Search, termsIn, termsText } from './core/modes'
 import { type SearchAnswer, feedback, suggestTerms } from './core/protocol'
@@ -14,20 +14,20 @@ import type { Previews } from './previews'
 import type { Server } from './server'
 import { editorExcludes } from './settings'
 
-/** A pause in typing after which a live search begins. */
+/** Delay after typing before a live search starts. */
 const TYPING_MS = 120
-/** Terms are proposed as somebody types. */
-const PROPOSING_MS = 60
-/** Moving through a list fast, not every row is shown. */
+/** Delay after typing before the picker requests suggested terms. */
+const SUGGEST_MS = 60
+/** Delay before a preview, so that fast moves skip rows. */
 const PREVIEW_MS = 50
-/** A list that is filled more often flickers. */
+/** Minimum interval between updates of the list; with a shorter one it flickers. */
 const RENDER_MS = 100
 /**
- * So long after somebody has moved in the list it stays as it is. An update names the active row by
- * what is known here, and a move that is on its way meanwhile would be undone.
+ * Delay of list updates after the user moved. An update sets the active row that the extension knows,
+ * so it would undo a move whose event hasn't arrived yet.
  */
-const STILL_MS = 350
-/** What is heard within this time of an update may be said of the list as it was. */
+const MOVE_PAUSE_MS = 350
+/** After an update, events for this long may refer to the previous list. */
 const ECHO_MS = 150
 const HISTORY = 'winnow.history.'
 const NONE = new vscode.CancellationTokenSource().token
@@ -49,21 +49,21 @@ const TERMS = button('list-ordered', 'Change Search Terms')
 const IGNORED = button('eye', 'Include Ignored and Hidden Files')
 const NOT_IGNORED = button('eye-closed', 'Exclude Ignored and Hidden Files')
 
-/** What pickers need of the rest. */
-export interface Parts {
+/** The parts of the extension that pickers use. */
+export interface PickerServices {
   readonly context: vscode.ExtensionContext
   readonly server: Server
   readonly previews: Previews
   readonly searches: Searches
   readonly consent: Consent
-  /** A search has been added, or a result of one opened. */
-  readonly kept: () => void
-  /** No server was found: offers to install one. */
+  /** Called after a search was stored or a result opened. */
+  readonly searchesChanged: () => void
+  /** Report that no server was found and offer to install it. */
   readonly offerServer: (problem: ServerMissing) => Promise<void>
 }
 
-/** What is needed to show the last picker again. */
-export interface Resumed {
+/** The state of a closed picker, to resume it. */
+export interface PickerState {
   readonly mode: AnyMode
   readonly query: string
   readonly search: Search | undefined
@@ -73,17 +73,17 @@ export interface Resumed {
 
 type Phase = 'query' | 'terms' | 'results'
 
-/** One quick pick, from the question to the file that is opened. */
+/** A quick pick that prompts for a query, shows results and opens one. */
 export class Picker {
   private readonly pick = vscode.window.createQuickPick<Item>()
   private phase: Phase = 'query'
   private query = ''
   private terms: readonly string[] = []
-  private proposing: Promise<readonly string[]> = Promise.resolve([])
-  private ignored = false
+  private suggestions: Promise<readonly string[]> = Promise.resolve([])
+  private includeIgnored = false
   private running: vscode.CancellationTokenSource | undefined
   private collector: Collector<unknown, SearchAnswer> | undefined
-  private shown: Shown = { rows: [], others: 0 }
+  private list: ResultList = { rows: [], chosenCount: 0 }
   private headline: Headline | undefined
   private searchId = ''
   private search: Search | undefined
@@ -91,31 +91,31 @@ export class Picker {
   private movedAt = 0
   private renderedAt = 0
   private firstKey: string | undefined
-  /** Whether the list has the row that asks for consent. */
-  private asks = false
+  /** True if the list has the row that asks for consent. */
+  private showsConsent = false
   private accepted = false
   private readonly timers = new Map<string, NodeJS.Timeout>()
 
   constructor(
-    private readonly parts: Parts,
+    private readonly services: PickerServices,
     private readonly mode: AnyMode,
-    private readonly ended: (resumed: Resumed) => void,
+    private readonly onClose: (state: PickerState) => void,
   ) {
     const { pick } = this
     pick.matchOnDescription = true
     pick.matchOnDetail = true
-    // Not in the API, though there: an answer has an order, which letters in a label do not change.
+    // An undocumented property that disables sorting by label matches, to keep the answer's order.
     ;(pick as { sortByLabel?: boolean }).sortByLabel = false
     pick.onDidChangeValue(() => this.valueChanged())
     pick.onDidAccept(() => void this.acceptItem())
     pick.onDidChangeActive(([item]) => this.activeChanged(item))
     pick.onDidTriggerButton((button) => this.buttonPressed(button))
     pick.onDidTriggerItemButton(({ item, button }) => void this.itemButtonPressed(item, button))
-    pick.onDidHide(() => void this.hidden())
+    pick.onDidHide(() => void this.onHide())
   }
 
-  /** Asks for a query, beginning with the one that is given. */
-  ask(query = ''): void {
+  /** Prompt for a query, with an initial value. */
+  prompt(query = ''): void {
     this.query = query
     this.phase = this.mode.live ? 'results' : 'query'
     this.pick.value = query
@@ -125,39 +125,39 @@ export class Picker {
     this.valueChanged()
   }
 
-  /** Shows the results of a search that was made before, as they were. */
-  resume({ query, search, active, filter }: Resumed): void {
+  /** Show the results of an earlier search again. */
+  resume({ query, search, active, filter }: PickerState): void {
     if (!search) {
-      this.ask(query)
+      this.prompt(query)
       return
     }
     this.query = query
     this.terms = search.terms
     this.search = search
     this.searchId = search.searchId
-    this.shown = search
+    this.list = search
     this.headline = search.headline
     this.activeKey = active
     this.enterResults(filter)
-    // Before it is there: somebody may move in it at once.
+    // Render before showing, because the user may move in the list immediately.
     this.render()
     this.pick.show()
   }
 
-  /** Makes a search once more. */
-  again(query: string, terms: readonly string[]): void {
+  /** Run a search again. */
+  rerun(query: string, terms: readonly string[]): void {
     this.pick.show()
     void this.run(query, terms)
   }
 
-  // --- asking ------------------------------------------------------------------------------
+  // --- query -------------------------------------------------------------------------------
 
   private valueChanged(): void {
     const value = this.pick.value.trim()
     if (this.phase === 'query') {
       this.query = value
       this.showQueries([])
-      if (this.mode === KEYWORD) this.later('propose', PROPOSING_MS, () => this.propose(value))
+      if (this.mode === KEYWORD) this.later('suggest', SUGGEST_MS, () => this.suggest(value))
     } else if (this.phase === 'results' && this.mode.live && value !== this.query) {
       this.query = value
       this.cancel()
@@ -165,9 +165,9 @@ export class Picker {
     }
   }
 
-  private propose(query: string): void {
-    this.proposing = query
-      ? this.parts.server.ask(suggestTerms, { query }, NONE).then(
+  private suggest(query: string): void {
+    this.suggestions = query
+      ? this.services.server.request(suggestTerms, { query }, NONE).then(
           ({ terms }) => terms,
           (error: unknown) => {
             log.info(`Could not suggest terms: ${messageOf(error)}`)
@@ -175,19 +175,19 @@ export class Picker {
           },
         )
       : Promise.resolve([])
-    void this.proposing.then((terms) => {
+    void this.suggestions.then((terms) => {
       if (this.phase === 'query' && this.query === query) this.showQueries(terms)
     })
   }
 
-  /** What can be done with the query so far, and the queries before it. */
-  private showQueries(proposed: readonly string[]): void {
+  /** Show the actions for the query and earlier queries. */
+  private showQueries(suggestedTerms: readonly string[]): void {
     const items: Item[] = []
     const { query } = this
     if (query) {
       items.push({
         label: `$(${this.mode.icon}) Search for “${query}”`,
-        ...(proposed.length ? { detail: `Terms: ${termsText(proposed)}` } : {}),
+        ...(suggestedTerms.length ? { detail: `Terms: ${termsText(suggestedTerms)}` } : {}),
         alwaysShow: true,
         run: () => void this.start(query),
       })
@@ -195,22 +195,22 @@ export class Picker {
         items.push({
           label: '$(list-ordered) Choose the terms…',
           alwaysShow: true,
-          run: () => void this.askTerms(),
+          run: () => void this.editTerms(),
         })
       }
     }
     const history = this.history()
-    if (history.length) items.push({ label: 'before', kind: vscode.QuickPickItemKind.Separator })
-    for (const before of history) {
-      if (before !== query) {
-        items.push({ label: `$(history) ${before}`, run: () => void this.start(before) })
+    if (history.length) items.push({ label: 'earlier queries', kind: vscode.QuickPickItemKind.Separator })
+    for (const earlier of history) {
+      if (earlier !== query) {
+        items.push({ label: `$(history) ${earlier}`, run: () => void this.start(earlier) })
       }
     }
     this.pick.items = items
   }
 
-  private async askTerms(): Promise<void> {
-    const terms = this.terms.length ? this.terms : await this.proposing
+  private async editTerms(): Promise<void> {
+    const terms = this.terms.length ? this.terms : await this.suggestions
     this.phase = 'terms'
     this.pick.items = [
       {
@@ -229,14 +229,14 @@ export class Picker {
       await this.run(query, [])
       return
     }
-    // Enter may come before what it needs has been proposed.
-    if (this.timers.has('propose') || query !== this.query) {
-      this.clearTimer('propose')
+    // The user may press Enter before the picker has requested suggestions.
+    if (this.timers.has('suggest') || query !== this.query) {
+      this.clearTimer('suggest')
       this.query = query
-      this.propose(query)
+      this.suggest(query)
     }
-    const terms = await this.proposing
-    // Of signs alone there is no word to search for.
+    const terms = await this.suggestions
+    // A query of punctuation has no suggested terms: search for it literally.
     await this.run(query, terms.length ? terms : [query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')])
   }
 
@@ -246,14 +246,14 @@ export class Picker {
     this.cancel()
     if (!query) {
       this.collector = undefined
-      this.shown = { rows: [], others: 0 }
+      this.list = { rows: [], chosenCount: 0 }
       this.headline = undefined
       this.render()
       return
     }
     this.query = query
     this.terms = terms
-    if (!this.mode.live) this.remember()
+    if (!this.mode.live) this.addToHistory()
     this.enterResults(this.mode.live ? this.pick.value : '')
     const running = new vscode.CancellationTokenSource()
     this.running = running
@@ -266,27 +266,27 @@ export class Picker {
     this.collector = undefined
     this.showTitle()
     if (!this.mode.live) {
-      this.shown = { rows: [], others: 0 }
+      this.list = { rows: [], chosenCount: 0 }
       this.pick.items = []
     }
-    const { mode, parts } = this
-    const choices = { terms, exclude: editorExcludes(), ignored: this.ignored }
+    const { mode, services } = this
+    const choices = { terms, exclude: editorExcludes(), ignored: this.includeIgnored }
     try {
-      await parts.server.started()
-      const collector = mode.collector(parts.server.root) as Collector<unknown, SearchAnswer>
-      const mine = () => this.running === running
-      const result: SearchAnswer = await parts.server.ask(
+      await services.server.ensureStarted()
+      const collector = mode.collector(services.server.root) as Collector<unknown, SearchAnswer>
+      const isCurrent = () => this.running === running
+      const result: SearchAnswer = await services.server.request(
         mode.request,
         mode.params(query, choices),
         running.token,
         (value: unknown) => {
-          if (!mine()) return
+          if (!isCurrent()) return
           this.collector = collector
           collector.partial(value)
           this.update()
         },
       )
-      if (!mine()) return
+      if (!isCurrent()) return
       this.collector = collector
       collector.result(result)
       this.finish(result)
@@ -301,10 +301,10 @@ export class Picker {
     this.pick.busy = false
     this.searchId = result.search_id
     this.headline = this.mode.headline(result)
-    if (!this.mode.live) this.keep()
+    if (!this.mode.live) this.saveSearch()
     this.clearTimer('render')
-    // Where nothing was found there is something to say, too.
-    if (!this.collector?.shown().rows.length) this.render()
+    // Without results, the list shows why.
+    if (!this.collector?.list().rows.length) this.render()
     this.update()
   }
 
@@ -314,22 +314,22 @@ export class Picker {
     log.warn(`${this.mode.title}: ${messageOf(error)}`)
     if (error instanceof ServerMissing) {
       this.pick.hide()
-      void this.parts.offerServer(error)
+      void this.services.offerServer(error)
       return
     }
-    const rows = this.collector?.shown().rows.length
+    const rows = this.collector?.list().rows.length
     this.headline = { parts: ['failed'], details: [messageOf(error)] }
     this.showTitle()
-    const again: Item = {
+    const retry: Item = {
       label: `$(error) ${messageOf(error)}`,
       detail: 'Press Enter to try again',
       alwaysShow: true,
       run: () => void this.run(this.query, this.terms),
     }
-    this.pick.items = rows ? [again, ...this.items()] : [again]
+    this.pick.items = rows ? [retry, ...this.items()] : [retry]
   }
 
-  /** Ends what runs. The server kills what it has started for it. */
+  /** Cancel the running search. The server kills the processes it started for it. */
   private cancel(): void {
     this.clearTimer('search')
     this.clearTimer('render')
@@ -339,7 +339,7 @@ export class Picker {
     this.pick.busy = false
   }
 
-  // --- showing -----------------------------------------------------------------------------
+  // --- results -----------------------------------------------------------------------------
 
   private enterResults(value: string): void {
     this.phase = 'results'
@@ -348,26 +348,26 @@ export class Picker {
     this.pick.buttons = [
       ...(this.mode.live ? [] : [vscode.QuickInputButtons.Back]),
       ...(this.mode === KEYWORD ? [TERMS] : []),
-      ...(this.mode.scoped ? [this.ignored ? NOT_IGNORED : IGNORED] : []),
+      ...(this.mode.scoped ? [this.includeIgnored ? NOT_IGNORED : IGNORED] : []),
       IN_VIEW,
       DETAILS,
     ]
     this.showTitle()
   }
 
-  /** The first rows at once, later ones a few times a second, and none while somebody moves. */
+  /** Render the first rows immediately, later ones at intervals, and none while the user moves. */
   private update(): void {
     if (this.timers.has('render')) return
-    const still = this.movedAt + STILL_MS - Date.now()
-    if (still > 0) {
-      this.later('render', still, () => this.update())
+    const pause = this.movedAt + MOVE_PAUSE_MS - Date.now()
+    if (pause > 0) {
+      this.later('render', pause, () => this.update())
       return
     }
-    const before = this.shown
-    // What somebody has moved to stays, though the answer may lack it.
-    const row = this.movedAt ? before.rows.find((one) => one.key === this.activeKey) : undefined
-    this.shown = withRow(this.collector?.shown() ?? before, row, before)
-    if (!isSame(before, this.shown) || this.needsConsent !== this.asks) this.render()
+    const previous = this.list
+    // The row the user moved to stays, even if the answer no longer contains it.
+    const row = this.movedAt ? previous.rows.find(({ key }) => key === this.activeKey) : undefined
+    this.list = withRow(this.collector?.list() ?? previous, row, previous)
+    if (!isSame(previous, this.list) || this.needsConsent !== this.showsConsent) this.render()
     this.showTitle()
     if (this.running) this.later('render', RENDER_MS, () => this.running && this.update())
   }
@@ -376,12 +376,12 @@ export class Picker {
     this.showTitle()
     const items = this.items()
     const first = items.find((item) => item.row)
-    const stays = items.find((item) => item.row && item.row.key === this.activeKey)
-    const active = this.followsBest ? first : (stays ?? first)
-    // A list that is shown for the first time goes to its active row, one that changes stays.
+    const previous = items.find((item) => item.row && item.row.key === this.activeKey)
+    const active = this.followsBest ? first : (previous ?? first)
+    // The first time, the list scrolls to its active row; later it keeps its position.
     this.pick.keepScrollPosition = this.renderedAt > 0
     this.renderedAt = Date.now()
-    this.asks = this.needsConsent
+    this.showsConsent = this.needsConsent
     this.firstKey = first?.row?.key
     this.pick.items = items
     if (active) {
@@ -391,8 +391,8 @@ export class Picker {
   }
 
   /**
-   * Whether the best row is active, whatever it is: until somebody moves, while the local ranker
-   * still orders what is being found, which takes a moment only.
+   * True if the best row is always active: until the user moves, while the local ranker orders
+   * partial results, which takes only a moment.
    */
   private get followsBest(): boolean {
     const isLocal = this.collector instanceof Ranking && this.collector.rankedBy.kind === 'local'
@@ -400,7 +400,7 @@ export class Picker {
   }
 
   private items(): Item[] {
-    const { rows, others } = this.shown
+    const { rows, chosenCount } = this.list
     const items: Item[] = rows.map((row) => ({
       row,
       label: row.label,
@@ -409,9 +409,9 @@ export class Picker {
       alwaysShow: this.mode.live,
       buttons: row.document ? [DOCUMENT, TO_SIDE] : [TO_SIDE],
     }))
-    if (others < rows.length) {
-      const label = others ? 'also found, not chosen by the model' : 'not chosen by the model'
-      items.splice(others, 0, { label, kind: vscode.QuickPickItemKind.Separator })
+    if (chosenCount < rows.length) {
+      const label = chosenCount ? 'also found, not chosen by the model' : 'not chosen by the model'
+      items.splice(chosenCount, 0, { label, kind: vscode.QuickPickItemKind.Separator })
     }
     if (!items.length && this.headline) {
       items.push({ label: '$(info) No results', alwaysShow: true, run: () => this.showDetails() })
@@ -419,13 +419,13 @@ export class Picker {
         items.push({ label: note, alwaysShow: true, run: () => this.showDetails() })
       }
     }
-    const where = this.headline?.needsConsent
-    if (where) {
+    const destinations = this.headline?.needsConsent
+    if (destinations) {
       items.push(
         { label: 'ranked without a model', kind: vscode.QuickPickItemKind.Separator },
         {
           label: '$(shield) Let a language model rank…',
-          detail: `Matching lines would be sent to ${where.join(', ')}, with secrets masked`,
+          detail: `Matching lines would be sent to ${destinations.join(', ')}, with secrets masked`,
           alwaysShow: true,
           run: () => void this.letModelRank(),
         },
@@ -434,12 +434,12 @@ export class Picker {
     return items
   }
 
-  /** Asks whether a model may, and goes on with its ranking, or with the list as it was. */
+  /** Ask for consent. With it, search again with the model; otherwise show the same list again. */
   private async letModelRank(): Promise<void> {
-    const { mode, parts, query, terms, search, activeKey: active } = this
-    const isAllowed = await parts.consent.decide()
-    const next = new Picker(parts, mode, this.ended)
-    if (isAllowed) next.again(query, terms)
+    const { mode, services, query, terms, search, activeKey: active } = this
+    const isAllowed = await services.consent.decide()
+    const next = new Picker(services, mode, this.onClose)
+    if (isAllowed) next.rerun(query, terms)
     else next.resume({ mode, query, search, active, filter: '' })
   }
 
@@ -449,26 +449,26 @@ export class Picker {
 
   private showTitle(): void {
     const { title } = this.mode
-    const about = this.mode.live || this.phase === 'query' ? title : `${title}: ${this.query}`
+    const search = this.mode.live || this.phase === 'query' ? title : `${title}: ${this.query}`
     const parts = this.headline?.parts ?? (this.running ? ['searching…'] : [])
-    this.pick.title = [`Winnow ${about}`, ...parts].join('  ·  ')
+    this.pick.title = [`Winnow ${search}`, ...parts].join('  ·  ')
   }
 
   private activeChanged(item: Item | undefined): void {
     if (this.phase !== 'results' || !item?.row || item.row.key === this.activeKey) return
     const { row } = item
-    // A new list has its first row active for a moment, before the one that is to be.
+    // For a moment after an update, the quick pick reports the first row as active.
     if (row.key === this.firstKey && Date.now() - this.renderedAt < ECHO_MS) {
-      // Or somebody has moved there: then it still is active when that moment is over.
+      // If the user moved to the first row, it is still active after that moment.
       this.later('echo', ECHO_MS, () => this.activeChanged(this.pick.activeItems[0]))
       return
     }
     this.activeKey = row.key
     this.movedAt = Date.now()
-    this.later('preview', PREVIEW_MS, () => void this.parts.previews.show(row.place))
+    this.later('preview', PREVIEW_MS, () => void this.services.previews.show(row.place))
   }
 
-  // --- accepting ---------------------------------------------------------------------------
+  // --- actions -----------------------------------------------------------------------------
 
   private async acceptItem(): Promise<void> {
     const item = this.pick.selectedItems[0] ?? this.pick.activeItems[0]
@@ -481,26 +481,26 @@ export class Picker {
     this.accepted = true
     this.activeKey = row.key
     if (this.mode.live) {
-      this.remember()
-      this.keep()
+      this.addToHistory()
+      this.saveSearch()
     }
     this.clearTimer('preview')
     this.pick.hide()
     try {
-      await this.parts.previews.open(row.place, column)
+      await this.services.previews.open(row.place, column)
     } catch (error) {
-      void vscode.window.showErrorMessage(`Winnow: ${row.shown} could not be opened: ${messageOf(error)}`)
+      void vscode.window.showErrorMessage(`Winnow: could not open ${row.displayPath}: ${messageOf(error)}`)
     }
-    if (this.search) this.parts.searches.opened(this.search.id, row.key)
-    this.parts.kept()
-    this.tellOpened(row)
+    if (this.search) this.services.searches.opened(this.search.id, row.key)
+    this.services.searchesChanged()
+    this.reportOpened(row)
   }
 
-  private tellOpened(row: Row): void {
+  private reportOpened(row: Row): void {
     if (!this.searchId) return
-    const rank = this.shown.rows.findIndex((one) => one.key === row.key) + 1
+    const rank = this.list.rows.findIndex(({ key }) => key === row.key) + 1
     const params = { search_id: this.searchId, path: row.path, action: 'opened' as const, rank }
-    this.parts.server.ask(feedback, params, NONE).catch((error: unknown) => {
+    this.services.server.request(feedback, params, NONE).catch((error: unknown) => {
       log.info(`Could not record the opened result: ${messageOf(error)}`)
     })
   }
@@ -510,17 +510,17 @@ export class Picker {
       this.cancel()
       this.headline = undefined
       this.pick.buttons = []
-      this.ask(this.query)
+      this.prompt(this.query)
     } else if (button === TERMS) {
       this.cancel()
-      void this.askTerms()
+      void this.editTerms()
     } else if (button === IGNORED || button === NOT_IGNORED) {
-      this.ignored = button === IGNORED
+      this.includeIgnored = button === IGNORED
       void this.run(this.query, this.terms)
     } else if (button === DETAILS) {
       this.showDetails()
     } else if (button === IN_VIEW) {
-      this.keep()
+      this.saveSearch()
       this.pick.hide()
       void vscode.commands.executeCommand('winnow.results.focus')
     }
@@ -539,40 +539,40 @@ export class Picker {
     log.show(true)
   }
 
-  private async hidden(): Promise<void> {
+  private async onHide(): Promise<void> {
     this.cancel()
     for (const timer of this.timers.values()) clearTimeout(timer)
     const { mode, query, search, activeKey: active } = this
     const filter = this.phase === 'results' ? this.pick.value : ''
     this.pick.dispose()
-    if (query) this.ended({ mode, query, search, active, filter })
-    if (!this.accepted) await this.parts.previews.restore()
+    if (query) this.onClose({ mode, query, search, active, filter })
+    if (!this.accepted) await this.services.previews.restore()
   }
 
-  // --- what outlives a picker --------------------------------------------------------------
+  // --- stored state ------------------------------------------------------------------------
 
-  private keep(): void {
-    const { rows, others } = this.collector?.shown() ?? this.shown
+  private saveSearch(): void {
+    const { rows, chosenCount } = this.collector?.list() ?? this.list
     if (!this.headline || !rows.length || this.search) return
-    this.search = this.parts.searches.add({
+    this.search = this.services.searches.add({
       mode: this.mode,
       query: this.query,
       terms: this.terms,
       rows,
-      others,
+      chosenCount,
       headline: this.headline,
       searchId: this.searchId,
     })
-    this.parts.kept()
+    this.services.searchesChanged()
   }
 
   private history(): string[] {
-    return this.parts.context.workspaceState.get<string[]>(HISTORY + this.mode.id, [])
+    return this.services.context.workspaceState.get<string[]>(HISTORY + this.mode.id, [])
   }
 
-  private remember(): void {
+  private addToHistory(): void {
     const name = HISTORY + this.mode.id
-    void this.parts.context.workspaceState.update(name, remembered(this.history(), this.query))
+    void this.services.context.workspaceState.update(name, withQuery(this.history(), this.query))
   }
 
   private later(name: string, milliseconds: number, run: () => void): void {
@@ -590,38 +590,38 @@ export class Picker {
   }
 }
 
-/** The rows with one that may have dropped out of the answer: it does not vanish under the cursor. */
-function withRow(shown: Shown, row: Row | undefined, before: Shown): Shown {
-  if (!row || shown.rows.some((one) => one.key === row.key)) return shown
-  const { rows, others } = shown
-  const isChosen = others === rows.length
-  // Never before what a model has chosen.
-  const place = Math.min(Math.max(before.rows.indexOf(row), isChosen ? 0 : others), rows.length)
-  const kept = [...rows.slice(0, place), row, ...rows.slice(place)]
-  return { rows: kept, others: isChosen ? kept.length : others }
+/** Insert a row that the answer dropped, so that it does not vanish under the cursor. */
+function withRow(list: ResultList, row: Row | undefined, previous: ResultList): ResultList {
+  if (!row || list.rows.some(({ key }) => key === row.key)) return list
+  const { rows, chosenCount } = list
+  const allChosen = chosenCount === rows.length
+  // Never among the rows a model chose.
+  const index = Math.min(Math.max(previous.rows.indexOf(row), allChosen ? 0 : chosenCount), rows.length)
+  const withInserted = [...rows.slice(0, index), row, ...rows.slice(index)]
+  return { rows: withInserted, chosenCount: allChosen ? withInserted.length : chosenCount }
 }
 
-/** Whether a list of these rows looks the same. */
-function isSame(one: Shown, other: Shown): boolean {
+/** True if the lists look the same. */
+function isSame(left: ResultList, right: ResultList): boolean {
   return (
-    one.others === other.others &&
-    one.rows.length === other.rows.length &&
-    one.rows.every((row, place) => {
-      const there = other.rows[place]
-      return row.key === there?.key && row.label === there.label && row.detail === there.detail
+    left.chosenCount === right.chosenCount &&
+    left.rows.length === right.rows.length &&
+    left.rows.every((row, index) => {
+      const other = right.rows[index]
+      return row.key === other?.key && row.label === other.label && row.detail === other.detail
     })
   )
 }
 
-/** Opens a document with the program that the system has for it; far from that, in the editor. */
+/** Open a document in the system's default program, or in the editor if that is remote. */
 export async function openDocument(uri: string): Promise<void> {
   const document = vscode.Uri.parse(uri, true)
-  const isHere = vscode.env.uiKind === vscode.UIKind.Desktop && !vscode.env.remoteName
-  if (isHere) await vscode.env.openExternal(document)
+  const isLocal = vscode.env.uiKind === vscode.UIKind.Desktop && !vscode.env.remoteName
+  if (isLocal) await vscode.env.openExternal(document)
   else await vscode.commands.executeCommand('vscode.open', document.with({ fragment: '' }))
 }
 
-/** Asks for a mode. */
+/** Let the user choose a search mode. */
 export async function chooseMode(): Promise<AnyMode | undefined> {
   const items = MODES.map((mode) => ({
     label: `$(${mode.icon}) ${mode.title}`,
@@ -636,7 +636,7 @@ export async function chooseMode(): Promise<AnyMode | undefined> {
   return chosen?.mode
 }
 
-/** The history of all modes, the latest of each first. */
+/** Let the user choose a query from the history of all modes, the latest of each mode first. */
 export async function chooseFromHistory(
   context: vscode.ExtensionContext,
 ): Promise<{ mode: AnyMode; query: string } | undefined> {

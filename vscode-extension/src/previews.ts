@@ -3,12 +3,12 @@ import * as vscode from 'vscode'
 import { offsetOfColumn, type Place } from './core/places'
 import { log, messageOf } from './log'
 
-/** What was open in the active group before the first preview. */
-interface Before {
+/** The state of the active editor group before the first preview. */
+interface SavedState {
   readonly column: vscode.ViewColumn
   readonly open: ReadonlySet<string>
-  /** A text that was shown as a preview: another preview takes its tab. */
-  readonly previewed: vscode.Uri | undefined
+  /** The document in the group's preview tab, which the next preview replaces. */
+  readonly previewTab: vscode.Uri | undefined
   readonly editor: vscode.TextEditor | undefined
   readonly selections: readonly vscode.Selection[]
   readonly visible: vscode.Range | undefined
@@ -16,18 +16,19 @@ interface Before {
 }
 
 /**
- * Shows hits while somebody moves through a list, and restores what was there before.
+ * The previews of hits while the user moves through a list. They can be undone.
  *
- * A document that is only previewed is not told to the server: there an open document counts as one
- * that was of use, and its text is what is on disk anyway.
+ * The server isn't notified of previewed documents: it ranks open documents higher, and the text of
+ * a preview is the same as on disk.
  */
 export class Previews implements vscode.Disposable {
-  private before: Before | undefined
-  private latest = 0
-  /** What opens and closes tabs, one after the other: what is not open yet cannot be closed. */
-  private turn: Promise<unknown> = Promise.resolve()
-  private readonly shown = new Set<string>()
-  private readonly held = new Map<string, () => Promise<void>>()
+  private saved: SavedState | undefined
+  private latestCall = 0
+  /** Runs tasks that open and close tabs in order: a tab must be open before it can be closed. */
+  private queue: Promise<unknown> = Promise.resolve()
+  private readonly previewed = new Set<string>()
+  /** Notifications of opened documents that were not sent to the server, by URI. */
+  private readonly withheld = new Map<string, () => Promise<void>>()
   private readonly disposables: vscode.Disposable[] = []
   private readonly line = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
@@ -43,49 +44,49 @@ export class Previews implements vscode.Disposable {
       this.line,
       this.match,
       vscode.window.onDidChangeVisibleTextEditors((editors) => {
-        if (!this.before) for (const editor of editors) void this.release(editor.document.uri)
+        if (!this.saved) for (const editor of editors) void this.release(editor.document.uri)
       }),
     )
   }
 
-  /** Shows a place in a transient editor; the latest call counts. */
+  /** Preview a place. A later call supersedes this one. */
   async show(place: Place): Promise<void> {
-    const call = ++this.latest
-    await this.turn
-    if (call !== this.latest) return
-    this.before ??= stateOfActiveGroup()
+    const call = ++this.latestCall
+    await this.queue
+    if (call !== this.latestCall) return
+    this.saved ??= stateOfActiveGroup()
     const uri = uriOf(place)
-    this.shown.add(uri.toString())
+    this.previewed.add(uri.toString())
     try {
       const document = await vscode.workspace.openTextDocument(uri)
-      await this.inTurn(async () => {
-        if (call !== this.latest || !this.before) return
+      await this.enqueue(async () => {
+        if (call !== this.latestCall || !this.saved) return
         const range = rangeIn(document, place)
         const editor = await vscode.window.showTextDocument(document, {
-          viewColumn: this.before.column,
+          viewColumn: this.saved.column,
           preview: true,
           preserveFocus: true,
           selection: new vscode.Range(range.start, range.start),
         })
-        if (call === this.latest) this.highlight(editor, place, range)
+        if (call === this.latestCall) this.highlight(editor, place, range)
       })
     } catch (error) {
-      // Binary, gone, or too large: the row stays, and opening it says what is wrong.
+      // Binary, deleted or too large. The row stays, and opening it reports the error.
       log.debug(`No preview for ${uri.toString()}: ${messageOf(error)}`)
     }
   }
 
-  /** Opens a place for good; what was previewed before it is no matter any more. */
+  /** Open a place permanently, and forget the editors from before the previews. */
   async open(place: Place, column?: vscode.ViewColumn): Promise<void> {
-    const before = this.end()
+    const saved = this.finish()
     const uri = uriOf(place)
     const document = await vscode.workspace.openTextDocument(uri)
     const { start } = rangeIn(document, place)
     const preview = vscode.workspace
       .getConfiguration('workbench.editor')
       .get('enablePreviewFromQuickOpen', false)
-    await this.inTurn(async () => {
-      if (column === vscode.ViewColumn.Beside && before) await this.putBack(before)
+    await this.enqueue(async () => {
+      if (column === vscode.ViewColumn.Beside && saved) await this.restoreState(saved)
       await vscode.window.showTextDocument(document, {
         ...(column === undefined ? {} : { viewColumn: column }),
         preview,
@@ -95,76 +96,76 @@ export class Previews implements vscode.Disposable {
     await this.release(uri)
   }
 
-  /** Puts back what was open, where it was, and closes what was only previewed. */
+  /** Restore the editors from before the first preview, and close the previews. */
   async restore(): Promise<void> {
-    const before = this.end()
-    if (before) await this.inTurn(() => this.putBack(before))
+    const saved = this.finish()
+    if (saved) await this.enqueue(() => this.restoreState(saved))
   }
 
-  /** Middleware of the client: whether a document that was opened is to be told to the server. */
-  async opened(document: vscode.TextDocument, tell: () => Promise<void>): Promise<void> {
+  /** Client middleware: withhold the notification if the document is only previewed. */
+  async didOpen(document: vscode.TextDocument, notify: () => Promise<void>): Promise<void> {
     const name = document.uri.toString()
-    if (this.before && this.shown.has(name)) this.held.set(name, tell)
-    else await tell()
+    if (this.saved && this.previewed.has(name)) this.withheld.set(name, notify)
+    else await notify()
   }
 
-  /** Middleware of the client: a change of a document, unless that is told with its whole text now. */
-  async changed(document: vscode.TextDocument, tell: () => Promise<void>): Promise<void> {
-    if (this.held.has(document.uri.toString())) await this.release(document.uri)
-    else await tell()
+  /** Client middleware: send a withheld open notification, which has the full text, or the change. */
+  async didChange(document: vscode.TextDocument, notify: () => Promise<void>): Promise<void> {
+    if (this.withheld.has(document.uri.toString())) await this.release(document.uri)
+    else await notify()
   }
 
-  /** Middleware of the client: whether the server has been told of a document at all. */
-  closed(document: vscode.TextDocument): boolean {
-    return !this.held.delete(document.uri.toString())
+  /** Client middleware: send the notification only if the open notification was sent. */
+  async didClose(document: vscode.TextDocument, notify: () => Promise<void>): Promise<void> {
+    if (!this.withheld.delete(document.uri.toString())) await notify()
   }
 
-  /** Tells the server of a document that was only previewed until now. */
+  /** Send the withheld open notification of a document that is no longer a preview. */
   async release(uri: vscode.Uri): Promise<void> {
     const name = uri.toString()
-    const tell = this.held.get(name)
-    this.held.delete(name)
-    await tell?.()
+    const notify = this.withheld.get(name)
+    this.withheld.delete(name)
+    await notify?.()
   }
 
   dispose(): void {
-    for (const one of this.disposables) one.dispose()
+    for (const disposable of this.disposables) disposable.dispose()
   }
 
-  private inTurn(task: () => Promise<void>): Promise<void> {
-    const done = this.turn.then(task)
-    this.turn = done.catch(() => undefined)
+  private enqueue(task: () => Promise<void>): Promise<void> {
+    const done = this.queue.then(task)
+    this.queue = done.catch(() => undefined)
     return done
   }
 
-  private end(): Before | undefined {
-    this.latest++
-    const before = this.before
-    this.before = undefined
+  private finish(): SavedState | undefined {
+    this.latestCall++
+    const { saved } = this
+    this.saved = undefined
     for (const editor of vscode.window.visibleTextEditors) this.highlight(editor)
-    return before
+    return saved
   }
 
-  private async putBack(before: Before): Promise<void> {
-    const { editor } = before
-    await this.closeShown(before)
-    if (before.previewed && !isOpen(before.previewed, before.column)) {
-      await showAgain(before.previewed, before.column, true)
+  private async restoreState(saved: SavedState): Promise<void> {
+    const { editor } = saved
+    await this.closePreviews(saved)
+    if (saved.previewTab && !isOpen(saved.previewTab, saved.column)) {
+      await reopen(saved.previewTab, saved.column, true)
     }
     if (!editor) return
-    const again = await showAgain(editor.document.uri, before.column, before.editorIsPreview)
-    if (!again) return
-    again.selections = before.selections
-    if (before.visible) again.revealRange(before.visible, vscode.TextEditorRevealType.AtTop)
+    const reopened = await reopen(editor.document.uri, saved.column, saved.editorIsPreview)
+    if (!reopened) return
+    reopened.selections = saved.selections
+    if (saved.visible) reopened.revealRange(saved.visible, vscode.TextEditorRevealType.AtTop)
   }
 
-  private async closeShown(before: Before): Promise<void> {
-    const group = groupAt(before.column)
+  private async closePreviews(saved: SavedState): Promise<void> {
+    const group = groupAt(saved.column)
     const tabs = group?.tabs.filter((tab) => {
       const name = uriOfTab(tab)?.toString()
-      return name !== undefined && this.shown.has(name) && !before.open.has(name) && !tab.isDirty
+      return name !== undefined && this.previewed.has(name) && !saved.open.has(name) && !tab.isDirty
     })
-    this.shown.clear()
+    this.previewed.clear()
     if (tabs?.length) await vscode.window.tabGroups.close(tabs, true)
   }
 
@@ -174,14 +175,14 @@ export class Previews implements vscode.Disposable {
   }
 }
 
-/** The URI of a place; of a path, the file's. */
+/** Return the URI of a place's file or document. */
 export function uriOf(place: Place): vscode.Uri {
   return /^[a-z][a-z+.-]+:\/\//.test(place.target)
     ? vscode.Uri.parse(place.target, true)
     : vscode.Uri.file(place.target)
 }
 
-/** The range of a place in a text, which may have changed since it was found. */
+/** Return the range of a place, clamped to the document, which may have changed since the search. */
 export function rangeIn(document: vscode.TextDocument, place: Place): vscode.Range {
   if (place.line === undefined) return new vscode.Range(0, 0, 0, 0)
   const { text, lineNumber, firstNonWhitespaceCharacterIndex: indent } = document.lineAt(
@@ -193,7 +194,7 @@ export function rangeIn(document: vscode.TextDocument, place: Place): vscode.Ran
   return new vscode.Range(lineNumber, start, lineNumber, end)
 }
 
-function stateOfActiveGroup(): Before {
+function stateOfActiveGroup(): SavedState {
   const group = vscode.window.tabGroups.activeTabGroup
   const editor = vscode.window.activeTextEditor
   const here = editor?.viewColumn === group.viewColumn ? editor : undefined
@@ -202,7 +203,7 @@ function stateOfActiveGroup(): Before {
   return {
     column: group.viewColumn,
     open: new Set(names.filter((name) => name !== undefined)),
-    previewed: preview && uriOfTab(preview),
+    previewTab: preview && uriOfTab(preview),
     editor: here,
     selections: here?.selections ?? [],
     visible: here?.visibleRanges[0],
@@ -210,7 +211,7 @@ function stateOfActiveGroup(): Before {
   }
 }
 
-async function showAgain(
+async function reopen(
   uri: vscode.Uri,
   viewColumn: vscode.ViewColumn,
   preview: boolean,

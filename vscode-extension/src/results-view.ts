@@ -15,7 +15,7 @@ type Node =
 
 const HAS_RESULTS = 'winnow.hasResults'
 
-/** The view of the last searches, and going from result to result. */
+/** The view of recent searches, and the commands for the next and previous result. */
 export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<Node | undefined>()
   readonly onDidChangeTreeData = this.changed.event
@@ -26,7 +26,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   constructor(
     private readonly searches: Searches,
     private readonly previews: Previews,
-    private readonly again: (search: Search) => void,
+    private readonly searchAgain: (search: Search) => void,
   ) {
     this.view = vscode.window.createTreeView('winnow.results', {
       treeDataProvider: this,
@@ -45,14 +45,14 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
       command('copyAll', (node) => this.copyAll(node)),
       command('export', (node) => this.exportSearch(node)),
       command('remove', (node) => this.remove(node)),
-      command('again', (node) => this.again(node.search)),
+      command('again', (node) => this.searchAgain(node.search)),
       command('clear', () => this.clear()),
       vscode.commands.registerCommand('winnow.nextResult', () => this.step(1)),
       vscode.commands.registerCommand('winnow.previousResult', () => this.step(-1)),
     ]
   }
 
-  /** Shows what is kept now. */
+  /** Update the view after a change of the stored searches. */
   refresh(): void {
     this.nodes.clear()
     this.changed.fire(undefined)
@@ -82,7 +82,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   }
 
   dispose(): void {
-    for (const one of this.disposables) one.dispose()
+    for (const disposable of this.disposables) disposable.dispose()
   }
 
   private searchItem(search: Search): vscode.TreeItem {
@@ -118,14 +118,14 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   }
 
   private async step(by: 1 | -1): Promise<void> {
-    const found = this.searches.step(by)
-    if (!found) {
+    const result = this.searches.step(by)
+    if (!result) {
       void vscode.window.showInformationMessage('Winnow: no results yet.')
       return
     }
-    await this.show(found.row.place)
+    await this.show(result.row.place)
     if (this.view.visible) {
-      await this.view.reveal(this.node({ kind: 'row', ...found }), { select: true, focus: false })
+      await this.view.reveal(this.node({ kind: 'row', ...result }), { select: true, focus: false })
     }
   }
 
@@ -154,11 +154,11 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
     this.refresh()
   }
 
-  /** The node of something: revealing one needs the same object that was shown. */
+  /** Return the cached node with the same ID, because `reveal` needs the identical object. */
   private node(node: Node): Node {
     const id = idOf(node)
-    const known = this.nodes.get(id)
-    if (known) return known
+    const cached = this.nodes.get(id)
+    if (cached) return cached
     this.nodes.set(id, node)
     return node
   }
@@ -194,7 +194,7 @@ async function copy(nodes: readonly (Node | undefined)[]): Promise<void> {
   const texts = nodes.map((node) => {
     if (!node) return ''
     if (node.kind === 'search') return node.search.rows.map(placeText).join('\n')
-    return node.kind === 'row' ? placeText(node.row) : `${node.row.shown}:${node.line.place.line}`
+    return node.kind === 'row' ? placeText(node.row) : `${node.row.displayPath}:${node.line.place.line}`
   })
   await vscode.env.clipboard.writeText(texts.filter(Boolean).join('\n'))
 }

@@ -1,27 +1,27 @@
 import * as vscode from 'vscode'
 
-/** The keys that the models which are built in look for, see docs/settings.md. */
-const KNOWN = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'FIREWORKS_API_KEY']
-const NAMES = 'winnow.keyNames'
+/** Environment variables with the keys of the built-in models; see docs/settings.md. */
+const BUILT_IN_KEYS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'FIREWORKS_API_KEY']
+const NAMES_KEY = 'winnow.keyNames'
 const PREFIX = 'winnow.key.'
 
-/** Keys of language models: in the editor's SecretStorage, and in the server's environment only. */
+/** Keys of language models, stored in the editor's SecretStorage and passed only to the server. */
 export class Secrets {
   constructor(private readonly context: vscode.ExtensionContext) {}
 
-  /** All stored keys, by the environment variable that they are for. */
+  /** Return all stored keys by environment variable. */
   async keys(): Promise<Record<string, string>> {
-    const found: Record<string, string> = {}
+    const keys: Record<string, string> = {}
     for (const name of this.names()) {
       const key = await this.context.secrets.get(PREFIX + name)
-      if (key) found[name] = key
+      if (key) keys[name] = key
     }
-    return found
+    return keys
   }
 
-  /** Asks for a key and stores it; an empty one is deleted. Whether something has changed. */
-  async change(): Promise<boolean> {
-    const name = await this.chosenName()
+  /** Ask the user for a key and store it, or delete it if empty. Return true if a key changed. */
+  async editKey(): Promise<boolean> {
+    const name = await this.chooseName()
     if (!name) return false
     const key = await vscode.window.showInputBox({
       title: `Winnow: ${name}`,
@@ -30,28 +30,28 @@ export class Secrets {
       ignoreFocusOut: true,
     })
     if (key === undefined) return false
-    const names = this.names().filter((one) => one !== name)
+    const names = this.names().filter((stored) => stored !== name)
     if (key.trim()) {
       await this.context.secrets.store(PREFIX + name, key.trim())
       names.push(name)
     } else {
       await this.context.secrets.delete(PREFIX + name)
     }
-    await this.context.globalState.update(NAMES, names)
+    await this.context.globalState.update(NAMES_KEY, names)
     return true
   }
 
   private names(): string[] {
-    return this.context.globalState.get<string[]>(NAMES, [])
+    return this.context.globalState.get<string[]>(NAMES_KEY, [])
   }
 
-  private async chosenName(): Promise<string | undefined> {
+  private async chooseName(): Promise<string | undefined> {
     const configured = vscode.workspace
       .getConfiguration('winnow')
       .get<Record<string, { key_env?: string } | null>>('llm.models', {})
-    const wanted = Object.values(configured).map((model) => model?.key_env ?? '')
+    const configuredNames = Object.values(configured).map((model) => model?.key_env ?? '')
     const stored = new Set(this.names())
-    const items = [...new Set([...wanted, ...KNOWN, ...stored])].filter(Boolean).map((name) => ({
+    const items = [...new Set([...configuredNames, ...BUILT_IN_KEYS, ...stored])].filter(Boolean).map((name) => ({
       label: name,
       description: stored.has(name) ? 'stored' : process.env[name] ? 'in the environment' : '',
     }))

@@ -27,20 +27,20 @@ import { traceChannel } from './trace'
 
 const CANCELLED = -32800
 
-/** The server and its life: started when it is first needed, started again when it ends. */
+/** The client of the server, which starts on first use and restarts if it exits. */
 export class Server implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>()
-  /** Something about the server has changed: it runs, it does not, another root. */
+  /** Fires when the server starts or stops, or its root changes. */
   readonly onDidChange = this.changed.event
   program: Program | undefined
-  /** The folder that paths of streamed results are relative to. */
+  /** The root of paths in streamed results. */
   root = ''
   private client: LanguageClient | undefined
   private starting: Promise<LanguageClient> | undefined
   private readonly backoff = new Backoff()
   private readonly traces = traceChannel()
-  private tokens = 0
-  private readonly folders: vscode.Disposable
+  private lastToken = 0
+  private readonly folderListener: vscode.Disposable
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -48,10 +48,10 @@ export class Server implements vscode.Disposable {
     private readonly secrets: Secrets,
     private readonly model: EditorModel,
   ) {
-    this.folders = vscode.workspace.onDidChangeWorkspaceFolders(() => {
+    this.folderListener = vscode.workspace.onDidChangeWorkspaceFolders(() => {
       const { client } = this
       if (client?.state !== State.Running) return
-      this.askRoot(client).catch((error) => log.info(`Could not get the workspace root: ${messageOf(error)}`))
+      this.updateRoot(client).catch((error) => log.info(`Could not get the workspace root: ${messageOf(error)}`))
     })
   }
 
@@ -60,37 +60,37 @@ export class Server implements vscode.Disposable {
   }
 
   /**
-   * The answer to a request; the server is started for it if need be.
+   * Send a request and return its result. Starts the server if necessary.
    *
-   * Throws CancellationError when cancelled, ServerMissing if there is no server, and an error with
-   * the server's message for everything else.
+   * Throws CancellationError if cancelled, ServerMissing if there is no server, and otherwise an
+   * error with the server's message.
    */
-  async ask<P extends object, R, Partial>(
+  async request<P extends object, R, Partial>(
     request: ServerRequest<P, R, Partial>,
     params: P,
     token: vscode.CancellationToken,
     onPartial?: (value: Partial) => void,
   ): Promise<R> {
-    const client = await this.started()
+    const client = await this.ensureStarted()
     if (token.isCancellationRequested) throw new vscode.CancellationError()
-    const partialResultToken = `winnow-partial-${++this.tokens}`
-    const listening = onPartial
+    const partialResultToken = `winnow-partial-${++this.lastToken}`
+    const listener = onPartial
       ? client.onProgress(new ProgressType<Partial>(), partialResultToken, onPartial)
       : undefined
-    const sent = onPartial ? { ...params, partialResultToken } : params
+    const paramsToSend = onPartial ? { ...params, partialResultToken } : params
     try {
-      return await client.sendRequest<R>(request.method, sent, token)
+      return await client.sendRequest<R>(request.method, paramsToSend, token)
     } catch (error) {
       const cancelled = error instanceof ResponseError && error.code === CANCELLED
       if (cancelled || token.isCancellationRequested) throw new vscode.CancellationError()
       throw error
     } finally {
-      listening?.dispose()
+      listener?.dispose()
     }
   }
 
-  /** Starts the server unless it runs. Throws ServerMissing. */
-  async started(): Promise<LanguageClient> {
+  /** Start the server unless it is running. Throws ServerMissing. */
+  async ensureStarted(): Promise<LanguageClient> {
     if (this.client?.state === State.Running) return this.client
     this.starting ??= this.start().finally(() => {
       this.starting = undefined
@@ -101,7 +101,7 @@ export class Server implements vscode.Disposable {
   async restart(): Promise<void> {
     this.backoff.reset()
     await this.stop()
-    await this.started()
+    await this.ensureStarted()
   }
 
   async stop(): Promise<void> {
@@ -112,7 +112,7 @@ export class Server implements vscode.Disposable {
     await client?.dispose().catch((error) => log.info(`The server did not stop: ${messageOf(error)}`))
   }
 
-  /** Has the server ask for the settings again. */
+  /** Notify the server, so that it requests the settings again. */
   async settingsChanged(): Promise<void> {
     if (this.isRunning) {
       await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: null })
@@ -121,39 +121,39 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     void this.stop()
-    this.folders.dispose()
+    this.folderListener.dispose()
     this.changed.dispose()
     this.traces.dispose()
   }
 
   private async start(): Promise<LanguageClient> {
-    // One that ends and is started again by itself is the same client.
+    // The client is restarting a server that exited.
     if (this.client?.state === State.Starting) {
       await this.client.start()
       return this.client
     }
     await this.client?.dispose().catch(() => undefined)
-    const began = Date.now()
+    const startedAt = Date.now()
     const program = await locate(this.context)
     this.program = program
     const command = [program.command, ...program.args].join(' ')
     log.info(`Starting Winnow ${program.version}: ${command} serve`)
-    const client = await this.made(program)
+    const client = await this.createClient(program)
     this.client = client
     client.onDidChangeState(() => this.changed.fire())
     await client.start()
-    await this.askRoot(client)
-    log.info(`The server started in ${Date.now() - began} ms`)
+    await this.updateRoot(client)
+    log.info(`The server started in ${Date.now() - startedAt} ms`)
     this.changed.fire()
     return client
   }
 
-  /** Only a whole answer says the root; folders may come and go. */
-  private async askRoot(client: LanguageClient): Promise<void> {
+  /** Request the root, which partial results lack. It can change with the workspace's folders. */
+  private async updateRoot(client: LanguageClient): Promise<void> {
     this.root = (await client.sendRequest<{ root: string }>(indexStatus.method, {})).root
   }
 
-  private async made(program: Program): Promise<LanguageClient> {
+  private async createClient(program: Program): Promise<LanguageClient> {
     const client = new LanguageClient(
       'winnow',
       'Winnow',
@@ -162,13 +162,13 @@ export class Server implements vscode.Disposable {
         args: [...program.args, 'serve'],
         options: {
           env: programEnvironment(await this.secrets.keys()),
-          // Not the workspace: a program may take modules or settings from where it is started.
+          // Not the workspace: a program may load modules or settings from its working folder.
           cwd: os.homedir(),
         },
       },
       this.options(),
     )
-    client.registerFeature(this.announcing())
+    client.registerFeature(this.capabilityFeature())
     if (this.model.isEnabled) {
       client.onRequest(complete.method, (params, token) => this.model.answer(params, token))
     }
@@ -183,11 +183,9 @@ export class Server implements vscode.Disposable {
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       errorHandler: this.errorHandler(),
       middleware: {
-        didOpen: (document, next) => this.previews.opened(document, () => next(document)),
-        didChange: (event, next) => this.previews.changed(event.document, () => next(event)),
-        didClose: async (document, next) => {
-          if (this.previews.closed(document)) await next(document)
-        },
+        didOpen: (document, next) => this.previews.didOpen(document, () => next(document)),
+        didChange: (event, next) => this.previews.didChange(event.document, () => next(event)),
+        didClose: (document, next) => this.previews.didClose(document, () => next(document)),
         workspace: {
           configuration: (params) =>
             params.items.map(({ section }) =>
@@ -198,8 +196,8 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  /** Tells the server what this client can do, and leaves out language features that are off. */
-  private announcing(): StaticFeature {
+  /** Return a feature that announces the editor's model and removes disabled language features. */
+  private capabilityFeature(): StaticFeature {
     return {
       fillClientCapabilities: (capabilities) => {
         const requests = this.model.isEnabled ? [complete.method] : []
@@ -215,13 +213,13 @@ export class Server implements vscode.Disposable {
   private errorHandler(): ErrorHandler {
     return {
       error: () => ({ action: ErrorAction.Continue }),
-      closed: () => this.closed(),
+      closed: () => this.onClosed(),
     }
   }
 
-  private async closed(): Promise<CloseHandlerResult> {
-    const ended = this.client
-    const delay = this.backoff.next()
+  private async onClosed(): Promise<CloseHandlerResult> {
+    const exitedClient = this.client
+    const delay = this.backoff.nextDelay()
     this.changed.fire()
     if (delay === undefined) {
       log.error('The server exited too often; not restarting it')
@@ -230,8 +228,8 @@ export class Server implements vscode.Disposable {
     }
     log.warn(`The server exited; restarting it in ${delay / 1000} s`)
     await new Promise((resolve) => setTimeout(resolve, delay))
-    // Meanwhile somebody has searched, and with that started another, or has stopped it.
-    const action = this.client === ended ? CloseAction.Restart : CloseAction.DoNotRestart
+    // During the delay, a search may have started another client, or the user may have stopped it.
+    const action = this.client === exitedClient ? CloseAction.Restart : CloseAction.DoNotRestart
     return { action, handled: true }
   }
 

@@ -2,13 +2,13 @@ import * as vscode from 'vscode'
 
 import { excludedGlobs, serverSettings, type Setting } from './core/settings'
 
-/** The server's settings, as far as somebody has set them in the editor. */
+/** Return the server's settings that the user set in the editor. */
 export function configurationForServer(extension: vscode.Extension<unknown>): Record<string, unknown> {
   const configuration = vscode.workspace.getConfiguration('winnow')
   return serverSettings(serverSettingNames(extension).map((name) => settingOf(configuration, name)))
 }
 
-/** The names of the settings in package.json that are the server's: the first category is not. */
+/** Return the names of the server's settings in package.json: all categories but the first. */
 function serverSettingNames(extension: vscode.Extension<unknown>): string[] {
   const { contributes } = extension.packageJSON as {
     contributes: { configuration: { properties: Record<string, unknown> }[] }
@@ -21,18 +21,18 @@ function serverSettingNames(extension: vscode.Extension<unknown>): string[] {
 
 function settingOf(configuration: vscode.WorkspaceConfiguration, name: string): Setting {
   const value = configuration.get<unknown>(name)
-  const told = configuration.inspect<unknown>(name)
-  // A workspace's value may be one that VS Code does not let count; `value` is then the default.
-  const ofWorkspace =
-    told?.workspaceValue !== undefined &&
-    (vscode.workspace.isTrusted || JSON.stringify(value) !== JSON.stringify(told.defaultValue))
-  return { name, value, isSet: told?.globalValue !== undefined || ofWorkspace }
+  const inspected = configuration.inspect<unknown>(name)
+  // In restricted mode, VS Code ignores some workspace values; `value` is then the default.
+  const isSetByWorkspace =
+    inspected?.workspaceValue !== undefined &&
+    (vscode.workspace.isTrusted || JSON.stringify(value) !== JSON.stringify(inspected.defaultValue))
+  return { name, value, isSet: inspected?.globalValue !== undefined || isSetByWorkspace }
 }
 
-/** Globs that the editor's own searches leave out, of all folders. */
+/** Return the globs that the editor's own search excludes, from all folders. */
 export function editorExcludes(): string[] {
   if (!vscode.workspace.getConfiguration('winnow').get('useExcludeSettings', true)) return []
-  const scopes = [undefined, ...(vscode.workspace.workspaceFolders ?? []).map((one) => one.uri)]
+  const scopes = [undefined, ...(vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri)]
   const globs = scopes.flatMap((scope) => {
     const configuration = vscode.workspace.getConfiguration(undefined, scope ?? null)
     const setting = (name: string) => configuration.get<Record<string, unknown>>(name)

@@ -6,13 +6,13 @@ import type { Searches } from './core/searches'
 import { log, messageOf } from './log'
 import type { Server } from './server'
 
-/** While files are indexed, it is asked how far that is. */
+/** Update interval while the index is built. */
 const BUILDING_MS = 2_000
-/** Otherwise now and then: another program may have changed what is indexed. */
+/** Update interval otherwise: another program may have changed the index. */
 const IDLE_MS = 60_000
 const NONE = new vscode.CancellationTokenSource().token
 
-/** The item in the status bar: the state of the index, who ranks, and a menu. */
+/** The status bar item: the state of the index, the last ranker and a menu. */
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
     'winnow.status',
@@ -20,7 +20,7 @@ export class Status implements vscode.Disposable {
     90,
   )
   private timer: NodeJS.Timeout | undefined
-  private latest = 0
+  private latestCall = 0
   private summary: IndexSummary | undefined
   private readonly disposables: vscode.Disposable[]
 
@@ -33,19 +33,19 @@ export class Status implements vscode.Disposable {
     this.disposables = [this.item, server.onDidChange(() => void this.update())]
   }
 
-  /** Asks for the state of the index, and shows it. */
+  /** Request the state of the index and show it. */
   async update(): Promise<void> {
     clearTimeout(this.timer)
-    const call = ++this.latest
+    const call = ++this.latestCall
     let status: IndexStatusResult | undefined
     if (this.server.isRunning) {
       try {
-        status = await this.server.ask(indexStatus, {}, NONE)
+        status = await this.server.request(indexStatus, {}, NONE)
       } catch (error) {
         log.info(`Could not get the index status: ${messageOf(error)}`)
       }
     }
-    if (call !== this.latest) return
+    if (call !== this.latestCall) return
     this.summary = status && summaryOf(status.index)
     this.show()
     if (!status) return
@@ -55,23 +55,23 @@ export class Status implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.timer)
-    for (const one of this.disposables) one.dispose()
+    for (const disposable of this.disposables) disposable.dispose()
   }
 
   private show(): void {
     const { summary } = this
-    const ranker = this.searches.all.find((one) => one.mode.id === 'keyword')?.headline.parts[0]
+    const ranker = this.searches.all.find(({ mode }) => mode.id === 'keyword')?.headline.parts[0]
     this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow'
     const lines = summary?.lines ?? ['The server is not running.']
     const markdown = new vscode.MarkdownString()
-    for (const line of ['**Winnow**', ...lines, ...(ranker ? [`The last search: ${ranker}`] : [])]) {
+    for (const line of ['**Winnow**', ...lines, ...(ranker ? [`Last keyword search: ${ranker}`] : [])]) {
       markdown.appendMarkdown(`${line}\n\n`)
     }
     this.item.tooltip = markdown
     this.item.show()
   }
 
-  /** The menu: everything that can be done beside searching. */
+  /** Show the menu with actions for the index and the server. */
   async menu(): Promise<void> {
     const index = (label: string, action: 'build' | 'pause' | 'resume' | 'clear') => ({
       label,
@@ -111,21 +111,21 @@ export class Status implements vscode.Disposable {
   }
 
   private async changeIndex(action: 'build' | 'pause' | 'resume' | 'clear'): Promise<void> {
-    await this.telling(async () => {
-      await this.server.ask(changeIndex, { action }, NONE)
+    await this.reportErrors(async () => {
+      await this.server.request(changeIndex, { action }, NONE)
     })
   }
 
   private async refresh(): Promise<void> {
     const options = { location: vscode.ProgressLocation.Window, title: 'Winnow: checking for changes' }
-    await this.telling(async () => {
-      await vscode.window.withProgress(options, () => this.server.ask(refresh, { wait: true }, NONE))
+    await this.reportErrors(async () => {
+      await vscode.window.withProgress(options, () => this.server.request(refresh, { wait: true }, NONE))
     })
   }
 
-  private async telling(work: () => Promise<void>): Promise<void> {
+  private async reportErrors(task: () => Promise<void>): Promise<void> {
     try {
-      await work()
+      await task()
     } catch (error) {
       void vscode.window.showErrorMessage(`Winnow: ${messageOf(error)}`)
     }

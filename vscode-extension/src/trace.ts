@@ -5,18 +5,19 @@ import { log } from './log'
 const SETTING = 'winnow.trace.server'
 
 /**
- * The channel for what passes between editor and server. The client traces where the channel's level
- * is "trace", which no setting can say: this one has it where `winnow.trace.server` is on, too.
+ * Return a channel for the messages between editor and server. The client writes them only if the
+ * channel's level is "trace", which settings can't change. This channel reports that level if
+ * `winnow.trace.server` is on.
  */
 export function traceChannel(): vscode.LogOutputChannel & vscode.Disposable {
   const isOn = () => vscode.workspace.getConfiguration().get(SETTING, 'off') !== 'off'
   const level = () => (isOn() ? vscode.LogLevel.Trace : log.logLevel)
   const changed = new vscode.EventEmitter<vscode.LogLevel>()
-  const tell = () => changed.fire(level())
+  const notify = () => changed.fire(level())
   const disposables = [
     changed,
-    log.onDidChangeLogLevel(tell),
-    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration(SETTING) && tell()),
+    log.onDidChangeLogLevel(notify),
+    vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration(SETTING) && notify()),
   ]
   return Object.create(log, {
     logLevel: { get: level },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { auditText } from './audit'
 import type { AuditResult } from './protocol'
 
-const NOTHING: AuditResult = {
+const EMPTY: AuditResult = {
   root: '/r',
   total_found: 0,
   returned: 0,
@@ -14,9 +14,9 @@ const NOTHING: AuditResult = {
   today: { requests: 0, tokens: 0, cost_usd: 0 },
 }
 
-test('what left this machine is listed, with what was masked and the cap of the day', () => {
+test('the audit text lists requests, masked secrets and the daily limit', () => {
   const text = auditText({
-    ...NOTHING,
+    ...EMPTY,
     requests: [
       {
         time: '2026-01-01T00:00:00Z',
@@ -42,5 +42,5 @@ test('what left this machine is listed, with what was masked and the cap of the 
     '    src/a.py',
     '',
   ])
-  expect(auditText(NOTHING)).toContain('Nothing has been sent to a language model yet.')
+  expect(auditText(EMPTY)).toContain('Nothing has been sent to a language model yet.')
 })

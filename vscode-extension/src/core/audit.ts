@@ -1,28 +1,28 @@
-/** Show what left this machine, as text. */
+/** Format the requests sent to language models as text. */
 
-import { counted } from './numbers'
+import { formatNumber } from './numbers'
 import type { AuditResult, AuditedRequest } from './protocol'
 
 export function auditText(audit: AuditResult): string {
   const { today, requests } = audit
-  const cap = today.daily_tokens === undefined ? '' : ` of ${counted(today.daily_tokens)}`
+  const limit = today.daily_tokens === undefined ? '' : ` of ${formatNumber(today.daily_tokens)}`
   return [
-    `Sent to other machines since midnight UTC: ${counted(today.requests)} requests, ` +
-      `${counted(today.tokens)}${cap} tokens, $${today.cost_usd.toFixed(4)}`,
+    `Sent to other machines since midnight UTC: ${formatNumber(today.requests)} requests, ` +
+      `${formatNumber(today.tokens)}${limit} tokens, $${today.cost_usd.toFixed(4)}`,
     ...(audit.log ? [`Log: ${audit.log}`] : []),
     ...(requests.length ? [] : ['', 'Nothing has been sent to a language model yet.']),
-    ...requests.flatMap((one) => ['', ...linesOf(one)]),
+    ...requests.flatMap((request) => ['', ...requestLines(request)]),
     '',
   ].join('\n')
 }
 
-function linesOf(one: AuditedRequest): string[] {
-  const masked = Object.entries(one.redactions).map(([kind, count]) => `${count} × ${kind}`)
-  const here = one.remote ? '' : ' (this machine)'
+function requestLines(request: AuditedRequest): string[] {
+  const masked = Object.entries(request.redactions).map(([kind, count]) => `${count} × ${kind}`)
+  const local = request.remote ? '' : ' (this machine)'
   return [
-    `${one.time}  ${one.model} at ${one.destination}${here}: ${counted(one.bytes)} bytes, ` +
-      `${counted(one.tokens)} tokens, ${one.outcome?.replace('_', ' ') ?? 'no answer yet'}`,
+    `${request.time}  ${request.model} at ${request.destination}${local}: ${formatNumber(request.bytes)} bytes, ` +
+      `${formatNumber(request.tokens)} tokens, ${request.outcome?.replace('_', ' ') ?? 'no answer yet'}`,
     ...(masked.length ? [`    masked: ${masked.join(', ')}`] : []),
-    ...one.files.map((file) => `    ${file}`),
+    ...request.files.map((file) => `    ${file}`),
   ]
 }

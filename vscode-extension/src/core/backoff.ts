@@ -1,24 +1,24 @@
-/** When a server that has ended by itself is started again. */
+/** Delays before restarting a server that exited. */
 
 const WINDOW_MS = 180_000
-/** The first time at once; after the last one, somebody has to look. */
+/** The first restart is immediate. After the last one, the user must restart the server. */
 const DELAYS_MS = [0, 1_000, 4_000, 15_000]
 
-/** Counts ends, and says how long to wait before each new start. */
+/** The recent exits of a server, and the delay before its next restart. */
 export class Backoff {
-  private ends: number[] = []
+  private exits: number[] = []
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** Milliseconds to wait, or undefined when it has ended too often in the last minutes. */
-  next(): number | undefined {
+  /** Return the milliseconds to wait, or undefined after too many exits in the last minutes. */
+  nextDelay(): number | undefined {
     const now = this.now()
-    this.ends = [...this.ends.filter((end) => now - end < WINDOW_MS), now]
-    return DELAYS_MS[this.ends.length - 1]
+    this.exits = [...this.exits.filter((exit) => now - exit < WINDOW_MS), now]
+    return DELAYS_MS[this.exits.length - 1]
   }
 
-  /** Somebody has started it: what was before does not count. */
+  /** Forget earlier exits, because the user started the server. */
   reset(): void {
-    this.ends = []
+    this.exits = []
   }
 }

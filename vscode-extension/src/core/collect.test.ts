@@ -28,73 +28,73 @@ const result = (files: RankedFile[], ranked_by: RankedBy): KeywordSearchResult =
   warnings: [],
 })
 
-const seen = (ranking: Ranking) => {
-  const { rows, others } = ranking.shown()
-  return { paths: rows.map((row) => row.path), others }
+const order = (ranking: Ranking) => {
+  const { rows, chosenCount } = ranking.list()
+  return { paths: rows.map((row) => row.path), chosenCount }
 }
 
 describe('a keyword search', () => {
-  test('shows the latest local order, and all of it counts as chosen', () => {
+  test('shows the latest local order and counts collector files as chosen', () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('a'), file('b')], ranked_by: LOCAL })
     ranking.partial({ files: [file('b'), file('a'), file('c')], ranked_by: LOCAL })
-    expect(seen(ranking)).toEqual({ paths: ['b', 'a', 'c'], others: 3 })
+    expect(order(ranking)).toEqual({ paths: ['b', 'a', 'c'], chosenCount: 3 })
   })
 
-  test('puts what the model names first, file by file, and keeps the others below', () => {
+  test("puts the model's files first as they arrive and keeps the other files below", () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('a'), file('b'), file('c')], ranked_by: LOCAL })
     ranking.partial({ files: [file('c', 'it does it')], ranked_by: MODEL })
-    expect(seen(ranking)).toEqual({ paths: ['c', 'a', 'b'], others: 1 })
-    expect(ranking.shown().rows[0]?.detail).toBe('it does it')
+    expect(order(ranking)).toEqual({ paths: ['c', 'a', 'b'], chosenCount: 1 })
+    expect(ranking.list().rows[0]?.detail).toBe('it does it')
     ranking.result(result([file('c', 'it does it'), file('b')], MODEL))
-    expect(seen(ranking)).toEqual({ paths: ['c', 'b', 'a'], others: 2 })
+    expect(order(ranking)).toEqual({ paths: ['c', 'b', 'a'], chosenCount: 2 })
   })
 
-  test('forgets the choice of a model that another has taken over from', () => {
+  test("drops a failed model's files when another model takes over", () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('a'), file('b')], ranked_by: LOCAL })
     ranking.partial({ files: [file('b')], ranked_by: MODEL })
     ranking.partial({ files: [file('a')], ranked_by: { ...MODEL, model: 'other' } })
-    expect(seen(ranking)).toEqual({ paths: ['a', 'b'], others: 1 })
+    expect(order(ranking)).toEqual({ paths: ['a', 'b'], chosenCount: 1 })
   })
 
-  test('is in the local order again if every model has failed', () => {
+  test('returns to the local order if every model failed', () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('b')], ranked_by: MODEL })
     ranking.result(result([file('a'), file('b')], { ...LOCAL, fallback_reason: 'no' }))
-    expect(seen(ranking)).toEqual({ paths: ['a', 'b'], others: 2 })
+    expect(order(ranking)).toEqual({ paths: ['a', 'b'], chosenCount: 2 })
   })
 
-  test('shows below what was not chosen and not streamed', () => {
+  test('shows files below that were neither chosen nor streamed', () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('a')], ranked_by: LOCAL })
     const not_chosen = [{ path: 'a', line: 3 }, { path: 'c', line: 7 }]
     ranking.result({ ...result([file('b')], MODEL), not_chosen })
-    expect(seen(ranking)).toEqual({ paths: ['b', 'a', 'c'], others: 1 })
-    expect(ranking.shown().rows.map((row) => [row.label, row.detail])).toEqual([
+    expect(order(ranking)).toEqual({ paths: ['b', 'a', 'c'], chosenCount: 1 })
+    expect(ranking.list().rows.map((row) => [row.label, row.detail])).toEqual([
       ['b', 'why b'],
       ['a', 'why a'],
       ['c:7', ''],
     ])
   })
 
-  test('shows everything below if the model has chosen nothing', () => {
+  test('shows every file below if the model chose none', () => {
     const ranking = new Ranking('/root')
     ranking.partial({ files: [file('a')], ranked_by: LOCAL })
     ranking.result(result([], MODEL))
-    expect(seen(ranking)).toEqual({ paths: ['a'], others: 0 })
+    expect(order(ranking)).toEqual({ paths: ['a'], chosenCount: 0 })
   })
 })
 
-test('what was streamed is not there again with the result', () => {
+test('the result does not repeat streamed rows', () => {
   const row = (key: string) => ({ key }) as Row
-  const all = new Appending<{ keys: string[] }, KeywordSearchResult & { keys: string[] }>(
+  const collector = new Appending<{ keys: string[] }, KeywordSearchResult & { keys: string[] }>(
     '/root',
     (value) => value.keys.map(row),
   )
-  all.partial({ keys: ['a', 'b'] })
-  all.partial({ keys: ['b', 'c'] })
-  all.result({ ...result([], LOCAL), keys: ['c', 'd'] })
-  expect(all.shown().rows.map((one) => one.key)).toEqual(['a', 'b', 'c', 'd'])
+  collector.partial({ keys: ['a', 'b'] })
+  collector.partial({ keys: ['b', 'c'] })
+  collector.result({ ...result([], LOCAL), keys: ['c', 'd'] })
+  expect(collector.list().rows.map((row) => row.key)).toEqual(['a', 'b', 'c', 'd'])
 })

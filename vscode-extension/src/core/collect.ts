@@ -1,4 +1,4 @@
-/** An answer while it comes: partial results and the result, in one list of rows. */
+/** Merge partial results and the final result into one list of rows. */
 
 import type {
   KeywordSearchPartial,
@@ -9,20 +9,20 @@ import type {
 } from './protocol'
 import { type Row, rowOfFile } from './rows'
 
-/** What can be shown now. Rows from `others` on were found, and not chosen by the model. */
-export interface Shown {
+/** The rows to show now. The model chose the first `chosenCount`; the search found the others too. */
+export interface ResultList {
   readonly rows: readonly Row[]
-  readonly others: number
+  readonly chosenCount: number
 }
 
-/** Collects one answer. `root` of partial results is the workspace's: only the result says it. */
+/** The results of one search so far. Partial results have no `root`, so they use the workspace's. */
 export interface Collector<Partial, Result> {
   partial(value: Partial): void
   result(value: Result): void
-  shown(): Shown
+  list(): ResultList
 }
 
-/** Results that add to those before; what was streamed is not in the result again. */
+/** A list in which each partial result adds rows; the final result doesn't repeat streamed rows. */
 export class Appending<Partial, Result extends SearchAnswer> implements Collector<Partial, Result> {
   private readonly rows = new Map<string, Row>()
 
@@ -39,8 +39,8 @@ export class Appending<Partial, Result extends SearchAnswer> implements Collecto
     this.add(value, value.root)
   }
 
-  shown(): Shown {
-    return { rows: [...this.rows.values()], others: this.rows.size }
+  list(): ResultList {
+    return { rows: [...this.rows.values()], chosenCount: this.rows.size }
   }
 
   private add(value: Partial | Result, root: string): void {
@@ -51,9 +51,9 @@ export class Appending<Partial, Result extends SearchAnswer> implements Collecto
 }
 
 /**
- * A keyword search: the local order at once, then a model's choice, file by file.
+ * The list of a keyword search: the local order first, then the model's files as they arrive.
  *
- * Whatever the model has not chosen stays below what it has: a row never vanishes under the cursor.
+ * Files the model didn't choose stay below those it chose, so no row vanishes under the cursor.
  */
 export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchResult> {
   private local: RankedFile[] = []
@@ -68,7 +68,7 @@ export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchRes
       this.local = value.files
       return
     }
-    // Another model has taken over from one that failed.
+    // The previous model failed, and another one continues.
     if (value.ranked_by.model !== this.rankedBy.model) this.chosen = []
     this.rankedBy = value.ranked_by
     this.chosen.push(...value.files)
@@ -77,8 +77,8 @@ export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchRes
   result(value: KeywordSearchResult): void {
     this.root = value.root
     this.rankedBy = value.ranked_by
-    const unsaid = { reason: '', terms: [], matches: [] }
-    this.notChosen = (value.not_chosen ?? []).map((file) => ({ ...unsaid, ...file }))
+    const defaults = { reason: '', terms: [], matches: [] }
+    this.notChosen = (value.not_chosen ?? []).map((file) => ({ ...defaults, ...file }))
     if (value.ranked_by.kind === 'llm') {
       this.chosen = value.files
     } else {
@@ -87,16 +87,16 @@ export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchRes
     }
   }
 
-  shown(): Shown {
+  list(): ResultList {
     const rows = new Map<string, Row>()
     for (const row of this.rowsOf(this.chosen)) rows.set(row.key, row)
-    const others = rows.size
-    // What was streamed says more of a file than its name.
+    const chosenCount = rows.size
+    // Streamed files come first: they have lines and reasons, which `not_chosen` lacks.
     for (const row of this.rowsOf([...this.local, ...this.notChosen])) {
       if (!rows.has(row.key)) rows.set(row.key, row)
     }
     const byModel = this.rankedBy.kind === 'llm'
-    return { rows: [...rows.values()], others: byModel ? others : rows.size }
+    return { rows: [...rows.values()], chosenCount: byModel ? chosenCount : rows.size }
   }
 
   private rowsOf(files: readonly RankedFile[]): Row[] {

@@ -1,21 +1,21 @@
-/** A search as text, to paste or to keep. */
+/** Export a search as text. */
 
 import type { Row } from './rows'
 
-/** `path:line`, as compilers and terminals write places. */
+/** Return `path:line`, the format of compilers and terminals. */
 export function placeText(row: Row): string {
-  return row.place.line === undefined ? row.shown : `${row.shown}:${row.place.line}`
+  return row.place.line === undefined ? row.displayPath : `${row.displayPath}:${row.place.line}`
 }
 
-/** A search as Markdown: what was asked, who ranked, and each result with its reason. */
+/** Return a search as Markdown: its title, notes such as the ranker, and each result with its reason. */
 export function asMarkdown(
   title: string,
   notes: readonly string[],
   rows: readonly Row[],
 ): string {
   const items = rows.flatMap((row) => {
-    const about = row.detail || row.label.replace(/\$\([\w~-]+\) ?/g, '')
-    return [`- \`${placeText(row)}\` ${about}`, ...row.lines.map((line) => `  - ${line.place.line}: \`${line.text.replaceAll('`', "'")}\``)]
+    const text = row.detail || row.label.replace(/\$\([\w~-]+\) ?/g, '')
+    return [`- \`${placeText(row)}\` ${text}`, ...row.lines.map((line) => `  - ${line.place.line}: \`${line.text.replaceAll('`', "'")}\``)]
   })
   return [`# ${title}`, '', ...notes.map((note) => `> ${note}`), '', ...items, ''].join('\n')
 }

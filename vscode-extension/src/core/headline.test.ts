@@ -26,8 +26,8 @@ const KEYWORD: KeywordSearchResult = {
   ],
 }
 
-describe('a keyword search says', () => {
-  test('which model ranked, what was left out, and what it cost', () => {
+describe('the headline of a keyword search shows', () => {
+  test('the model, unused terms and the cost', () => {
     const usage = { input_tokens: 1000, output_tokens: 50, cost_usd: 0.00125 }
     expect(ofKeywordSearch({ ...KEYWORD, usage }).parts).toEqual([
       'ranked by small',
@@ -38,12 +38,12 @@ describe('a keyword search says', () => {
     ])
   })
 
-  test('tokens where the price is not known', () => {
+  test('tokens if the price is unknown', () => {
     const usage = { input_tokens: 1000, output_tokens: 50 }
     expect(ofKeywordSearch({ ...KEYWORD, usage }).parts.at(-1)).toBe('1,050 tokens')
   })
 
-  test('that a model needs consent, and for where', () => {
+  test('the destinations of a model that needs consent', () => {
     const ranked_by = {
       kind: 'local' as const,
       fallback_reason: 'a long sentence',
@@ -55,7 +55,7 @@ describe('a keyword search says', () => {
     expect(ofKeywordSearch(KEYWORD).needsConsent).toBeUndefined()
   })
 
-  test('that no model ranked, and why', () => {
+  test('the reason why no model ranked', () => {
     const ranked_by = { kind: 'local' as const, fallback_reason: 'no key' }
     const { parts, details } = ofKeywordSearch({ ...KEYWORD, ranked_by })
     expect(parts[0]).toBe('ranked locally: no key')
@@ -64,7 +64,7 @@ describe('a keyword search says', () => {
   })
 })
 
-test('time that ran out and what was skipped are never silent', () => {
+test('timeouts and skipped files are always shown', () => {
   const result: GrepResult = {
     ...ANSWER,
     matches: [],
@@ -80,7 +80,7 @@ test('time that ran out and what was skipped are never silent', () => {
   ])
 })
 
-test('an index that is not complete yet says how far it is', () => {
+test('an incomplete index shows its progress', () => {
   const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000 }
   const completeness = { ...ANSWER.completeness, complete: false, reasons: ['building'], index }
   const result: CodeSearchResult = {
@@ -99,7 +99,7 @@ test('an index that is not complete yet says how far it is', () => {
   ])
 })
 
-test('documents that could not be read are counted, and listed with the reason', () => {
+test('unreadable documents are counted and listed with the reason', () => {
   const result: SearchDocsResult = {
     ...ANSWER,
     total_found: 1,

@@ -1,4 +1,4 @@
-/** What a title says of an answer: who ranked, what was left out, what it cost. */
+/** Summarize an answer for a title: the ranker, omissions and the cost. */
 
 import type {
   CodeSearchResult,
@@ -14,43 +14,42 @@ import type {
   Usage,
 } from './protocol'
 
-/** An answer in words: `parts` for a title, `details` for whoever wants to know all of it. */
+/** A summary of an answer: `parts` for the title and `details` for the log. */
 export interface Headline {
   readonly parts: readonly string[]
   readonly details: readonly string[]
-  /** Where a model could be asked, if somebody consented. */
+  /** Destinations of models that could rank if the user consented. */
   readonly needsConsent?: readonly string[]
 }
 
 const INCOMPLETE = 'incomplete: '
-const MOST_CHARACTERS = 48
+const MAX_CHARACTERS = 48
 
 export function ofKeywordSearch(result: KeywordSearchResult): Headline {
-  const terms = termsNotUsed(result.terms.filter((one) => one.status !== 'used'))
+  const terms = unusedTerms(result.terms.filter((term) => term.status !== 'used'))
   const { needs_consent: needsConsent } = result.ranked_by
   return {
     ...(needsConsent?.length ? { needsConsent } : {}),
     parts: [
       rankedBy(result.ranked_by),
-      counted(result, 'file'),
+      resultCount(result, 'file'),
       ...terms,
-      // What is not complete is most likely a term, which has been said.
-      ...leftOut(result).filter((part) => !terms.length || !part.startsWith(INCOMPLETE)),
+      // The reason is most likely a term, which is already in the title.
+      ...omissions(result).filter((part) => !terms.length || !part.startsWith(INCOMPLETE)),
       ...(result.usage ? [cost(result.usage)] : []),
     ],
     details: [
       `Ranked by ${result.ranked_by.kind === 'llm' ? result.ranked_by.model : 'the local ranker'}`,
       ...(result.ranked_by.fallback_reason ? [`Why: ${result.ranked_by.fallback_reason}`] : []),
-      ...result.terms.map((one) => {
-        const counts = one.matches === undefined ? '' : `, ${one.matches} lines in ${one.files} files`
-        const detail = one.detail ? `: ${one.detail}` : ''
-        return `Term ${one.term}: ${spoken(one.status)}${counts}${detail}`
+      ...result.terms.map(({ term, status, matches, files, detail }) => {
+        const counts = matches === undefined ? '' : `, ${matches} lines in ${files} files`
+        return `Term ${term}: ${readable(status)}${counts}${detail ? `: ${detail}` : ''}`
       }),
       ...(result.usage
-        ? [`Tokens: ${result.usage.input_tokens} sent, ${result.usage.output_tokens} written`]
+        ? [`Tokens: ${result.usage.input_tokens} input, ${result.usage.output_tokens} output`]
         : []),
       ...Object.entries(result.redactions ?? {}).map(
-        ([kind, count]) => `Not sent to the model: ${count} × ${spoken(kind)}`,
+        ([kind, count]) => `Not sent to the model: ${count} × ${readable(kind)}`,
       ),
       ...detailsOf(result),
     ],
@@ -58,17 +57,17 @@ export function ofKeywordSearch(result: KeywordSearchResult): Headline {
 }
 
 export function ofGrep(result: GrepResult): Headline {
-  return { parts: [counted(result, 'match'), ...leftOut(result)], details: detailsOf(result) }
+  return { parts: [resultCount(result, 'match'), ...omissions(result)], details: detailsOf(result) }
 }
 
 export function ofSymbols(result: FindSymbolResult): Headline {
-  return { parts: [counted(result, 'symbol'), ...leftOut(result)], details: detailsOf(result) }
+  return { parts: [resultCount(result, 'symbol'), ...omissions(result)], details: detailsOf(result) }
 }
 
 export function ofSemantic(result: SemanticSearchResult): Headline {
   const engine = result.engine === 'text' ? 'by text' : `by the index (${result.engine})`
   return {
-    parts: [engine, counted(result, 'passage'), ...fellBack(result), ...leftOut(result)],
+    parts: [engine, resultCount(result, 'passage'), ...fallbackParts(result), ...omissions(result)],
     details: [...fallbackDetails(result), ...detailsOf(result)],
   }
 }
@@ -77,9 +76,9 @@ export function ofCode(result: CodeSearchResult): Headline {
   return {
     parts: [
       `as ${result.search_type_used}`,
-      counted(result, 'result'),
-      ...fellBack(result),
-      ...leftOut(result),
+      resultCount(result, 'result'),
+      ...fallbackParts(result),
+      ...omissions(result),
     ],
     details: [result.reason, ...fallbackDetails(result), ...detailsOf(result)],
   }
@@ -89,14 +88,14 @@ export function ofDocuments(result: SearchDocsResult): Headline {
   const failed = result.failed.length
   return {
     parts: [
-      counted(result, 'line'),
+      resultCount(result, 'line'),
       `${plural(result.statistics.files, 'document')} searched`,
       ...(failed ? [`${failed} could not be read`] : []),
       ...(result.pending ? [`${result.pending} not read yet`] : []),
-      ...leftOut(result).filter((part) => !failed || !part.startsWith(INCOMPLETE)),
+      ...omissions(result).filter((part) => !failed || !part.startsWith(INCOMPLETE)),
     ],
     details: [
-      ...result.failed.map((one) => `${one.path}${one.member ? `!/${one.member}` : ''}: ${one.reason}`),
+      ...result.failed.map(({ path, member, reason }) => `${path}${member ? `!/${member}` : ''}: ${reason}`),
       ...detailsOf(result),
     ],
   }
@@ -108,33 +107,32 @@ function rankedBy(by: RankedBy): string {
   return by.fallback_reason ? `ranked locally: ${shortened(by.fallback_reason)}` : 'ranked locally'
 }
 
-function counted(result: SearchAnswer & { total_is_lower_bound?: boolean }, what: string): string {
+function resultCount(result: SearchAnswer & { total_is_lower_bound?: boolean }, noun: string): string {
   const { returned, total_found: total } = result
   const more = result.total_is_lower_bound ? 'at least ' : ''
   return returned < total || more
-    ? `${returned} of ${more}${plural(total, what)}`
-    : plural(total, what)
+    ? `${returned} of ${more}${plural(total, noun)}`
+    : plural(total, noun)
 }
 
-function termsNotUsed(terms: readonly TermReport[]): string[] {
+function unusedTerms(terms: readonly TermReport[]): string[] {
   const counts = new Map<string, number>()
   for (const { status } of terms) counts.set(status, (counts.get(status) ?? 0) + 1)
-  return [...counts].map(([status, count]) => `${plural(count, 'term')} ${spoken(status)}`)
+  return [...counts].map(([status, count]) => `${plural(count, 'term')} ${readable(status)}`)
 }
 
-/** What was not looked at, in a few words. */
-function leftOut({ completeness, warnings }: SearchAnswer): string[] {
+/** Return short descriptions of what the search did not cover. */
+function omissions({ completeness, warnings }: SearchAnswer): string[] {
   const parts = completeness.timed_out ? ['timed out'] : []
   if (completeness.index?.state === 'building') {
     const { files_indexed: done, files_total: all } = completeness.index
-    const known = `${done.toLocaleString('en')} of ${all.toLocaleString('en')} files`
-    parts.push(done < all ? `index is at ${known}` : 'index is being built')
+    const progress = `${done.toLocaleString('en')} of ${all.toLocaleString('en')} files`
+    parts.push(done < all ? `index is at ${progress}` : 'index is being built')
   }
-  const others = completeness.reasons.length - parts.length
-  if (!completeness.complete && parts.length === 0 && others > 0) {
+  if (!completeness.complete && parts.length === 0 && completeness.reasons.length > 0) {
     parts.push(`${INCOMPLETE}${shortened(completeness.reasons[0] ?? '')}`)
   }
-  const skipped = Object.values(completeness.skipped).reduce((sum, one) => sum + one, 0)
+  const skipped = Object.values(completeness.skipped).reduce((sum, count) => sum + count, 0)
   if (skipped) parts.push(`${skipped.toLocaleString('en')} skipped`)
   if (warnings.length && parts.length === 0) parts.push(shortened(warnings[0] ?? ''))
   return parts
@@ -145,18 +143,18 @@ function detailsOf({ completeness, warnings }: SearchAnswer): string[] {
   return [
     ...completeness.reasons.map((reason) => `Incomplete: ${reason}`),
     ...warnings.map((warning) => `Note: ${warning}`),
-    ...skipped.map(([why, count]) => `Skipped, ${spoken(why)}: ${count.toLocaleString('en')}`),
+    ...skipped.map(([why, count]) => `Skipped, ${readable(why)}: ${count.toLocaleString('en')}`),
   ]
 }
 
-function fellBack(result: FallbackAnswer): string[] {
+function fallbackParts(result: FallbackAnswer): string[] {
   return result.fallback ? [`not ${result.fallback.from}: ${shortened(result.fallback.reason)}`] : []
 }
 
 function fallbackDetails(result: FallbackAnswer): string[] {
   return [
     ...(result.fallback
-      ? [`${result.fallback.from} was wanted, ${result.fallback.to} made: ${result.fallback.reason}`]
+      ? [`Fell back from ${result.fallback.from} to ${result.fallback.to}: ${result.fallback.reason}`]
       : []),
     ...(result.index_offer ? [result.index_offer.text] : []),
     ...(result.suggestions?.length ? [`Try these words: ${result.suggestions.join(', ')}`] : []),
@@ -169,15 +167,15 @@ function cost(usage: Usage): string {
     : `$${usage.cost_usd.toFixed(usage.cost_usd < 0.01 ? 5 : 2)}`
 }
 
-function plural(count: number, what: string): string {
-  const ending = count === 1 ? '' : /(ch|s)$/.test(what) ? 'es' : 's'
-  return `${count.toLocaleString('en')} ${what}${ending}`
+function plural(count: number, noun: string): string {
+  const ending = count === 1 ? '' : /(ch|s)$/.test(noun) ? 'es' : 's'
+  return `${count.toLocaleString('en')} ${noun}${ending}`
 }
 
-function spoken(name: string): string {
+function readable(name: string): string {
   return name.replaceAll('_', ' ')
 }
 
 function shortened(text: string): string {
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
 }

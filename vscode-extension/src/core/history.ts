@@ -1,10 +1,10 @@
-/** The queries of a mode, the latest first. */
+/** The query history of a mode, the latest query first. */
 
-export const MOST_QUERIES = 50
+export const MAX_QUERIES = 50
 
-/** The history with a query in front, each once. */
-export function remembered(history: readonly string[], query: string): string[] {
+/** Return the history with `query` moved to the front. */
+export function withQuery(history: readonly string[], query: string): string[] {
   const trimmed = query.trim()
   if (!trimmed) return [...history]
-  return [trimmed, ...history.filter((one) => one !== trimmed)].slice(0, MOST_QUERIES)
+  return [trimmed, ...history.filter((earlier) => earlier !== trimmed)].slice(0, MAX_QUERIES)
 }

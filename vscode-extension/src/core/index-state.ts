@@ -1,6 +1,6 @@
-/** The state of the index in a few words. */
+/** Summarize the state of the index. */
 
-import { counted } from './numbers'
+import { formatNumber } from './numbers'
 import type { FolderStatus, IndexStatusResult } from './protocol'
 
 export interface IndexSummary {
@@ -11,17 +11,17 @@ export interface IndexSummary {
   readonly isPaused: boolean
 }
 
-/** What a status bar says of the index of all folders. */
+/** Return the icon, text and tooltip lines for the index of all folders. */
 export function summaryOf(index: IndexStatusResult['index']): IndexSummary {
   const states = index.folders.map((folder) => folder.state)
   const isPaused = index.paused ?? states.includes('paused')
   const isBuilding = states.some((state) => state === 'building' || state === 'stale')
   const done = sum(index.folders, (folder) => folder.files_indexed)
   const all = sum(index.folders, (folder) => folder.files_total)
-  const lines = index.folders.map(lineOf)
+  const lines = index.folders.map(folderLine)
   if (index.waits_for) lines.push(`Waiting: ${index.waits_for}`)
   if (index.memory_mb) lines.push(`${Math.round(index.memory_mb)} MB of memory`)
-  const text = isBuilding ? `${counted(done)} of ${counted(all)}` : states.length ? counted(done) : 'Winnow'
+  const text = isBuilding ? `${formatNumber(done)} of ${formatNumber(all)}` : states.length ? formatNumber(done) : 'Winnow'
   const icon = isPaused
     ? 'debug-pause'
     : isBuilding
@@ -32,10 +32,10 @@ export function summaryOf(index: IndexStatusResult['index']): IndexSummary {
   return { icon, text, lines, isBuilding, isPaused }
 }
 
-function lineOf(folder: FolderStatus): string {
+function folderLine(folder: FolderStatus): string {
   const { files_indexed: done, files_total: all } = folder
   const problem = folder.problem ? `: ${folder.problem}` : ''
-  return `Index of ${folder.folder}: ${folder.state}, ${counted(done)} of ${counted(all)} files${problem}`
+  return `Index of ${folder.folder}: ${folder.state}, ${formatNumber(done)} of ${formatNumber(all)} files${problem}`
 }
 
 function sum(folders: readonly FolderStatus[], count: (folder: FolderStatus) => number): number {

@@ -1,4 +1,4 @@
-/** The modes of search: what each asks the server, and what it makes of the answer. */
+/** The search modes: the request each sends and how it displays the answer. */
 
 import { Appending, type Collector, Ranking } from './collect'
 import * as headlines from './headline'
@@ -14,7 +14,7 @@ import {
   rowsOfDocument,
 } from './rows'
 
-/** What the user has chosen for a search, beside the query. */
+/** The user's choices for a search, in addition to the query. */
 export interface Choices {
   readonly terms: readonly string[]
   readonly exclude: readonly string[]
@@ -27,9 +27,9 @@ export interface Mode<P extends object, R extends protocol.SearchAnswer, Partial
   readonly icon: string
   readonly description: string
   readonly placeholder: string
-  /** Searches while somebody types. */
+  /** True if the mode searches as the user types. */
   readonly live: boolean
-  /** Whether ignored and hidden files can be asked for. */
+  /** True if the mode can include ignored and hidden files. */
   readonly scoped: boolean
   readonly request: protocol.ServerRequest<P, R, Partial>
   params(query: string, choices: Choices): P
@@ -37,13 +37,13 @@ export interface Mode<P extends object, R extends protocol.SearchAnswer, Partial
   headline(result: R): Headline
 }
 
-/** A mode of which only what all have in common matters. */
-// biome-ignore lint: the three types are bound to each other inside of a mode only
+/** Any mode, for code that uses only what all modes share. */
+// biome-ignore lint: the three types depend on each other only inside a mode
 export type AnyMode = Mode<any, any, any>
 
 const mode = <P extends object, R extends protocol.SearchAnswer, Partial>(
-  one: Mode<P, R, Partial>,
-): Mode<P, R, Partial> => one
+  definition: Mode<P, R, Partial>,
+): Mode<P, R, Partial> => definition
 
 function scope(choices: Choices): protocol.ScopeParams {
   const hidden = choices.ignored ? { include_ignored: true, include_hidden: true } : {}
@@ -62,7 +62,7 @@ export const KEYWORD = mode({
   params: (query, choices) => ({
     query,
     search_terms: [...choices.terms],
-    // Words of a question are in many files: with less context they are still of use.
+    // Many files contain a question's words. With less context, such terms are still useful.
     broad_terms: 'shrink' as const,
     ...scope(choices),
   }),
@@ -93,7 +93,7 @@ export const SYMBOLS = mode({
   title: 'Search Symbols',
   icon: 'symbol-class',
   description: 'definitions by name, in all languages',
-  placeholder: 'A name, part of a name, Client.send, or initials',
+  placeholder: 'A name, part of a name, Client.send or initials',
   live: true,
   scoped: false,
   request: protocol.findSymbol,
@@ -101,7 +101,7 @@ export const SYMBOLS = mode({
   collector: (root) =>
     new Appending<{ symbols: protocol.FoundSymbol[] }, protocol.FindSymbolResult>(
       root,
-      (value, base) => value.symbols.map((one) => rowOfSymbol(one, base)),
+      (value, base) => value.symbols.map((symbol) => rowOfSymbol(symbol, base)),
     ),
   headline: headlines.ofSymbols,
 })
@@ -118,7 +118,7 @@ export const TEXT = mode({
   params: (query, choices) => ({ ...pattern(query), context_lines: 0, max_results: 200, ...scope(choices) }),
   collector: (root) =>
     new Appending<{ matches: protocol.GrepMatch[] }, protocol.GrepResult>(root, (value, base) =>
-      value.matches.map((one) => rowOfGrep(one, base)),
+      value.matches.map((match) => rowOfGrep(match, base)),
     ),
   headline: headlines.ofGrep,
 })
@@ -136,7 +136,7 @@ export const SEMANTIC = mode({
   collector: (root) =>
     new Appending<{ results: protocol.Passage[] }, protocol.SemanticSearchResult>(
       root,
-      (value, base) => value.results.map((one) => rowOfPassage(one, base)),
+      (value, base) => value.results.map((passage) => rowOfPassage(passage, base)),
     ),
   headline: headlines.ofSemantic,
 })
@@ -154,39 +154,43 @@ export const CODE = mode({
   collector: (root) =>
     new Appending<{ results: protocol.CodeHit[] }, protocol.CodeSearchResult>(
       root,
-      (value, base) => value.results.map((one) => rowOfCode(one, base)),
+      (value, base) => value.results.map((hit) => rowOfCode(hit, base)),
     ),
   headline: headlines.ofCode,
 })
 
 export const MODES: readonly AnyMode[] = [KEYWORD, CODE, TEXT, SYMBOLS, SEMANTIC, DOCUMENTS]
 
-/** Slashes around it make a query a regular expression; without an upper-case letter, case does
- * not matter, as in most editors. */
+/**
+ * Convert a typed query to the params of `$/grep`.
+ *
+ * A query between slashes is a regular expression. Without an upper-case letter, the search ignores
+ * case, as in most editors.
+ */
 export function pattern(query: string): { pattern: string; literal: boolean; case_sensitive: boolean } {
   const expression = /^\/(.+)\/$/.exec(query)?.[1]
   const text = expression ?? query
   return { pattern: text, literal: expression === undefined, case_sensitive: /\p{Lu}/u.test(text) }
 }
 
-/** A finished search, as the results view keeps it. */
+/** A finished search, as stored for the results view. */
 export interface Search {
   readonly id: number
   readonly mode: AnyMode
   readonly query: string
   readonly terms: readonly string[]
   readonly rows: readonly Row[]
-  readonly others: number
+  readonly chosenCount: number
   readonly headline: Headline
   readonly searchId: string
 }
 
-/** What a search is called in lists. */
+/** Return the title of a search for lists. */
 export function searchTitle(search: Pick<Search, 'mode' | 'query'>): string {
   return `${search.mode.title}: ${oneLine(search.query)}`
 }
 
-/** Terms as somebody types them: separated by commas; a comma of an expression has a backslash. */
+/** Parse typed terms: commas separate them, and a backslash escapes a comma inside a term. */
 export function termsIn(text: string): string[] {
   const terms = text.split(/(?<!\\),/).map((term) => term.replaceAll('\\,', ',').trim())
   return [...new Set(terms.filter(Boolean))]

@@ -1,4 +1,4 @@
-/** A number as a person reads it: 1,234. */
-export function counted(count: number): string {
+/** Return a number with thousands separators: 1,234. */
+export function formatNumber(count: number): string {
   return count.toLocaleString('en')
 }

@@ -1,11 +1,11 @@
 /**
- * The server's requests, each declared once: params, answer, and what comes before the answer.
+ * The server's requests, each declared once with its params, result and partial results.
  *
- * Of an answer, only what this client reads is declared; docs/tools has all of it. Lines and columns
- * are 1-based, columns count code points, and a range's end is exclusive.
+ * Results declare only the fields this client reads; docs/tools documents all fields. Lines and
+ * columns are 1-based, columns count code points, and a range's end is exclusive.
  */
 
-/** A request of the server. The type parameters are all there is to it beside its name. */
+/** A request to the server: its method name, and its types at compile time only. */
 export interface ServerRequest<P, R, Partial = never> {
   readonly method: string
   readonly types?: { params: P; result: R; partial: Partial }
@@ -27,7 +27,7 @@ export interface Completeness {
   index?: IndexState
 }
 
-/** What every answer says beside what it found. */
+/** Fields of every answer, in addition to its results. */
 export interface Answer {
   root: string
   total_found: number
@@ -41,7 +41,7 @@ export interface SearchAnswer extends Answer {
   search_id: string
 }
 
-/** Where a hit is: `root` only with several folders, `uri` only if the path is no Unicode. */
+/** The location of a hit. `root` is set only with several folders, `uri` only if the path is not Unicode. */
 export interface Located {
   path: string
   root?: string
@@ -109,7 +109,7 @@ export interface Usage {
   cost_usd?: number
 }
 
-/** A file that a model was sent, and has not chosen. */
+/** A file that was sent to the model but not chosen. */
 export interface NotChosen extends Located {
   line?: number
   preview_uri?: string
@@ -125,7 +125,7 @@ export interface KeywordSearchResult extends SearchAnswer {
   redactions?: Record<string, number>
 }
 
-/** One by the local ranker replaces all before it; one by a model adds to those of the model. */
+/** A partial result. From the local ranker, it replaces earlier ones; from a model, it adds files. */
 export interface KeywordSearchPartial {
   files: RankedFile[]
   ranked_by: RankedBy
@@ -134,7 +134,7 @@ export interface KeywordSearchPartial {
 export const keywordSearch = request<KeywordSearchParams, KeywordSearchResult, KeywordSearchPartial>(
   '$/keywordSearch',
 )
-/** Terms for a keyword search by somebody who has typed a question only. */
+/** Suggest search terms for a question without terms. */
 export const suggestTerms = request<{ query: string }, { terms: string[] }>('$/suggestTerms')
 
 // --- text ----------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ export const findSymbol = request<
 
 // --- semantic and code search --------------------------------------------------------------
 
-/** What searches say that fell back on another one. */
+/** The answer of a search that may have fallen back to another search. */
 export interface FallbackAnswer extends SearchAnswer {
   total_is_lower_bound?: boolean
   fallback?: { from: string; to: string; reason: string; partly?: boolean }
@@ -277,7 +277,7 @@ export const documentText = request<{ path: string; cursor?: string }, DocumentT
   '$/documentText',
 )
 
-// --- the index, what became of results, agents ---------------------------------------------
+// --- index and feedback --------------------------------------------------------------------
 
 export interface FolderStatus {
   folder: string
@@ -307,7 +307,7 @@ export const feedback = request<
   Answer
 >('$/feedback')
 
-// --- what leaves this machine --------------------------------------------------------------
+// --- consent and audit ---------------------------------------------------------------------
 
 export interface Destination {
   destination: string
@@ -339,10 +339,10 @@ export interface AuditResult extends Answer {
 
 export const audit = request<{ limit: number }, AuditResult>('$/audit')
 
-/** A tool's answer as agents read it. */
+/** Call a tool and return its answer as text for agents. */
 export const callTool = request<{ name: string; arguments: object }, { text: string }>('$/callTool')
 
-// --- the server's own request to this client -----------------------------------------------
+// --- request from the server to this client ------------------------------------------------
 
 export interface CompleteParams {
   system: string

@@ -5,11 +5,11 @@ import { offsetOfColumn, targetOf } from './places'
 import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfSymbol, rowsOfDocument } from './rows'
 
 describe('places', () => {
-  test('columns count code points, an editor counts UTF-16 units', () => {
+  test('columns in code points become offsets in UTF-16 units', () => {
     expect([1, 2, 3, 4, 99].map((column) => offsetOfColumn('a😀b', column))).toEqual([0, 1, 3, 4, 4])
   })
 
-  test('a path is below its own root, or that of the answer; a URI stands for what is no path', () => {
+  test("a path is joined to its own root or the answer's; a URI replaces a path that is not Unicode", () => {
     expect(targetOf({ path: 'a/b.py' }, '/root')).toBe('/root/a/b.py')
     expect(targetOf({ path: 'b.py', root: '/other' }, '/root')).toBe('/other/b.py')
     expect(targetOf({ path: 'b.py' }, '/')).toBe('/b.py')
@@ -40,16 +40,16 @@ test('a ranked file has its reason on the second line and opens at its best line
   expect(row.lines.map((line) => line.place.line)).toEqual([3, 7])
 })
 
-test('where a workspace has several folders, a hit says which', () => {
+test('a hit shows its folder if the workspace has several', () => {
   const preview = [{ line: 2, text: 'x = 1' }]
   const match = { line: 2, column: 1, match_range: [1, 2] as [number, number], preview }
   const row = rowOfGrep({ path: 'src/a.py', root: '/home/me/tool', ...match }, '/home/me/other')
-  expect(row).toMatchObject({ detail: 'a.py:2  tool/src', path: 'src/a.py', shown: 'tool/src/a.py' })
+  expect(row).toMatchObject({ detail: 'a.py:2  tool/src', path: 'src/a.py', displayPath: 'tool/src/a.py' })
   expect(rowOfGrep({ path: 'a.py', root: 'C:\\code\\tool\\', ...match }, 'C:\\').detail).toBe('a.py:2  tool')
   expect(placeText(row)).toBe('tool/src/a.py:2')
 })
 
-test('what only the index has found says so, and opens at its passage', () => {
+test('a file found only by the index is marked and opens at its passage', () => {
   const passage = { start_line: 12, end_line: 20 }
   const row = rowOfFile(
     { path: 'a.py', reason: 'about it', terms: [], matches: [], by: 'index', passage },
@@ -58,7 +58,7 @@ test('what only the index has found says so, and opens at its passage', () => {
   expect(row).toMatchObject({ label: 'a.py:12', description: ' · found by the index' })
 })
 
-test('a match over several lines has no columns of its first one', () => {
+test('a match that spans several lines has no columns', () => {
   const match = {
     path: 'a.py',
     line: 2,
@@ -71,7 +71,7 @@ test('a match over several lines has no columns of its first one', () => {
   expect(rowOfGrep(match, '/r')).toMatchObject({ label: 'x = (', detail: 'a.py:2' })
 })
 
-test('a symbol is marked where its file is why it counts less', () => {
+test('a symbol in a test file is marked as such', () => {
   const row = rowOfSymbol(
     { path: 'tests/a.py', name: 'run', qualified_name: 'T.run', kind: 'method', line: 4, column: 9, place: 'test' },
     '/r',
@@ -83,12 +83,12 @@ test('a symbol is marked where its file is why it counts less', () => {
   })
 })
 
-test('a file that was found by its name has no line', () => {
+test('a file found by its name has no line', () => {
   const row = rowOfCode({ path: 'src/a.py', kind: 'file', why: 'its name' }, '/r')
   expect(row).toMatchObject({ label: 'a.py', detail: 'its name', place: { line: undefined } })
 })
 
-test('each line of a document is a row, with where it is in it', () => {
+test('each matching line of a document is a row with its page', () => {
   const match = {
     line: 9,
     column: 1,
@@ -110,6 +110,6 @@ test('each line of a document is a row, with where it is in it', () => {
   ])
 })
 
-test('what is too long for a list is cut', () => {
+test('long text is cut', () => {
   expect(oneLine('x'.repeat(400))).toHaveLength(301)
 })

@@ -1,6 +1,6 @@
-/** What a list shows of a hit, in every mode of search: one row for each. */
+/** Convert hits of every search mode to rows of a list. */
 
-import { type Place, shownPath, splitPath, targetOf } from './places'
+import { displayPath, type Place, splitPath, targetOf } from './places'
 import type {
   CodeHit,
   DocumentMatch,
@@ -13,20 +13,19 @@ import type {
 } from './protocol'
 
 export interface Row {
-  /** The same for the same hit, however often it is told of. */
+  /** Identifies the hit across partial results and the final result. */
   readonly key: string
   readonly label: string
   readonly description: string
   /** The second line. */
   readonly detail: string
   readonly place: Place
-  /** The path as the answer has it, for `$/feedback`. */
+  /** The path from the answer, for `$/feedback`. */
   readonly path: string
-  /** The path for a person. */
-  readonly shown: string
-  /** The document itself, where `place` is its text. */
+  readonly displayPath: string
+  /** The URI of the original document if `place` is in its extracted text. */
   readonly document?: string
-  /** Lines of the file that match, for the results view. */
+  /** Matching lines of the file, for the results view. */
   readonly lines: readonly Line[]
 }
 
@@ -35,29 +34,29 @@ export interface Line {
   readonly place: Place
 }
 
-/** Longer texts are cut: a list shows one line. */
-const MOST_CHARACTERS = 300
+/** Longer texts are cut because a list shows one line. */
+const MAX_CHARACTERS = 300
 
 export function oneLine(text: string): string {
   const line = text.trim().replace(/\s+/g, ' ')
-  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line
+  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line
 }
 
 export function rowOfFile(file: RankedFile, root: string): Row {
-  const { name, folder } = splitPath(shownPath(file))
+  const { name, folder } = splitPath(displayPath(file))
   const target = file.preview_uri ?? targetOf(file, root)
   const lines = file.matches.map((match) => lineOfMatch(match, target))
   const line = file.line ?? lines[0]?.place.line ?? file.passage?.start_line
-  const best = lines.find((one) => one.place.line === line)
-  const by = file.by ? ' · found by the index' : ''
+  const best = lines.find((candidate) => candidate.place.line === line)
+  const source = file.by ? ' · found by the index' : ''
   return {
     key: `${file.root ?? ''}\0${file.path}`,
     label: line ? `${name}:${line}` : name,
-    description: folder + by,
+    description: folder + source,
     detail: oneLine(file.reason),
     place: { target, line, columns: best?.place.columns },
     path: file.path,
-    shown: shownPath(file),
+    displayPath: displayPath(file),
     lines,
   }
 }
@@ -68,19 +67,19 @@ function lineOfMatch(match: Match, target: string): Line {
 }
 
 export function rowOfGrep(match: GrepMatch, root: string): Row {
-  const { name, folder } = splitPath(shownPath(match))
-  const shown = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
+  const { name, folder } = splitPath(displayPath(match))
+  const matchLine = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
   const columns = match.end_line && match.end_line > match.line ? undefined : match.match_range
   const place = { target: targetOf(match, root), line: match.line, columns }
   return {
     key: `${match.root ?? ''}\0${match.path}\0${match.line}:${match.column}`,
-    label: oneLine(shown?.text ?? ''),
+    label: oneLine(matchLine?.text ?? ''),
     description: '',
-    // Not beside the line, where a long one would hide it.
+    // Not in `description`: a long line would hide it.
     detail: `${name}:${match.line}${folder && `  ${folder}`}`,
     place,
     path: match.path,
-    shown: shownPath(match),
+    displayPath: displayPath(match),
     lines: [],
   }
 }
@@ -99,15 +98,15 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
   const target = targetOf(symbol, root)
   const last = symbol.column + [...symbol.name].length
   const place: Place = { target, line: symbol.line, columns: [symbol.column, last] }
-  const marked = symbol.place ? ` · ${symbol.place}` : ''
+  const category = symbol.place ? ` · ${symbol.place}` : ''
   return {
     key: `${symbol.root ?? ''}\0${symbol.path}\0${symbol.line}:${symbol.column}`,
     label: `$(${SYMBOL_ICONS[symbol.kind] ?? 'symbol-misc'}) ${symbol.qualified_name}`,
-    description: `${shownPath(symbol)}:${symbol.line}${marked}`,
+    description: `${displayPath(symbol)}:${symbol.line}${category}`,
     detail: oneLine(symbol.signature ?? symbol.doc ?? ''),
     place,
     path: symbol.path,
-    shown: shownPath(symbol),
+    displayPath: displayPath(symbol),
     lines: [],
   }
 }
@@ -130,22 +129,22 @@ function rowOfLines(
   why: string,
   snippet: string | undefined,
 ): Row {
-  const { name, folder } = splitPath(shownPath(hit))
-  const seen = oneLine(snippet?.split('\n').find((one) => one.trim()) ?? '')
+  const { name, folder } = splitPath(displayPath(hit))
+  const firstLine = oneLine(snippet?.split('\n').find((text) => text.trim()) ?? '')
   return {
     key: `${hit.root ?? ''}\0${hit.path}\0${line ?? ''}`,
     label: (line ? `${name}:${line}` : name) + (symbol ? `  ${symbol}` : ''),
     description: folder,
-    detail: [why, seen].filter(Boolean).join(' — '),
+    detail: [why, firstLine].filter(Boolean).join(' — '),
     place: { target: targetOf(hit, root), line },
     path: hit.path,
-    shown: shownPath(hit),
+    displayPath: displayPath(hit),
     lines: [],
   }
 }
 
 export function rowsOfDocument(document: DocumentMatches): Row[] {
-  const { name, folder } = splitPath(shownPath(document))
+  const { name, folder } = splitPath(displayPath(document))
   return document.matches.map((match) => ({
     key: `${document.root ?? ''}\0${document.path}\0${match.line}`,
     label: oneLine(match.text),
@@ -157,13 +156,13 @@ export function rowsOfDocument(document: DocumentMatches): Row[] {
       columns: match.match_range,
     },
     path: document.path,
-    shown: shownPath(document),
+    displayPath: displayPath(document),
     document: match.open_uri,
     lines: [],
   }))
 }
 
-/** Page, slide, sheet and so on, as a person says it. */
+/** Return the location in a document: page, slide, sheet and so on. */
 export function whereInDocument(match: Match & Partial<DocumentMatch>): string {
   const parts = [
     match.member,
@@ -176,7 +175,7 @@ export function whereInDocument(match: Match & Partial<DocumentMatch>): string {
   return parts.filter(Boolean).join(', ')
 }
 
-/** A document's text is one document of the editor, whichever line of it is asked for. */
+/** Remove the line from a document's URI: the editor opens one text document for all its lines. */
 export function withoutLine(uri: string): string {
   return uri.replace(/#L\d+$/, '')
 }

@@ -1,61 +1,62 @@
-/** The last searches, and where somebody is in their results. */
+/** Recent searches and the position in their results. */
 
 import type { AnyMode, Search } from './modes'
 import type { Row } from './rows'
 
-/** Searches that are kept; each holds some hundred rows at most. */
-export const MOST_SEARCHES = 10
+/** Maximum number of stored searches. Each holds at most a few hundred rows. */
+export const MAX_SEARCHES = 10
 
 export type NewSearch = Omit<Search, 'id'>
 
-/** Searches, the latest first, and the result that was opened last. */
+/** Stored searches, the latest first, and the result opened last. */
 export class Searches {
-  private kept: Search[] = []
-  private ids = 0
-  private at: { search: number; row: number } | undefined
+  private searches: Search[] = []
+  private lastId = 0
+  private position: { search: number; row: number } | undefined
 
   get all(): readonly Search[] {
-    return this.kept
+    return this.searches
   }
 
-  /** The search that next and previous go through. */
+  /** The search that "next result" and "previous result" step through. */
   get current(): Search | undefined {
-    return this.kept.find((one) => one.id === this.at?.search) ?? this.kept[0]
+    return this.searches.find((search) => search.id === this.position?.search) ?? this.searches[0]
   }
 
-  /** Keeps a search; the same query of the same mode is there once. */
+  /** Store a search. It replaces an earlier one with the same query and mode. */
   add(search: NewSearch): Search {
-    const kept = { ...search, id: ++this.ids }
-    const others = this.kept.filter((one) => !isSame(one, search.mode, search.query))
-    this.kept = [kept, ...others].slice(0, MOST_SEARCHES)
-    this.at = { search: kept.id, row: -1 }
-    return kept
+    const stored = { ...search, id: ++this.lastId }
+    const others = this.searches.filter((earlier) => !isSame(earlier, search.mode, search.query))
+    this.searches = [stored, ...others].slice(0, MAX_SEARCHES)
+    this.position = { search: stored.id, row: -1 }
+    return stored
   }
 
   remove(id: number): void {
-    this.kept = this.kept.filter((one) => one.id !== id)
+    this.searches = this.searches.filter((search) => search.id !== id)
   }
 
   clear(): void {
-    this.kept = []
-    this.at = undefined
+    this.searches = []
+    this.position = undefined
   }
 
-  /** Remembers that a result was opened: next and previous go on from there. */
+  /** Record that a result was opened: "next result" and "previous result" continue there. */
   opened(id: number, key: string): void {
-    const row = this.kept.find((one) => one.id === id)?.rows.findIndex((one) => one.key === key)
-    if (row !== undefined && row >= 0) this.at = { search: id, row }
+    const search = this.searches.find((candidate) => candidate.id === id)
+    const row = search?.rows.findIndex((candidate) => candidate.key === key)
+    if (row !== undefined && row >= 0) this.position = { search: id, row }
   }
 
-  /** The next result of the current search (or the one before), going round at its ends. */
+  /** Return the next or previous result of the current search, wrapping around at the ends. */
   step(by: 1 | -1): { search: Search; row: Row } | undefined {
     const search = this.current
     const count = search?.rows.length
     if (!search || !count) return undefined
-    const from = this.at?.search === search.id ? this.at.row : -1
-    const place = from < 0 && by < 0 ? count - 1 : (from + by + count) % count
-    this.at = { search: search.id, row: place }
-    const row = search.rows[place]
+    const from = this.position?.search === search.id ? this.position.row : -1
+    const index = from < 0 && by < 0 ? count - 1 : (from + by + count) % count
+    this.position = { search: search.id, row: index }
+    const row = search.rows[index]
     return row && { search, row }
   }
 }

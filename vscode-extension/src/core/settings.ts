@@ -1,15 +1,15 @@
-/** The editor's settings as the server takes them, and globs that the editor excludes by. */
+/** Convert the editor's settings to the server's, and collect the editor's exclude globs. */
 
-/** What the editor knows of one setting. */
+/** A setting in the editor. */
 export interface Setting {
   /** The name below `winnow.`, such as `index.max_files`. */
   readonly name: string
   readonly value: unknown
-  /** Whether somebody has set it: what is only a default must not hide the server's own files. */
+  /** True if the user set it. A default must not override the server's own configuration files. */
   readonly isSet: boolean
 }
 
-/** The tree that `workspace/configuration` answers: what somebody has set, and nothing else. */
+/** Return the settings tree for `workspace/configuration`: only settings the user set. */
 export function serverSettings(settings: Iterable<Setting>): Record<string, unknown> {
   const tree: Record<string, unknown> = {}
   for (const { name, value, isSet } of settings) {
@@ -23,14 +23,14 @@ export function serverSettings(settings: Iterable<Setting>): Record<string, unkn
   return tree
 }
 
-/** The server takes a hundred; more are no globs that somebody has written. */
-const MOST_GLOBS = 100
+/** The server accepts at most 100 globs. Hand-written lists are shorter. */
+const MAX_GLOBS = 100
 
 /**
- * The globs of `files.exclude` and `search.exclude` that are on.
+ * Return the enabled globs of `files.exclude` and `search.exclude`.
  *
- * One with a condition (`{"when": "$(basename).ts"}`) is left out: it hides a file beside another
- * one, which the server cannot know of.
+ * A glob with a condition (`{"when": "$(basename).ts"}`) is omitted: it hides a file only if a
+ * sibling exists, which the server can't check.
  */
 export function excludedGlobs(...settings: readonly (Record<string, unknown> | undefined)[]): string[] {
   const globs = new Set<string>()
@@ -40,5 +40,5 @@ export function excludedGlobs(...settings: readonly (Record<string, unknown> | u
       else globs.delete(glob)
     }
   }
-  return [...globs].slice(0, MOST_GLOBS)
+  return [...globs].slice(0, MAX_GLOBS)
 }
