@@ -1,4 +1,4 @@
-// What the extension offers to agents in the editor, and the editor's own model as the ranker.
+// The tools for agents in the editor, and the editor's own model as the ranker.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import * as path from 'node:path'
@@ -21,11 +21,11 @@ before(async () => {
 
 after(() => editor?.close())
 
-test('every tool of package.json is offered, and answers as agents read it', async () => {
+test('every tool in package.json is registered and answers with text for agents', async () => {
   const manifest = JSON.parse(readFileSync(path.join(EXTENSION, 'package.json'), 'utf-8'))
   const contributed = manifest.contributes.languageModelTools.map((tool) => tool.name)
-  const offered = (await editor.probe('tools')).map((tool) => tool.name)
-  assert.deepEqual(offered.sort(), contributed.sort())
+  const registered = (await editor.probe('tools')).map((tool) => tool.name)
+  assert.deepEqual(registered.sort(), contributed.sort())
   const input = { pattern: 'def execute_from_command_line', context_lines: 0 }
   const { text, error } = await editor.probe('invokeTool', { name: 'winnow_grep', input })
   assert.equal(error, undefined)
@@ -33,22 +33,22 @@ test('every tool of package.json is offered, and answers as agents read it', asy
   const wrong = await editor.probe('invokeTool', { name: 'winnow_grep', input: { pattern: '(' } })
   assert.match(wrong.error, /regex|unclosed/)
   const off = await editor.probe('invokeTool', { name: 'winnow_tools', input: {} })
-  assert.ok(off.error, 'a tool that is not offered')
+  assert.ok(off.error, 'an unregistered tool fails')
 })
 
-test('what the editor excludes, tools leave out, too', async () => {
-  const asked = {
+test("tools exclude the editor's excluded files", async () => {
+  const call = {
     name: 'winnow_grep',
     input: { pattern: 'def execute_from_command_line', mode: 'files' },
   }
   await editor.probe('configure', { settings: { 'search.exclude': { '**/core/management': true } } })
-  const { text } = await editor.probe('invokeTool', asked)
+  const { text } = await editor.probe('invokeTool', call)
   await editor.probe('configure', { settings: { 'search.exclude': null } })
   assert.doesNotMatch(text, /management\/__init__/)
-  assert.match((await editor.probe('invokeTool', asked)).text, /management\/__init__/)
+  assert.match((await editor.probe('invokeTool', call)).text, /management\/__init__/)
 })
 
-test("the editor's own model ranks a keyword search, and is named", async () => {
+test("the editor's own model ranks a keyword search and is named in the title", async () => {
   await editor.question('how are migrations applied in order')
   await editor.page.keyboard.press('Enter')
   await editor.titled(/ranked by probe\/ranker · 1 of [\d,]+ files/)
@@ -59,19 +59,19 @@ test("the editor's own model ranks a keyword search, and is named", async () => 
   await editor.page.keyboard.press('Escape')
 })
 
-test("references are found by the editor's own command", async () => {
+test("the editor's own command finds references", async () => {
   const file = path.join(folder, 'django/db/migrations/executor.py')
-  const line = readFileSync(file, 'utf-8').split('\n').findIndex((one) => one.includes('class MigrationExecutor'))
-  const found = await editor.probe('references', { file, line, character: 8 })
-  const users = found.map((one) => path.relative(folder, one).replace(/:\d+$/, ''))
-  assert.ok(users.includes('django/core/management/commands/migrate.py'), users.join('\n'))
+  const line = readFileSync(file, 'utf-8').split('\n').findIndex((text) => text.includes('class MigrationExecutor'))
+  const references = await editor.probe('references', { file, line, character: 8 })
+  const files = references.map((place) => path.relative(folder, place).replace(/:\d+$/, ''))
+  assert.ok(files.includes('django/core/management/commands/migrate.py'), files.join('\n'))
 })
 
-test('the server is offered to what speaks MCP, and starts there', async () => {
+test('the MCP server is registered and starts', async () => {
   await editor.command('MCP: List Servers')
   const row = editor.rows.filter({ hasText: 'Winnow' })
   await row.waitFor()
   await row.click()
   await editor.rows.filter({ hasText: 'Start Server' }).click()
-  await until(() => editor.processes(/winnow mcp --text-only/).length === 1, 'winnow mcp runs')
+  await until(() => editor.processes(/winnow mcp --text-only/).length === 1, 'winnow mcp to run')
 })

@@ -1,9 +1,9 @@
-// A real VS Code (code-server) in a real browser, with the packaged extension and a real server.
+// Run a real VS Code (code-server) in a real browser, with the packaged extension and a real server.
 //
-// Parts come from the environment, see scripts/environment: WINNOW_CODE_SERVER is the folder with
-// code-server, WINNOW_CHROMIUM the browser, WINNOW_PYTHON a Python that can run the server from the
-// checkout (PYTHONPATH), WINNOW_TREE a real repository to search in. run.mjs adds the folder of the
-// run, in which it has installed the extensions, and which it deletes.
+// Environment variables, set by scripts/test: WINNOW_CODE_SERVER is the folder with code-server,
+// WINNOW_CHROMIUM the browser, WINNOW_PYTHON a Python that can run the server from the checkout
+// (PYTHONPATH), and WINNOW_TREE a real repository to search. run.mjs creates and deletes the folder of
+// the run, which contains the installed extensions.
 import { spawn } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
@@ -19,15 +19,19 @@ export const CHECKOUT = path.dirname(EXTENSION)
 export const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
 /** The server from the checkout, as `winnow.server.command`. */
 export const SERVER = [PYTHON, '-m', 'winnow']
-/** The one limit of all waits: a page that loads while other things run takes its time. */
-export const PATIENCE = 180_000
+/** The timeout of all waits. A page loads slowly on a busy machine. */
+export const TIMEOUT = 180_000
 
-/** An empty folder that is deleted at the end of the run. */
+/** Create an empty folder, which is deleted at the end of the run. */
 export function temporary(name) {
   return mkdtempSync(path.join(RUN, `${name}-`))
 }
 
-/** The repository to search in, or some of its folders, with a document. No test writes to its files. */
+/**
+ * Create a workspace with the repository, or some of its folders, and a document.
+ *
+ * Tests must not write to its files, because they are hard links.
+ */
 export function workspace(parts = ['.']) {
   const folder = path.join(temporary('workspace'), 'django')
   for (const part of parts) link(path.join(process.env.WINNOW_TREE, part), path.join(folder, part))
@@ -36,7 +40,7 @@ export function workspace(parts = ['.']) {
   return folder
 }
 
-/** Links files, which costs a tenth of the time of copies, most of which their deletion takes. */
+/** Link files recursively. It takes a tenth of the time of copies, most of which is deletion. */
 function link(from, to) {
   if (['.git', '.winnow'].includes(path.basename(from))) return
   if (statSync(from).isDirectory()) {
@@ -47,18 +51,18 @@ function link(from, to) {
   try {
     linkSync(from, to)
   } catch {
-    copyFileSync(from, to) // On another file system.
+    copyFileSync(from, to) // The target is on another file system.
   }
 }
 
-/** A small folder to search in. */
+/** Create a small folder to search. */
 export function project() {
   const folder = temporary('project')
   writeFileSync(path.join(folder, 'main.py'), 'def main():\n    print("hello")\n')
   return folder
 }
 
-/** A program of a name in a folder. */
+/** Write an executable shell script and return its folder. */
 export function program(folder, name, script) {
   mkdirSync(folder, { recursive: true })
   const file = path.join(folder, name)
@@ -67,7 +71,7 @@ export function program(folder, name, script) {
   return folder
 }
 
-/** A language model on this machine; `count` gives the number of requests that it has had. */
+/** Start a fake language model on this machine. `count` returns its number of requests. */
 export async function startModel() {
   const child = spawn(PYTHON, [path.join(HERE, 'model_server.py')], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -81,12 +85,12 @@ export async function startModel() {
   return { address, mode, count: () => mode(), stop: () => child.stdin.end() }
 }
 
-/** Settings with which that model, and no other, is asked. */
+/** Return settings that use only this model. */
 export function modelSettings(address) {
   return {
     'winnow.llm.preferred': ['wire'],
-    // One that writes slowly comes to its end, on a slow machine, too.
-    'winnow.llm.deadline_seconds': PATIENCE / 1000,
+    // Lets a slow answer finish on a slow machine too.
+    'winnow.llm.deadline_seconds': TIMEOUT / 1000,
     'winnow.llm.models': {
       wire: {
         provider: 'openai',
@@ -115,18 +119,18 @@ export const BASE_SETTINGS = {
   'files.autoSave': 'off',
 }
 
-/** A browser for all editors of a spec. */
+/** The browser, shared by all editors of a spec. */
 let browser
 const openBrowser = () =>
   (browser ??= chromium.launch({
     executablePath: process.env.WINNOW_CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-    timeout: PATIENCE,
+    timeout: TIMEOUT,
     env: { ...process.env, HOME: temporary('browser') },
   }))
 after(async () => (await browser)?.close())
 
-/** Runs a test with an editor of its own; where it fails, there is a picture, and the log. */
+/** Run a test with its own editor. On failure, save a screenshot and print the log. */
 export async function withEditor(options, run) {
   const editor = await startEditor(options)
   try {
@@ -140,12 +144,12 @@ export async function withEditor(options, run) {
   }
 }
 
-/** An editor on a folder, or on a `.code-workspace` file, with this extension and the probe. */
+/** Start an editor with a folder or a `.code-workspace` file, this extension and the probe. */
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
   const data = temporary('data')
   mkdirSync(path.join(data, 'User'), { recursive: true })
-  const all = { ...BASE_SETTINGS, ...settings }
-  writeFileSync(path.join(data, 'User/settings.json'), JSON.stringify(all))
+  const userSettings = JSON.stringify({ ...BASE_SETTINGS, ...settings })
+  writeFileSync(path.join(data, 'User/settings.json'), userSettings)
   const home = temporary('home')
   const environment = {
     ...process.env,
@@ -157,7 +161,7 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
     SHELL: '/bin/bash',
     ...env,
   }
-  // The editor takes its environment from a login shell.
+  // The editor reads its environment from a login shell.
   writeFileSync(path.join(home, '.bash_profile'), `export PATH='${environment.PATH}'\n`)
   for (const name of Object.keys(environment)) {
     if (name.endsWith('_API_KEY') || name.startsWith('VSCODE_')) delete environment[name]
@@ -173,28 +177,28 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
     { env: environment, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
   )
   try {
-    return await opened({ child, data, folder })
+    return await openPage({ child, data, folder })
   } catch (error) {
-    for (const one of [child, ...descendants(child.pid)]) kill(one.pid)
+    for (const { pid } of [child, ...descendants(child.pid)]) kill(pid)
     throw error
   }
 }
 
-/** Where code-server listens, as it says. */
+/** Return the address that code-server prints. */
 async function addressOf(child) {
-  let said = ''
-  child.stdout.on('data', (data) => (said += data))
-  const address = () => /listening on (http:\S+?)\/?\s/.exec(said)?.[1]
-  await until(() => address() !== undefined, () => `code-server listens, it said “${said}”`)
+  let output = ''
+  child.stdout.on('data', (data) => (output += data))
+  const address = () => /listening on (http:\S+?)\/?\s/.exec(output)?.[1]
+  await until(() => address() !== undefined, () => `code-server to listen; its output is “${output}”`)
   return address()
 }
 
-async function opened({ child, data, folder }) {
+async function openPage({ child, data, folder }) {
   const address = await addressOf(child)
   const context = await (await openBrowser()).newContext({ viewport: { width: 1100, height: 700 } })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const page = await context.newPage()
-  page.setDefaultTimeout(PATIENCE)
+  page.setDefaultTimeout(TIMEOUT)
   const kind = folder.endsWith('.code-workspace') ? 'workspace' : 'folder'
   await page.goto(`${address}/?${kind}=${encodeURIComponent(folder)}`)
   await page.locator('.monaco-workbench').waitFor()
@@ -202,36 +206,36 @@ async function opened({ child, data, folder }) {
   return new Editor({ page, context, child, data, folder })
 }
 
-/** What tests do in an editor, and see. */
+/** A running editor: actions for tests, and what is visible in it. */
 export class Editor {
   constructor({ page, context, child, data, folder }) {
     Object.assign(this, { page, context, child, data, folder })
     this.input = page.locator('.quick-input-widget:visible input.input').first()
     this.title = page.locator('.quick-input-widget:visible .quick-input-title')
     this.rows = page.locator('.quick-input-widget:visible .quick-input-list .monaco-list-row')
-    // By its place: the elements of a list that has changed may stand in another order.
+    // By index: after a change, the order of the elements can differ from that of the list.
     this.first = this.rows.and(page.locator('[data-index="0"]'))
     this.active = this.rows.and(page.locator('.focused'))
     this.notification = (text) => page.locator('.notification-list-item', { hasText: text })
     this.position = page.locator('#status\\.editor\\.selection')
   }
 
-  /** Runs a command by its name in the palette. */
+  /** Run a command by its name in the palette. */
   async command(name) {
     await this.choose('F1', `>${name}`, name)
   }
 
-  /** Opens a quick pick with a key, types into it, and takes the row that has a text. */
+  /** Open a quick pick with a key, type into it, and accept the row that contains a text. */
   async choose(key, typed, text) {
-    // Enter takes the active row: until the list follows what was typed, that is another one.
+    // Enter accepts the active row, so wait until the list matches the typed text.
     const row = this.active.filter({ hasText: text })
-    // What extensions contribute comes a moment after the page, and not to an open palette.
+    // Contributions of extensions arrive after the page, and never in an open palette.
     let timeout = 1_500
     await until(async () => {
       timeout *= 2
       await this.page.keyboard.press(key)
       await this.input.fill(typed, { timeout })
-      // What takes the focus now closes the palette, and would get the key.
+      // If something else gets the focus, the palette closes and Enter would go there.
       const chosen = row.waitFor({ timeout }).then(() => this.input.press('Enter', { timeout }))
       if (await chosen.then(() => true, () => false)) return true
       await this.page.keyboard.press('Escape')
@@ -239,27 +243,27 @@ export class Editor {
     }, `${text} to be chosen from what ${key} opens`)
   }
 
-  /** Opens a picker by its command and types into it. */
+  /** Open a picker by its command and type into it. */
   async search(name, query) {
     await this.command(`Winnow: ${name}`)
     await this.titled(/^Winnow /)
     await this.page.keyboard.type(query)
   }
 
-  /** Shows the last list again, which has its active row then. */
+  /** Resume the last search and wait for its active row. */
   async resume() {
     await this.command('Winnow: Resume Last Search')
     await this.titled(/ranked by/)
     await this.active.waitFor()
   }
 
-  /** Asks a question in a keyword search, up to the moment before Enter. */
+  /** Type a question into a keyword search, without pressing Enter. */
   async question(query) {
     await this.search('Keyword Search', query)
     await this.sees(this.first, new RegExp(`Search for “${query}” ?Terms: \\S`))
   }
 
-  /** The name of the active row's file, without what it ends in, and its line. */
+  /** Return the name of the active row's file, without its extension, and the line. */
   async activePlace() {
     const label = (await this.active.locator('.label-name').first().innerText()).trim()
     const [, name, line] = /^(.+?)(?:\.\w+)?(?::(\d+))?$/.exec(label)
@@ -267,16 +271,17 @@ export class Editor {
   }
 
   /**
-   * What somebody can read of an element: its `text`, line by line, without what is cut, is beyond
-   * the window or lies below something else; whether that is the `whole` of it, or at least where
-   * it `begins`; and its `box`.
-   * Undefined where there is no such element.
+   * Return the readable part of an element, or undefined if there is no such element.
+   *
+   * `text` has its lines, without characters that are cut off, outside the window or covered.
+   * `isComplete` is true if all of it is readable, `startsVisible` if its start is. `box` is its
+   * bounding box.
    */
   async visible(locator) {
     return (await locator.first().evaluateAll(readable))[0]
   }
 
-  /** Waits until a pattern can be read in an element, however its lines are broken; gives what can. */
+  /** Wait until an element's readable text matches, ignoring line breaks. Return the readable part. */
   async sees(locator, pattern) {
     let seen
     await until(
@@ -284,68 +289,68 @@ export class Editor {
         seen = await this.visible(locator)
         return pattern.test((seen?.text ?? '').replace(/\s+/g, ' ').trim())
       },
-      () => `${pattern} to be readable, what can be read is ${JSON.stringify(seen)}`,
+      () => `${pattern} to be readable; readable is ${JSON.stringify(seen)}`,
     )
     return seen
   }
 
-  /** What can be read of the rows of the list, in their order on the screen. */
+  /** Return the readable part of each row of the list, in their order on the screen. */
   async visibleRows() {
     const rows = await this.rows.evaluateAll(readable)
-    return rows.filter(({ text }) => text).toSorted((one, other) => one.box.y - other.box.y)
+    return rows.filter(({ text }) => text).toSorted((left, right) => left.box.y - right.box.y)
   }
 
-  /** What can be read of a line of the active editor, from 1; undefined where it is not rendered. */
+  /** Return the readable part of a line of the active editor, from 1; undefined if it isn't rendered. */
   async visibleLine(number) {
     const code = this.page.locator('.editor-group-container.active .monaco-editor')
-    // At one moment, in which the editor is not scrolled.
+    // Read everything in one call, so that the editor can't scroll in between.
     const parts = await code.locator('.line-numbers, .view-line').evaluateAll(readable)
     const isLine = ({ className }) => className.includes('view-line')
-    const at = parts.find((one) => !isLine(one) && one.textContent.trim() === String(number))
-    return at && parts.find((one) => isLine(one) && Math.abs(one.box.y - at.box.y) < 2)
+    const label = parts.find((part) => !isLine(part) && part.textContent.trim() === String(number))
+    return label && parts.find((part) => isLine(part) && Math.abs(part.box.y - label.box.y) < 2)
   }
 
-  /** Waits until a pattern can be read in a line of the active editor. */
+  /** Wait until the readable part of a line of the active editor matches. */
   async seesLine(number, pattern) {
     let seen
     await until(
       async () => pattern.test((seen = await this.visibleLine(number))?.text ?? ''),
-      () => `${pattern} to be readable in line ${number}, what can be read is ${JSON.stringify(seen)}`,
+      () => `${pattern} to be readable in line ${number}; readable is ${JSON.stringify(seen)}`,
     )
   }
 
-  /** Waits until a line of the active editor is rendered; gives what can be read of it. */
+  /** Wait until a line of the active editor is rendered. Return its readable part. */
   async renderedLine(number) {
     let seen
-    await until(async () => (seen = await this.visibleLine(number)), `line ${number} is rendered`)
+    await until(async () => (seen = await this.visibleLine(number)), `line ${number} to be rendered`)
     return seen
   }
 
-  /** Where the quick pick is. */
+  /** Return the bounding box of the quick pick. */
   quickPick() {
     return this.page.locator('.quick-input-widget:visible').boundingBox()
   }
 
-  /** The texts of the rows that are shown, each with its second line. */
+  /** Return the texts of the rows, each with its second line. */
   async rowTexts() {
     return this.rows.evaluateAll((rows) =>
       rows
-        .toSorted((one, other) => one.dataset.index - other.dataset.index)
+        .toSorted((left, right) => left.dataset.index - right.dataset.index)
         .map((row) => row.innerText.replace(/\s+/g, ' ').trim()),
     )
   }
 
-  /** Waits until the title of the quick pick matches. */
+  /** Wait until the title of the quick pick matches. */
   async titled(pattern) {
     await until(
       async () => pattern.test(await this.title.innerText()),
-      () => this.title.innerText().then((text) => `a title like ${pattern}, it is “${text}”`),
+      () => this.title.innerText().then((text) => `a title like ${pattern}; it is “${text}”`),
     )
   }
 
-  /** The names of the open tabs; one in italics is a preview and has a ~ before it. */
+  /** Return the names of the open tabs. A preview tab has a ~ before its name. */
   async tabs() {
-    // At one moment: a tab that is being closed could not be asked for its name any more.
+    // Read all names in one call, because a tab may close in between.
     return this.page.locator('.tabs-container .tab').evaluateAll((tabs) =>
       tabs.map((tab) => {
         const name = tab.querySelector('.label-name').innerText.trim()
@@ -355,31 +360,32 @@ export class Editor {
   }
 
   /**
-   * Records in the page what the quick pick shows from the next Enter on: `began` and each time in
-   * milliseconds, with the title, the rows, the active one, and how often somebody has moved down.
-   * Gives a function that gives it.
+   * Record the states of the quick pick from the next Enter on. Return a function that returns them.
+   *
+   * Each has the time since Enter in milliseconds, the title, the rows, the active row and the
+   * number of Down keys so far.
    */
   async recording() {
     await this.page.evaluate(() => {
       const frames = []
-      let began
+      let startedAt
       let downs = 0
-      const look = () => {
+      const record = () => {
         const widget = document.querySelector('.quick-input-widget')
-        if (began === undefined || !widget) return
-        const text = (one) => one?.innerText.replace(/\s+/g, ' ').trim() ?? ''
+        if (startedAt === undefined || !widget) return
+        const text = (element) => element?.innerText.replace(/\s+/g, ' ').trim() ?? ''
         const elements = [...widget.querySelectorAll('.quick-input-list .monaco-list-row')]
-        const rows = elements.toSorted((one, other) => one.dataset.index - other.dataset.index).map(text)
+        const rows = elements.toSorted((left, right) => left.dataset.index - right.dataset.index).map(text)
         const title = text(widget.querySelector('.quick-input-title'))
         const active = text(widget.querySelector('.quick-input-list .monaco-list-row.focused'))
         const last = frames.at(-1)
         const same = last && last.title === title && last.active === active && last.rows.join() === rows.join()
-        if (!same) frames.push({ at: performance.now() - began, title, rows, active, downs })
+        if (!same) frames.push({ at: performance.now() - startedAt, title, rows, active, downs })
       }
-      const observer = new MutationObserver(look)
+      const observer = new MutationObserver(record)
       observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
       const start = (event) => {
-        if (event.key === 'Enter') began ??= performance.now()
+        if (event.key === 'Enter') startedAt ??= performance.now()
         if (event.key === 'ArrowDown') downs++
       }
       document.addEventListener('keydown', start, true)
@@ -392,13 +398,13 @@ export class Editor {
     return () => this.page.evaluate(() => window.__recorded())
   }
 
-  /** Has the probe do something; gives what came of it. */
+  /** Run an action of the probe and return its result. */
   async probe(action, input = {}) {
     const done = path.join(this.data, 'done.json')
     rmSync(done, { force: true })
     writeFileSync(path.join(this.data, 'part.json'), JSON.stringify({ action, ...input }))
     renameSync(path.join(this.data, 'part.json'), path.join(this.data, 'todo.json'))
-    await until(() => existsSync(done), `the probe has done ${action}`)
+    await until(() => existsSync(done), `the probe to finish ${action}`)
     return JSON.parse(readFileSync(done, 'utf-8'))
   }
 
@@ -413,7 +419,7 @@ export class Editor {
     await this.page.screenshot({ path: path.join(OUT, `${name}.png`), ...(clip ? { clip } : {}) })
   }
 
-  /** What the extension has written to its channel. */
+  /** Return the log of the extension. */
   log() {
     const logs = path.join(this.data, 'logs')
     if (!existsSync(logs)) return ''
@@ -423,35 +429,35 @@ export class Editor {
       .join('\n')
   }
 
-  /** The processes of this editor whose command line matches. */
+  /** Return the processes of this editor whose command line matches. */
   processes(pattern) {
     const all = descendants(this.child.pid)
-    // Until it is another program, a child has the command line of its parent.
-    const isFork = (one) => all.some(({ pid, command }) => pid === one.parent && command === one.command)
-    return all.filter((one) => pattern.test(one.command) && !isFork(one))
+    // Between fork and exec, a child has the command line of its parent.
+    const isFork = (child) => all.some(({ pid, command }) => pid === child.parent && command === child.command)
+    return all.filter((candidate) => pattern.test(candidate.command) && !isFork(candidate))
   }
 
   async close() {
     const started = descendants(this.child.pid)
     await this.context.close()
     kill(this.child.pid)
-    for (const one of started) kill(one.pid)
+    for (const { pid } of started) kill(pid)
   }
 }
 
-/** Waits until something holds; `what` says what did not, or how to find that out. */
-export async function until(holds, what, patience = PATIENCE) {
-  const end = Date.now() + patience
+/** Wait until a condition is true. `description` is a text, or a function that returns one, for the error. */
+export async function until(condition, description, timeout = TIMEOUT) {
+  const end = Date.now() + timeout
   let problem
   while (Date.now() < end) {
     try {
-      if (await holds()) return
+      if (await condition()) return
       problem = undefined
     } catch (error) {
       problem = error
     }
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
-  const said = typeof what === 'function' ? await what() : what
-  throw new Error(`Not within ${patience / 1000} s: ${said}${problem ? ` (${problem.message})` : ''}`)
+  const text = typeof description === 'function' ? await description() : description
+  throw new Error(`Waited ${timeout / 1000} s for ${text}${problem ? ` (${problem.message})` : ''}`)
 }

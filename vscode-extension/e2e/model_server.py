@@ -1,7 +1,7 @@
-"""The stand-in for remote models of the server's tests, for the end-to-end tests of this extension.
+"""Run the fake model server of the server's tests, for the extension's end-to-end tests.
 
-Prints its address as its first line. Each line of standard input is a new mode; each is answered
-with the number of requests so far.
+The first line of output is its address. Each line of standard input sets a mode, and the program
+answers it with the number of requests so far.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from model_server import ModelServer
 
-# What the model chooses: the second and the third file that it is shown, with reasons of its own.
+# Reasons for the files the model chooses: the second and third of the prompt.
 REASONS = ("runs the migrations in order", "writes down which were applied")
 
 
@@ -27,7 +27,7 @@ def choose(files: dict[str, str]) -> list[dict[str, str]]:
 
 
 class Server(ModelServer):
-    """It drips for some seconds only: the first file comes after two, the other one after four."""
+    """A server that drips for a few seconds: the first file arrives after two, the second after four."""
 
     def _pieces(self, mode: str, body: dict[str, Any]) -> list[str]:
         pieces = super()._pieces(mode, body)

@@ -1,15 +1,15 @@
-// Where things are. RUN is the folder of one run; specs get it from run.mjs.
+// Paths for the tests. RUN is the folder of one run; specs get it from run.mjs.
 import * as path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const HERE = path.dirname(fileURLToPath(import.meta.url))
 export const EXTENSION = path.dirname(HERE)
-/** Pictures, also of what has failed. */
+/** Screenshots, including those of failed tests. */
 export const OUT = path.join(HERE, 'out')
 export const RUN = process.env.WINNOW_E2E_RUN
-/** Where the extensions are installed, once for all editors. */
+/** The folder with the installed extensions, shared by all editors. */
 export const EXTENSIONS = RUN && path.join(RUN, 'extensions')
-/** code-server. */
+/** The entry point of code-server. */
 export const ENTRY = path.join(
   process.env.WINNOW_CODE_SERVER ?? '',
   'node_modules/code-server/out/node/entry.js',

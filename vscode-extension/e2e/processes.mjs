@@ -1,22 +1,22 @@
-// The processes of this machine, as Linux has them.
+// Find processes on this machine. Works only on Linux.
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The processes that a process has started, and those that these have started. */
+/** Return the descendants of a process. */
 export function descendants(pid) {
   const all = processes()
   const found = []
   for (const parents = [pid]; parents.length; ) {
     const parent = parents.pop()
-    for (const one of all) {
-      if (one.parent !== parent) continue
-      found.push(one)
-      parents.push(one.pid)
+    for (const child of all) {
+      if (child.parent !== parent) continue
+      found.push(child)
+      parents.push(child.pid)
     }
   }
   return found
 }
 
-/** The processes of this machine. */
+/** Return all processes of this machine except zombies. */
 function processes() {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -36,12 +36,12 @@ export function kill(pid, signal = 'SIGKILL') {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has ended already.
+    // It has already exited.
   }
 }
 
-/** The processes whose environment has a text. */
-export function having(text) {
+/** Return the processes whose environment contains a text. */
+export function withEnvironment(text) {
   return processes().filter(({ pid }) => {
     try {
       return pid !== process.pid && readFileSync(`/proc/${pid}/environ`, 'utf-8').includes(text)

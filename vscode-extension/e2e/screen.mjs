@@ -1,35 +1,35 @@
-// What can be seen of elements. It runs in the page, so that it has nothing from outside, and at one
-// moment, so that what it gives of several elements belongs together.
+// Read the visible text of elements. The function runs in the page, so it can't use anything outside
+// it. One call reads all elements, so their states are consistent.
 
 /**
- * Of each element the characters that a person can read, line by line: those that lie in the window,
- * are not cut off by an element around them, and are not below another element.
+ * Return the readable text of each element, line by line: characters inside the window that no
+ * ancestor cuts off and no other element covers.
  */
 export function readable(elements) {
-  const style = (one) => getComputedStyle(one)
-  // Not below another one; an ancestor is on top where the element lets the mouse through.
+  const style = (element) => getComputedStyle(element)
+  // An ancestor is on top if the element ignores the mouse.
   const isOnTop = (element, x, y) => {
     const top = document.elementFromPoint(x, y)
     return top !== null && (element.contains(top) || top.contains(element))
   }
   const clips = (node) => {
     const boxes = [{ left: 0, top: 0, right: innerWidth, bottom: innerHeight }]
-    for (let one = node.parentElement; one; one = one.parentElement) {
-      const { overflowX, overflowY } = style(one)
+    for (let ancestor = node.parentElement; ancestor; ancestor = ancestor.parentElement) {
+      const { overflowX, overflowY } = style(ancestor)
       if (overflowX === 'visible' && overflowY === 'visible') continue
-      boxes.push(one.getBoundingClientRect())
+      boxes.push(ancestor.getBoundingClientRect())
     }
     return boxes
   }
   return elements.map((element) => {
     const lines = []
-    let whole = true
-    let begins
+    let isComplete = true
+    let startsVisible
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
     const range = document.createRange()
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       if (style(node.parentElement).visibility === 'hidden') continue
-      const around = clips(node)
+      const clipBoxes = clips(node)
       for (let at = 0; at < node.data.length; at++) {
         range.setStart(node, at)
         range.setEnd(node, at + 1)
@@ -37,26 +37,33 @@ export function readable(elements) {
         if (!box.width) continue
         const x = (box.left + box.right) / 2
         const y = (box.top + box.bottom) / 2
-        const isCut = around.some((one) => x < one.left || x > one.right || y < one.top || y > one.bottom)
-        const isSeen = !isCut && isOnTop(element, x, y)
-        if (node.data[at].trim()) begins ??= isSeen
-        if (!isSeen) {
-          whole = false
+        const isCut = clipBoxes.some((clip) => x < clip.left || x > clip.right || y < clip.top || y > clip.bottom)
+        const isVisible = !isCut && isOnTop(element, x, y)
+        if (node.data[at].trim()) startsVisible ??= isVisible
+        if (!isVisible) {
+          isComplete = false
           continue
         }
-        let line = lines.find((one) => Math.abs(one.y - y) < 4)
+        let line = lines.find((candidate) => Math.abs(candidate.y - y) < 4)
         if (!line) lines.push((line = { y, cells: [] }))
         line.cells.push({ x: box.left, text: node.data[at] })
       }
     }
     const text = lines
-      .toSorted((one, other) => one.y - other.y)
-      .map(({ cells }) => cells.toSorted((one, other) => one.x - other.x).map((one) => one.text).join(''))
+      .toSorted((left, right) => left.y - right.y)
+      .map(({ cells }) => cells.toSorted((left, right) => left.x - right.x).map((cell) => cell.text).join(''))
       .map((line) => line.replaceAll('\u00a0', ' ').trimEnd())
       .join('\n')
     const { x, y, width, height } = element.getBoundingClientRect()
     const { className, textContent } = element
     const box = { x, y, width, height }
-    return { text, whole: whole && text !== '', begins: begins === true, box, className, textContent }
+    return {
+      text,
+      isComplete: isComplete && text !== '',
+      startsVisible: startsVisible === true,
+      box,
+      className,
+      textContent,
+    }
   })
 }

@@ -1,4 +1,4 @@
-// Searches of every mode, in one editor on a real repository, with a language model that ranks.
+// Searches in every mode, in one editor with a real repository, ranked by a fake language model.
 import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
@@ -9,7 +9,7 @@ import { modelSettings, startEditor, startModel, temporary, until, workspace } f
 const QUESTION = 'how are migrations applied in order'
 const FIRST_RESULT_MS = 300
 const ACTIVATION_MS = 50
-// On a machine with other work, how long something takes says nothing of it.
+// Timings are meaningless on a busy machine.
 const MEASURED = process.env.WINNOW_MEASURE === '1'
 
 let model
@@ -29,7 +29,7 @@ after(async () => {
   model?.stop()
 })
 
-/** A test, with a picture of what went wrong. */
+/** Define a test that saves a screenshot on failure. */
 const test = (name, run) =>
   check(name, async () => {
     try {
@@ -40,7 +40,7 @@ const test = (name, run) =>
     }
   })
 
-/** The line of a file that has a text, from 1. */
+/** Return the first line of a file that contains a text, from 1. */
 function lineOf(file, text) {
   const lines = readFileSync(path.join(folder, file), 'utf-8').split('\n')
   return lines.findIndex((line) => line.includes(text)) + 1
@@ -48,16 +48,16 @@ function lineOf(file, text) {
 
 async function at(position) {
   const text = () => editor.position.innerText()
-  await until(async () => (await text()) === position, async () => `${position}, it is ${await text()}`)
+  await until(async () => (await text()) === position, async () => `${position}; it is ${await text()}`)
 }
 
-/** Waits until the row that is active is shown in the editor; gives its file's name and its line. */
+/** Wait until the editor previews the active row. Return its file name and line. */
 async function previewed() {
   const [name, line] = await editor.activePlace()
   await page.locator('.tab.active', { hasText: name }).waitFor()
   await until(
     async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `),
-    async () => `line ${line} of ${name}, it is ${await editor.position.innerText()}`,
+    async () => `line ${line} of ${name}; it is ${await editor.position.innerText()}`,
   )
   return { name, line: Number(line) }
 }
@@ -67,14 +67,14 @@ async function closePick() {
   await page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
 }
 
-test('nothing runs before a command', async () => {
-  // The probe starts when everything has that starts by itself.
+test('nothing runs before the first command', async () => {
+  // The probe activates after all extensions that activate on startup.
   assert.deepEqual(await editor.probe('activation'), { active: false })
   assert.deepEqual(editor.processes(/winnow serve/), [])
   assert.equal(editor.log(), '')
 })
 
-test('a keyword search shows its local order, then what the model has chosen, with reasons', async () => {
+test("a keyword search shows the local order, then the model's choices with reasons", async () => {
   await editor.question(QUESTION)
   await page.keyboard.press('Enter')
   await editor.titled(/ranked by wire · 2 of [\d,]+ files · .*\$0\.00125/)
@@ -90,17 +90,17 @@ test('a keyword search shows its local order, then what the model has chosen, wi
   const activated = Number(/Activated in ([\d.]+) ms/.exec(editor.log())?.[1])
   assert.ok(Number.isFinite(activated))
   if (MEASURED) assert.ok(activated <= ACTIVATION_MS, `activation took ${activated} ms`)
-  console.log(`activation: ${activated} ms of the extension's time`)
+  console.log(`activation: ${activated} ms in the extension`)
 })
 
-test('Escape closes what was shown where nothing was open', async () => {
+test('Escape closes the preview if nothing was open', async () => {
   await page.keyboard.press('ArrowDown')
   await page.locator('.tab.active').waitFor()
   await closePick()
-  await until(async () => (await editor.tabs()).length === 0, async () => `no tab, there is ${await editor.tabs()}`)
+  await until(async () => (await editor.tabs()).length === 0, async () => `no tab; open are ${await editor.tabs()}`)
 })
 
-test('moving shows the file at the line, and Escape restores what was open', async () => {
+test('moving previews the file at the line, and Escape restores the open editors', async () => {
   await editor.openFile('django/apps/registry.py')
   await editor.openFile('django/apps/config.py:20:5')
   await at('Ln 20, Col 5')
@@ -111,14 +111,14 @@ test('moving shows the file at the line, and Escape restores what was open', asy
   await page.keyboard.press('ArrowDown')
   const { name, line } = await previewed()
   await editor.screenshot('keyword-search')
-  // The row can be read, and the line where it is below the list.
+  // The row is readable, and so is the line if it is below the list.
   const row = await editor.visible(editor.active)
-  assert.ok(row.whole && row.text.startsWith(`${name}.`), row.text)
+  assert.ok(row.isComplete && row.text.startsWith(`${name}.`), row.text)
   const pick = await editor.quickPick()
   const shown = await editor.renderedLine(line)
   assert.ok(shown.box.y > 0 && shown.box.y + shown.box.height < 668, 'above the status bar')
-  // Issue 26: a line that is shown higher is behind the list, and so is the name of the file.
-  assert.equal(shown.begins, shown.box.y + shown.box.height / 2 > pick.y + pick.height, JSON.stringify(shown))
+  // Issue 26: the list covers lines higher up, and the name of the file.
+  assert.equal(shown.startsVisible, shown.box.y + shown.box.height / 2 > pick.y + pick.height, JSON.stringify(shown))
   assert.equal((await editor.visible(page.locator('.tab.active'))).text, '')
 
   await page.keyboard.press('ArrowDown')
@@ -127,11 +127,11 @@ test('moving shows the file at the line, and Escape restores what was open', asy
   await closePick()
   await at('Ln 20, Col 5')
   await until(async () => (await editor.tabs()).join() === before.join(), async () =>
-    `the tabs ${before}, they are ${await editor.tabs()}`,
+    `the tabs ${before}; they are ${await editor.tabs()}`,
   )
 })
 
-test('Escape restores a preview, and a preview beside what is open', async () => {
+test('Escape restores a preview tab, whether it was active or not', async () => {
   await editor.probe('preview', { file: path.join(folder, 'django/db/migrations/optimizer.py') })
   await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
   for (const activate of [async () => {}, () => page.locator('.tab', { hasText: 'registry' }).click()]) {
@@ -142,7 +142,7 @@ test('Escape restores a preview, and a preview beside what is open', async () =>
     await editor.resume()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowDown')
-    await until(async () => !(await editor.tabs()).includes('~optimizer'), 'a preview in its place')
+    await until(async () => !(await editor.tabs()).includes('~optimizer'), 'a preview that replaces it')
     await closePick()
     await until(
       async () => (await page.locator('.tab.active .label-name').innerText()) === active,
@@ -150,7 +150,7 @@ test('Escape restores a preview, and a preview beside what is open', async () =>
     )
     await until(
       async () => (await editor.tabs()).toSorted().join() === before.toSorted().join(),
-      async () => `the tabs ${before}, they are ${await editor.tabs()}`,
+      async () => `the tabs ${before}; they are ${await editor.tabs()}`,
     )
   }
 })
@@ -161,19 +161,19 @@ test('Enter opens the file at the line', async () => {
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: name }).waitFor()
   await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line}`)
-  // Nothing lies above the file any more.
+  // Nothing covers the file anymore.
   await editor.sees(page.locator('.tab.active'), new RegExp(name))
-  await until(async () => (await editor.visibleLine(line))?.begins, `line ${line} to be readable`)
+  await until(async () => (await editor.visibleLine(line))?.startsVisible, `line ${line} to be readable`)
 })
 
-/** The files that are selected while the model's order arrives and somebody moves down three times. */
-async function selectedMeanwhile(query) {
+/** Move down three times while the model's order arrives. Return the recording and the selected files. */
+async function moveDuringRanking(query) {
   await editor.question(query)
   const before = await model.count()
   const recorded = await editor.recording()
   await page.keyboard.press('Enter')
-  // The local order is complete then, and the model's first file takes some seconds.
-  await until(async () => (await model.count()) > before, 'the question to the model')
+  // By then the local order is complete. The model's first file takes a few seconds.
+  await until(async () => (await model.count()) > before, 'the request to the model')
   await editor.rows.filter({ hasText: '.py' }).nth(4).waitFor()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowDown')
@@ -181,42 +181,42 @@ async function selectedMeanwhile(query) {
   await editor.rows.filter({ hasText: 'runs the migrations in order' }).waitFor()
   await editor.titled(/ranked by wire/)
   const frames = await recorded()
-  // A key that is pressed has not moved yet: that is from the first row that is not the best.
-  const began = frames.findIndex((one) => one.downs > 0 && one.active && one.active !== one.rows[0])
-  const names = frames.slice(began).filter((one) => one.active).map((one) => /^\S+/.exec(one.active)[0])
-  return { frames, moved: names.filter((name, place) => name !== names[place - 1]) }
+  // The selection moves some time after the first key: start where it leaves the best row.
+  const start = frames.findIndex(({ downs, active, rows }) => downs > 0 && active && active !== rows[0])
+  const names = frames.slice(start).filter(({ active }) => active).map(({ active }) => /^\S+/.exec(active)[0])
+  return { frames, moved: names.filter((name, index) => name !== names[index - 1]) }
 }
 
 test("the model's order does not move the selection, and arrives file by file", async () => {
   await model.mode('drip')
-  // Issue 26: a move of which the extension has not heard when it sends new rows is undone. On a busy
-  // machine that is so in some searches.
-  // Each time with another question: an answer of the model is kept.
+  // Issue 26: new rows undo a move whose event the extension has not received yet. On a busy machine
+  // that happens in some searches, so try several.
+  // Each attempt has a different question, because the server caches the model's answers.
   const events = ['saved', 'deleted', 'created', 'loaded', 'migrated']
-  let found
-  for (const [turn, event] of events.entries()) {
-    if (turn) await closePick()
-    found = await selectedMeanwhile(`which signals are sent after a model is ${event}`)
-    if (found.moved.length === 3) break
-    console.log(`moved: ${found.moved}`)
+  let attempt
+  for (const [index, event] of events.entries()) {
+    if (index) await closePick()
+    attempt = await moveDuringRanking(`which signals are sent after a model is ${event}`)
+    if (attempt.moved.length === 3) break
+    console.log(`moved: ${attempt.moved}`)
   }
   await model.mode('ok')
-  const { frames, moved } = found
-  assert.equal(moved.length, 3, `the selection was moved only by hand: ${moved}`)
-  const local = frames.findIndex((one) => one.rows.some((row) => row.includes('.py')))
-  const chosen = frames.findIndex((one) => one.rows.some((row) => row.includes('runs the migrations')))
+  const { frames, moved } = attempt
+  assert.equal(moved.length, 3, `only the user moved the selection: ${moved}`)
+  const local = frames.findIndex(({ rows }) => rows.some((row) => row.includes('.py')))
+  const chosen = frames.findIndex(({ rows }) => rows.some((row) => row.includes('runs the migrations')))
   assert.ok(local >= 0 && local < chosen, 'local results came first')
   await editor.sees(editor.first, / runs the migrations in order$/)
-  // Issue 26: the selected row may be beyond the end of the list; the file it shows is still there.
+  // Issue 26: the selected row may be scrolled out of the list, but its preview is still open.
   const selected = await editor.visible(editor.active)
-  if (selected?.begins) assert.ok(selected.text.trim().startsWith(moved.at(-1)), selected.text)
+  if (selected?.startsVisible) assert.ok(selected.text.trim().startsWith(moved.at(-1)), selected.text)
   const [stem] = /^[\w-]+/.exec(moved.at(-1))
   await page.locator('.tab.active', { hasText: stem }).waitFor()
   await closePick()
 })
 
-test('the first result is on the screen soon after the key press', async () => {
-  const taken = []
+test('the first result appears soon after the key press', async () => {
+  const times = []
   const queries = !MEASURED ? ['how is a template compiled'] : [
     'how is a template compiled',
     'who escapes html',
@@ -230,35 +230,35 @@ test('the first result is on the screen soon after the key press', async () => {
     await page.keyboard.press('Enter')
     await editor.titled(/ranked by/)
     const frames = await recorded()
-    const first = frames.find((one) => one.title.includes(query) && one.rows.length > 0)
-    taken.push(Math.round(first.at))
+    const first = frames.find(({ title, rows }) => title.includes(query) && rows.length > 0)
+    times.push(Math.round(first.at))
     await closePick()
   }
-  console.log(`key press to first result on Django: ${taken.join(', ')} ms`)
-  // Beside other work some take longer, and so do words that are all in hundreds of files: those are
-  // shrunk before anything can be ranked. A client that waits for anything takes longer every time.
-  const second = taken.toSorted((one, other) => one - other)[1]
-  if (MEASURED) assert.ok(second <= FIRST_RESULT_MS, `${taken} ms`)
+  console.log(`key press to first result on Django: ${times.join(', ')} ms`)
+  // Some searches take longer: on a busy machine, or if all words are in hundreds of files, which the
+  // server shrinks before it ranks. A delay in the client would slow down every search.
+  const second = times.toSorted((left, right) => left - right)[1]
+  if (MEASURED) assert.ok(second <= FIRST_RESULT_MS, `${times} ms`)
 })
 
-test('Escape ends a search and its ripgrep', async () => {
-  // Real ripgrep, made slow by what it has every file prepared with.
+test('Escape cancels a search and kills its ripgrep', async () => {
+  // The real ripgrep, slowed down by a preprocessor for every file.
   const tools = temporary('slow')
   const slow = path.join(tools, 'slow')
   const rg = path.join(tools, 'rg')
   const real = which('rg')
-  // It does not end by itself.
+  // The preprocessor does not exit on its own.
   writeFileSync(slow, '#!/bin/sh\nexec sleep 600\n')
   writeFileSync(rg, `#!/bin/sh\nexec ${real} --pre ${slow} "$@"\n`)
   for (const file of [slow, rg]) chmodSync(file, 0o755)
-  const slowly = { 'winnow.programs.rg': rg, 'winnow.index.enabled': false }
-  await editor.probe('configure', { settings: slowly })
+  const settings = { 'winnow.programs.rg': rg, 'winnow.index.enabled': false }
+  await editor.probe('configure', { settings })
   await editor.question('which middleware handles csrf tokens')
   await page.keyboard.press('Enter')
   const running = () => editor.processes(new RegExp(`--pre ${slow}|sleep 600`))
-  await until(() => running().length > 1, 'ripgrep runs')
+  await until(() => running().length > 1, 'ripgrep to run')
   await page.keyboard.press('Escape')
-  await until(() => running().length === 0, 'ripgrep has ended, and what it has started')
+  await until(() => running().length === 0, 'ripgrep and its children to exit')
   await editor.probe('configure', { settings: { 'winnow.programs.rg': null, 'winnow.index.enabled': null } })
 })
 
@@ -268,13 +268,13 @@ function which(name) {
     try {
       if (readFileSync(file).length) return file
     } catch {
-      // Not in this one.
+      // Not in this folder.
     }
   }
   throw new Error(`no ${name} on PATH`)
 }
 
-test('a line of a PDF is opened in its text, with its page', async () => {
+test('a hit in a PDF shows its page and opens the extracted text at the line', async () => {
   await editor.search('Search Documents', 'Retention')
   await page.keyboard.press('Enter')
   const row = editor.rows.filter({ hasText: 'page 2' })
@@ -286,7 +286,7 @@ test('a line of a PDF is opened in its text, with its page', async () => {
   await editor.screenshot('documents')
   await editor.sees(editor.active, /^Retention: releases are kept[^]*handbook\.pdf · page 2/)
   await editor.seesLine(9, /^Retention: releases are kept/)
-  // Issue 26: another line is behind the list.
+  // Issue 26: the list covers the other line.
   await page.keyboard.press('ArrowUp')
   await at('Ln 5, Col 1')
   assert.equal((await editor.renderedLine(5)).text, '')
@@ -299,7 +299,7 @@ test('a line of a PDF is opened in its text, with its page', async () => {
   await editor.seesLine(9, /^Retention: releases are kept/)
 })
 
-test('symbols are found while one types, best first', async () => {
+test('symbols are found as the user types, best first', async () => {
   await editor.search('Search Symbols', 'MigrationExecutor')
   await editor.sees(editor.first, /^MigrationExecutordjango\/db\/migrations\/executor\.py/)
   await editor.screenshot('symbols')
@@ -310,29 +310,29 @@ test('symbols are found while one types, best first', async () => {
   await editor.seesLine(line, /^class MigrationExecutor:$/)
 })
 
-test('text is found while one types, in the order of the answer, and opened at the match', async () => {
+test("text is found as the user types, in the answer's order, and opens at the match", async () => {
   await editor.search('Search Text', 'def execute_from_command_line')
-  // What was typed at first has its answer, too.
+  // Results of the first characters appear too.
   const found = async () => (await editor.rowTexts()).map((row) => row.startsWith('def execute_from_command_line'))
-  await until(async () => (await found()).join() === 'true', 'one match, the right one')
+  await until(async () => (await found()).join() === 'true', 'only the correct match')
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: '__init__' }).waitFor()
   const line = lineOf('django/core/management/__init__.py', 'def execute_from_command_line')
   await at(`Ln ${line}, Col 1`)
   await editor.seesLine(line, /^def execute_from_command_line\(/)
   await editor.search('Search Text', '/class \\w+Executor\\b/')
-  // What was typed at first has its answer, too.
-  const wanted = (row) => /class \w+Executor/.test(row)
+  // Results of the first characters appear too.
+  const matches = (row) => /class \w+Executor/.test(row)
   const rows = () => editor.rowTexts()
   await until(
-    async () => (await rows()).length > 0 && (await rows()).every(wanted),
-    async () => `matches only, there is ${(await rows()).join('\n')}`,
+    async () => (await rows()).length > 0 && (await rows()).every(matches),
+    async () => `matches only; the rows are ${(await rows()).join('\n')}`,
   )
   await editor.titled(/\d+ match(es)?/)
   await closePick()
 })
 
-test('semantic and code search say what they did', async () => {
+test('semantic and code search show the kind of search they ran', async () => {
   await editor.search('Code Search', 'MigrationRecorder')
   await page.keyboard.press('Enter')
   await editor.titled(/as symbol · \d+ results?/)
@@ -345,40 +345,40 @@ test('semantic and code search say what they did', async () => {
   await closePick()
 })
 
-test('what has no result says so, and why', async () => {
+test('a search without results and a failed search show the reason', async () => {
   await editor.search('Search Text', 'nowhere-in-this-tree-3141')
   await editor.sees(editor.rows.filter({ hasText: 'No results' }), /No results/)
   await closePick()
   await editor.search('Search Text', '/(unclosed/')
   await editor.titled(/failed/)
-  // Issue 26: the end of the sentence is cut off.
+  // Issue 26: the end of the message is cut off.
   await editor.sees(editor.first, /Invalid regular expression '\(unclosed': unclosed group[^]*Press Enter to try again$/)
   await closePick()
 })
 
-test('results stay in a view, are gone through, copied and exported', async () => {
+test('results stay in a view, from which they can be opened, copied and exported', async () => {
   await editor.search('Semantic Search', 'where are expired sessions deleted')
   await page.keyboard.press('Enter')
   await editor.titled(/(by the index|by text).* passages?/)
   const places = (await editor.rowTexts()).map((row) => /^(\S+?)\.\w+:(\d+)/.exec(row)).filter(Boolean)
   await closePick()
-  // Waits until a result, from 0, is what the editor shows, and its line can be read.
-  const isAt = async (place) => {
-    const [, name, line] = places[place]
+  // Wait until the editor shows a result, from 0, and its line is readable.
+  const showsResult = async (index) => {
+    const [, name, line] = places[index]
     await page.locator('.tab.active', { hasText: name }).waitFor()
     const position = () => editor.position.innerText()
     await until(
       async () => (await position()).startsWith(`Ln ${line}, `),
-      async () => `line ${line} of ${name}, it is ${await position()}`,
+      async () => `line ${line} of ${name}; it is ${await position()}`,
     )
-    await until(async () => (await editor.visibleLine(Number(line)))?.begins, `line ${line} to be readable`)
+    await until(async () => (await editor.visibleLine(Number(line)))?.startsVisible, `line ${line} to be readable`)
   }
   await editor.command('Winnow: Next Result')
-  await isAt(0)
+  await showsResult(0)
   await page.keyboard.press('Control+Alt+.')
-  await isAt(1)
+  await showsResult(1)
   await editor.command('Winnow: Previous Result')
-  await isAt(0)
+  await showsResult(0)
   await editor.command('Winnow: Copy All Paths and Lines')
   await until(
     async () => /^django\/\S+\.py:\d+$/m.test(await page.evaluate(() => navigator.clipboard.readText())),
@@ -386,16 +386,16 @@ test('results stay in a view, are gone through, copied and exported', async () =
   )
   await page.locator('.activitybar .action-label[aria-label^="Winnow"]').click()
   const tree = page.locator('.pane-body .monaco-list-row')
-  const found = tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' })
-  // Issue 26: the end of the name is cut off.
-  await editor.sees(found, /^Semantic Search: where are/)
+  const search = tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' })
+  // Issue 26: the end of the title is cut off.
+  await editor.sees(search, /^Semantic Search: where are/)
   await editor.screenshot('results')
   await editor.command('Winnow: Export as Markdown')
-  // In the active editor: one that opens later would close the next list.
+  // Wait for the exported document: if it opened later, it would close the next list.
   await editor.seesLine(1, /^# Semantic Search: where are expired sessions deleted$/)
 })
 
-test('history and the entry for all modes', async () => {
+test('the history and the list of all modes', async () => {
   await editor.command('Winnow: Search History')
   await editor.sees(editor.rows.filter({ hasText: QUESTION }), new RegExp(`^${QUESTION}`))
   await closePick()
@@ -412,8 +412,8 @@ test('the walkthrough leads to a search', async () => {
   await editor.rows.filter({ hasText: 'Search with Winnow' }).click()
   const steps = page.locator('.gettingStartedSlideDetails')
   for (const step of ['Install the server', 'Ask a question', 'Let a model rank (optional)']) {
-    const { whole } = await editor.sees(steps.getByText(step, { exact: true }), /\w/)
-    assert.ok(whole, step)
+    const { isComplete } = await editor.sees(steps.getByText(step, { exact: true }), /\w/)
+    assert.ok(isComplete, step)
   }
   await steps.getByText('Ask a question', { exact: true }).click()
   await editor.screenshot('walkthrough')

@@ -1,4 +1,4 @@
-// The server's life: without a model, killed, given up, and with several folders.
+// The server: without a model, restarted after a crash, and with several folders.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import { kill, project, temporary, until, withEditor, workspace } from './harness.mjs'
 
-test('without a key the local ranker gives the order, and the reasons', async () => {
+test('without a key, the local ranker gives the order and the reasons', async () => {
   const settings = { 'winnow.index.enabled': false }
   await withEditor({ folder: workspace(), settings }, async (editor) => {
     await editor.openFile('django/apps/config.py')
@@ -25,7 +25,7 @@ test('without a key the local ranker gives the order, and the reasons', async ()
   })
 })
 
-test('a server that is killed is started again, and one gets the keys that are stored', async () => {
+test('a killed server restarts, and a server gets the stored keys', async () => {
   await withEditor({ folder: project() }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^def main/)
@@ -33,66 +33,66 @@ test('a server that is killed is started again, and one gets the keys that are s
     const [first] = editor.processes(/winnow serve/)
     kill(first.pid)
     await until(
-      () => editor.processes(/winnow serve/).some((one) => one.pid !== first.pid),
-      'another server',
+      () => editor.processes(/winnow serve/).some(({ pid }) => pid !== first.pid),
+      'a new server process',
     )
     await editor.search('Search Text', 'print')
     await editor.sees(editor.first, /^print/)
     assert.match(editor.log(), /The server exited; restarting it in 0 s/)
     await editor.page.keyboard.press('Escape')
 
-    // A key that is stored is in the environment of the next one, and in no setting or log.
+    // A stored key is in the environment of the next server, but not in settings or logs.
     await editor.command('Winnow: Set Key of a Language Model…')
     await editor.rows.filter({ hasText: 'OPENAI_API_KEY' }).click()
     await editor.titled(/^Winnow: OPENAI_API_KEY$/)
     await editor.page.keyboard.type('sk-of-the-test')
     await editor.page.keyboard.press('Enter')
     const environment = ({ pid }) => readFileSync(`/proc/${pid}/environ`, 'utf-8')
-    const hasKey = (one) => environment(one).includes('OPENAI_API_KEY=sk-of-the-test')
+    const hasKey = (server) => environment(server).includes('OPENAI_API_KEY=sk-of-the-test')
     await until(() => editor.processes(/winnow serve/).some(hasKey), 'a server with the key')
     const settings = readFileSync(path.join(editor.data, 'User/settings.json'), 'utf-8')
     assert.doesNotMatch(settings + editor.log(), /sk-of-the-test/)
   })
 })
 
-test('one that ends again and again is given up, and starts when somebody says so', async () => {
+test('after five exits the server stays down until the user restarts it', async () => {
   const settings = { 'winnow.trace.server': 'messages' }
   await withEditor({ folder: project(), settings }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^def main/)
     await editor.page.keyboard.press('Escape')
-    // What goes over the wire is traced where the settings say so.
+    // The setting enables the trace of messages.
     assert.match(editor.log(), /Sending request '\$\/grep - /)
     const killed = new Set()
-    const another = () => editor.processes(/winnow serve/).find((one) => !killed.has(one.pid))
-    // One that ends before it has answered `initialize` fails to start, which is another story.
-    const begun = () => editor.log().split("Received request 'workspace/configuration").length - 1
-    for (let times = 0; times < 5; times++) {
-      await until(() => begun() > times && another() !== undefined, `server number ${times + 1}`)
-      const { pid } = another()
+    const newServer = () => editor.processes(/winnow serve/).find(({ pid }) => !killed.has(pid))
+    // Kill a server only after `initialize`. Before that, it would count as a failed start.
+    const starts = () => editor.log().split("Received request 'workspace/configuration").length - 1
+    for (let count = 0; count < 5; count++) {
+      await until(() => starts() > count && newServer() !== undefined, `server number ${count + 1}`)
+      const { pid } = newServer()
       killed.add(pid)
       kill(pid)
     }
     const offer = editor.notification('exited five times within three minutes')
     await offer.waitFor()
     await editor.sees(offer, /exited five times within three minutes/)
-    assert.equal(another(), undefined)
+    assert.equal(newServer(), undefined)
     await offer.locator('.monaco-button', { hasText: 'Restart' }).click()
-    await until(() => another() !== undefined, 'a server again')
+    await until(() => newServer() !== undefined, 'a server again')
   })
 })
 
-test('the folders of a workspace are searched together, and the menu changes the index of all', async () => {
-  const [one, other] = [project(), project()]
-  writeFileSync(path.join(other, 'only.py'), 'class Here:\n    pass\n\n\nclass OnlyHere:\n    pass\n')
+test('a search covers all folders of a workspace, and the menu changes all indexes', async () => {
+  const folders = [project(), project()]
+  writeFileSync(path.join(folders[1], 'only.py'), 'class Here:\n    pass\n\n\nclass OnlyHere:\n    pass\n')
   const file = path.join(temporary('workspace'), 'two.code-workspace')
-  writeFileSync(file, JSON.stringify({ folders: [{ path: one }, { path: other }] }))
+  writeFileSync(file, JSON.stringify({ folders: folders.map((folder) => ({ path: folder })) }))
   await withEditor({ folder: file }, async (editor) => {
     const { page } = editor
     await editor.search('Search Text', 'def main')
     await until(async () => (await editor.rowTexts()).length === 2, 'a match in each folder')
     const shown = (await editor.rowTexts()).join('\n')
-    for (const folder of [one, other]) assert.ok(shown.includes(path.basename(folder)), shown)
+    for (const folder of folders) assert.ok(shown.includes(path.basename(folder)), shown)
     await page.keyboard.press('Escape')
     await editor.search('Search Symbols', 'OnlyHere')
     await editor.sees(editor.first, /^OnlyHere/)
@@ -108,18 +108,18 @@ test('the folders of a workspace are searched together, and the menu changes the
     const indexed = (folder) => existsSync(path.join(folder, '.winnow'))
     const status = page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]')
     await choose('Build or update the index')
-    await until(() => indexed(one) && indexed(other), 'two indexes')
+    await until(() => folders.every(indexed), 'two indexes')
     await until(async () => (await status.innerText()).trim() === '3', async () =>
-      `3 files in the status bar, it is ${await status.innerText()}`,
+      `3 files in the status bar; it shows ${await status.innerText()}`,
     )
-    assert.deepEqual((await editor.sees(status, /3/)).whole, true)
+    assert.deepEqual((await editor.sees(status, /3/)).isComplete, true)
     await choose('Pause indexing')
     await status.locator('.codicon-debug-pause').waitFor()
     await choose('Resume indexing')
     await status.locator('.codicon-search').waitFor()
     await choose('Delete the index')
     await until(async () => (await status.innerText()).trim() === '0', async () =>
-      `no file in the status bar, it is ${await status.innerText()}`,
+      `0 files in the status bar; it shows ${await status.innerText()}`,
     )
   })
 })

@@ -1,4 +1,4 @@
-// What the extension may run, install and send.
+// Installing the server, restricted mode, and consent.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import * as path from 'node:path'
@@ -7,13 +7,13 @@ import { test } from 'node:test'
 import { CHECKOUT, program, project, PYTHON, SERVER, temporary, until, withEditor } from './harness.mjs'
 
 const NO_WINNOW = '/usr/bin:/bin'
-/** Packages are fetched: numpy and the grammars are some 50 MB. */
-const INSTALL_PATIENCE = 300_000
+/** The installation downloads packages: numpy and the grammars are about 50 MB. */
+const INSTALL_TIMEOUT = 300_000
 
-const asShell = SERVER.map((word) => `'${word}'`).join(' ')
+const serverCommand = SERVER.map((word) => `'${word}'`).join(' ')
 
-test('where there is no server, one is offered, and installed into an environment of its own', {
-  timeout: 2 * INSTALL_PATIENCE,
+test('without a server, the extension offers to install it into its own environment', {
+  timeout: 2 * INSTALL_TIMEOUT,
 }, async () => {
   const python = program(temporary('python'), 'python3', `exec '${PYTHON}' "$@"`)
   await withEditor({
@@ -24,8 +24,8 @@ test('where there is no server, one is offered, and installed into an environmen
     const missing = 'no server found'
     const install = async () => {
       const offer = editor.notification(missing)
-      const { whole } = await editor.sees(offer, /no server found/)
-      assert.ok(whole, 'all of it can be read')
+      const { isComplete } = await editor.sees(offer, /no server found/)
+      assert.ok(isComplete, 'the complete text is readable')
       assert.match(await offer.innerText(), /neither on PATH nor in the selected Python environment/)
       assert.deepEqual(editor.processes(/winnow serve/), [])
       await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
@@ -33,9 +33,9 @@ test('where there is no server, one is offered, and installed into an environmen
     const environment = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow/venv')
     await editor.search('Search Text', 'main')
     await install()
-    // What cannot be installed is said, and nothing of it stays.
+    // A failed installation shows an error and leaves no files.
     const failed = editor.notification('could not install the server')
-    await failed.waitFor({ timeout: INSTALL_PATIENCE })
+    await failed.waitFor({ timeout: INSTALL_TIMEOUT })
     await editor.sees(failed, /could not install the server/)
     assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
     assert.ok(!existsSync(environment))
@@ -45,24 +45,24 @@ test('where there is no server, one is offered, and installed into an environmen
     await editor.search('Search Text', 'def main')
     await install()
     const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and running/)
-    await done.waitFor({ timeout: INSTALL_PATIENCE })
-    const own = path.join(environment, 'bin')
-    assert.equal(editor.processes(new RegExp(`${own}/.*winnow serve`)).length, 1)
+    await done.waitFor({ timeout: INSTALL_TIMEOUT })
+    const programs = path.join(environment, 'bin')
+    assert.equal(editor.processes(new RegExp(`${programs}/.*winnow serve`)).length, 1)
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^def main/)
   })
 })
 
-test('in restricted mode no program of the workspace is run', async () => {
+test('restricted mode runs no program from the workspace', async () => {
   const folder = project()
   const ran = path.join(folder, 'ran')
-  const own = program(path.join(folder, 'bin'), 'winnow', `touch '${ran}'; exec ${asShell} "$@"`)
+  const untrusted = program(path.join(folder, 'bin'), 'winnow', `touch '${ran}'; exec ${serverCommand} "$@"`)
   const settings = { 'winnow.server.command': [], 'security.workspace.trust.startupPrompt': 'never' }
-  const trusted = program(temporary('bin'), 'winnow', `exec ${asShell} "$@"`)
+  const trusted = program(temporary('bin'), 'winnow', `exec ${serverCommand} "$@"`)
   await withEditor({
     folder,
     settings,
-    env: { PATH: `${own}:bin:${trusted}:${process.env.PATH}` },
+    env: { PATH: `${untrusted}:bin:${trusted}:${process.env.PATH}` },
     trusted: false,
   }, async (editor) => {
     await editor.search('Search Text', 'def main')
@@ -72,7 +72,7 @@ test('in restricted mode no program of the workspace is run', async () => {
   })
 })
 
-test('code is sent to another machine when somebody has consented, and is listed', async () => {
+test('code is sent to a remote model only with consent, and the audit lists it', async () => {
   const far = { provider: 'openai', model: 'far-1', base_url: 'https://192.0.2.1/v1', key_env: 'FAR_KEY' }
   const settings = {
     'winnow.llm.preferred': ['far'],
@@ -80,32 +80,32 @@ test('code is sent to another machine when somebody has consented, and is listed
     'winnow.llm.connect_seconds': 1,
   }
   await withEditor({ folder: project(), settings, env: { FAR_KEY: 'key-of-the-test' } }, async (editor) => {
-    const asks = editor.rows.filter({ hasText: 'Let a language model rank' })
+    const consentRow = editor.rows.filter({ hasText: 'Let a language model rank' })
     const search = async () => {
       await editor.question('where is hello printed')
       await editor.page.keyboard.press('Enter')
     }
     await search()
     await editor.titled(/ranked locally: model needs consent/)
-    // Issue 26: the end of the sentence is cut off.
-    const { whole } = await editor.sees(asks, /Matching lines would be sent to https:\/\/192\.0\.2\.1, with/)
-    assert.equal(whole, false)
-    await asks.click()
+    // Issue 26: the end of the message is cut off.
+    const { isComplete } = await editor.sees(consentRow, /Matching lines would be sent to https:\/\/192\.0\.2\.1, with/)
+    assert.equal(isComplete, false)
+    await consentRow.click()
     await editor.sees(editor.title, /send matching lines to https:\/\/192\.0\.2\.1 \(not decided\)/)
     for (const choice of ['Allow for this workspace', 'Allow for every workspace', 'Not for this workspace']) {
       await editor.sees(editor.rows.filter({ hasText: choice }), new RegExp(`^${choice}$`))
     }
     await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
-    // The list is there again, and the next one does not ask.
+    // The list is back, and the next search doesn't ask for consent.
     await editor.titled(/where is hello printed/)
     await editor.page.keyboard.press('Escape')
     await search()
     await editor.titled(/ranked locally: (?!a model needs consent)/)
-    assert.equal(await asks.count(), 0)
+    assert.equal(await consentRow.count(), 0)
     await editor.page.keyboard.press('Escape')
 
     await editor.command('Winnow: Consent to a Language Model…')
-    await editor.titled(/192\.0\.2\.1 \(not for this workspace\)/)
+    await editor.titled(/192\.0\.2\.1 \(refused for this workspace\)/)
     await editor.rows.filter({ hasText: 'Allow for this workspace' }).click()
     await search()
     await editor.titled(/ranked locally: .*(far|connect|time)/)

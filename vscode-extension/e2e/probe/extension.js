@@ -1,12 +1,11 @@
-// A language model that always chooses the last file that it is shown; and what the file
-// $PROBE/todo.json says is done, as soon as it is there, and what came of it written to
-// $PROBE/done.json.
+// A language model that always chooses the last file of its prompt, and a runner of actions: it reads
+// an action from $PROBE/todo.json and writes its result to $PROBE/done.json.
 const fs = require('node:fs')
 const path = require('node:path')
 const vscode = require('vscode')
 
 const FOLDER = process.env.PROBE
-const said = (error) => ({ error: String(error && error.message ? error.message : error) })
+const errorResult = (error) => ({ error: String(error && error.message ? error.message : error) })
 
 const provider = {
   provideLanguageModelChatInformation: () => [
@@ -41,12 +40,12 @@ const actions = {
   },
   tools: async () => vscode.lm.tools.filter((tool) => tool.name.startsWith('winnow_')),
   references: async ({ file, line, character }) => {
-    const found = await vscode.commands.executeCommand(
+    const references = await vscode.commands.executeCommand(
       'vscode.executeReferenceProvider',
       vscode.Uri.file(file),
       new vscode.Position(line, character),
     )
-    return found.map((one) => `${one.uri.fsPath}:${one.range.start.line + 1}`)
+    return references.map(({ uri, range }) => `${uri.fsPath}:${range.start.line + 1}`)
   },
   preview: async ({ file }) => {
     await vscode.window.showTextDocument(vscode.Uri.file(file), { preview: true })
@@ -65,22 +64,22 @@ const actions = {
   },
 }
 
-async function look() {
+async function runAction() {
   const todo = path.join(FOLDER, 'todo.json')
   const doing = path.join(FOLDER, 'doing.json')
   try {
     fs.renameSync(todo, doing)
   } catch {
-    return // It is not there yet.
+    return // No action yet.
   }
   const { action, ...input } = JSON.parse(fs.readFileSync(doing, 'utf-8'))
-  const done = await actions[action](input).catch(said)
+  const done = await actions[action](input).catch(errorResult)
   fs.writeFileSync(path.join(FOLDER, 'written.json'), JSON.stringify(done))
   fs.renameSync(path.join(FOLDER, 'written.json'), path.join(FOLDER, 'done.json'))
 }
 
 exports.activate = (context) => {
-  const timer = setInterval(() => void look(), 50)
+  const timer = setInterval(() => void runAction(), 50)
   context.subscriptions.push(
     vscode.lm.registerLanguageModelChatProvider('probe', provider),
     new vscode.Disposable(() => clearInterval(timer)),
