@@ -97,7 +97,7 @@ class NoLlmAvailable(SearchError):
     kind = "no_llm_available"
 
     def __init__(
-        self, tried: list[dict[str, str]], needs_consent: list[str], no_consent: str | None
+        self, tried: list[dict[str, str]], needs_consent: list[str], no_consent: str
     ) -> None:
         super().__init__(
             "No language model is available: "

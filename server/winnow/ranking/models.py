@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from winnow.config import LlmSettings, ModelSettings, Prices
 from winnow.privacy.outbound import (
+    REFUSED,
     Egress,
     RequestBlocked,
     Roots,
@@ -170,9 +171,11 @@ class Models:
         ]
 
     def how_to_consent(self, only: str = "") -> str:
-        """Return how to consent to the destinations that await it, or "" if there are none."""
-        needed = self.awaiting_consent(only)
-        return no_consent(needed) if needed else ""
+        """Return why code may not be sent and how to allow it; "" if no model lacks consent."""
+        if needed := self.awaiting_consent(only):
+            return no_consent(needed)
+        _, unusable = self.usable(only)
+        return REFUSED if any(problem["error"] == REFUSED for problem in unusable) else ""
 
     def _pause_problem(self, name: str) -> str | None:
         if self._paused_until.get(name, 0.0) > time.monotonic():

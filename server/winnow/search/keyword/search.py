@@ -23,7 +23,6 @@ from winnow.errors import (
     SearchTimedOut,
     TermsTooBroad,
 )
-from winnow.privacy.outbound import REFUSED, no_consent
 from winnow.ranking import llm, local, prompt
 from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.prompt import Prompt
@@ -375,8 +374,7 @@ def _choose_models(
     if models:
         return models, RankedBy(kind="local")
     needed = workspace.models.awaiting_consent(options.model)
-    refused = REFUSED if any(problem["error"] == REFUSED for problem in unusable) else None
-    consent = no_consent(needed) if needed else refused
+    consent = workspace.models.how_to_consent(options.model)
     if options.ranker == "llm" and not options.dry_run:
         raise NoLlmAvailable(unusable, needed, consent)
     why = consent or _why_no_model(workspace, unusable)
