@@ -349,18 +349,14 @@ class EngineWorkspace:
         return SearchHistory(
             root=self._history_root,
             enabled=lambda: self.config.learning.enabled,
-            masked=self._masked,
+            secret_rules=self._secret_rules,
             user=lambda: self.user,
         )
 
-    def _masked(self, query: str) -> str:
-        """Return a query with its secrets masked, for storage."""
-        from winnow.privacy.secrets import mask_secrets
-
-        if not self.config.index.enable_sensitive_filtering:
-            return query
-        raw = query.encode("utf-8", "replace")
-        return mask_secrets(raw, self.config.secret_rules)[0].decode("utf-8", "replace")
+    def _secret_rules(self) -> Sequence[str] | None:
+        """Return the added patterns of secrets; None if secrets are stored."""
+        config = self.config
+        return config.secret_rules if config.index.enable_sensitive_filtering else None
 
     def _history_root(self) -> Path | None:
         """Return the folder that stores the search history: the first root.

@@ -50,10 +50,10 @@ def kept(project: Path) -> Path:
     return project
 
 
-def history_in(root: Path | None, masked: Any = str) -> SearchHistory:
+def history_in(root: Path | None, rules: Sequence[str] = ()) -> SearchHistory:
     if root is not None:
         create(root)
-    return SearchHistory(root=lambda: root, enabled=lambda: True, masked=masked)
+    return SearchHistory(root=lambda: root, enabled=lambda: True, secret_rules=lambda: rules)
 
 
 def search(
@@ -238,13 +238,13 @@ async def test_searches_are_written_a_moment_later(
 
 
 async def test_secrets_are_masked_and_long_texts_are_cut(tmp_path: Path) -> None:
-    history = history_in(tmp_path, lambda query: query.replace("hunter2", "***"))
+    history = history_in(tmp_path, ["hunter2"])
     history.searched(search("s1", tmp_path, "a.py", "x" * 600, query="password hunter2"))
     history.searched(search("s2", tmp_path, query="hunter2 " * 1000))
     await history.aclose()
     first, second = stored(tmp_path)[0]
-    assert (first.query, first.paths) == ("password ***", ("a.py",))
-    assert second.query == ("*** " * 1000)[:300]
+    assert (first.query, first.paths) == ("password *******", ("a.py",))
+    assert second.query == ("******* " * 1000)[:300]
     assert b"hunter2" not in b"".join(
         file.read_bytes() for file in (tmp_path / OWN_FOLDER).iterdir()
     )

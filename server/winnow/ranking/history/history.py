@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -81,8 +81,8 @@ class SearchHistory:
     """The search history of a workspace, shared by all processes that search there.
 
     ``root`` returns the folder whose store it uses, or None if nothing may be written; ``enabled``
-    tells whether to record at all; ``masked`` masks the secrets of a query; ``user`` returns the
-    owner of the state. Paths are absolute.
+    tells whether to record at all; ``secret_rules`` returns patterns of secrets to mask in addition to
+    the known ones, or None to mask none; ``user`` returns the owner of the state. Paths are absolute.
 
     The history stays in memory until that folder has a place for state: an index creates one, and
     so does feedback.
@@ -93,13 +93,13 @@ class SearchHistory:
         *,
         root: Callable[[], Path | None],
         enabled: Callable[[], bool],
-        masked: Callable[[str], str],
+        secret_rules: Callable[[], Sequence[str] | None] = tuple,
         user: Callable[[], User | None] = lambda: None,
     ) -> None:
         self._root = root
         self._user = user
         self._enabled = enabled
-        self._masked = masked
+        self._secret_rules = secret_rules
         self._waiting: list[Action] = []
         self._unwritten: Rows = ([], [])
         self._timer: asyncio.TimerHandle | None = None
@@ -333,6 +333,16 @@ class SearchHistory:
         events += new
         del events[:-MAX_WAITING]
         self._recent.add((), new)
+
+    def _masked(self, query: str) -> str:
+        """Return a query with its secrets masked, for storage."""
+        # Not needed to start a server.
+        from winnow.privacy.secrets import mask_secrets
+
+        rules = self._secret_rules()
+        if rules is None:
+            return query
+        return mask_secrets(query.encode("utf-8", "replace"), rules)[0].decode("utf-8", "replace")
 
     def _to_store(self, search: SearchRecord) -> SearchRecord:
         """Return a search in its stored form: masked, cut and with relative paths."""
