@@ -15,7 +15,6 @@ from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.storage.paths import shown_path
-from winnow.symbols.search.query import KINDS, parse
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
@@ -141,11 +140,6 @@ async def find_symbol(
     # Costs the import of numpy.
     from winnow.search.symbols.search import find_symbols
 
-    query = parse(params.name)
-    if params.kind != "any":
-        kinds = KINDS[params.kind] if query.kinds is None else KINDS[params.kind] & query.kinds
-        query = msgspec.structs.replace(query, kinds=kinds)
-
     async def send(symbols: list[FoundSymbol]) -> None:
         progress(f"{len(symbols)} symbols", partial=FindSymbolPartial(symbols=symbols))
         await progress.drain()
@@ -155,8 +149,9 @@ async def find_symbol(
     search = await find_symbols(
         workspace,
         workspace.scope(params),
-        query,
+        params.name,
         progress,
+        kind=params.kind,
         exact=params.exact,
         max_results=params.max_results,
         page=params,
@@ -165,9 +160,6 @@ async def find_symbol(
     found, symbols, scope = search.found, search.symbols(), search.scope
     completeness = search.completeness()
     warnings = [*scope.warnings, *search.warnings]
-    if query.unknown:
-        unknown = ", ".join(query.unknown)
-        warnings.append(f"unknown kind {unknown}; the kinds are {', '.join(KINDS)}")
 
     def page_of(
         count: int, shorten_symbol: Callable[[FoundSymbol], FoundSymbol] | None = None

@@ -81,8 +81,9 @@ class SearchHistory:
     """The search history of a workspace, shared by all processes that search there.
 
     ``root`` returns the folder whose store it uses, or None if nothing may be written; ``enabled``
-    tells whether to record at all; ``secret_rules`` returns patterns of secrets to mask in addition to
-    the known ones, or None to mask none; ``user`` returns the owner of the state. Paths are absolute.
+    tells whether to record at all; ``secret_rules`` returns patterns of secrets to mask besides
+    the known ones, or None to mask none; ``user`` returns the owner of the state. Paths are
+    absolute.
 
     The history stays in memory until that folder has a place for state: an index creates one, and
     so does feedback.

@@ -204,7 +204,7 @@ async def _symbols(
     progress(f"Searching symbols: {name[:60]}")
     try:
         search = await find_symbols(
-            *(workspace, scope, parse(name), Progress()),
+            *(workspace, scope, name, Progress()),
             exact=exact,
             max_results=min(wanted, MOST_HITS),
         )

@@ -28,7 +28,7 @@ from winnow.search.index.state import left_out_in_words, left_out_of, state_in_w
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
-from winnow.symbols.search.query import SymbolQuery, parse
+from winnow.symbols.search.query import KINDS, SymbolQuery, parse
 from winnow.symbols.view import File
 from winnow.text.definition_patterns import (
     DefinitionPattern,
@@ -83,9 +83,10 @@ def search_symbols(
 async def find_symbols(
     workspace: EngineWorkspace,
     scope: Scope,
-    query: SymbolQuery,
+    text: str,
     progress: Progress,
     *,
+    kind: str = "any",
     exact: bool = False,
     max_results: int,
     page: PageParams = PageParams(),  # noqa: B008 - frozen
@@ -93,9 +94,14 @@ async def find_symbols(
 ) -> SymbolSearch:
     """Find the definitions on a page, and return the finished search.
 
-    ``send`` gets the exact matches as soon as no better match is possible. Raises InvalidParams for
-    an unknown file type or a bad cursor.
+    ``text`` is a query, see :mod:`winnow.symbols.search.query`; ``kind`` restricts its kinds to one
+    of `KINDS`, or is "any". ``send`` gets the exact matches as soon as no better match is possible.
+    Raises InvalidParams for an unknown file type or a bad cursor.
     """
+    query = parse(text)
+    if kind != "any":
+        kinds = KINDS[kind] if query.kinds is None else KINDS[kind] & query.kinds
+        query = msgspec.structs.replace(query, kinds=kinds)
     await open_index(workspace, progress)
     async with workspace.search_slots:
         ripgrep = workspace.run_ripgrep()
@@ -106,6 +112,9 @@ async def find_symbols(
         await search.run(progress)
         if not search.found.total:
             await search.explain_nothing()
+    if query.unknown:
+        unknown = ", ".join(query.unknown)
+        search.warnings.append(f"unknown kind {unknown}; the kinds are {', '.join(KINDS)}")
     return search
 
 
@@ -120,7 +129,7 @@ async def typed_symbols(
 
     async def read_candidates() -> None:
         scope = workspace.scope(SearchParams())
-        await find_symbols(workspace, scope, parse(text), progress, max_results=limit)
+        await find_symbols(workspace, scope, text, progress, max_results=limit)
 
     def find(view: Snapshot) -> tuple[Sequence[Symbol], list[str]]:
         symbols = search_symbols(
