@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Meta
 
 from winnow.errors import StateUnavailable
-from winnow.privacy.outbound.audit_log import LoggedRequest, Outcome, Purpose, now
+from winnow.ranking.sent_requests import AuditedRequest, DaysUse, read_log
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
-from winnow.types import COMPLETE, Answer, Params, Progress, Result
+from winnow.types import COMPLETE, Answer, Params, Progress
 from winnow.workspace import EngineWorkspace
 
 # Files of a request that the rendered text names; the answer has all of them.
@@ -27,78 +27,6 @@ class AuditParams(Params, frozen=True, kw_only=True):
     limit: Annotated[
         int, Meta(description="Maximum number of requests, newest first.", ge=1, le=100_000)
     ] = 50
-
-
-class AuditedRequest(Result, frozen=True, kw_only=True):
-    """A request to a model: its destination and a summary. Contents are never stored."""
-
-    time: Annotated[str, Meta(description="When the request was made, in ISO 8601, UTC.")]
-    purpose: Annotated[
-        Purpose,
-        Meta(
-            description="'keyword_search': ranking of matching lines. 'index_order': names of"
-            " folders, sent by earlier versions only."
-        ),
-    ]
-    workspace: Annotated[list[str], Meta(description="The folders that were searched.")]
-    model: Annotated[str, Meta(description="Name of the model.")]
-    answered_by: Annotated[
-        str | None, Meta(description="The model that answered, if the editor chose it.")
-    ] = None
-    provider: Annotated[str, Meta(description="The wire format.")]
-    destination: Annotated[
-        str,
-        Meta(
-            description="Scheme, host and port; 'editor' for the editor's own model, which may run"
-            " anywhere."
-        ),
-    ]
-    remote: Annotated[
-        bool,
-        Meta(description="True if it counts as leaving this machine: the model is not local."),
-    ]
-    files: Annotated[
-        list[str],
-        Meta(description="The files whose lines were sent, relative to their workspace folder."),
-    ]
-    bytes: Annotated[int, Meta(description="Size of the system prompt and the prompt.")]
-    redactions: Annotated[
-        Mapping[str, int], Meta(description="Number of secrets that were redacted, by kind.")
-    ]
-    outcome: Annotated[
-        Outcome | None,
-        Meta(
-            description="'broken_off': the answer was incomplete or cancelled. 'failed': the"
-            " request did not arrive or was refused. Absent while it runs, and if the process was"
-            " killed."
-        ),
-    ] = None
-    tokens: Annotated[
-        int,
-        Meta(
-            description="Tokens counted towards `llm.daily_tokens`: the provider's figure, else"
-            " the maximum possible; 0 if the request failed."
-        ),
-    ]
-    input_tokens: Annotated[
-        int | None, Meta(description="Input tokens, as the provider reports them.")
-    ] = None
-    output_tokens: Annotated[
-        int | None, Meta(description="Output tokens, as the provider reports them.")
-    ] = None
-    cost_usd: Annotated[
-        float | None, Meta(description="Cost counted in US dollars, if prices are known.")
-    ] = None
-
-
-class DaysUse(Result, frozen=True, kw_only=True):
-    """Use of models on other machines since midnight UTC, and the daily caps."""
-
-    requests: Annotated[int, Meta(description="Number of requests.")]
-    tokens: Annotated[int, Meta(description="Their tokens.")]
-    cost_usd: Annotated[float, Meta(description="Their cost, for models with known prices.")]
-    daily_tokens: Annotated[int | None, Meta(description="The cap on tokens, if set.")] = None
-    daily_usd: Annotated[float | None, Meta(description="The cap on costs, if set.")] = None
 
 
 class AuditResult(Answer, frozen=True, kw_only=True):
@@ -194,50 +122,20 @@ async def audit(workspace: EngineWorkspace, params: AuditParams, progress: Progr
     its contents or keys. A request is logged before it is sent. The log belongs to the user, lies
     outside all workspaces, and drops its oldest entries when it is full.
     """
-    log, settings = workspace.models.egress.log, workspace.config.llm
+    folder = workspace.models.egress.log.folder
     try:
-        logged, used = await asyncio.to_thread(lambda: (log.read(), log.used_on(now()[:10])))
+        logged = await asyncio.to_thread(read_log, workspace.models, params.limit)
     except OSError as error:
-        raise StateUnavailable(str(log.folder), error.strerror or str(error)) from error
-    requests = [_request(entry) for entry in reversed(logged.requests[-params.limit :])]
+        raise StateUnavailable(str(folder), error.strerror or str(error)) from error
     damaged = f"skipped {logged.unreadable} damaged lines of the log"
     return AuditResult(
-        root=shown_path(str(next(iter(workspace.roots()), log.folder)))[0],
-        requests=requests,
-        today=DaysUse(
-            requests=used.requests,
-            tokens=used.tokens,
-            cost_usd=round(used.usd, 6),
-            daily_tokens=settings.daily_tokens,
-            daily_usd=settings.daily_usd,
-        ),
-        log=shown_path(str(log.folder))[0] if log.folder else None,
-        total_found=len(logged.requests),
-        returned=len(requests),
-        truncated=len(requests) < len(logged.requests),
+        root=shown_path(str(next(iter(workspace.roots()), folder)))[0],
+        requests=logged.requests,
+        today=logged.today,
+        log=shown_path(str(folder))[0] if folder else None,
+        total_found=logged.total,
+        returned=len(logged.requests),
+        truncated=len(logged.requests) < logged.total,
         completeness=COMPLETE,
         warnings=[damaged] * bool(logged.unreadable),
-    )
-
-
-def _request(entry: LoggedRequest) -> AuditedRequest:
-    """Merge the two lines that the log has of a request: when it was sent, and when it ended."""
-    sent, ended = entry.sent, entry.ended
-    return AuditedRequest(
-        time=sent.time,
-        purpose=sent.purpose,
-        workspace=list(sent.workspace),
-        model=sent.model,
-        answered_by=ended.answered_by if ended else None,
-        provider=sent.provider,
-        destination=sent.destination,
-        remote=sent.remote,
-        files=list(sent.files),
-        bytes=sent.bytes,
-        redactions=sent.redactions,
-        outcome=ended.outcome if ended else None,
-        tokens=entry.tokens,
-        input_tokens=ended.input_tokens if ended else None,
-        output_tokens=ended.output_tokens if ended else None,
-        cost_usd=None if sent.usd is None else entry.usd,
     )
