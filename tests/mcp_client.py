@@ -14,9 +14,9 @@ import mcp_types as types
 from mcp import Client, StdioServerParameters
 
 from conftest import child_environment, write_files
+from winnow.frontends import config_files
 from winnow.frontends.cli.main import _parser
 from winnow.frontends.mcp import MAX_TOKENS, _Session
-from winnow.storage import config_files
 
 COMMAND = [sys.executable, "-m", "winnow", "mcp"]
 WITHOUT_INDEX = "[index]\nenabled = false\n"

@@ -22,9 +22,9 @@ from reference.error_page import error_classes
 from reference.settings_page import sections
 from winnow.config import MODELS, PREFERRED
 from winnow.frontends.cli.main import _parser
+from winnow.frontends.config_files import load
 from winnow.frontends.lsp.protocol import REQUESTS
 from winnow.ranking.providers.editor import COMPLETE
-from winnow.storage.config_files import load
 from winnow.tools import TOOLS
 from winnow.tools.registry import fields_of
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER, Config, IndexSettings, Limits
+from winnow.config import Config, IndexSettings, Limits
 from winnow.index.builder import folder as index_folder
 from winnow.privacy.outbound.audit_log import AuditLog, RequestEnd, SentRequest
 from winnow.privacy.outbound.consent import Consents
@@ -30,7 +30,7 @@ from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
 from winnow.search.answer import completeness
 from winnow.search.code import indexed
 from winnow.search.keyword import index_results
-from winnow.storage.state_folder import User
+from winnow.storage.state_folder import OWN_FOLDER, User
 from winnow.storage.user_folders import state_folder
 from winnow.tools.registry import Tool, is_list_of_ranges
 from winnow.types import Progress, Result, no_progress

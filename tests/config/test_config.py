@@ -8,7 +8,7 @@ import pytest
 
 from conftest import requires_posix
 from winnow.config import MODELS, PREFERRED, Config, ModelSettings, Prices, merge_layer
-from winnow.storage.config_files import load
+from winnow.frontends.config_files import load
 
 
 def test_the_preferred_models_are_those_of_the_design() -> None:

@@ -440,7 +440,7 @@ async def test_files_of_a_workspace_cannot_give_consent(
     for name in ("consent.json", ".winnow/consent.json", ".local/state/winnow/consent.json"):
         write_files(project, {name: json.dumps(said)})
     (project / "winnow.toml").write_text('[llm]\nconsent = "always"\n')
-    from winnow.storage.config_files import load
+    from winnow.frontends.config_files import load
 
     config, problems = load({"HOME": str(project.parent / "home")}, project)
     assert len(problems) == 1

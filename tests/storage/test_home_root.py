@@ -16,7 +16,7 @@ from search.test_missing_paths import PARAMS
 from waiting_for import until
 from winnow.config import Config, merge_layer
 from winnow.errors import NoWorkspace, PathOutsideWorkspace, RootRefused
-from winnow.storage.config_files import load
+from winnow.frontends.config_files import load
 from winnow.text.roots import refusal
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult

@@ -15,7 +15,7 @@ import pytest
 from commands import command
 from conftest import child_environment, requires_posix, write_files
 from winnow.config import Config
-from winnow.storage import config_files
+from winnow.frontends import config_files
 from winnow.storage.untrusted import (
     SETTINGS_BYTES,
     UnusableFile,

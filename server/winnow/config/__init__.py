@@ -20,15 +20,12 @@ from msgspec import Meta, Struct
 from winnow.config.globs import glob_regex
 
 WORKSPACE_FILE = "winnow.toml"
-# The folder of Winnow's own files in a workspace; no search covers it.
-OWN_FOLDER = ".winnow"
 WORKSPACE_SECTIONS = ("search",)
 # Settings of earlier versions. A file that still has one stays valid.
 REMOVED: dict[tuple[str, ...], str] = {
     ("index", "order_by_model"): "it was removed, because the order made no difference"
 }
 
-Location = Literal["workspace", "user"]
 Positive = Annotated[float, Meta(gt=0)]
 # ripgrep gets these as arguments.
 Glob = Annotated[str, Meta(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -145,7 +142,7 @@ class IndexSettings(Section, frozen=True, kw_only=True):
     enabled: bool = True
     """Maintain an index. Without it, symbol queries parse files on request, and semantic search
     falls back to text search. Turning it on takes effect at the next start."""
-    location: Location = "workspace"
+    location: Literal["workspace", "user"] = "workspace"
     """Where to store the index: 'workspace' for the folder `.winnow` in the workspace, 'user' for
     the user's cache folder. A `.winnow` that Winnow did not create for this user is ignored."""
     max_files: Annotated[int, Meta(ge=1)] = 50_000

@@ -17,7 +17,7 @@ import msgspec
 
 from winnow import config as configuration
 from winnow.errors import InvalidParams
-from winnow.storage import config_files
+from winnow.frontends import config_files
 from winnow.storage.state_folder import User, notices
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS

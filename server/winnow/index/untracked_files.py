@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER
+from winnow.storage.state_folder import OWN_FOLDER
 from winnow.text.scope import Scope, clean_path, join_path
 
 # Larger trees are not cached: checking this number of folders takes 50 ms.

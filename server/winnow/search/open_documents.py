@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER, IndexSettings, LearningSettings
+from winnow.config import IndexSettings, LearningSettings
 from winnow.errors import NoWorkspace, RootRefused, SearchError
 from winnow.storage.paths import real_path
+from winnow.storage.state_folder import OWN_FOLDER
 from winnow.storage.writing import create_file, temporary_folder
 from winnow.text.paths import path_of_uri
 from winnow.text.scope import IGNORE_FILE

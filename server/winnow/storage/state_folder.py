@@ -23,10 +23,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER, Location
 from winnow.storage.git_index import UnreadableIndex, is_tracked
 from winnow.storage.identity import identities
 from winnow.storage.paths import is_below, shown_path
@@ -35,6 +35,8 @@ from winnow.storage.untrusted import read_untrusted
 from winnow.storage.user_folders import state_folder, user_cache
 from winnow.storage.writing import create_file, private_folder
 
+# The folder of Winnow's own files in a workspace; no search covers it.
+OWN_FOLDER = ".winnow"
 FORMAT = "1"
 MARK = "owner"
 MARK_BYTES = 200
@@ -54,6 +56,8 @@ LEFTOVER_SECONDS = 60.0
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # Entries of a folder that are searched for leftovers.
 MAX_ENTRIES = 10_000
+
+Location = Literal["workspace", "user"]
 
 
 class User(Struct, frozen=True):

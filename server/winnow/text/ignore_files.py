@@ -29,9 +29,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER
 from winnow.errors import SearchFailed
 from winnow.storage.paths import is_below, real_path, shown_path
+from winnow.storage.state_folder import OWN_FOLDER
 from winnow.storage.untrusted import problem_of
 from winnow.text.git_files import exclude_files, git_settings, shared_files
 from winnow.text.paths import containing_root

@@ -14,11 +14,10 @@ from urllib.parse import quote_from_bytes
 import msgspec
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER
 from winnow.config.globs import InvalidGlob, escaped, glob_regex, name_pattern
 from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
-from winnow.storage.state_folder import state_root
+from winnow.storage.state_folder import OWN_FOLDER, state_root
 from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.text.paths import is_in_later_root, locate
 from winnow.types import SearchParams

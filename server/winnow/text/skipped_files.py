@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from winnow.config import OWN_FOLDER
+from winnow.storage.state_folder import OWN_FOLDER
 
 _LOG = b"rg: DEBUG|"
 # Before version 14, ripgrep does not log binary files. Its log is neither an error nor counted.

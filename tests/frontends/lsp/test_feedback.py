@@ -11,10 +11,9 @@ from lsprotocol import types
 from frontends.lsp.conftest import Client, StartClient
 from frontends.lsp.wire import Wire
 from waiting_for import until
-from winnow.config import OWN_FOLDER
 from winnow.ranking.history.history import WRITE_SECONDS
 from winnow.ranking.history.store import NAME, HistoryStore, SearchEvent
-from winnow.storage.state_folder import create
+from winnow.storage.state_folder import OWN_FOLDER, create
 
 pytestmark = pytest.mark.wire
 

@@ -15,13 +15,13 @@ import pytest
 
 from conftest import MakeWorkspace, Recorder, child_environment, write_files
 from waiting_for import until
-from winnow.config import OWN_FOLDER, Config, merge_layer
+from winnow.config import Config, merge_layer
 from winnow.ranking.history import history as module
 from winnow.ranking.history.boosts import EXPLICIT
 from winnow.ranking.history.history import SearchHistory, below
 from winnow.ranking.history.store import NAME, HistoryStore, SearchEvent, SearchRecord
 from winnow.storage.database import connect
-from winnow.storage.state_folder import create
+from winnow.storage.state_folder import OWN_FOLDER, create
 from winnow.tools import TOOLS
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace

@@ -17,7 +17,6 @@ import msgspec
 import pytest
 
 from conftest import requires_posix, write_files
-from winnow.config import OWN_FOLDER
 from winnow.ranking.history import store as module
 from winnow.ranking.history.store import (
     BATCH,
@@ -28,7 +27,7 @@ from winnow.ranking.history.store import (
     SearchRecord,
 )
 from winnow.storage.database import DatabaseError, StoreDamaged, connect
-from winnow.storage.state_folder import User, create
+from winnow.storage.state_folder import OWN_FOLDER, User, create
 
 
 def search(name: str, at: float = 1.0, *paths: str, query: str = "load plugins") -> SearchRecord:

@@ -30,7 +30,7 @@ from conftest import (
 from documents.making_pdf import make_pdf
 from winnow.config import BashSettings, Config, merge_layer
 from winnow.errors import InvalidParams, NotAllowed, NoWorkspace, ProgramNotInstalled
-from winnow.storage.config_files import load
+from winnow.frontends.config_files import load
 from winnow.tools import TOOLS
 from winnow.tools.bash import BashResult
 from winnow.types import no_progress

@@ -17,13 +17,14 @@ from msgspec import Struct
 import winnow
 from winnow.config import Config
 from winnow.errors import SearchError, SearchFailed
+from winnow.frontends import config_files
 from winnow.processes import sandbox
 from winnow.processes.children import Processes
 from winnow.processes.installing import pip_install
 from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
 from winnow.search.index.background import watch_problem
-from winnow.storage import config_files, user_folders
+from winnow.storage import user_folders
 from winnow.storage.database import has_checksums
 from winnow.storage.state_folder import User, is_indexed, notices
 from winnow.text.readable_files import readable

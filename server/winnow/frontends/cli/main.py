@@ -22,10 +22,10 @@ from msgspec import inspect as inspection
 import winnow
 from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.frontends import config_files
 from winnow.frontends.cli.help import COMMANDS
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import return_freed_memory
-from winnow.storage import config_files
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import User, new_notices, notices
 from winnow.text.paths import path_of_uri

@@ -15,6 +15,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServ
 
 from winnow import config as configuration
 from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.frontends import config_files
 from winnow.frontends.lsp.convert import folders_of, path_of
 from winnow.frontends.lsp.editor import (
     CallToolParams,
@@ -32,7 +33,6 @@ from winnow.frontends.lsp.protocol import (
 from winnow.frontends.lsp.server import WinnowServer
 from winnow.frontends.server_process import end_on_signals, end_with_client
 from winnow.search.index.background import open_index
-from winnow.storage import config_files
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import notices
 from winnow.text.scope import repository_root

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from winnow.config import OWN_FOLDER
 from winnow.errors import IndexUnavailable
 from winnow.index.builder.disk_scan import (
     Changes,
@@ -68,6 +67,7 @@ from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.lock import locked
 from winnow.storage.paths import is_below
+from winnow.storage.state_folder import OWN_FOLDER
 from winnow.text.ripgrep import Ripgrep
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from winnow.config import OWN_FOLDER
 from winnow.errors import NotAFolder, SearchTimedOut
 from winnow.search.answer.completeness import (
     completeness_of,
@@ -28,6 +27,7 @@ from winnow.search.answer.completeness import (
     with_short_deadline,
 )
 from winnow.storage.paths import shown_path
+from winnow.storage.state_folder import OWN_FOLDER
 from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.folders import Kind, Node, add_sizes, add_unlisted, folders_of
 from winnow.text.listing import Listing, list_files
