@@ -31,8 +31,9 @@ from winnow.processes.programs import InstalledPrograms
 from winnow.search.keyword import search
 from winnow.search.keyword.search import KeywordRequest, find
 from winnow.search.keyword.terms import TermSearch
+from winnow.text.scope import Filters
 from winnow.tools import TOOLS
-from winnow.types import Progress, SearchParams, no_progress
+from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
 
 RG = InstalledPrograms(os.environ, ()).ripgrep()
@@ -85,7 +86,7 @@ def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str]
 async def ours(tree: Path, terms: list[str]) -> tuple[list[str], set[str]]:
     """The same of Winnow: kept terms that match, and matching lines."""
     workspace = EngineWorkspace([tree])
-    scope = workspace.scope(SearchParams())
+    scope = workspace.scope(Filters())
     request = KeywordRequest(workspace, scope, "benchmark", terms, no_progress)
     found = await find(request)
     matches = {

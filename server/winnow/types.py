@@ -206,12 +206,6 @@ class SearchParams(ScopeParams, frozen=True, kw_only=True):
     ] = False
 
 
-def filters_of(params: ScopeParams) -> SearchParams:
-    """Return the params that define a scope, without the page and the fields of a tool."""
-    names = set(SearchParams.__struct_fields__) - set(PageParams.__struct_fields__)
-    return SearchParams(**{name: getattr(params, name) for name in names if hasattr(params, name)})
-
-
 class FileParams(SearchParams, frozen=True, kw_only=True):
     """Scope: a subset of the files, and symlinks."""
 
@@ -231,21 +225,6 @@ class FileParams(SearchParams, frozen=True, kw_only=True):
 # --- the engine ----------------------------------------------------------------------------
 
 
-class Line(Struct, frozen=True):
-    """A line of a file.
-
-    `ranges` are the matches, as code point offsets into the complete line; a context line has none.
-    `start` is the offset of `text` in a long line that was `cut`. `size` is the length of the line
-    in ripgrep's plain output, without path and number, in bytes.
-    """
-
-    text: str
-    size: int
-    ranges: tuple[tuple[int, int], ...] = ()
-    start: int = 0
-    cut: bool = False
-
-
 class Hit(Struct, frozen=True):
     """A search result: a file, or lines of it. ``path`` is as ripgrep prints it.
 
@@ -263,37 +242,6 @@ class Hit(Struct, frozen=True):
     symbol: str | None = None
     matches: int | None = None
     marks: Mapping[int, float] = {}
-
-
-class Candidate(Struct, frozen=True):
-    """A file to rank, with the matching lines.
-
-    `counts` has the number of matching lines per term, `lines` these lines and their context,
-    `hits` the numbers of the matching lines per term. A broad term that was reduced to a list of
-    files has a count and no lines. A file that only the index found has the `lines` of the indexed
-    passage.
-    """
-
-    path: str
-    lines: Mapping[int, Line]
-    hits: Mapping[str, tuple[int, ...]]
-    counts: Mapping[str, int]
-    indexed: Hit | None = None
-
-    @property
-    def is_only_indexed(self) -> bool:
-        """True if no term matches: only the index found the file."""
-        return not self.counts
-
-
-class Ranked(Struct, frozen=True):
-    """A candidate that a ranker chose, and the lines it points at."""
-
-    candidate: Candidate
-    reason: str
-    score: float | None = None
-    first: int | None = None
-    last: int | None = None
 
 
 class Progress:

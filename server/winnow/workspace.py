@@ -28,9 +28,8 @@ from winnow.text.links import with_links
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
-from winnow.text.scope import Scope, search_roots, search_scope, unusable_file_warnings
+from winnow.text.scope import Filters, Scope, search_roots, search_scope, unusable_file_warnings
 from winnow.text.selection import Selector
-from winnow.types import FileParams, ScopeParams, filters_of
 
 if TYPE_CHECKING:
     from winnow.documents.library.library import DocumentLibrary, Reporting
@@ -210,16 +209,15 @@ class EngineWorkspace:
 
         return readable(self.roots(), self.environment)
 
-    def scope(self, params: ScopeParams) -> Scope:
-        """Return the files that a search with these params covers."""
-        params = filters_of(params)
+    def scope(self, filters: Filters) -> Scope:
+        """Return the files that a search with these filters covers."""
         roots = self.search_roots()
         scope = search_scope(
-            self.folders, params, self.config.search.exclude, list(self.buffers), roots
+            self.folders, filters, self.config.search.exclude, list(self.buffers), roots
         )
         refused = [shown_path(str(folder))[0] for folder in self.folders if self.refusal(folder)]
         warnings = [f"not searched: {folder}, see workspace.allow_home_root" for folder in refused]
-        if not params.include_ignored:
+        if not filters.include_ignored:
             warnings += self.ignore_warnings(scope.roots)
         return msgspec.structs.replace(scope, warnings=(*scope.warnings, *warnings))
 
@@ -241,12 +239,19 @@ class EngineWorkspace:
         searched = [folder for folder in self.folders if not self.refusal(folder)]
         return InstalledPrograms(self.environment, [*searched, *self.roots()])
 
-    async def narrow_scope(self, scope: Scope, params: FileParams, ripgrep: Ripgrep) -> Scope:
-        """Apply the params `scope` and `follow_symlinks` to a scope."""
-        if params.scope != "workspace":
-            return await Selector(ripgrep, self.installed, self.buffers).select(scope, params.scope)
-        if params.follow_symlinks:
-            return await with_links(ripgrep, scope, params.include_hidden)
+    async def narrow_scope(
+        self,
+        scope: Scope,
+        ripgrep: Ripgrep,
+        *,
+        files: Literal["workspace", "changed", "open"],
+        follow_symlinks: bool,
+    ) -> Scope:
+        """Confine a scope to changed or open files, or extend it to the targets of symlinks."""
+        if files != "workspace":
+            return await Selector(ripgrep, self.installed, self.buffers).select(scope, files)
+        if follow_symlinks:
+            return await with_links(ripgrep, scope, scope.filters.include_hidden)
         return scope
 
     def run_ripgrep(self, seconds: float | None = None) -> Ripgrep:

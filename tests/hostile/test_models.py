@@ -23,8 +23,8 @@ from link_spellings import leads_somewhere, spellings
 from model_server import ModelServer
 from waiting_for import wait_until
 from winnow.ranking.answer import AnswerReader, Validator, clean_reason
+from winnow.ranking.candidates import Candidate
 from winnow.text.sanitize import printable
-from winnow.types import Candidate
 
 pytestmark = [pytest.mark.hazard]
 

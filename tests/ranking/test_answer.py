@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from winnow.ranking.answer import AnswerReader, NamedFile, Validator, clean_reason
-from winnow.types import Candidate, Line, Ranked
+from winnow.ranking.candidates import Candidate, Ranked
+from winnow.text.ripgrep import Line
 
 CANDIDATE = Candidate(
     "src/a.py", {3: Line("x", 2, ((0, 1),)), 9: Line("y", 2)}, {"x": (3,)}, {"x": 1}

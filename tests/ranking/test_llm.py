@@ -10,9 +10,10 @@ from conftest import FAKE_KEY, models_config
 from model_server import ModelServer
 from winnow.config import Prices
 from winnow.ranking import llm
+from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.models import Models, NamedModel, with_cost
 from winnow.ranking.providers import Usage
-from winnow.types import Candidate, Line, Ranked
+from winnow.text.ripgrep import Line
 
 PROVIDERS = ["openai-test", "anthropic-test"]
 ENVIRONMENT = {"FAKE_API_KEY": FAKE_KEY}

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from winnow.ranking.candidates import Candidate
 from winnow.ranking.local import FEEDBACK, OWN_SCORE, REASON_CHARACTERS, defines, rank, words
-from winnow.types import Candidate, Hit, Line
+from winnow.text.ripgrep import Line
+from winnow.types import Hit
 
 
 def line(text: str, term: str = "", start: int = 0) -> Line:

@@ -6,8 +6,10 @@ import pytest
 
 from planted import Draw, all_planted, private_key
 from winnow.ranking import prompt
+from winnow.ranking.candidates import Candidate
 from winnow.ranking.tokens import estimated_tokens
-from winnow.types import Candidate, Hit, Line
+from winnow.text.ripgrep import Line
+from winnow.types import Hit
 
 
 def candidate(path: str, matching: list[int], lines: int = 30, text: str = "text") -> Candidate:

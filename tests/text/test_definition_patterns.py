@@ -8,7 +8,7 @@ import pytest
 
 from conftest import MakeWorkspace, git_init, write_files
 from winnow.text.definition_patterns import all_files, definition_patterns, files_with
-from winnow.types import SearchParams
+from winnow.text.scope import Filters
 
 DEFINITIONS = [
     "class send:", "def send(self):", "async def send(self):", "export default function send() {",
@@ -22,7 +22,7 @@ DEFINITIONS = [
 
 async def found(workspace: MakeWorkspace, root: Path, name: str, exact: bool) -> list[list[str]]:
     made = workspace(root)
-    scope = made.scope(SearchParams())
+    scope = made.scope(Filters())
     listed: list[list[str]] = []
     for look in definition_patterns(name, exact):
         paths = [path async for path in files_with(made.run_ripgrep(), scope, look)]
@@ -53,7 +53,7 @@ async def test_definition_patterns_come_before_uses_and_abbreviations(
         ["definition.py", "letters.py", "part.py", "use.py"],
     ]
     workspace = make_workspace(root)
-    listed = all_files(workspace.run_ripgrep(), workspace.scope(SearchParams()))
+    listed = all_files(workspace.run_ripgrep(), workspace.scope(Filters()))
     assert sorted([path async for path in listed]) == [
         "apart.py", "definition.py", "letters.py", "part.py", "use.py"
     ]  # fmt: skip

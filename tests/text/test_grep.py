@@ -16,8 +16,7 @@ from winnow.text import grep
 from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.grep import TextSearch, first_null
 from winnow.text.ripgrep import Ripgrep, TextPattern
-from winnow.text.scope import search_scope
-from winnow.types import SearchParams
+from winnow.text.scope import Filters, search_scope
 
 pytestmark = pytest.mark.process
 
@@ -35,7 +34,7 @@ def search_in(
             deadline,
             seconds,
         ),
-        scope=search_scope([folder], SearchParams()),
+        scope=search_scope([folder], Filters()),
         query=TextPattern(pattern),
         overlay=overlay or Overlay(),
         limits=Limits(),
@@ -92,7 +91,7 @@ async def test_counts_are_right_for_any_name(tmp_path: Path) -> None:
 
 async def test_counts_include_unsaved_documents(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.txt": "needle\n", "b.txt": "needle\n"})
-    scope = search_scope([tmp_path], SearchParams())
+    scope = search_scope([tmp_path], Filters())
     buffers = {tmp_path / "a.txt": "hay", tmp_path / "c.txt": "needle needle"}
     with unsaved_overlay(buffers, scope) as overlay:
         search = search_in(tmp_path, "needle", overlay=overlay)
@@ -136,7 +135,7 @@ async def test_a_file_with_a_late_nul_is_found_with_file_types_and_no_log(
     write_candidates(tmp_path)
     (tmp_path / "z.txt").write_bytes(b"hay needle needle\n")
     monkeypatch.setattr(grep, "PROBE_SECONDS", seconds)
-    scope = search_scope([tmp_path], SearchParams(include=["*.bin", "*.txt"]))
+    scope = search_scope([tmp_path], Filters(include=["*.bin", "*.txt"]))
     for matches in (True, False):
         search = search_in(tmp_path, "needle")
         search.scope = scope

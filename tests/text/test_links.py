@@ -12,10 +12,10 @@ from conftest import RIPGREP, MakeWorkspace, git_init, requires_posix, write_fil
 from winnow.config import Config, merge_layer
 from winnow.errors import SearchTimedOut
 from winnow.text.links import folder_links
-from winnow.text.scope import search_scope
+from winnow.text.scope import Filters, search_scope
 from winnow.tools import TOOLS
 from winnow.tools.glob import GlobResult
-from winnow.types import SearchParams, no_progress
+from winnow.types import no_progress
 
 pytestmark = requires_posix
 
@@ -250,12 +250,12 @@ async def test_hundreds_of_links_are_followed(root: Path, make_workspace: MakeWo
 
 def test_links_to_folders_are_counted_outside_excluded_folders(root: Path) -> None:
     link(root, a="src", b="src/a.py", loop="loop", gone="nowhere", src__c="..", ign__d="../src")
-    scope = search_scope([root], SearchParams())
+    scope = search_scope([root], Filters())
     assert folder_links(scope, {"ign", ".hid", ".git"}, 5) == 2
     assert folder_links(scope, {"ign", ".hid", ".git", "a"}, 5) == 1
     assert folder_links(scope, set(), 0) is None
-    assert folder_links(search_scope([root], SearchParams(path="src")), set(), 5) == 1
-    assert folder_links(search_scope([root], SearchParams(path="src/a.py")), set(), 5) == 0
+    assert folder_links(search_scope([root], Filters(path="src")), set(), 5) == 1
+    assert folder_links(search_scope([root], Filters(path="src/a.py")), set(), 5) == 0
 
 
 @pytest.mark.parametrize("tool", ["glob", "grep", "tree"])

@@ -14,7 +14,7 @@ from winnow.errors import InvalidParams, ProgramNotInstalled, SearchFailed
 from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
 from winnow.text import ripgrep
-from winnow.types import Line
+from winnow.text.ripgrep import Line
 
 pytestmark = pytest.mark.process
 

@@ -13,8 +13,14 @@ from conftest import RIPGREP, git, git_commit, git_init, requires_posix, write_f
 from winnow.config.globs import glob_regex
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.storage.paths import shown_path
-from winnow.text.scope import clean_path, path_order, repository_root, search_roots, search_scope
-from winnow.types import SearchParams
+from winnow.text.scope import (
+    Filters,
+    clean_path,
+    path_order,
+    repository_root,
+    search_roots,
+    search_scope,
+)
 
 
 def test_the_root_is_the_git_repository_even_without_commits(tmp_path: Path) -> None:
@@ -44,9 +50,9 @@ def test_worktrees_and_submodules_are_separate_roots(tmp_path: Path) -> None:
 
 def test_paths_may_be_relative_or_absolute_a_folder_or_a_file(project: Path) -> None:
     for path in ("src", str(project / "src"), "src/../src/"):
-        assert search_scope([project], SearchParams(path=path)).paths == ("./src",)
-    assert search_scope([project], SearchParams(path="src/main.py")).paths == ("./src/main.py",)
-    assert search_scope([project], SearchParams(path=".")).paths == (".",)
+        assert search_scope([project], Filters(path=path)).paths == ("./src",)
+    assert search_scope([project], Filters(path="src/main.py")).paths == ("./src/main.py",)
+    assert search_scope([project], Filters(path=".")).paths == (".",)
 
 
 def test_paths_outside_the_workspace_are_refused_after_resolving_symlinks(
@@ -57,7 +63,7 @@ def test_paths_outside_the_workspace_are_refused_after_resolving_symlinks(
     (project / "link").symlink_to(outside)
     for path in ("..", "../outside", "/etc/passwd", "link", "link/x", "src/../../outside", "/"):
         with pytest.raises(PathOutsideWorkspace):
-            search_scope([project], SearchParams(path=path))
+            search_scope([project], Filters(path=path))
 
 
 @requires_posix
@@ -66,21 +72,21 @@ def test_unsearchable_paths_are_not_found(project: Path) -> None:
     (project / "dangling").symlink_to(project / "nowhere")
     for path in ("nowhere", "fifo", "dangling", "src/main.py/x"):
         with pytest.raises(NotFound):
-            search_scope([project], SearchParams(path=path))
+            search_scope([project], Filters(path=path))
 
 
 def test_missing_folders_are_errors(tmp_path: Path) -> None:
     with pytest.raises(NoWorkspace):
-        search_scope([], SearchParams())
+        search_scope([], Filters())
     with pytest.raises(NoWorkspace):
-        search_scope([], SearchParams(path="src"))
+        search_scope([], Filters(path="src"))
     with pytest.raises(NotFound):
-        search_scope([tmp_path / "gone"], SearchParams())
+        search_scope([tmp_path / "gone"], Filters())
 
 
 def test_params_become_arguments_that_cannot_be_options(project: Path) -> None:
     (project / ".winnowignore").write_text("*.md\n")
-    params = SearchParams(include=["--pre=x"], exclude=["-x"], file_types=["py"])
+    params = Filters(include=["--pre=x"], exclude=["-x"], file_types=["py"])
     assert search_scope([project], params, exclude=["dist"]).arguments == (
         "--type-add=winnowinclude:--pre=x",
         "--type=py",
@@ -89,7 +95,7 @@ def test_params_become_arguments_that_cannot_be_options(project: Path) -> None:
         "--glob=!.*",
         f"--ignore-file={project / '.winnowignore'}",
     )
-    everything = SearchParams(include_ignored=True, include_hidden=True)
+    everything = Filters(include_ignored=True, include_hidden=True)
     assert search_scope([project], everything).arguments == (
         "--hidden",
         "--glob=!.git",
@@ -101,7 +107,7 @@ def test_params_become_arguments_that_cannot_be_options(project: Path) -> None:
 def test_results_name_the_root_if_there_are_several(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    scope = search_scope([project, other, project / "src"], SearchParams())
+    scope = search_scope([project, other, project / "src"], Filters())
     assert scope.roots == (project, other)
     assert scope.locate("src/main.py") == (project, "src/main.py")
     assert scope.locate(f"{other}/a/b.py") == (other, "a/b.py")
@@ -126,7 +132,7 @@ def test_a_file_belongs_to_the_deepest_root(tmp_path: Path) -> None:
     for folder in (outer, inner, deep):
         git_init(folder)
     (inner / ".winnowignore").write_text("*.log\n!keep.log\nbuild/\n")
-    scope = search_scope([outer, inner, deep], SearchParams(exclude=["*.tmp"]))
+    scope = search_scope([outer, inner, deep], Filters(exclude=["*.tmp"]))
     # The spelling of a path shows which walk over nested roots found it.
     covered = {
         "x": True, "i/x": False, "i/d/x": False, f"{inner}/x": True, f"{deep}/x": True,
@@ -139,7 +145,7 @@ def test_a_file_belongs_to_the_deepest_root(tmp_path: Path) -> None:
 
 
 def test_include_patterns_match_complete_paths(project: Path) -> None:
-    scope = search_scope([project], SearchParams(include=["src/**/*.py", "*.md"]))
+    scope = search_scope([project], Filters(include=["src/**/*.py", "*.md"]))
     paths = ["src/a.py", "src/b/c.py", "a.py", "x/src/a.py", "a.md", "docs/b.md", "src/a.pyc"]
     assert [path for path in paths if scope.covers(path)] == [
         "src/a.py",
@@ -151,7 +157,7 @@ def test_include_patterns_match_complete_paths(project: Path) -> None:
 
 def test_named_files_must_pass_every_filter(project: Path) -> None:
     (project / ".winnowignore").write_text("*.md\n")
-    scope = search_scope([project], SearchParams(exclude=["src/x*"]), exclude=["dist"])
+    scope = search_scope([project], Filters(exclude=["src/x*"]), exclude=["dist"])
     types = [glob_regex("*.py")]
     paths = ["src/a.py", "src/x.py", "a.txt", "dist/a.py", "x.md", "src/.a.py"]
     named = [path for path in paths if scope.covers_file(path, types)]
@@ -164,7 +170,7 @@ def test_named_files_must_pass_every_filter(project: Path) -> None:
 
 
 def test_paths_within_the_search_path_are_recognized(project: Path, tmp_path: Path) -> None:
-    scope = search_scope([project], SearchParams(path="src"))
+    scope = search_scope([project], Filters(path="src"))
     assert [scope.is_in_paths(0, path) for path in ("src", "src/a", "srcs/a", "a", "src/../a")] == [
         True,
         True,
@@ -173,7 +179,7 @@ def test_paths_within_the_search_path_are_recognized(project: Path, tmp_path: Pa
         False,
     ]
     (tmp_path / "other").mkdir()
-    scope = search_scope([project, tmp_path / "other"], SearchParams())
+    scope = search_scope([project, tmp_path / "other"], Filters())
     assert scope.is_in_paths(1, "anything")
     assert not scope.is_in_paths(1, "../x")
 
@@ -189,7 +195,7 @@ def test_files_are_ordered_like_ripgrep(tmp_path: Path) -> None:
             file = os.path.join(os.fsencode(root), os.fsencode(name))
             os.makedirs(os.path.dirname(file), exist_ok=True)
             Path(os.fsdecode(file)).touch()
-    scope = search_scope([first, second], SearchParams())
+    scope = search_scope([first, second], Filters())
     command = [
         RIPGREP,
         "--no-config",
@@ -206,7 +212,7 @@ def test_files_are_ordered_like_ripgrep(tmp_path: Path) -> None:
 
 
 def test_a_path_is_ordered_by_the_last_search_path_that_contains_it(project: Path) -> None:
-    scope = search_scope([project], SearchParams())
+    scope = search_scope([project], Filters())
     scope = msgspec.structs.replace(scope, paths=(".", "./l", "./l/m", "./k"))
     paths = ["l/m/x", "k/x", "l/x", "lx", "k", "z"]
     assert sorted(paths, key=path_order(scope)) == ["lx", "z", "l/x", "l/m/x", "k", "k/x"]
@@ -223,7 +229,7 @@ def test_folders_of_one_repository_are_one_root(project: Path, tmp_path: Path) -
 def test_a_path_without_folders_is_an_error(project: Path) -> None:
     for path in ("", "src", f"{project}/src", (project / "src").as_uri(), "/etc/passwd"):
         with pytest.raises(NoWorkspace):
-            search_scope([], SearchParams(path=path))
+            search_scope([], Filters(path=path))
 
 
 def test_a_folder_in_a_refused_repository_is_its_own_root(project: Path) -> None:
@@ -233,18 +239,18 @@ def test_a_folder_in_a_refused_repository_is_its_own_root(project: Path) -> None
 
 def test_a_path_in_several_roots_is_reported(project: Path, tmp_path: Path) -> None:
     other = write_files(tmp_path / "other", {"src/x": "", "only/y": ""})
-    scope = search_scope([project, other], SearchParams(path="src"))
+    scope = search_scope([project, other], Filters(path="src"))
     assert (scope.roots, scope.paths) == ((project,), ("./src",))
     assert scope.warnings == (
         f"src is in several workspace folders: searched in {project}; pass an absolute path to"
         " choose",
     )
     for path in ("only", str(other / "src"), "docs"):
-        assert search_scope([project, other], SearchParams(path=path)).warnings == ()
+        assert search_scope([project, other], Filters(path=path)).warnings == ()
 
 
 def test_system_folders_are_not_searched() -> None:
-    arguments = search_scope([Path("/")], SearchParams()).arguments
+    arguments = search_scope([Path("/")], Filters()).arguments
     assert {"--glob=!/proc", "--glob=!/sys", "--glob=!/dev"} <= set(arguments)
 
 
@@ -258,19 +264,19 @@ def test_submodules_are_skipped_and_reported(tmp_path: Path) -> None:
     for name in ("dep/a", "dep/b [1]", "gone"):
         git(main, "submodule", "add", str(library), name)
     git(main, "submodule", "deinit", "--force", "gone")
-    scope = search_scope([main], SearchParams())
+    scope = search_scope([main], Filters())
     assert scope.warnings == (
         "not searched: the submodules dep/a, dep/b [1]; pass include_submodules",
     )
     assert scope.arguments == (r"--glob=!/dep/a", r"--glob=!/dep/b \[1\]")
     assert not scope.covers_file("dep/a/x", [])
-    everything = search_scope([main], SearchParams(include_submodules=True))
+    everything = search_scope([main], Filters(include_submodules=True))
     assert (everything.warnings, everything.arguments) == ((), ())
     # The path of a submodule selects it.
-    assert search_scope([main], SearchParams(path="dep/a")).warnings == ()
-    assert search_scope([main], SearchParams(path="dep/a/x")).warnings == ()
-    assert "dep/a, dep/b" in search_scope([main], SearchParams(path="dep")).warnings[0]
-    both = search_scope([tmp_path / "library", main], SearchParams())
+    assert search_scope([main], Filters(path="dep/a")).warnings == ()
+    assert search_scope([main], Filters(path="dep/a/x")).warnings == ()
+    assert "dep/a, dep/b" in search_scope([main], Filters(path="dep")).warnings[0]
+    both = search_scope([tmp_path / "library", main], Filters())
     assert not both.covers(f"{main}/dep/a/x")
     assert both.covers(f"{main}/y")
 
@@ -292,4 +298,4 @@ def test_an_untrusted_list_of_submodules_does_no_harm(tmp_path: Path, kind: str)
         file.write_bytes(b"\xff\0path = a\0b\npath=\npath = \xff\n\tpath = .\n")
     else:
         file.write_text(f"path = ../outside\npath = link\npath = {tmp_path}/outside\n")
-    assert search_scope([root], SearchParams()).warnings == ()
+    assert search_scope([root], Filters()).warnings == ()

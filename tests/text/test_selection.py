@@ -12,6 +12,7 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.errors import InvalidParams, ProgramNotInstalled
 from winnow.text.scope import Scope
+from winnow.tools.scope_filters import filters_of
 from winnow.types import FileParams
 from winnow.workspace import EngineWorkspace
 
@@ -20,7 +21,10 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 async def narrowed(workspace: EngineWorkspace, **params: Any) -> Scope:
     request = FileParams(**{"scope": "changed", **params})
-    return await workspace.narrow_scope(workspace.scope(request), request, workspace.run_ripgrep())
+    scope, ripgrep = workspace.scope(filters_of(request)), workspace.run_ripgrep()
+    return await workspace.narrow_scope(
+        scope, ripgrep, files=request.scope, follow_symlinks=request.follow_symlinks
+    )
 
 
 async def selected(workspace: EngineWorkspace, **params: Any) -> list[str]:

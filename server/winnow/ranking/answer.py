@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from winnow.ranking.candidates import Candidate, Ranked
 from winnow.text.sanitize import clean_line
-from winnow.types import Candidate, Ranked
 
 REASON_CHARACTERS = 160
 

@@ -16,6 +16,7 @@ from winnow.config import ModelSettings
 from winnow.processes.waiting import wait_within
 from winnow.ranking import prompt as prompts
 from winnow.ranking.answer import AnswerReader, NamedFile, Validator
+from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.models import CachedAnswer, Models, NamedModel, cache_key, with_cost
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import (
@@ -26,7 +27,6 @@ from winnow.ranking.providers import (
     NotSent,
     Usage,
 )
-from winnow.types import Candidate, Ranked
 
 # A second try needs this much time, and a server that asks for no longer wait.
 RETRY_SECONDS = 3.0

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from winnow.index.postings.terms import STOP_WORDS
-from winnow.types import Candidate, Hit, Line, Ranked
+from winnow.ranking.candidates import Candidate, Ranked
+from winnow.text.ripgrep import Line
+from winnow.types import Hit
 
 # An earlier term counts more: the first twice as much as the fifth. The caller orders the terms by
 # importance.

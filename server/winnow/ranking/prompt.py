@@ -25,9 +25,10 @@ from winnow.privacy.secrets import (
     redact_path,
     redact_secrets,
 )
+from winnow.ranking.candidates import Candidate
 from winnow.ranking.tokens import estimated_tokens
+from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
-from winnow.types import Candidate, Line
 
 # Increase it with every change of the texts below: it is part of the cache key.
 PROMPT_VERSION = 2

@@ -24,7 +24,6 @@ from msgspec import Struct
 from winnow.errors import InvalidParams, SearchFailed
 from winnow.processes.children import Child, LogParser, Processes
 from winnow.text.ignore_files import IgnoreFiles
-from winnow.types import Line
 
 # `rg --json` prints complete lines (--max-columns does not apply). A longer line is data or a
 # bundle, which is useless in a result.
@@ -38,6 +37,21 @@ SAFE = (NO_CONFIG, "--no-mmap", "--color=never", NO_REQUIRE_GIT)
 
 # Paths on one command line, in bytes. Windows allows 32 KiB in total, Linux 128 KiB per argument.
 ARGUMENT_BYTES = 20 * 1024 if os.name == "nt" else 200 * 1024
+
+
+class Line(Struct, frozen=True):
+    """A line of a file.
+
+    `ranges` are the matches, as code point offsets into the complete line; a context line has none.
+    `start` is the offset of `text` in a long line that was `cut`. `size` is the length of the line
+    in ripgrep's plain output, without path and number, in bytes.
+    """
+
+    text: str
+    size: int
+    ranges: tuple[tuple[int, int], ...] = ()
+    start: int = 0
+    cut: bool = False
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,6 @@ from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
 from winnow.storage.state_folder import OWN_FOLDER, state_root
 from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.text.paths import is_in_later_root, locate
-from winnow.types import SearchParams
 
 IGNORE_FILE = ".winnowignore"
 # Of `.winnowignore` and `.gitmodules`. Each line becomes a pattern to match with every path.
@@ -46,6 +45,19 @@ class DisplayPath(Struct, frozen=True):
     uri: str | None
 
 
+class Filters(Struct, frozen=True):
+    """The request for a scope: a file or folder, globs, ripgrep's file types, and the files to
+    include that are excluded by default."""
+
+    path: str = ""
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    file_types: Sequence[str] = ()
+    include_ignored: bool = False
+    include_hidden: bool = False
+    include_submodules: bool = False
+
+
 class Scope(Struct, frozen=True):
     """The files of a search: ripgrep runs in ``root`` with ``arguments`` on ``paths``.
 
@@ -57,7 +69,7 @@ class Scope(Struct, frozen=True):
     If ``files`` is given, it lists the files of the scope, and ripgrep's arguments do not count
     (see :mod:`winnow.text.selection`). ``links`` are pairs of a target and the symlink in ``paths``
     that leads to it; ``follows_links`` is True if symlinks are searched. ``warnings`` are for the
-    reader of results, ``filters`` the params of the scope.
+    reader of results, ``filters`` the request for the scope.
     """
 
     roots: tuple[Path, ...]
@@ -68,7 +80,7 @@ class Scope(Struct, frozen=True):
     files: tuple[str, ...] | None = None
     links: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
-    filters: SearchParams = SearchParams()
+    filters: Filters = Filters()
     follows_links: bool = False
 
     @property
@@ -305,7 +317,7 @@ def search_roots(
 
 def search_scope(
     folders: Sequence[Path],
-    params: SearchParams,
+    filters: Filters,
     exclude: Sequence[str] = (),
     unsaved: Sequence[Path] = (),
     roots: Sequence[Path] | None = None,
@@ -317,28 +329,27 @@ def search_scope(
     for an invalid glob, InvalidParams.
     """
     roots = list(search_roots(folders) if roots is None else roots)
-    filters = params
     warnings = [
         f"not searched: {shown_path(str(folder))[0]}, a workspace folder that does not exist"
         for folder in folders
         if not folder.is_dir()
     ]
     paths = [".", *map(str, roots[1:])]
-    if params.path:
-        located = locate(params.path, roots, unsaved)
+    if filters.path:
+        located = locate(filters.path, roots, unsaved)
         if not _searchable(located.real, unsaved):
-            raise NotFound(params.path)
-        if is_in_later_root(params.path, located, roots):
+            raise NotFound(filters.path)
+        if is_in_later_root(filters.path, located, roots):
             warnings.append(
-                f"{params.path} is in several workspace folders: searched in"
+                f"{filters.path} is in several workspace folders: searched in"
                 f" {roots[located.place]}; pass an absolute path to choose"
             )
         roots = [roots[located.place]]
         paths = [located.below if located.below == "." else os.path.join(".", located.below)]
     left_out: list[list[str]] = [[] for _ in roots]
-    if not params.include_submodules:
+    if not filters.include_submodules:
         left_out = [
-            checked_out_submodules(root, paths[0] if params.path else ".") for root in roots
+            checked_out_submodules(root, paths[0] if filters.path else ".") for root in roots
         ]
     if names := [name for submodules in left_out for name in submodules]:
         warnings.append(
@@ -347,19 +358,19 @@ def search_scope(
         )
     if exclude:
         warnings.append(f"not searched: files in search.exclude ({', '.join(exclude)[:200]})")
-    params = msgspec.structs.replace(
-        params,
-        include=[_below_root("include", pattern, roots) for pattern in params.include],
-        exclude=[_below_root("exclude", pattern, roots) for pattern in params.exclude],
+    below = msgspec.structs.replace(
+        filters,
+        include=[_below_root("include", pattern, roots) for pattern in filters.include],
+        exclude=[_below_root("exclude", pattern, roots) for pattern in filters.exclude],
     )
-    excluded = [_glob("exclude", place, glob) for place, glob in enumerate(params.exclude)]
+    excluded = [_glob("exclude", place, glob) for place, glob in enumerate(below.exclude)]
     hidden = [*exclude, *(f"/{escaped(name)}" for name in left_out[0]), *_system(roots[0])]
-    arguments = _arguments(roots, params, hidden)
-    include = tuple(_glob("include", place, glob) for place, glob in enumerate(params.include))
+    arguments = _arguments(roots, below, hidden)
+    include = tuple(_glob("include", place, glob) for place, glob in enumerate(below.include))
     rules = tuple(Rule(glob, False) for glob in (*map(glob_regex, exclude), *excluded))
     ignored = tuple(
         (
-            *(() if params.include_ignored else ignore_rules(root)),
+            *(() if filters.include_ignored else ignore_rules(root)),
             *(Rule(glob_regex(f"/{escaped(name)}"), False) for name in names),
             *rules,
         )
@@ -417,14 +428,14 @@ def _glob(field: str, place: int, pattern: str) -> re.Pattern[str]:
         raise InvalidParams(f"{field}[{place}]", str(error)) from None
 
 
-def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[str]) -> list[str]:
+def _arguments(roots: Sequence[Path], filters: Filters, exclude: Sequence[str]) -> list[str]:
     # `--glob` would override ignore files, file types do not.
-    arguments = [f"--type-add={TYPE}:{name_pattern(pattern)}" for pattern in params.include]
-    types = params.file_types or ([TYPE] if params.include else [])
+    arguments = [f"--type-add={TYPE}:{name_pattern(pattern)}" for pattern in filters.include]
+    types = filters.file_types or ([TYPE] if filters.include else [])
     arguments += [f"--type={name}" for name in types]
     alone = len(roots) == 1
     if alone:  # with several roots, ripgrep would apply globs of the first to all
-        arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *params.exclude)]
+        arguments += [f"--glob=!{pattern}" for pattern in (*exclude, *filters.exclude)]
     else:  # ripgrep would search a root below another one twice
         nested = [
             root
@@ -432,12 +443,12 @@ def _arguments(roots: Sequence[Path], params: SearchParams, exclude: Sequence[st
             if any(root != other and is_below(str(root), str(other)) for other in roots)
         ]
         arguments += [f"--glob=!**{escaped(root.as_posix())}" for root in nested]
-    if params.include_hidden:
+    if filters.include_hidden:
         arguments += ["--hidden", "--glob=!.git", f"--glob=!{OWN_FOLDER}"]
     elif types:
         # ripgrep searches a file of a requested type even if it is hidden.
         arguments.append("--glob=!.*")
-    if params.include_ignored:
+    if filters.include_ignored:
         arguments.append("--no-ignore")
     elif alone and _lines_of(roots[0] / IGNORE_FILE)[0]:
         arguments.append(f"--ignore-file={roots[0] / IGNORE_FILE}")

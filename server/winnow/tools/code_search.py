@@ -26,6 +26,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
@@ -205,7 +206,7 @@ async def code_search(
     from winnow.search.index.build import begin_index, index_offer
 
     wanted = wanted_hits(params, params.limit)
-    scope = workspace.scope(params)
+    scope = workspace.scope(filters_of(params))
     warnings = await begin_index(workspace, params.enable_indexing, progress)
     search_type = None if params.search_type == "auto" else params.search_type
     answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)

@@ -18,6 +18,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import Progress, Result, ScopeParams, SearchAnswer
 from winnow.workspace import EngineWorkspace
@@ -148,7 +149,7 @@ async def find_symbol(
     progress(f"Searching symbols: {params.name[:60]}")
     search = await find_symbols(
         workspace,
-        workspace.scope(params),
+        workspace.scope(filters_of(params)),
         params.name,
         progress,
         kind=params.kind,

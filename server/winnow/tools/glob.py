@@ -18,6 +18,7 @@ from winnow.search.files.glob import FileList, GlobFile, SortBy, excluded_matche
 from winnow.storage.paths import shown_path
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import FileParams, Progress, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
@@ -106,11 +107,13 @@ async def glob(workspace: EngineWorkspace, params: GlobParams, progress: Progres
     """
     if not params.pattern.strip():
         raise EmptyQuery
-    scope = workspace.scope(params)
+    scope = workspace.scope(filters_of(params))
     async with workspace.search_slots:
         progress(f"Listing files that match {params.pattern[:60]}")
         ripgrep = workspace.run_ripgrep()
-        scope = await workspace.narrow_scope(scope, params, ripgrep)
+        scope = await workspace.narrow_scope(
+            scope, ripgrep, files=params.scope, follow_symlinks=params.follow_symlinks
+        )
         matches = list_matches(workspace, ripgrep, scope, params.pattern, params.sort_by)
         async with matches as found:
             result = await asyncio.to_thread(_page, params, found)

@@ -21,6 +21,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, path_order
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
@@ -194,7 +195,7 @@ async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progres
     """  # noqa: E501 - the first line is the summary
     if not params.pattern:
         raise EmptyQuery
-    scope = workspace.scope(params)
+    scope = workspace.scope(filters_of(params))
     query = TextPattern(
         pattern=params.pattern,
         literal=params.literal,
@@ -208,7 +209,9 @@ async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progres
     async with workspace.search_slots:
         progress(f"Searching for {params.pattern[:60]!r}")
         ripgrep = workspace.run_ripgrep()
-        scope = await workspace.narrow_scope(scope, params, ripgrep)
+        scope = await workspace.narrow_scope(
+            scope, ripgrep, files=params.scope, follow_symlinks=params.follow_symlinks
+        )
         search_in = start_search(
             *(workspace, ripgrep, scope, query), context=context, max_results=params.max_results
         )

@@ -23,6 +23,7 @@ from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import Style, seen_path
 from winnow.types import InFile, Progress, Result, SearchAnswer, SearchParams
 from winnow.workspace import EngineWorkspace
@@ -293,7 +294,7 @@ async def keyword_search(
     def send(message: str, files: list[RankedFile], ranked_by: RankedBy) -> None:
         progress(message, partial=KeywordSearchPartial(files=files, ranked_by=ranked_by))
 
-    scope = workspace.scope(params)
+    scope = workspace.scope(filters_of(params))
     request = KeywordRequest(
         workspace,
         scope,

@@ -23,6 +23,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import path_order
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import (
     Completeness,
@@ -32,7 +33,6 @@ from winnow.types import (
     SearchAnswer,
     SearchParams,
     Skipped,
-    filters_of,
 )
 from winnow.workspace import EngineWorkspace
 

@@ -26,6 +26,7 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import IndexOffer, InFile, Progress, Result, ScopeParams, SearchAnswer
 from winnow.workspace import EngineWorkspace
@@ -206,7 +207,7 @@ async def semantic_search(
     from winnow.search.index.build import begin_index, index_offer
 
     wanted = wanted_hits(params, params.top_k)
-    scope = workspace.scope(params)
+    scope = workspace.scope(filters_of(params))
     await begin_index(workspace, False, progress)
     passages = await find_passages(workspace, scope, params.query, wanted, progress)
     found = passages.found

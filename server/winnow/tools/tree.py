@@ -23,9 +23,10 @@ from winnow.search.files.tree import (
 )
 from winnow.storage.paths import shown_path
 from winnow.text.sanitize import printable
+from winnow.text.scope import Filters
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
-from winnow.types import Answer, PageParams, Pattern, Progress, SearchParams
+from winnow.types import Answer, PageParams, Pattern, Progress
 from winnow.workspace import EngineWorkspace
 
 INDENT = "  "
@@ -102,7 +103,7 @@ async def tree(workspace: EngineWorkspace, params: TreeParams, progress: Progres
     - If `max_entries` is too small, folders near the top come first; `cursor` returns the rest
     - `include: ["*.py"]` shows only the folders that contain such files
     """
-    filters = SearchParams(
+    filters = Filters(
         path="" if params.path in ("", ".") else params.path,
         include=params.include,
         exclude=params.exclude,

@@ -21,9 +21,9 @@ from winnow.search.answer.completeness import (
     with_short_deadline,
 )
 from winnow.text.buffers import Overlay
-from winnow.text.scope import search_scope
+from winnow.text.scope import Filters, search_scope
 from winnow.text.skipped_files import SkippedFiles
-from winnow.types import Completeness, SearchParams, Skipped
+from winnow.types import Completeness, Skipped
 
 
 def heard() -> SkippedFiles:
@@ -85,34 +85,34 @@ async def test_every_reason_is_reported(project: Path, make_workspace: MakeWorks
 async def test_only_the_flags_that_are_needed_are_named(
     has: set[str], given_already: dict[str, bool], expected: tuple[int, list[str]]
 ) -> None:
-    async def count(params: SearchParams) -> int:
+    async def count(params: Filters) -> int:
         return int(bool(has) and all(getattr(params, flag) for flag in has))
 
-    assert await count_excluded_matches(SearchParams(**given_already), count) == expected  # type: ignore[arg-type]
+    assert await count_excluded_matches(Filters(**given_already), count) == expected  # type: ignore[arg-type]
 
 
 async def test_flags_that_each_find_something_are_all_named() -> None:
-    async def count(params: SearchParams) -> int:
+    async def count(params: Filters) -> int:
         return 2 * params.include_hidden + 3 * params.include_submodules
 
-    found, flags = await count_excluded_matches(SearchParams(), count)
+    found, flags = await count_excluded_matches(Filters(), count)
     assert (found, flags) == (5, ["include_hidden", "include_submodules"])
 
 
 async def test_flags_that_make_no_difference_are_not_named() -> None:
     """There would be nothing to advise: it was found by the time that had passed, for instance."""
 
-    async def count(params: SearchParams) -> int:
+    async def count(params: Filters) -> int:
         return 7
 
-    assert await count_excluded_matches(SearchParams(), count) == (0, [])
+    assert await count_excluded_matches(Filters(), count) == (0, [])
 
 
 async def test_nothing_is_counted_if_everything_is_included() -> None:
-    async def count(params: SearchParams) -> int:
+    async def count(params: Filters) -> int:
         raise AssertionError
 
-    everything = SearchParams(include_ignored=True, include_hidden=True, include_submodules=True)
+    everything = Filters(include_ignored=True, include_hidden=True, include_submodules=True)
     assert await count_excluded_matches(everything, count) == (0, [])
 
 
@@ -132,7 +132,7 @@ async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(
     project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "link").symlink_to("src")
-    scope = search_scope([project], SearchParams())
+    scope = search_scope([project], Filters())
     ripgrep = make_workspace(project).run_ripgrep()
     assert await links_of(ripgrep, scope, None) is None
     assert await links_of(ripgrep, scope, SkippedFiles()) is None

@@ -9,7 +9,8 @@ import pytest
 from conftest import MakeWorkspace, git_init, write_files
 from winnow.errors import InvalidParams
 from winnow.search.code.files import files_named, is_meant
-from winnow.types import ScopeParams, no_progress
+from winnow.text.scope import Filters
+from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
 PATHS = [
@@ -37,7 +38,7 @@ def files(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
 
 
 async def found(files: EngineWorkspace, name: str, path: str = "") -> list[str]:
-    hits = (await files_named(files, files.scope(ScopeParams(path=path)), name, no_progress)).hits
+    hits = (await files_named(files, files.scope(Filters(path=path)), name, no_progress)).hits
     return [hit.path for hit in hits]
 
 
@@ -98,15 +99,14 @@ async def test_unsaved_documents_that_are_not_on_disk_are_found(files: EngineWor
 
 
 async def test_a_line_is_added_once(files: EngineWorkspace) -> None:
-    (hit,) = (await files_named(files, files.scope(ScopeParams()), "user.py", no_progress, 12)).hits
+    (hit,) = (await files_named(files, files.scope(Filters()), "user.py", no_progress, 12)).hits
     assert (hit.path, hit.kind, hit.first, hit.score) == ("src/models/user.py", "file", 12, 0.99)
 
 
 async def test_letters_in_their_order_alone_do_not_mean_a_file(files: EngineWorkspace) -> None:
     for name, meant in [("engine.rs", True), ("sess", True), ("egn", False), ("zzz", False)]:
         assert (
-            is_meant(await files_named(files, files.scope(ScopeParams()), name, no_progress))
-            is meant
+            is_meant(await files_named(files, files.scope(Filters()), name, no_progress)) is meant
         )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import RIPGREP
 from winnow.search.keyword import budget
-from winnow.types import Line
+from winnow.text.ripgrep import Line
 
 RG = RIPGREP
 

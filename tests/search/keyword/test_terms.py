@@ -18,6 +18,7 @@ from winnow.processes.children import Processes
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.scope import search_scope
 from winnow.tools.keyword_search import KeywordSearchParams
+from winnow.tools.scope_filters import filters_of
 
 pytestmark = pytest.mark.process
 
@@ -59,7 +60,7 @@ async def searched(
         processes=Processes(),
         rg=rg,
         environment={},
-        scope=search_scope([folder], params),
+        scope=search_scope([folder], filters_of(params)),
         limits=limits,
         deadline=asyncio.get_running_loop().time() + seconds,
         terms=[TermMatches(term) for term in terms],

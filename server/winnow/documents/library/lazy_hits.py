@@ -15,8 +15,7 @@ from msgspec import Struct
 from winnow.documents.library.locations import DocumentLocation, TextMap, cell_at
 from winnow.documents.library.request import DocumentHit, DocumentQuery
 from winnow.documents.library.texts import TextStore
-from winnow.text.ripgrep import cut_line
-from winnow.types import Line
+from winnow.text.ripgrep import Line, cut_line
 
 
 class _Span(Struct):

@@ -18,8 +18,6 @@ from urllib.parse import quote_from_bytes
 import msgspec
 from msgspec import Struct
 
-from winnow.types import Candidate
-
 RULER = "────"
 PREVIEW_SCHEME = "winnow-doc"
 
@@ -137,18 +135,6 @@ class DocumentOverlay(Struct, frozen=True):
     documents: Mapping[str, TextMap] = {}
     pending: int = 0
     unreadable: int = 0
-
-    def numbered(self, candidate: Candidate) -> Candidate:
-        """Return a candidate with the line numbers of the preview."""
-        text_map = self.documents.get(candidate.path)
-        if text_map is None:
-            return candidate
-        shown = text_map.shown_line
-        return msgspec.structs.replace(
-            candidate,
-            lines={shown(number): line for number, line in candidate.lines.items()},
-            hits={term: tuple(map(shown, lines)) for term, lines in candidate.hits.items()},
-        )
 
 
 def location_fields(place: DocumentLocation) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from winnow.documents.library.locations import DocumentLocation
-from winnow.text.ripgrep import TextPattern
-from winnow.types import Line
+from winnow.text.ripgrep import Line, TextPattern
 
 EngineName = Literal["rga", "builtin"]
 

@@ -48,13 +48,13 @@ from winnow.text.ripgrep import (
     RECORD_BYTES,
     SAFE,
     FileLine,
+    Line,
     Summary,
     TextPattern,
     cut_line,
     events,
     pattern_problem,
 )
-from winnow.types import Line
 
 # The number of documents that are searched at the same time, each with a pandoc of 100 MB.
 CONCURRENT_RUNS = min(4, os.cpu_count() or 1)

@@ -35,8 +35,7 @@ from winnow.text.ignore_files import with_restarts
 from winnow.text.listing import Listing, list_files
 from winnow.text.paths import open_regular
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import IGNORE_FILE, search_scope
-from winnow.types import SearchParams
+from winnow.text.scope import IGNORE_FILE, Filters, search_scope
 
 # Limit for reading a file that a request names and that is not in the index.
 MOST_BYTES = 4 * 1024 * 1024
@@ -112,8 +111,8 @@ async def listed_paths(
         for other in covered.others
         if is_below(str(other), str(root))
     ]
-    params = SearchParams(path=folder or "")
-    scope = search_scope([root], params, [*covered.exclude, *nested], roots=[root])
+    filters = Filters(path=folder or "")
+    scope = search_scope([root], filters, [*covered.exclude, *nested], roots=[root])
     if folder is not None:
         scope = msgspec.structs.replace(scope, arguments=(*scope.arguments, "--max-depth=1"))
     return await with_restarts(lambda: list_files(ripgrep, scope, Overlay()))

@@ -11,9 +11,9 @@ import msgspec
 from winnow.text.buffers import Overlay
 from winnow.text.links import folder_links
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope
+from winnow.text.scope import Filters, Scope
 from winnow.text.skipped_files import SkippedFiles
-from winnow.types import Completeness, SearchParams, Skipped
+from winnow.types import Completeness, Skipped
 
 # Params that widen the scope.
 WIDENING = ("include_ignored", "include_hidden", "include_submodules")
@@ -117,7 +117,7 @@ def fractions(count: int, least: int = 1) -> list[int]:
 
 
 async def count_excluded_matches(
-    filters: SearchParams, count: Callable[[SearchParams], Awaitable[int]], matches: int = 0
+    filters: Filters, count: Callable[[Filters], Awaitable[int]], matches: int = 0
 ) -> tuple[int, list[str]]:
     """Return the number of matches that filters exclude, and the params that would include them.
 

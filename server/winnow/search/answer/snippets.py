@@ -11,8 +11,8 @@ from itertools import accumulate, groupby, islice
 from msgspec import Struct
 
 from winnow.ranking.local import defines
+from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
-from winnow.types import Line
 
 LINES = 12
 FEW_LINES = 4

@@ -22,8 +22,8 @@ from winnow.search.bash.options import PipelineCommand, command_of
 from winnow.search.bash.parse import Word, parse
 from winnow.search.bash.programs import program_of
 from winnow.text.buffers import changed_paths
-from winnow.text.scope import Scope
-from winnow.types import Progress, SearchParams
+from winnow.text.scope import Filters, Scope
+from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
 STDERR_BYTES = 8 * 1024
@@ -64,7 +64,7 @@ async def run_pipeline(
     """
     if not workspace.config.bash.enabled:
         raise NotAllowed("bash", "it is off: set bash.enabled in the user's settings")
-    scope = workspace.scope(SearchParams())
+    scope = workspace.scope(Filters())
     allowed = AllowedPaths.of_scope(scope)
     # Patterns may scan large folders.
     commands = await asyncio.to_thread(commands_of, line, allowed)

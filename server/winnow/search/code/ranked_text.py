@@ -15,20 +15,14 @@ import msgspec
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.index.postings.terms import STOP_WORDS, UNSPACED
 from winnow.ranking import local
+from winnow.ranking.candidates import Candidate, Ranked
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import KeywordRequest, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.scope import Scope
-from winnow.types import (
-    Candidate,
-    Completeness,
-    Hit,
-    Progress,
-    Ranked,
-    Skipped,
-)
+from winnow.types import Completeness, Hit, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 # More words of a question cost time and hardly improve the order.

@@ -26,8 +26,8 @@ from winnow.search.answer.completeness import CHANGED, completeness_of
 from winnow.search.documents.rows import DocumentMatch, DocumentMatches, UnreadDocument
 from winnow.text.listing import Listing
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, clean_path, path_order
-from winnow.types import Completeness, Progress, SearchParams
+from winnow.text.scope import Filters, Scope, clean_path, path_order
+from winnow.types import Completeness, Progress
 
 # Maximum number of failures in an answer.
 MOST_FAILED = 100
@@ -55,7 +55,7 @@ class DocumentSearch:
     """
 
     scope: Scope
-    filters: SearchParams
+    filters: Filters
     query: DocumentQuery
     options: DocumentOptions
     ripgrep: Ripgrep

@@ -28,8 +28,8 @@ from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
 from winnow.text.ripgrep import TextPattern, pattern_problem
-from winnow.text.scope import Scope, path_matcher
-from winnow.types import Progress, SearchParams
+from winnow.text.scope import Filters, Scope, path_matcher
+from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
 TRY_AGAIN = "documents are being read in the background: try again"
@@ -40,7 +40,7 @@ TYPE = "winnowdocuments"  # the name of ripgrep's file type for documents
 @contextlib.asynccontextmanager
 async def search_documents(
     workspace: EngineWorkspace,
-    filters: SearchParams,
+    filters: Filters,
     query: DocumentQuery,
     options: DocumentOptions,
     progress: Progress,
@@ -98,7 +98,7 @@ def _extensions(file_types: Sequence[str]) -> frozenset[str]:
 
 
 def _scope(
-    workspace: EngineWorkspace, filters: SearchParams, extensions: Iterable[str]
+    workspace: EngineWorkspace, filters: Filters, extensions: Iterable[str]
 ) -> tuple[Scope, Callable[[str], bool]]:
     """Return a scope in which ripgrep lists documents only, and a filter for a glob path."""
     folder, pattern = _split(workspace, filters.path)
@@ -107,7 +107,7 @@ def _scope(
 
 
 def document_scope(
-    workspace: EngineWorkspace, filters: SearchParams, extensions: Iterable[str]
+    workspace: EngineWorkspace, filters: Filters, extensions: Iterable[str]
 ) -> Scope:
     """Return a scope in which ripgrep lists only files with these extensions, in any case."""
     scope = workspace.scope(msgspec.structs.replace(filters, file_types=[TYPE]))
@@ -121,7 +121,7 @@ def _split(workspace: EngineWorkspace, path: str) -> tuple[str, str]:
     if not GLOB_CHARACTERS.intersection(plain):
         return path, ""
     with contextlib.suppress(NotFound):  # a file may have such a name
-        workspace.scope(SearchParams(path=path))
+        workspace.scope(Filters(path=path))
         return path, ""
     parts = plain.split("/")
     first = next(place for place, part in enumerate(parts) if GLOB_CHARACTERS.intersection(part))
@@ -136,7 +136,7 @@ def _any_case(end: str) -> str:
 async def documents_of(workspace: EngineWorkspace) -> list[DocumentFile]:
     """Return all documents that a search would read, in the order of paths; some of them if time
     runs out. Raises NoWorkspace and ProgramNotInstalled."""
-    scope = document_scope(workspace, SearchParams(), _extensions(()))
+    scope = document_scope(workspace, Filters(), _extensions(()))
     listing = await list_files(workspace.run_ripgrep(), scope, Overlay())
     found = [document_in(scope, path) for path in sorted(listing.paths)]
     return [document for document in found if document.format]
@@ -247,7 +247,7 @@ async def _excluded_documents(
 ) -> list[str]:
     """Return a warning about excluded documents, for a search without matches."""
 
-    async def count(filters: SearchParams) -> int:
+    async def count(filters: Filters) -> int:
         scope, accepts = _scope(workspace, filters, extensions)
         listing = await list_files(with_short_deadline(search.ripgrep), scope, Overlay())
         return sum(map(accepts, listing.paths))

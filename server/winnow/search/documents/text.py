@@ -20,7 +20,8 @@ from winnow.search.documents.engines import find_rga
 from winnow.storage.paths import real_path, shown_path
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.paths import Located, locate
-from winnow.types import Progress, SearchParams
+from winnow.text.scope import Filters
+from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
 SECONDS = 30.0
@@ -101,7 +102,7 @@ async def read_document_at(
         document_at, workspace.search_roots(), path, workspace.buffers
     )
     progress(f"Reading {document.path}")
-    scope = workspace.scope(SearchParams())
+    scope = workspace.scope(Filters())
     with unsaved_overlay(workspace.buffers, scope) as overlay:
         name = scope.prefix(located.place) + located.below
         if name in overlay.paths and is_written(overlay.read(name)):

@@ -23,8 +23,8 @@ from winnow.search.answer.completeness import (
 from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, path_matcher, path_order
-from winnow.types import Completeness, Result, SearchParams
+from winnow.text.scope import Filters, Scope, path_matcher, path_order
+from winnow.types import Completeness, Result
 from winnow.workspace import EngineWorkspace
 
 # The last second of the year 9999; file systems know later ones, `datetime` does not.
@@ -133,7 +133,7 @@ async def list_matches(
 async def excluded_matches(workspace: EngineWorkspace, found: FileList) -> list[str]:
     """Return a warning about excluded files that match, if there are any."""
 
-    async def count(filters: SearchParams) -> int:
+    async def count(filters: Filters) -> int:
         scope = workspace.scope(filters)
         listing = await list_files(with_short_deadline(found.ripgrep), scope, Overlay())
         return sum(map(found.matches, listing.paths))

@@ -32,9 +32,9 @@ from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.folders import Kind, Node, add_sizes, add_unlisted, folders_of
 from winnow.text.listing import Listing, list_files
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, clean_path
+from winnow.text.scope import Filters, Scope, clean_path
 from winnow.text.skipped_files import as_logged
-from winnow.types import Completeness, Result, SearchParams
+from winnow.types import Completeness, Result
 from winnow.workspace import EngineWorkspace
 
 # Entries of a folder that count as being at its depth; the next hundred are one level deeper.
@@ -178,7 +178,7 @@ async def list_tree(
 async def excluded_files(workspace: EngineWorkspace, tree: FolderTree) -> tuple[int, list[str]]:
     """Return the number of excluded files, and the params that would include them."""
 
-    async def count(filters: SearchParams) -> int:
+    async def count(filters: Filters) -> int:
         ripgrep = with_short_deadline(tree.ripgrep)
         listing = await list_files(ripgrep, workspace.scope(filters), Overlay())
         return len(listing.paths)

@@ -32,8 +32,8 @@ from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
-from winnow.text.scope import Scope
-from winnow.types import Completeness, SearchParams
+from winnow.text.scope import Filters, Scope
+from winnow.types import Completeness
 from winnow.workspace import EngineWorkspace
 
 # How long the search continues after a page is full: to its end, so that the total is known, or to
@@ -148,7 +148,7 @@ class GrepSearch:
         search = self.text
         counter, other_counter = (_ExcludedCounter(self) for _ in range(2))
 
-        async def count(filters: SearchParams) -> int:
+        async def count(filters: Filters) -> int:
             return await counter.in_scope(self.workspace.scope(filters))
 
         # These run while the excluded files are listed, which takes longest.

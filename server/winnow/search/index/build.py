@@ -10,7 +10,8 @@ from winnow.search.index.state import PAUSED
 from winnow.text.buffers import Overlay
 from winnow.text.listing import list_files
 from winnow.text.roots import is_indexable
-from winnow.types import IndexOffer, Progress, SearchParams
+from winnow.text.scope import Filters
+from winnow.types import IndexOffer, Progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
 # A low estimate for two processors.
@@ -109,5 +110,5 @@ async def _count_files(workspace: EngineWorkspace) -> int:
     """Return the number of files that searches cover."""
     ripgrep = workspace.run_ripgrep()
     async with workspace.search_slots:
-        listing = await list_files(ripgrep, workspace.scope(SearchParams()), Overlay())
+        listing = await list_files(ripgrep, workspace.scope(Filters()), Overlay())
     return len(listing.paths)

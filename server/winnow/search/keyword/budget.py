@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from winnow.types import Line
+from winnow.text.ripgrep import Line
 
 SEPARATOR = 3  # "--\n"
 

@@ -20,12 +20,13 @@ from winnow.errors import SearchError
 from winnow.index.postings.terms import words
 from winnow.processes.waiting import wait_within
 from winnow.ranking import local
+from winnow.ranking.candidates import Candidate
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.snippets import LINES, Excerpt, Wanted
 from winnow.search.index.background import open_index
-from winnow.text.ripgrep import cut_line
+from winnow.text.ripgrep import Line, cut_line
 from winnow.text.scope import Scope
-from winnow.types import Candidate, Hit, IndexState, Line, Progress, no_progress
+from winnow.types import Hit, IndexState, Progress, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
 # Number of hits that affect the order: with more, the first files are the same.

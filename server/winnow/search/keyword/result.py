@@ -17,6 +17,7 @@ from winnow.documents.library.locations import (
     preview_uri,
 )
 from winnow.ranking import local
+from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import Usage
 from winnow.search.answer.completeness import unsearched
@@ -31,9 +32,10 @@ from winnow.search.keyword.rows import (
     TermStatus,
 )
 from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
-from winnow.types import Candidate, Completeness, Line, Ranked, Skipped
+from winnow.types import Completeness, Skipped
 
 if TYPE_CHECKING:
     from winnow.search.keyword.index_results import IndexResults

@@ -24,6 +24,7 @@ from winnow.errors import (
     TermsTooBroad,
 )
 from winnow.ranking import llm, local, prompt
+from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import ModelError, ModelRequest
@@ -35,9 +36,9 @@ from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_f
 from winnow.search.keyword.rows import Payload, RankedBy, RankedFile
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.buffers import unsaved_overlay
-from winnow.text.ripgrep import TextPattern
-from winnow.text.scope import Scope
-from winnow.types import Candidate, Line, Progress, Ranked, SearchParams
+from winnow.text.ripgrep import Line, TextPattern
+from winnow.text.scope import Filters, Scope
+from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _usable(request: KeywordRequest, search: TermSearch) -> KeywordMatches:
     """Return the usable matches. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
     _refuse_hopeless(search)
     kept = _terms_that_fit(search)
-    candidates = list(map(request.documents.numbered, candidates_of(kept)))
+    candidates = candidates_of(kept, request.documents)
     return KeywordMatches(search, kept, candidates, request.documents)
 
 
@@ -245,10 +246,11 @@ async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> 
         await request.found.wait()
         await asyncio.sleep(pause)
         request.found.clear()
-        matching = candidates_of([term for term in search.terms if not term.over])
-        if not matching and request.shrink:
-            matching = candidates_of(search.terms)  # some files of each, until they are shrunk
-        candidates = list(map(request.documents.numbered, matching))
+        usable = [term for term in search.terms if not term.over]
+        candidates = candidates_of(usable, request.documents)
+        if not candidates and request.shrink:
+            # Some files of each term, until they are shrunk.
+            candidates = candidates_of(search.terms, request.documents)
         results = request.index.results if request.index else None
         if results is not None:
             candidates = results.merge(candidates)
@@ -323,7 +325,7 @@ def _sized(found: TermMatches) -> budget.Files:
     return {path: {0: Line(str(n), len(str(n)))} for path, n in found.counts.items()}
 
 
-def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
+def candidates_of(kept: Sequence[TermMatches], documents: DocumentOverlay) -> list[Candidate]:
     """Return the files that match, with the matches of all terms."""
     lines = budget.union_of(found.files for found in kept)
     hits: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -335,10 +337,24 @@ def candidates_of(kept: Sequence[TermMatches]) -> list[Candidate]:
             counts.setdefault(path, {})[found.term] = len(numbers)
         for path, count in (found.counts or {}).items():
             counts.setdefault(path, {})[found.term] = count
-    return [
+    candidates = (
         Candidate(path, lines.get(path, {}), hits.get(path, {}), counts[path])
         for path in sorted(counts)
-    ]
+    )
+    return [_as_previewed(candidate, documents) for candidate in candidates]
+
+
+def _as_previewed(candidate: Candidate, documents: DocumentOverlay) -> Candidate:
+    """Return a candidate with the line numbers of the preview, if it is a document."""
+    text_map = documents.documents.get(candidate.path)
+    if text_map is None:
+        return candidate
+    shown = text_map.shown_line
+    return msgspec.structs.replace(
+        candidate,
+        lines={shown(number): line for number, line in candidate.lines.items()},
+        hits={term: tuple(map(shown, lines)) for term, lines in candidate.hits.items()},
+    )
 
 
 async def _without_matches(request: KeywordRequest, found: KeywordMatches) -> list[str]:
@@ -350,7 +366,7 @@ async def _without_matches(request: KeywordRequest, found: KeywordMatches) -> li
 async def _excluded_matches(request: KeywordRequest, found: KeywordMatches) -> list[str]:
     """Return a warning about matches in excluded files."""
 
-    async def count(filters: SearchParams) -> int:
+    async def count(filters: Filters) -> int:
         scope = request.workspace.scope(filters)
         files = await found.search.list_files(found.kept, scope, EXCLUDED_SECONDS)
         return len(files.difference(*(term.binary for term in found.kept)))

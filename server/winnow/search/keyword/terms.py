@@ -23,8 +23,8 @@ from winnow.text import ripgrep
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.grep import BUFFER_BYTES, NO_FILES, first_null, first_nulls
 from winnow.text.ignore_files import IgnoreFiles
+from winnow.text.ripgrep import Line
 from winnow.text.scope import Scope, clean_path
-from winnow.types import Line
 
 CONTEXT_LINES = 10  # REQ-KWS-002
 # Search listed files early at first, to show results soon, then in larger batches, to start fewer

@@ -27,7 +27,8 @@ from winnow.search.symbols.navigation import Navigation
 from winnow.text.definition_patterns import DefinitionPattern, files_with
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import Located, locate
-from winnow.types import IndexState, Progress, SearchParams
+from winnow.text.scope import Filters
+from winnow.types import IndexState, Progress
 from winnow.workspace import EngineWorkspace
 
 ATTEMPTS = 3
@@ -146,7 +147,7 @@ async def _prepare(
 ) -> bool:
     """Index the relevant files first. Return True if time ran out."""
     ripgrep = workspace.run_ripgrep()
-    scope = workspace.scope(SearchParams())
+    scope = workspace.scope(Filters())
     loop = asyncio.get_running_loop()
     indexed, due = 0, loop.time()
 

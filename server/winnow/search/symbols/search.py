@@ -38,9 +38,9 @@ from winnow.text.definition_patterns import (
 )
 from winnow.text.paths import containing_root
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import Scope, display_path
+from winnow.text.scope import Filters, Scope, display_path
 from winnow.text.selection import file_type_globs
-from winnow.types import Completeness, IndexState, PageParams, Progress, SearchParams, Skipped
+from winnow.types import Completeness, IndexState, PageParams, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 # Time limit for a query that matches many names; the results so far are returned.
@@ -128,7 +128,7 @@ async def typed_symbols(
     found: Sequence[Symbol] = ()
 
     async def read_candidates() -> None:
-        scope = workspace.scope(SearchParams())
+        scope = workspace.scope(Filters())
         await find_symbols(workspace, scope, text, progress, max_results=limit)
 
     def find(view: Snapshot) -> tuple[Sequence[Symbol], list[str]]:
@@ -339,7 +339,7 @@ class SymbolSearch:
         if not self.warnings and self.scope.is_filtered:
             wider = dataclasses.replace(
                 self,
-                scope=self.workspace.scope(SearchParams()),
+                scope=self.workspace.scope(Filters()),
                 query=msgspec.structs.replace(query, paths=()),
                 exact=False,
                 max_results=UNFILTERED_RESULTS,
