@@ -6,17 +6,9 @@ import asyncio
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Meta
 
-from winnow.documents.library.locations import (
-    PREVIEW_SCHEME,
-    Anchor,
-    file_uri,
-    location_fields,
-    preview_uri,
-)
 from winnow.errors import (
     InvalidParams,
     NotAFile,
@@ -31,17 +23,17 @@ from winnow.errors import (
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
+from winnow.search.documents.rows import TextPart
 from winnow.storage.paths import shown_path
-from winnow.text.paths import path_of_uri
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
-from winnow.types import Answer, Completeness, PageParams, Progress, Result, Skipped
+from winnow.types import Answer, Completeness, PageParams, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
-    from winnow.search.documents.text import DocumentText, LocatedDocument
+    from winnow.search.documents.text import LocatedDocument
 
 Engine = Literal["builtin", "rga"]
 
@@ -68,30 +60,6 @@ class DocumentTextParams(PageParams, frozen=True, kw_only=True):
             description="The extractor: Winnow's own, or ripgrep-all. A `preview_uri` overrides it."
         ),
     ] = "builtin"
-
-
-class TextPart(Result, frozen=True, kw_only=True):
-    """The source of the text from a line on."""
-
-    line: Annotated[int, Meta(description="The line in the text.")]
-    title: Annotated[str | None, Meta(description="The title in the ruler at this line.")] = None
-    page: Annotated[int | None, Meta(description="The page, from 1.")] = None
-    slide: Annotated[int | None, Meta(description="The slide, from 1.")] = None
-    sheet: Annotated[str | None, Meta(description="The sheet, or the table of a database.")] = None
-    row: Annotated[
-        int | None, Meta(description="The row at this line; further lines are the next rows.")
-    ] = None
-    section: Annotated[
-        str | None, Meta(description="The chapter, the heading, the message or the cell.")
-    ] = None
-    paragraph: Annotated[
-        int | None,
-        Meta(description="The paragraph at this line; further lines are the next paragraphs."),
-    ] = None
-    member: Annotated[
-        str | None,
-        Meta(description="The file in an archive; '!/' separates nested archives."),
-    ] = None
 
 
 class DocumentTextResult(Answer, frozen=True, kw_only=True):
@@ -169,24 +137,11 @@ async def document_text(
     # Importing the document library takes 40 ms.
     from winnow.search.documents.text import read_document_at
 
-    path, engine = _resolved(params)
     if params.end is not None and params.end < params.start:
         raise InvalidParams("end", f"it is before the start {params.start}")
-    found = await read_document_at(workspace, path, engine, progress)
+    found = await read_document_at(workspace, params.path, params.engine, progress)
     limit = workspace.config.limits.answer_bytes
     return await asyncio.to_thread(_page, params, found, limit)
-
-
-def _resolved(params: DocumentTextParams) -> tuple[str, Engine]:
-    """Return path and engine. The path may be a preview URI, which names the engine."""
-    if not params.path.startswith(f"{PREVIEW_SCHEME}:"):
-        return params.path, params.engine
-    parts = urlsplit(params.path)
-    path = path_of_uri(parts._replace(scheme="file", query="", fragment="").geturl())
-    if not path:
-        raise InvalidParams("path", "it is not the URI of a document's text")
-    is_rga = parse_qs(parts.query).get("engine") == ["rga"]
-    return path, "rga" if is_rga else params.engine
 
 
 def _page(params: DocumentTextParams, found: LocatedDocument, limit: int) -> DocumentTextResult:
@@ -215,13 +170,13 @@ def _page(params: DocumentTextParams, found: LocatedDocument, limit: int) -> Doc
         return DocumentTextResult(
             root=shown_path(str(found.root))[0],
             path=shown_path(found.located.below)[0],
-            uri=preview_uri(file_uri(str(found.root / found.located.below)), found.engine),
+            uri=found.uri,
             format=document.document.format,
             engine=found.engine,
             start=first,
             text="".join(f"{line}\n" for line in document.lines[first - 1 : end]),
             total_lines=total,
-            line_map=_parts(document, first, end),
+            line_map=document.parts(first, end),
             failed=failed,
             total_found=max(0, last - params.start + 1),
             returned=max(0, end - first + 1),
@@ -244,24 +199,3 @@ def _fitting(lines: Sequence[str], first: int, last: int, limit: int) -> int:
         if limit < 0 and number > first:
             return number - 1
     return last
-
-
-def _parts(document: DocumentText, first: int, end: int) -> list[TextPart]:
-    """Return the sources of a range of lines."""
-    if first > end:
-        return []
-    before = [entry for entry in document.anchors if entry[0] < first][-1:]
-    within = [entry for entry in document.anchors if first <= entry[0] <= end]
-    begins = within and within[0][0] == first
-    return [_part(line, anchor) for line, anchor in [*([] if begins else before), *within]]
-
-
-def _part(line: int, anchor: Anchor) -> TextPart:
-    place = anchor.place
-    return TextPart(
-        line=line,
-        title=anchor.ruler or None,
-        **location_fields(place),
-        row=place.row,
-        paragraph=place.paragraph,
-    )

@@ -227,25 +227,26 @@ async def search_docs(
     if not params.query.strip():
         raise EmptyQuery
     # Not needed to start a server or to print help.
-    from winnow.documents.library.request import DocumentQuery
     from winnow.search.documents.results import DocumentOptions
     from winnow.search.documents.search import search_documents
 
     def send(message: str, document: DocumentMatches) -> None:
         progress(message, partial=SearchDocsPartial(documents=[document]))
 
-    query = DocumentQuery(
-        TextPattern(params.query, literal=params.literal, case_sensitive=params.case_sensitive),
-        context=params.context_lines,
-        max_count=params.max_count,
-        width=workspace.config.limits.line_characters,
+    pattern = TextPattern(
+        params.query, literal=params.literal, case_sensitive=params.case_sensitive
     )
     options = DocumentOptions(
-        params.engine, params.timeout, params.max_results, bool(params.file_types)
+        engine=params.engine,
+        timeout=params.timeout,
+        max_results=params.max_results,
+        context=params.context_lines,
+        max_count=params.max_count,
+        by_format=bool(params.file_types),
     )
     streams = progress.streaming and not params.max_tokens and not params.cursor
     search_in = search_documents(
-        *(workspace, filters_of(params), query, options, progress), send if streams else None
+        *(workspace, filters_of(params), pattern, options, progress), send if streams else None
     )
     try:
         async with search_in as search:

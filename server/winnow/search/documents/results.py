@@ -36,12 +36,15 @@ MATCH_BYTES = 400
 
 
 class DocumentOptions(msgspec.Struct, frozen=True):
-    """The engine and the limits of a document search; ``by_format`` is True if the caller selects
-    formats."""
+    """The engine and the limits of a document search: ``context`` lines around a match, and
+    ``max_count`` matching lines per document. ``by_format`` is True if the caller selects formats.
+    """
 
     engine: Literal["auto", "rga", "builtin"]
     timeout: float
     max_results: int
+    context: int
+    max_count: int
     by_format: bool = False
 
 

@@ -77,6 +77,30 @@ class DocumentMatches(InFile, frozen=True, kw_only=True):
     ] = False
 
 
+class TextPart(Result, frozen=True, kw_only=True):
+    """The source of the text from a line on."""
+
+    line: Annotated[int, Meta(description="The line in the text.")]
+    title: Annotated[str | None, Meta(description="The title in the ruler at this line.")] = None
+    page: Annotated[int | None, Meta(description="The page, from 1.")] = None
+    slide: Annotated[int | None, Meta(description="The slide, from 1.")] = None
+    sheet: Annotated[str | None, Meta(description="The sheet, or the table of a database.")] = None
+    row: Annotated[
+        int | None, Meta(description="The row at this line; further lines are the next rows.")
+    ] = None
+    section: Annotated[
+        str | None, Meta(description="The chapter, the heading, the message or the cell.")
+    ] = None
+    paragraph: Annotated[
+        int | None,
+        Meta(description="The paragraph at this line; further lines are the next paragraphs."),
+    ] = None
+    member: Annotated[
+        str | None,
+        Meta(description="The file in an archive; '!/' separates nested archives."),
+    ] = None
+
+
 class UnreadDocument(InFile, frozen=True, kw_only=True):
     """A document, or a part of one, that was not searched."""
 

@@ -41,7 +41,7 @@ TYPE = "winnowdocuments"  # the name of ripgrep's file type for documents
 async def search_documents(
     workspace: EngineWorkspace,
     filters: Filters,
-    query: DocumentQuery,
+    pattern: TextPattern,
     options: DocumentOptions,
     progress: Progress,
     send: Callable[[str, DocumentMatches], None] | None = None,
@@ -53,6 +53,8 @@ async def search_documents(
     extensions = _extensions(filters.file_types)
     scope, accepts = _scope(workspace, filters, extensions)
     ripgrep = workspace.run_ripgrep(options.timeout)
+    width = workspace.config.limits.line_characters
+    query = DocumentQuery(pattern, options.context, options.max_count, width)
     search = DocumentSearch(scope, filters, query, options, ripgrep, progress, send)
     try:
         await acquire_within(workspace.document_slots, options.timeout)

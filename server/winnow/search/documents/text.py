@@ -6,20 +6,29 @@ import asyncio
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from winnow.documents.format import format_of, unsupported_reason
-from winnow.documents.library.locations import Anchor, TextMap
+from winnow.documents.library.locations import (
+    PREVIEW_SCHEME,
+    Anchor,
+    TextMap,
+    file_uri,
+    location_fields,
+    preview_uri,
+)
 from winnow.documents.library.request import DocumentFile, EngineName, is_written
 from winnow.documents.unreadable import Unreadable
-from winnow.errors import NotAFile, UnreadableDocument
+from winnow.errors import InvalidParams, NotAFile, UnreadableDocument
 from winnow.search.answer.cursor import stamp_of
 from winnow.search.documents.engines import find_rga
+from winnow.search.documents.rows import TextPart
 from winnow.storage.paths import real_path, shown_path
 from winnow.text.buffers import unsaved_overlay
-from winnow.text.paths import Located, locate
+from winnow.text.paths import Located, locate, path_of_uri
 from winnow.text.scope import Filters
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
@@ -36,6 +45,26 @@ class DocumentText(Struct, frozen=True):
     text_map: TextMap
     stamp: bytes
 
+    def parts(self, first: int, end: int) -> list[TextPart]:
+        """Return the sources of a range of lines."""
+        if first > end:
+            return []
+        before = [entry for entry in self.anchors if entry[0] < first][-1:]
+        within = [entry for entry in self.anchors if first <= entry[0] <= end]
+        begins = within and within[0][0] == first
+        return [_part(line, anchor) for line, anchor in [*([] if begins else before), *within]]
+
+
+def _part(line: int, anchor: Anchor) -> TextPart:
+    place = anchor.place
+    return TextPart(
+        line=line,
+        title=anchor.ruler or None,
+        **location_fields(place),
+        row=place.row,
+        paragraph=place.paragraph,
+    )
+
 
 class LocatedDocument(Struct, frozen=True):
     """The text of a document at a path, and the engine that extracted it."""
@@ -44,6 +73,11 @@ class LocatedDocument(Struct, frozen=True):
     located: Located
     engine: EngineName
     text: DocumentText
+
+    @property
+    def uri(self) -> str:
+        """The URI of the preview."""
+        return preview_uri(file_uri(str(self.root / self.located.below)), self.engine)
 
 
 def document_at(
@@ -90,14 +124,26 @@ def _with_rulers(document: DocumentFile, lines: Sequence[str], text_map: TextMap
     return DocumentText(document, shown, anchors, text_map, stamp_of(shown))
 
 
+def _of_preview(path: str, engine: EngineName) -> tuple[str, EngineName]:
+    """Return the path and the engine that the URI of a preview names; other paths unchanged."""
+    if not path.startswith(f"{PREVIEW_SCHEME}:"):
+        return path, engine
+    parts = urlsplit(path)
+    file = path_of_uri(parts._replace(scheme="file", query="", fragment="").geturl())
+    if not file:
+        raise InvalidParams("path", "it is not the URI of a document's text")
+    return file, "rga" if parse_qs(parts.query).get("engine") == ["rga"] else engine
+
+
 async def read_document_at(
     workspace: EngineWorkspace, path: str, engine: EngineName, progress: Progress
 ) -> LocatedDocument:
     """Read the document at a path, or its unsaved text.
 
-    Raises NoWorkspace, NotFound, PathOutsideWorkspace, NotAFile, UnreadableDocument, SearchTimedOut
-    and SearchFailed.
+    The path may be the URI of a preview, which names the engine. Raises InvalidParams, NoWorkspace,
+    NotFound, PathOutsideWorkspace, NotAFile, UnreadableDocument, SearchTimedOut and SearchFailed.
     """
+    path, engine = _of_preview(path, engine)
     root, located, document = await asyncio.to_thread(
         document_at, workspace.search_roots(), path, workspace.buffers
     )
