@@ -20,11 +20,11 @@ from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
 from winnow.ranking.models import Models
 from winnow.ranking.providers.editor import AskEditor
-from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import User
 from winnow.storage.user_folders import cache_folder
 from winnow.text.ignore_files import IgnoreFiles
 from winnow.text.links import with_links
+from winnow.text.paths import shown_folder
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
@@ -184,13 +184,13 @@ class EngineWorkspace:
         allowed = [folder for folder in folders if not self.refusal(folder)]
         if folders and not allowed:
             first = folders[0]
-            raise RootRefused(shown_path(str(first))[0], self.refusal(first))
+            raise RootRefused(shown_folder(first), self.refusal(first))
         return search_roots(allowed, self.refusal)
 
     @property
     def shown_root(self) -> str:
         """The first root, as answers show it. Raises as :meth:`search_roots` does."""
-        return shown_path(str(self.search_roots()[0]))[0]
+        return shown_folder(self.search_roots()[0])
 
     @property
     def has_no_folder(self) -> bool:
@@ -215,7 +215,7 @@ class EngineWorkspace:
         scope = search_scope(
             self.folders, filters, self.config.search.exclude, list(self.buffers), roots
         )
-        refused = [shown_path(str(folder))[0] for folder in self.folders if self.refusal(folder)]
+        refused = [shown_folder(folder) for folder in self.folders if self.refusal(folder)]
         warnings = [f"not searched: {folder}, see workspace.allow_home_root" for folder in refused]
         if not filters.include_ignored:
             warnings += self.ignore_warnings(scope.roots)

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -34,6 +34,16 @@ class Located(Struct, frozen=True):
     place: int
     below: str
     real: str
+
+    @property
+    def shown(self) -> str:
+        """The path below the root, as answers show it."""
+        return shown_path(self.below)[0]
+
+
+def shown_folder(folder: Path) -> str:
+    """Return the path of a folder as answers show it."""
+    return shown_path(str(folder))[0]
 
 
 def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Located:
@@ -64,6 +74,14 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
     if missing is None:
         raise PathOutsideWorkspace(path)
     raise NotFound(path, _hint(path, *missing, several=len(roots) > 1))
+
+
+def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
+    """Yield the absolute paths that a deleted file may have had, from a path of params."""
+    for root in map(real_path, roots):
+        deleted = os.path.normpath(os.path.join(root, path))
+        if is_inside(deleted, root):
+            yield deleted
 
 
 def _hint(path: str, missing: str, root: str, *, several: bool) -> str:

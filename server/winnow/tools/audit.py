@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from winnow.errors import StateUnavailable
 from winnow.ranking.sent_requests import AuditedRequest, DaysUse, read_log
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
@@ -127,12 +127,13 @@ async def audit(workspace: EngineWorkspace, params: AuditParams, progress: Progr
         logged = await asyncio.to_thread(read_log, workspace.models, params.limit)
     except OSError as error:
         raise StateUnavailable(str(folder), error.strerror or str(error)) from error
+    log = shown_folder(folder) if folder else None
     damaged = f"skipped {logged.unreadable} damaged lines of the log"
     return AuditResult(
-        root=shown_path(str(next(iter(workspace.roots()), folder)))[0],
+        root=next(map(shown_folder, workspace.roots()), str(log)),
         requests=logged.requests,
         today=logged.today,
-        log=shown_path(str(folder))[0] if folder else None,
+        log=log,
         total_found=logged.total,
         returned=len(logged.requests),
         truncated=len(logged.requests) < logged.total,

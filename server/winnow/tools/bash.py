@@ -12,7 +12,7 @@ from msgspec import Meta
 from winnow.config import Config
 from winnow.errors import NotAllowed, NotFound, NoWorkspace, ProgramNotInstalled, SearchFailed
 from winnow.search.answer.shorten import shorten
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import runs
 from winnow.tools.registry import CommandHelp, tool
@@ -132,7 +132,7 @@ async def bash(workspace: EngineWorkspace, params: BashParams, progress: Progres
         reasons.append(SEE_STDERR)
     lines = output.stdout.count("\n") + bool(output.stdout and output.stdout[-1] != "\n")
     result = BashResult(
-        root=shown_path(str(output.root))[0],
+        root=shown_folder(output.root),
         total_found=lines,
         returned=lines,
         truncated=output.is_cut,

@@ -21,7 +21,7 @@ from winnow.search.answer.hits import (
     wanted_hits,
 )
 from winnow.search.code.query_kind import SearchType
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
@@ -221,7 +221,7 @@ async def code_search(
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(
-            root=shown_path(str(scope.root))[0],
+            root=shown_folder(scope.root),
             search_type_used=answer.search,
             reason=answer.reason,
             results=[_code_hit(scope, hit, most) for hit in hits[:count]],

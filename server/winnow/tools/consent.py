@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from winnow.errors import InvalidParams, NotFound, NoWorkspace, StateUnavailable
 from winnow.ranking.models import TURNED_OFF
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.types import COMPLETE, Answer, Params, Progress, Result
@@ -118,7 +118,7 @@ async def consent(
         raise StateUnavailable(str(egress.log.folder), error.strerror or str(error)) from error
     destinations, enabled = list(_destinations(workspace)), workspace.config.llm.enabled
     return ConsentResult(
-        root=shown_path(str(root))[0],
+        root=shown_folder(root),
         destinations=destinations,
         workspace=roots,
         total_found=len(destinations),

@@ -24,7 +24,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.documents.rows import TextPart
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, tool
@@ -168,8 +168,8 @@ def _page(params: DocumentTextParams, found: LocatedDocument, limit: int) -> Doc
     def lines_to(end: int) -> DocumentTextResult:
         more = end < last
         return DocumentTextResult(
-            root=shown_path(str(found.root))[0],
-            path=shown_path(found.located.below)[0],
+            root=shown_folder(found.root),
+            path=found.located.shown,
             uri=found.uri,
             format=document.document.format,
             engine=found.engine,

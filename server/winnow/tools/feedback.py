@@ -7,8 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace, UnknownSearch
-from winnow.storage.paths import shown_path
-from winnow.text.paths import locate
+from winnow.text.paths import locate, shown_folder
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.types import COMPLETE, Answer, FeedbackAction, Params, Progress
 from winnow.workspace import EngineWorkspace
@@ -100,10 +99,10 @@ async def feedback(
             raise UnknownSearch(params.search_id)
         query, tool_name = search.query, search.tool
     return FeedbackResult(
-        root=shown_path(str(root))[0],
+        root=shown_folder(root),
         query=query,
         tool=tool_name,
-        path=shown_path(located.below)[0],
+        path=located.shown,
         total_found=int(enabled),
         returned=int(enabled),
         truncated=False,

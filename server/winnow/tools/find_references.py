@@ -21,7 +21,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions, with_reasons
 from winnow.search.answer.shorten import shorten
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
@@ -234,7 +234,7 @@ async def find_references(
         if not texts:
             rows = [msgspec.structs.replace(row, text="", within="") for row in rows]
         return FindReferencesResult(
-            root=shown_path(str(found.roots[0]))[0],
+            root=shown_folder(found.roots[0]),
             symbol=found.symbol,
             references=rows,
             certain=certain,

@@ -14,7 +14,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.symbols.rows import FoundSymbol
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
@@ -169,7 +169,7 @@ async def find_symbol(
         page = symbols[:count]
         has_more = end < max(found.total, len(found.symbols))
         return FindSymbolResult(
-            root=shown_path(str(scope.root))[0],
+            root=shown_folder(scope.root),
             symbols=list(map(shorten_symbol, page)) if shorten_symbol else page,
             total_found=found.total,
             total_is_lower_bound=not found.all_seen,

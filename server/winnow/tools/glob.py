@@ -15,7 +15,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.files.glob import FileList, GlobFile, SortBy, excluded_matches, list_matches
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
@@ -148,7 +148,7 @@ def _page(params: GlobParams, found: FileList) -> GlobResult:
         if bare:
             rows = [msgspec.structs.replace(file, size=None, modified=None) for file in rows]
         return GlobResult(
-            root=shown_path(str(found.scope.root))[0],
+            root=shown_folder(found.scope.root),
             files=rows,
             total_found=len(found.paths),
             returned=count,

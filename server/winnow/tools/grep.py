@@ -15,7 +15,7 @@ from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.grep.page import GrepMatch, GrepPage, MatchPosition, PreviewLine
 from winnow.search.grep.search import GrepSearch, start_search
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, path_order
@@ -256,7 +256,7 @@ async def _matches(params: GrepParams, search: GrepSearch, progress: Progress) -
     truncated = page.more or timed_out or (page.full and not finished)
     has_cursor = truncated and search.text.ordered
     result = GrepResult(
-        root=shown_path(str(scope.root))[0],
+        root=shown_folder(scope.root),
         matches=[] if streams else page.matches,
         total_matches=total,
         total_is_lower_bound=not search.is_total_known,
@@ -380,7 +380,7 @@ async def _files(params: GrepParams, search: GrepSearch, progress: Progress) -> 
         more, position = end < len(paths), os.fsencode(paths[end - 1]) if end else b""
         stamp = _stamp(paths[:end], counts)
         return GrepResult(
-            root=shown_path(str(scope.root))[0],
+            root=shown_folder(scope.root),
             matches=[],
             files=[file(path) for path in paths[first:end]],
             total_matches=sum(counts.values()) if is_counted else None,

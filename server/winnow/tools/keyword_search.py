@@ -19,7 +19,7 @@ from winnow.errors import (
 from winnow.ranking.providers import Usage
 from winnow.search.answer.shorten import shorten
 from winnow.search.keyword.rows import Match, Payload, RankedBy, RankedFile, TermReport
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
@@ -318,7 +318,7 @@ async def keyword_search(
         if not offset
     ]
     result = KeywordSearchResult(
-        root=shown_path(str(scope.root))[0],
+        root=shown_folder(scope.root),
         files=[matches.ranked_file(scope, ranked, found.documents) for ranked in page],
         no_relevant_files=not chosen.ranked,
         ranked_by=chosen.ranked_by,

@@ -22,7 +22,7 @@ from winnow.errors import (
 from winnow.search.answer import cursor
 from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
@@ -275,13 +275,12 @@ def _result(
     next_line = first_line_from(lines[-1].number + 1, found.ranges) if lines else None
     if next_line is not None and reading.ended and next_line > reading.seen:
         next_line = None
-    path, encoded = shown_path(found.located.below)
     cut = [line for line in lines if line.cut]
     reasons = list(_reasons(params, found, len(cut), shortened))
     return ReadFileResult(
-        root=shown_path(str(found.root))[0],
-        path=path,
-        uri=f"{found.root.as_uri()}/{encoded}" if encoded else None,
+        root=shown_folder(found.root),
+        path=found.located.shown,
+        uri=found.uri,
         total_lines=reading.seen if reading.ended else None,
         chunks=_chunks(lines, params.line_endings == "keep"),
         encoding=reading.encoding.name,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace, PathOutsideWorkspace
-from winnow.storage.paths import is_inside, real_path
-from winnow.text.paths import locate
+from winnow.text.paths import locate, paths_of_deleted
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Params, Progress
@@ -115,16 +113,8 @@ def _changed_paths(workspace: EngineWorkspace, paths: Sequence[str]) -> list[str
             found.append(real)
         except NotFound as error:
             missing.append(error)
-            found += _deleted(path, roots)
+            found += paths_of_deleted(path, roots)
     if missing:
         workspace.files_changed(found)
         raise missing[0]
     return found
-
-
-def _deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
-    """Yield the absolute paths that a deleted file may have had."""
-    for root in map(real_path, roots):
-        deleted = os.path.normpath(os.path.join(root, path))
-        if is_inside(deleted, root):
-            yield deleted

@@ -17,7 +17,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.documents.rows import DocumentMatch, DocumentMatches, UnreadDocument
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import path_order
@@ -259,7 +259,7 @@ async def search_docs(
 def _nothing(workspace: EngineWorkspace, error: NotFound) -> SearchDocsResult:
     """Return the answer for a path that matches nothing."""
     return SearchDocsResult(
-        root=shown_path(str(workspace.search_roots()[0]))[0],
+        root=workspace.shown_root,
         documents=[],
         failed=[],
         engine="none",
@@ -311,7 +311,7 @@ def _page(params: SearchDocsParams, search: DocumentSearch, room: int) -> Search
         params, DocumentPosition, passed, lambda first: stamp(rows[:first])
     )
     base = SearchDocsResult(
-        root=shown_path(str(search.scope.root))[0],
+        root=shown_folder(search.scope.root),
         documents=[],
         failed=search.failed(),
         engine=search.engine,

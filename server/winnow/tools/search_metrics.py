@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from msgspec import Meta
 
-from winnow.errors import NotFound, NoWorkspace, SearchError
+from winnow.errors import NotFound, NoWorkspace
 from winnow.ranking.history.report import (
     FallbackCount,
     Improvement,
@@ -18,7 +17,7 @@ from winnow.ranking.history.report import (
     Satisfaction,
     TermCount,
 )
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.feedback import LEARNING_OFF
 from winnow.tools.registry import CommandHelp, tool
@@ -27,7 +26,7 @@ from winnow.types import COMPLETE, Answer, Params, Progress
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
-    from winnow.ranking.history.metrics import IndexFacts
+    pass
 
 
 class SearchMetricsParams(Params, frozen=True, kw_only=True):
@@ -145,17 +144,18 @@ async def search_metrics(
     """
     # Importing the index takes a tenth of a second.
     from winnow.ranking.history.metrics import SearchStatistics, improvements
+    from winnow.search.index.facts import index_facts
 
     root = workspace.search_roots()[0]
     enabled = workspace.history.enabled
     searches, events = await workspace.history.all()
-    indexing = await _indexing(workspace, f"{root.as_posix().rstrip('/')}/")
+    indexing = await index_facts(workspace, root)
     seen = SearchStatistics(searches, events)
 
     def result() -> SearchMetricsResult:
         rate, fallbacks = seen.fallbacks()
         return SearchMetricsResult(
-            root=shown_path(str(root))[0],
+            root=shown_folder(root),
             enabled=enabled,
             patterns=seen.patterns(),
             terms=seen.terms(),
@@ -174,33 +174,3 @@ async def search_metrics(
         )
 
     return await asyncio.to_thread(result)
-
-
-async def _indexing(workspace: EngineWorkspace, prefix: str) -> IndexFacts:
-    """Return the state of the index; only its settings if it has not been used yet."""
-    from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS
-    from winnow.ranking.history.metrics import IndexFacts
-    from winnow.storage.database import DatabaseError, StoreDamaged
-
-    settings = workspace.config.index
-    indexing = IndexFacts(settings.enabled, settings.exclude_patterns, settings.max_index_size_mb)
-    if not workspace.has_index:
-        return indexing
-    try:
-        problems = await workspace.index.problems()
-        status = await workspace.index.status()
-    except (SearchError, StoreDamaged, DatabaseError):
-        return indexing
-    return msgspec.structs.replace(
-        indexing,
-        # Deliberate exclusions are not problems; files without room are counted below.
-        problems={
-            path.removeprefix(prefix): problem
-            for path, problem in problems.items()
-            if not problem.startswith((EXCLUDED, FULL, HOLDS_SECRETS))
-        },
-        problem_messages=tuple(
-            one for one in workspace.index.problem_messages() if FULL not in one
-        ),
-        left_out=sum(folder.not_covered.size_limit or 0 for folder in status.folders),
-    )

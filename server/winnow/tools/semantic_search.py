@@ -21,7 +21,7 @@ from winnow.search.answer.hits import (
     paged,
     wanted_hits,
 )
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
@@ -221,7 +221,7 @@ async def semantic_search(
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
         return SemanticSearchResult(
-            root=shown_path(str(scope.root))[0],
+            root=shown_folder(scope.root),
             results=[_passage(scope, hit, most) for hit in hits[:count]],
             engine=passages.engine,
             model=passages.model,

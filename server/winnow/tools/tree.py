@@ -21,7 +21,7 @@ from winnow.search.files.tree import (
     excluded_files,
     list_tree,
 )
-from winnow.storage.paths import shown_path
+from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Filters
 from winnow.tools.registry import CommandHelp, tool
@@ -151,7 +151,7 @@ def _page(params: TreeParams, tree: FolderTree) -> TreeResult:
         shortened = bare and any(params.show_sizes or node.target for node in chosen)
         more = not is_last and end > 0
         return TreeResult(
-            root=shown_path(str(tree.scope.root))[0],
+            root=shown_folder(tree.scope.root),
             entries=entries,
             text="\n".join(lines),
             total_found=len(tree.nodes),

@@ -80,6 +80,12 @@ class FileText(Struct, frozen=True):
     seconds: float
     warnings: Sequence[str]
 
+    @property
+    def uri(self) -> str | None:
+        """The exact URI, if answers show the path escaped."""
+        encoded = shown_path(self.located.below)[1]
+        return f"{self.root.as_uri()}/{encoded}" if encoded else None
+
 
 async def read_file_text(workspace: EngineWorkspace, request: ReadRequest) -> FileText:
     """Read lines of a file or document of the workspace.
