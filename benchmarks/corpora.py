@@ -1,8 +1,9 @@
-"""Download trees for tests and benchmarks when they are first needed. They are never committed.
+"""Download source trees for tests and benchmarks on first use. They are never committed.
 
     python benchmarks/corpora.py [NAME ...]
 
-downloads these trees, or those that the tests need, and exits with 1 if a download fails.
+downloads the named trees (by default, the trees that the tests use) and exits with 1 if a download
+fails.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pathlib import Path
 
 _CACHE = os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow"
 CORPORA = Path(os.environ.get("WINNOW_CORPORA") or Path(_CACHE, "corpora"))
-# As root, apt downloads as the user _apt and gives that user the `partial` folders. A test process
-# has dropped root's right to ignore permissions: it could neither download nor delete them.
+# As root, apt downloads as the user _apt, which then owns the `partial` folders. Test processes run
+# without root's right to ignore permissions: they could neither download nor delete these folders.
 _APT_AS_CALLER = ("-o", "APT::Sandbox::User=root")
 
 
 def kernel() -> Path:
-    """The Linux kernel's source, from the Debian package linux-source-6.1."""
+    """Return the Linux kernel's source, from the Debian package linux-source-6.1."""
 
     def fetch(folder: Path) -> Path:
         options = _apt_lists(folder)
@@ -39,7 +40,7 @@ def kernel() -> Path:
 
 
 def django() -> Path:
-    """Django 5.1.4, from its source distribution on PyPI."""
+    """Return Django 5.1.4, from its source distribution on PyPI."""
 
     def fetch(folder: Path) -> Path:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
@@ -50,7 +51,7 @@ def django() -> Path:
 
 
 def rxjs() -> Path:
-    """RxJS 7.8.1, from its npm package."""
+    """Return RxJS 7.8.1, from its npm package."""
 
     def fetch(folder: Path) -> Path:
         _run("npm", "pack", "--silent", "rxjs@7.8.1", cwd=folder)
@@ -60,7 +61,7 @@ def rxjs() -> Path:
 
 
 def redis() -> Path:
-    """The source of Debian's redis package."""
+    """Return the source of Debian's redis package."""
 
     def fetch(folder: Path) -> Path:
         _download_debian_source("redis", folder)
@@ -69,8 +70,8 @@ def redis() -> Path:
     return _tree("redis", fetch)
 
 
-# Small packages of documentation, and which of their documents: by LaTeX, groff, FOP, Sphinx,
-# ReportLab, Ghostscript, LibreOffice and others, in several languages and writings.
+# Small documentation packages, with patterns of the documents to use. LaTeX, groff, FOP, Sphinx,
+# ReportLab, Ghostscript, LibreOffice and others wrote them, in several languages and scripts.
 _DOCUMENTS = {
     "bzip2-doc": ("manual.pdf.gz", "manual.ps.gz", "manual.html"),
     "camlidl-doc": ("*.pdf", "*.ps.gz"),
@@ -99,7 +100,7 @@ _DOCUMENTS = {
 
 
 def documents() -> Path:
-    """Manuals from Debian's packages of documentation, in a folder for each package."""
+    """Return manuals from Debian's documentation packages, in a folder for each package."""
 
     def fetch(folder: Path) -> Path:
         options = _apt_lists(folder)
@@ -129,17 +130,17 @@ def _tree(name: str, fetch: Callable[[Path], Path]) -> Path:
             try:
                 fetched.rename(tree)
             except OSError:
-                if not tree.is_dir():  # else another run was faster
+                if not tree.is_dir():  # otherwise another process was faster
                     raise
     return tree
 
 
 @contextlib.contextmanager
 def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """Make a folder and delete it at the end, as far as this process may.
+    """Create a folder, and delete it at the end if permissions allow.
 
-    Not tempfile.TemporaryDirectory: on a folder that may not be deleted, Python before 3.12
-    recurses until a RecursionError, whatever ``ignore_cleanup_errors`` is.
+    tempfile.TemporaryDirectory is not used: before Python 3.12, it recurses until a RecursionError
+    if it cannot delete a folder, regardless of ``ignore_cleanup_errors``.
     """
     folder = Path(tempfile.mkdtemp(dir=parent))
     try:
@@ -151,10 +152,10 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def _unpacked(folder: Path, pattern: str) -> Path:
-    """The one folder in the one archive."""
+    """Unpack the only archive that matches the pattern and return its only folder."""
     [archive] = folder.glob(pattern)
     with tarfile.open(archive) as file:
-        # The Python of Debian 12 has no filters yet.
+        # Debian 12's Python has no extraction filters yet.
         file.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
         file.extractall(folder / "unpacked")
     [top] = (folder / "unpacked").iterdir()
@@ -162,7 +163,7 @@ def _unpacked(folder: Path, pattern: str) -> Path:
 
 
 def _apt_lists(folder: Path) -> list[str]:
-    """Options that give apt-get lists of packages; fetched into `folder` if there are none."""
+    """Return options for apt-get with package lists; download the lists into `folder` if needed."""
     if _binary_packages([]):
         return []
     (folder / "binary/partial").mkdir(parents=True)
@@ -172,14 +173,14 @@ def _apt_lists(folder: Path) -> list[str]:
 
 
 def _binary_packages(options: list[str]) -> list[str]:
-    """Address and release of each list of binary packages that was fetched."""
+    """Return the address and release of each downloaded list of binary packages."""
     form = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
     command = ["apt-get", "indextargets", *options, *form]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def _download_debian_source(package: str, folder: Path) -> None:
-    """Fetch a source package from where this machine's binary packages come from."""
+    """Download a source package from the repositories of this machine's binary packages."""
     packages = _binary_packages(_apt_lists(folder))
     lines = {f"deb-src [trusted=yes] {line} main" for line in packages}
     (folder / "sources.list").write_text("\n".join(sorted(lines)) + "\n")
@@ -198,8 +199,8 @@ def _apt_get(action: str, *arguments: str, cwd: Path) -> None:
 
 
 def _run(*command: str, cwd: Path) -> None:
-    """Run a program; what it complains about is seen."""
-    # By PYTHONPATH, the tests take the network from what they run.
+    """Run a program and show its standard error."""
+    # The tests use PYTHONPATH to block network access in child processes.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL, env=environment)
 
@@ -209,17 +210,17 @@ FOR_TESTS = ("django", "rxjs", "redis")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Fetch trees to search.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(ALL)}")
+    parser = argparse.ArgumentParser(description="Download source trees to search.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ALL))
     names = parser.parse_args().names or FOR_TESTS
     if unknown := [name for name in names if name not in ALL]:
-        parser.error(f"unknown tree: {', '.join(unknown)}; use some of {', '.join(ALL)}")
+        parser.error(f"unknown tree: {', '.join(unknown)}; choose from {', '.join(ALL)}")
     failed = False
     for name in names:
         try:
             print(f"{name}: {ALL[name]()}")
         except (OSError, subprocess.CalledProcessError) as error:
-            print(f"{name}: cannot be fetched: {error}", file=sys.stderr)
+            print(f"Cannot download {name}: {error}", file=sys.stderr)
             failed = True
     return int(failed)
 

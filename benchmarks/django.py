@@ -1,9 +1,10 @@
-"""Measure a keyword search on Django 5.1.4: the rank of the right file, and the time.
+"""Measure a keyword search on Django 5.1.4: the rank of the correct file, and the time.
 
     python benchmarks/django.py [--tree FOLDER] [--runs N]
 
 Without --tree, the source is downloaded from PyPI into $WINNOW_CORPORA or ~/.cache/winnow/corpora.
-No key is used. Prints the rank of the file with the answer and the time of the complete command.
+The search uses no API key. Prints the rank of the file that answers the query, and the time of the
+complete command.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def main() -> int:
     print(f"{tree.name}, {os.cpu_count()} cores, median of {options.runs} runs")
     print(f"{'':24}{'rank':>6}{'seconds':>9}  terms")
     worst = 0
-    for title, more in (("", []), ("--broad-terms shrink", ["--broad-terms", "shrink"])):
-        command = [sys.executable, "-m", "winnow", "keyword-search", QUERY, *TERMS, *more]
+    for title, extra in (("", []), ("--broad-terms shrink", ["--broad-terms", "shrink"])):
+        command = [sys.executable, "-m", "winnow", "keyword-search", QUERY, *TERMS, *extra]
         times = []
         for _ in range(options.runs + 1):
             started = time.perf_counter()
@@ -47,8 +48,10 @@ def main() -> int:
         paths = [file["path"] for file in result["files"]]
         rank = paths.index(ANSWER) + 1 if ANSWER in paths else 999
         worst = max(worst, rank)
-        fates = ", ".join(f"{term['term']}: {term['status']}" for term in result["terms"])
-        print(f"{title or 'as it is':24}{rank:6}{statistics.median(times[1:]):9.2f}  {fates}")
+        terms = ", ".join(f"{term['term']}: {term['status']}" for term in result["terms"])
+        print(
+            f"{title or 'default options':24}{rank:6}{statistics.median(times[1:]):9.2f}  {terms}"
+        )
     return 0 if worst <= 3 else 1
 
 

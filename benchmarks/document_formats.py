@@ -1,14 +1,15 @@
-"""Measure the matches of search_docs in documents made by real programs, by engine and format.
+"""Measure the matches of search_docs in real documents, by engine and format.
 
     python benchmarks/document_formats.py [--folder FOLDER] [--engine rga|builtin] [--differences]
 
-The documents are those of `tests/documents/fixtures`, and manuals from Debian's packages of
-documentation, downloaded into $WINNOW_CORPORA or ~/.cache/winnow/corpora; with --folder, the
-documents of a folder instead. `document_truth.py` determines the expected matches. Each word has
-its own request. `found` counts the expected places that were found, `elsewhere` hits at other
-places, and `refused` documents that the answer reports as unread or partly read. `first` is the
-median time of the first request for a document, with empty caches, `later` that of all others.
---differences lists missing, unexpected and refused matches. Needs pdftotext and pandoc.
+The documents are in `tests/documents/fixtures` and in manuals from Debian's documentation packages,
+which are downloaded into $WINNOW_CORPORA or ~/.cache/winnow/corpora. With --folder, only the
+documents of that folder are used. `document_truth.py` determines the expected matches. Each word is
+a separate request. `found` counts the expected locations in the results, `elsewhere` counts hits at
+other locations, and `refused` counts documents that the result reports as unread or partly read.
+`first` is the median time of the first request for a document, with empty caches; `later` is the
+median of all other requests. --differences lists missing, unexpected and refused matches. Needs
+pdftotext and pandoc.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ENGINES = ("builtin", "rga")
 
 @dataclasses.dataclass
 class Row:
-    """One format, by one engine."""
+    """The measurements of one engine for one format."""
 
     files: int = 0
     expected: int = 0
@@ -51,8 +52,8 @@ class Row:
     later: list[float] = dataclasses.field(default_factory=list)
 
 
-async def ask(workspace: EngineWorkspace, engine: str, path: Path, word: str) -> SearchDocsResult:
-    """The answer of the public tool."""
+async def search_docs(workspace: EngineWorkspace, engine: str, path: Path, word: str) -> SearchDocsResult:
+    """Call search_docs and return its result."""
     params: dict[str, Any] = {
         "query": word,
         "literal": True,
@@ -70,18 +71,18 @@ async def ask(workspace: EngineWorkspace, engine: str, path: Path, word: str) ->
 
 
 async def measure(workspace: EngineWorkspace, engine: str, case: Case, row: Row) -> list[str]:
-    """Ask for the words of one document; gives what differs from the truth."""
+    """Search a document for its expected words; return the differences."""
     row.files += 1
     if case.refused:
-        result = await ask(workspace, engine, case.path, "the")
-        said = bool(result.failed) and not result.documents
-        row.refused.append(said)
-        return [] if said else [f"{case.path.name}: does not say why it is not read"]
+        result = await search_docs(workspace, engine, case.path, "the")
+        is_reported = bool(result.failed) and not result.documents
+        row.refused.append(is_reported)
+        return [] if is_reported else [f"{case.path.name}: not reported as unread"]
     differences = []
-    asked: Sequence[Expected] = case.builtin if engine == "builtin" else case.rga
-    for number, expected in enumerate(asked):
+    words: Sequence[Expected] = case.builtin if engine == "builtin" else case.rga
+    for number, expected in enumerate(words):
         started = time.perf_counter()
-        result = await ask(workspace, engine, case.path, expected.word)
+        result = await search_docs(workspace, engine, case.path, expected.word)
         (row.later if number else row.first).append(time.perf_counter() - started)
         if result.failed and not number:
             row.refused.append(True)
@@ -104,7 +105,7 @@ async def measure(workspace: EngineWorkspace, engine: str, case: Case, row: Row)
 
 
 def places_of(match: DocumentMatch, compared: Sequence[str]) -> Iterator[Where]:
-    """Where a matching line stands, as far as that is compared: in sheets, where its cells do."""
+    """Yield the compared parts of a match's location; in sheets, yield one location per cell."""
     where = {name: getattr(match, name) for name in compared if getattr(match, name) is not None}
     if match.cells and "cell" in compared:
         yield from (where | {"cell": cell} for cell in match.cells)
@@ -135,14 +136,14 @@ def table(rows: dict[tuple[str, str], Row]) -> Iterator[str]:
 
 
 def cases(folder: Path | None) -> list[Case]:
-    """The documents, with what should be found in them."""
+    """Return the documents with their expected matches."""
     root = folder or documents()
-    others = [public(path) for path in sorted(root.rglob("*")) if path.is_file()]
-    return ([] if folder else fixtures()) + [case for case in others if case is not None]
+    public_cases = [public(path) for path in sorted(root.rglob("*")) if path.is_file()]
+    return ([] if folder else fixtures()) + [case for case in public_cases if case is not None]
 
 
 async def run(all_cases: Sequence[Case], engines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The lines of the table, and of what differs."""
+    """Return the lines of the table, and the differences."""
     rows: dict[tuple[str, str], Row] = {}
     differences = []
     for case in all_cases:

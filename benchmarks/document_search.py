@@ -1,12 +1,12 @@
-"""Compare search_docs on 1,000 generated documents with ripgrep on their texts, and with rga.
+"""Compare search_docs on 1,000 generated documents with ripgrep on their text, and with rga.
 
     python benchmarks/document_search.py [--documents N] [--runs N] [--no-rga]
 
-Half of the documents are PDFs of ten pages, half are DOCX of a hundred paragraphs. First, a server
-without a cache searches all of them, in at most 30 seconds. Then each query runs in turn: on the
-server, as $/searchDocs with the built-in engine; with ripgrep and the same options on the server's
-texts; and with rga on the documents, all of which are in its cache. Prints medians, and the median
-ratios of the pairs.
+Half of the documents are PDFs with ten pages; the other half are DOCX files with a hundred
+paragraphs. First, a server without a cache searches all of them; the limit is 30 seconds. Then each
+query runs in turn on the server ($/searchDocs with the built-in engine), with ripgrep and the same
+options on the text that the server extracted, and with rga, which has all documents in its cache.
+Prints medians, and the median ratios of the pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from language_client import Client, anonymous_memory
 
 from winnow.processes.programs import InstalledPrograms
 
-# By themselves: `documents` is this file here.
+# Not imported as `documents.making_office`: a module of that name could hide the package.
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "documents"))
 from making_office import make_docx  # type: ignore[import-not-found]
 from making_pdf import make_pdf  # type: ignore[import-not-found]
@@ -36,7 +36,7 @@ from making_pdf import make_pdf  # type: ignore[import-not-found]
 RG = InstalledPrograms(os.environ, ()).ripgrep()
 LIMIT_SECONDS = 30.0
 RATIO = 2.0
-# What is asked, and in how many of a thousand documents it stands.
+# The queries, by the number of documents (of a thousand) that contain them.
 QUERIES = {
     "in no document": "zyzzyva",
     "in 10 documents": "retention period",
@@ -52,7 +52,7 @@ WORDS = [
 
 
 def make_documents(folder: Path, count: int) -> None:
-    """Documents with words of no meaning, and the queries in some."""
+    """Write documents of meaningless words, and insert the queries into some of them."""
     chance = random.Random(5)
     for number in range(count):
         planted = [
@@ -81,7 +81,7 @@ def timed(work: Callable[..., object], *arguments: object) -> float:
 
 
 def by_ripgrep(texts: Path, query: str) -> list[str]:
-    """What searches the texts with the options of a search of documents."""
+    """Return the ripgrep command that searches the texts with the options of a document search."""
     names = [str(path.relative_to(texts)) for path in texts.rglob("*.txt")]
     options = ["--json", "--ignore-case", "--context=2", "--max-count=101", "--no-mmap"]
     return [RG, "--no-config", *options, "-e", query, "--", *names]
@@ -108,7 +108,9 @@ def main() -> None:
     )
     options.add_argument("--documents", type=int, default=1000)
     options.add_argument("--runs", type=int, default=11)
-    options.add_argument("--no-rga", action="store_true", help="leave out rga (minutes, at first)")
+    options.add_argument(
+        "--no-rga", action="store_true", help="skip rga, which needs minutes to fill its cache"
+    )
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(os.path.realpath(temporary))
@@ -123,58 +125,62 @@ def compare(documents: Path, cache: Path, runs: int, *, rga: bool) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     client = Client([sys.executable, "-m", "winnow", "serve"], documents, environment)
 
-    def ask(query: str) -> Any:
+    def search(query: str) -> Any:
         return client.request("$/searchDocs", {"query": query, "engine": "builtin"})
 
     first: Any = None
 
     def search_first() -> None:
         nonlocal first
-        first = ask("quarterly report")
+        first = search("quarterly report")
 
     seconds = timed(search_first)
     print(
         f"first search: {seconds:.1f} s, {first['statistics']['files']} documents searched,"
         f" {first.get('pending', 0)} pending (limit {LIMIT_SECONDS:g} s)"
     )
-    waited = timed(wait, ask)
+    waited = timed(wait, search)
     print(f"all documents searched after {seconds + waited:.1f} s")
     texts = cache / "winnow" / "documents"
     memory = anonymous_memory(client.process.pid)
     size = sum(path.stat().st_size for path in texts.rglob("*.txt"))
-    print(f"their texts: {size / 1024**2:.1f} MiB; the server: {memory:.0f} MB")
+    print(f"extracted texts: {size / 1024**2:.1f} MiB; server memory: {memory:.0f} MB")
     if rga:
-        print("having rga fill its cache", file=sys.stderr)
+        print("filling rga's cache", file=sys.stderr)
         run(by_rga("quarterly report"), documents, environment)
     print()
-    print("| query | searchDocs | rg over the texts | ratio | rga, warm | ratio |")
+    print("| query | searchDocs | rg on the texts | ratio | rga, warm cache | ratio |")
     print("|---|---|---|---|---|---|")
     worst = 0.0
-    for what, query in QUERIES.items():
-        own: list[float] = []
-        peer: list[float] = []
-        other: list[float] = []
+    for title, query in QUERIES.items():
+        winnow_times: list[float] = []
+        ripgrep_times: list[float] = []
+        rga_times: list[float] = []
         command = by_ripgrep(texts, query)
         for _ in range(runs + 1):
-            own.append(timed(ask, query))
-            peer.append(timed(run, command, texts, environment))
+            winnow_times.append(timed(search, query))
+            ripgrep_times.append(timed(run, command, texts, environment))
             if rga:
-                other.append(timed(run, by_rga(query), documents, environment))
-        ratio = statistics.median(a / b for a, b in zip(own[1:], peer[1:], strict=True))
+                rga_times.append(timed(run, by_rga(query), documents, environment))
+        ratio = statistics.median(
+            a / b for a, b in zip(winnow_times[1:], ripgrep_times[1:], strict=True)
+        )
         worst = max(worst, ratio)
-        row = [what, milliseconds(own), milliseconds(peer), f"{ratio:.2f}x"]
+        row = [title, milliseconds(winnow_times), milliseconds(ripgrep_times), f"{ratio:.2f}x"]
         if rga:
-            to_rga = statistics.median(a / b for a, b in zip(own[1:], other[1:], strict=True))
-            row += [milliseconds(other), f"{to_rga:.3f}x"]
+            to_rga = statistics.median(
+                a / b for a, b in zip(winnow_times[1:], rga_times[1:], strict=True)
+            )
+            row += [milliseconds(rga_times), f"{to_rga:.3f}x"]
         print(f"| {' | '.join(row)} |")
     print()
     print(f"worst ratio to ripgrep: {worst:.2f} (limit {RATIO:g})")
     client.stop()
 
 
-def wait(ask: Callable[[str], Any]) -> None:
-    """Until nothing is pending any more."""
-    while ask("quarterly report").get("pending"):
+def wait(search: Callable[[str], Any]) -> None:
+    """Wait until no documents are pending."""
+    while search("quarterly report").get("pending"):
         time.sleep(0.2)
 
 

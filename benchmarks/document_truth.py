@@ -1,10 +1,10 @@
 """Determine the expected matches of search_docs independently of the engine under test.
 
-For the documents in `tests/documents/fixtures`, they are written down. For any other document, ten
-rare words and their pages are chosen from a text that another program extracts. For the built-in
+The expected matches in `tests/documents/fixtures` are recorded by hand. For any other document, ten
+rare words and their pages are chosen from the text that another program extracts. For the built-in
 engine this is poppler's pdftotext, or pandoc for documents without pages; e-books that pandoc
-refuses are passed to it page by page. For ripgrep-all, which runs these two itself, it is PDFium or
-the built-in engine's text.
+rejects are passed to it page by page. ripgrep-all runs these two programs itself, so its text comes
+from PDFium or the built-in engine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from document_fixtures import FIXTURES, Where, known_to_rga, planted, unread
 WORDS = 10
 PLACE = ("page", "slide", "sheet", "cell", "section", "paragraph", "member")
 MOST_PLACES = 3
-# A whole word of letters only, in any writing.
+# A complete word that consists of letters, in any script.
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]{6,}(?![^\W_])")
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.decompress,
@@ -46,16 +46,19 @@ _PANDOC = {".odt": "odt", ".docx": "docx", ".epub": "epub", ".html": "html", ".r
 
 
 class Expected(Struct, frozen=True):
-    """A word, and where it stands."""
+    """A word, and its expected locations."""
 
     word: str
     places: list[Where]
 
 
 class Case(Struct, frozen=True):
-    """A document; `kind` is the end of its name. ``builtin`` and ``rga`` are what these should
-    find, and ``compared`` what is known of places; a document that cannot be read has ``refused``
-    instead."""
+    """A document and its expected matches.
+
+    ``kind`` is its file extension. ``builtin`` and ``rga`` are the expected matches of these
+    engines, ``compared`` are the parts of a location to compare, and ``refused`` marks a document
+    that no engine can read.
+    """
 
     path: Path
     kind: str
@@ -66,16 +69,16 @@ class Case(Struct, frozen=True):
 
 
 def fixtures() -> list[Case]:
-    """The documents whose words were planted."""
+    """Return the fixtures, whose expected matches are recorded by hand."""
     by_file: dict[str, list[Expected]] = {}
-    for one in planted():
-        by_file.setdefault(one.file, []).append(Expected(one.word, one.places))
+    for match in planted():
+        by_file.setdefault(match.file, []).append(Expected(match.word, match.places))
     cases = [
         Case(
             FIXTURES / name,
             kind_of(name),
             words,
-            [Expected(one.word, [known_to_rga(place) for place in one.places]) for one in words],
+            [Expected(word.word, [known_to_rga(place) for place in word.places]) for word in words],
             compared=PLACE,
         )
         for name, words in by_file.items()
@@ -84,7 +87,7 @@ def fixtures() -> list[Case]:
 
 
 def public(path: Path) -> Case | None:
-    """A document of anybody's; None if nothing else here reads it."""
+    """Return a public document with its expected matches; None if no other program reads it."""
     kind = kind_of(path.name)
     packed = path.suffix if path.suffix in _PACKED else ""
     name = path.name.removesuffix(packed)
@@ -111,16 +114,17 @@ def public(path: Path) -> Case | None:
 
 
 def kind_of(name: str) -> str:
-    """What a row of the table is about: `pdf`, `pdf.gz`."""
-    ends = [end for end in name.lower().split(".")[1:] if end.isalnum() and not end.isdigit()]
-    packed = ends[-1] in ("gz", "bz2", "xz", "zst") and len(ends) > 1
-    return ".".join(ends[-2:] if packed else ends[-1:])
+    """Return the format of a file, such as `pdf` or `pdf.gz`."""
+    parts = name.lower().split(".")[1:]
+    extensions = [part for part in parts if part.isalnum() and not part.isdigit()]
+    packed = extensions[-1] in ("gz", "bz2", "xz", "zst") and len(extensions) > 1
+    return ".".join(extensions[-2:] if packed else extensions[-1:])
 
 
 def _chosen(
     path: Path, pages: Sequence[str], where: Where, *, paged: bool = False
 ) -> list[Expected]:
-    """Words that stand in few places, the same in every run."""
+    """Choose words that occur in few places, the same in every run."""
     pages = [unicodedata.normalize("NFKC", page) for page in pages]
     counts: dict[str, int] = {}
     for page in pages:
@@ -131,14 +135,14 @@ def _chosen(
     chosen: list[Expected] = []
     for word in rare:
         places = [number for number, page in enumerate(pages, 1) if word in page]
-        # In another word it may stand on many more.
+        # As part of another word, it may occur on many more pages.
         if len(places) <= MOST_PLACES and len(chosen) < WORDS:
             found = [{"page": page} | where for page in places] if paged else [where]
             chosen.append(Expected(word, found))
     return chosen
 
 
-# --- what other programs read ------------------------------------------------------------------
+# --- text that other programs extract ----------------------------------------------------------
 
 
 def _by_pdftotext(content: bytes) -> list[str]:
@@ -152,7 +156,7 @@ def _by_pdfium(content: bytes) -> list[str]:
     import pypdfium2
 
     document = pypdfium2.PdfDocument(content)
-    # A word that is broken at a line's end has this inside.
+    # PDFium inserts this character into words that are hyphenated at a line break.
     return [page.get_textpage().get_text_range().replace("\ufffe", "") for page in document]
 
 

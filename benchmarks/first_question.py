@@ -1,12 +1,12 @@
 """Measure the first question of a session: new processes with an index on disk.
 
-    python benchmarks/first_question.py [FOLDER] [--runs N] [--doors lsp mcp cli]
+    python benchmarks/first_question.py [FOLDER] [--runs N] [--front-ends lsp mcp cli]
 
 Each run is a new process. It gets the question right after the answer to `initialize`; the command
 line gets it at its start, so its times include the start of Python. An answer is correct if the
-right file is among the first results and they equal those of a server whose index has long been
-open. The times of the first row and the answer start at `initialize`. CPU includes the children.
-Without a folder, Django is used, and its index is built first.
+correct file is among the first results and the results equal those of a server that has had its
+index open for long. The times of the first row and of the answer start at `initialize`. CPU time
+includes child processes. Without a folder, Django is used, and its index is built first.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from language_client import Client
 
 WINNOW = [sys.executable, "-m", "winnow"]
 LIMIT_MS = 300
-# So many results are compared, and the right file has to be among so many.
-COMPARED, AMONG = 10, 10
+# The number of results to compare, and the lowest acceptable rank of the correct file.
+COMPARED, LOWEST_RANK = 10, 10
 TOKEN = "rows"
-# What each tool calls its results.
+# The name of each tool's list of results.
 ROWS = {
     "keyword_search": "files",
     "semantic_search": "results",
@@ -48,9 +48,9 @@ class Question(NamedTuple):
     file: str
 
 
-class Asked(NamedTuple):
-    """The files of an answer, why it may lack some, and the seconds to its first row and to all of
-    it."""
+class Answer(NamedTuple):
+    """The files of an answer, why it may be incomplete, and the seconds until its first row and
+    until the complete answer."""
 
     paths: Sequence[str]
     reasons: Sequence[str]
@@ -66,7 +66,7 @@ QUESTIONS = (
             "query": MIGRATIONS,
             "search_terms": ["migrations", "ordered", "applied"],
             "ranker": "local",
-            "broad_terms": "shrink",  # as the editors ask
+            "broad_terms": "shrink",  # like the editors
         },
         "django/db/migrations/executor.py",
     ),
@@ -80,46 +80,47 @@ QUESTIONS = (
 )
 
 
-# --- doors ---------------------------------------------------------------------------------
+# --- front ends ----------------------------------------------------------------------------
 
 
-def by_language_server(folder: Path, question: Question, environment: dict[str, str]) -> Asked:
-    """Ask a new language server."""
+def by_language_server(folder: Path, question: Question, environment: dict[str, str]) -> Answer:
+    """Send the question to a new language server."""
     client = Client([*WINNOW, "serve"], folder, environment)
     try:
-        return _ask(client, question)
+        return _answer(client, question)
     finally:
         client.stop()
 
 
 def by_open_index(
     folder: Path, questions: Sequence[Question], environment: dict[str, str]
-) -> list[Asked]:
-    """Ask a language server whose index is open and watched."""
+) -> list[Answer]:
+    """Send the questions to a language server whose index is open and watched."""
     client = Client([*WINNOW, "serve"], folder, environment)
     try:
         client.wait_for_progress()
-        return [_ask(client, one) for one in questions]
+        return [_answer(client, question) for question in questions]
     finally:
         client.stop()
 
 
-def _ask(client: Client, question: Question) -> Asked:
-    first, *others = question.tool.split("_")
-    method = "$/" + first + "".join(map(str.title, others))
+def _answer(client: Client, question: Question) -> Answer:
+    first, *rest = question.tool.split("_")
+    method = "$/" + first + "".join(map(str.title, rest))
     result = client.request(method, {**question.params, "partialResultToken": TOKEN})
     answered = time.perf_counter()
     rows = result[ROWS[question.tool]]
-    if question.tool != "keyword_search":  # whose answer has all, in the final order
+    # The final answer of keyword_search repeats all rows in the final order.
+    if question.tool != "keyword_search":
         rows = [*client.rows.get(TOKEN, []), *rows]
     client.rows.pop(TOKEN, None)
     shown = client.first.pop(TOKEN, answered)
     reasons = result["completeness"]["reasons"]
-    return Asked(_paths(rows), reasons, shown - client.started, answered - client.started)
+    return Answer(_paths(rows), reasons, shown - client.started, answered - client.started)
 
 
-def by_mcp(folder: Path, question: Question, environment: dict[str, str]) -> Asked:
-    """Ask a new MCP server."""
+def by_mcp(folder: Path, question: Question, environment: dict[str, str]) -> Answer:
+    """Send the question to a new MCP server."""
     with subprocess.Popen(
         [*WINNOW, "mcp"],
         cwd=folder,
@@ -141,7 +142,7 @@ def by_mcp(folder: Path, question: Question, environment: dict[str, str]) -> Ask
                 answer = json.loads(line)
                 if answer.get("id") == number:
                     return answer["result"]
-            raise EOFError("the server is gone")
+            raise EOFError("The server has exited")
 
         client = {"name": "benchmark", "version": "1"}
         version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
@@ -160,11 +161,11 @@ def by_mcp(folder: Path, question: Question, environment: dict[str, str]) -> Ask
     return _at_once(question, result["structuredContent"], seconds)
 
 
-def by_command(folder: Path, question: Question, environment: dict[str, str]) -> Asked:
-    """Ask at the command line, where params that are no options stand behind the command."""
+def by_command(folder: Path, question: Question, environment: dict[str, str]) -> Answer:
+    """Run the question on the command line; parameters without an option are positional."""
     params = dict(question.params)
     if params.get("broad_terms") == "shrink":
-        del params["broad_terms"]  # which is its default
+        del params["broad_terms"]  # the command's default
     positional = [params.pop(name) for name in ("query", "name") if name in params]
     terms = params.pop("search_terms", [])
     options = [word for name, value in params.items() for word in (f"--{name}", str(value))]
@@ -180,25 +181,25 @@ def by_command(folder: Path, question: Question, environment: dict[str, str]) ->
     return _at_once(question, answer, seconds)
 
 
-def _at_once(question: Question, answer: Mapping[str, Any], seconds: float) -> Asked:
-    """An answer of which nothing came before the rest."""
+def _at_once(question: Question, answer: Mapping[str, Any], seconds: float) -> Answer:
+    """Return an answer that arrived all at once, without partial results."""
     rows = answer[ROWS[question.tool]]
-    return Asked(_paths(rows), answer["completeness"]["reasons"], seconds, seconds)
+    return Answer(_paths(rows), answer["completeness"]["reasons"], seconds, seconds)
 
 
 def _paths(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [row["path"] for row in rows[:COMPARED]]
 
 
-Door = Callable[[Path, Question, dict[str, str]], Asked]
-DOORS: dict[str, Door] = {"lsp": by_language_server, "mcp": by_mcp, "cli": by_command}
+FrontEnd = Callable[[Path, Question, dict[str, str]], Answer]
+FRONT_ENDS: dict[str, FrontEnd] = {"lsp": by_language_server, "mcp": by_mcp, "cli": by_command}
 
 
 # --- runs ----------------------------------------------------------------------------------
 
 
 class Run(NamedTuple):
-    """What became of one question to a fresh process; ``problem`` is empty for a correct answer."""
+    """The result of one question to a new process; ``problem`` is empty for a correct answer."""
 
     first: float
     answered: float
@@ -206,33 +207,35 @@ class Run(NamedTuple):
     problem: str
 
 
-def run(door: Door, folder: Path, question: Question, expected: Asked, settings: Path) -> Run:
-    """Ask a fresh process, and hold its answer against the one that is expected."""
+def run(
+    front_end: FrontEnd, folder: Path, question: Question, expected: Answer, settings: Path
+) -> Run:
+    """Send a question to a new process, and compare its answer with the expected answer."""
     before = _cpu_of_children()
     try:
-        asked = door(folder, question, environment(settings))
+        answer = front_end(folder, question, environment(settings))
     except Exception as error:
         return Run(0.0, 0.0, _cpu_of_children() - before, f"{type(error).__name__}: {error}")
     problem = ""
-    if question.file not in asked.paths[:AMONG]:
-        problem = f"{question.file} is not among {asked.paths}"
-    elif asked.paths != expected.paths:
-        problem = f"{asked.paths} instead of {expected.paths}: {asked.reasons}"
-    return Run(asked.first, asked.answered, _cpu_of_children() - before, problem)
+    if question.file not in answer.paths[:LOWEST_RANK]:
+        problem = f"{question.file} is not in {answer.paths}"
+    elif answer.paths != expected.paths:
+        problem = f"{answer.paths} instead of {expected.paths}: {answer.reasons}"
+    return Run(answer.first, answer.answered, _cpu_of_children() - before, problem)
 
 
 def environment(settings: Path) -> dict[str, str]:
-    """The environment of a user with default settings, of whose searches nothing is learned."""
+    """Return the environment of a user with default settings, but without learning."""
     file = settings / "winnow/config.toml"
     if not file.exists():
         file.parent.mkdir(parents=True)
         file.write_text("[learning]\nenabled = false\n")
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return {**kept, "XDG_CONFIG_HOME": str(settings)}
+    keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return {**keyless, "XDG_CONFIG_HOME": str(settings)}
 
 
 def make_index(folder: Path, settings: Path) -> None:
-    """Make the index of a folder, or bring it up to date."""
+    """Build or update the index of a folder."""
     command = [*WINNOW, "index", "build"]
     subprocess.run(
         command, cwd=folder, env=environment(settings), stdout=subprocess.DEVNULL, check=True
@@ -246,9 +249,9 @@ def _cpu_of_children() -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", nargs="?", type=Path, help="asked about what Django has, too")
-    parser.add_argument("--runs", type=int, default=20, help="processes for each door")
-    parser.add_argument("--doors", nargs="+", choices=DOORS, default=list(DOORS))
+    parser.add_argument("folder", nargs="?", type=Path, help="a copy of Django")
+    parser.add_argument("--runs", type=int, default=20, help="processes for each row")
+    parser.add_argument("--front-ends", nargs="+", choices=FRONT_ENDS, default=list(FRONT_ENDS))
     options = parser.parse_args()
     if options.folder is None:
         import corpora
@@ -262,25 +265,25 @@ def main() -> int:
         load = os.getloadavg()[0]
         print(f"{options.runs} processes for each row, {os.cpu_count()} cores, load {load:.1f}")
         print(f"{'':22}{'correct':>9}{'first row':>18}{'answer':>18}{'CPU':>8}")
-        for door in options.doors:
-            for question, known in zip(QUESTIONS, expected, strict=True):
+        for front_end in options.front_ends:
+            for question, answer in zip(QUESTIONS, expected, strict=True):
                 runs = [
-                    run(DOORS[door], options.folder, question, known, settings)
+                    run(FRONT_ENDS[front_end], options.folder, question, answer, settings)
                     for _ in range(options.runs)
                 ]
-                wrong += _print_row(f"{door} {question.tool}", runs)
+                wrong += _print_row(f"{front_end} {question.tool}", runs)
     return int(wrong > 0)
 
 
 def _print_row(title: str, runs: Sequence[Run]) -> int:
-    """Print medians and the slowest; how many answers were wrong."""
-    problems = [one.problem for one in runs if one.problem]
-    good = [one for one in runs if not one.problem] or list(runs)
+    """Print medians and maximums; return the number of wrong answers."""
+    problems = [run.problem for run in runs if run.problem]
+    good = [run for run in runs if not run.problem] or list(runs)
     columns = [
         f"{1000 * statistics.median(times):6.0f} to {1000 * max(times):4.0f} ms"
-        for times in ([one.first for one in good], [one.answered for one in good])
+        for times in ([run.first for run in good], [run.answered for run in good])
     ]
-    cpu = statistics.median(one.cpu for one in good)
+    cpu = statistics.median(run.cpu for run in good)
     correct = f"{len(runs) - len(problems)}/{len(runs)}"
     print(f"{title:22}{correct:>9}{columns[0]:>18}{columns[1]:>18}{cpu:6.2f} s", flush=True)
     for problem in dict.fromkeys(problems):

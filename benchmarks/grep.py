@@ -4,9 +4,9 @@
 
 Without --tree, the source comes from the Debian package linux-source-6.1 (78,000 files) and is
 stored in $WINNOW_CORPORA or ~/.cache/winnow/corpora. Each row compares a request to a running
-server with the equivalent run of ripgrep. They run in turn, after one warm-up each. Prints medians,
-and the median ratio of the pairs. The last row streams 100,000 matches and prints the server's
-memory growth.
+server with the equivalent run of ripgrep. Both run alternately, after one warm-up each. Prints
+medians, and the median ratio of the pairs. The last row streams 100,000 matches and prints the
+server's memory growth.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from corpora import kernel
 from winnow.processes.programs import InstalledPrograms
 
 RG = InstalledPrograms(os.environ, ()).ripgrep()
-# What is asked, the params, ripgrep's arguments, and the most that the ratio may be.
+# Title, parameters of $/grep, arguments of ripgrep, and the maximum ratio.
 ROWS: list[tuple[str, dict[str, Any], list[str], float]] = [
     ("first 50 of a common word", {"pattern": "return"}, ["--line-number", "return"], 0.05),
-    ("first 50 of another", {"pattern": "struct"}, ["--line-number", "struct"], 0.05),
+    ("first 50 of another word", {"pattern": "struct"}, ["--line-number", "struct"], 0.05),
     (
         "first 50, late in the tree",
         {"pattern": "static int"},
@@ -49,13 +49,13 @@ ROWS: list[tuple[str, dict[str, Any], list[str], float]] = [
         1.15,
     ),
     (
-        "all of a rare word",
+        "all matches of a rare word",
         {"pattern": "hystart_update"},
         ["--line-number", "--context=2", "hystart_update"],
         float("inf"),
     ),
     (
-        "nothing at all, second look",
+        "no match, two searches",
         {"pattern": "no_such_word_at_all"},
         ["--line-number", "no_such_word_at_all"],
         float("inf"),
@@ -66,7 +66,7 @@ GROWTH_MIB = 30
 
 
 class Server:
-    """A running language server, spoken to directly."""
+    """A running language server; requests go directly to its pipes."""
 
     def __init__(self, folder: Path) -> None:
         self.process = subprocess.Popen(
@@ -80,7 +80,7 @@ class Server:
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
 
     def request(self, method: str, params: dict[str, Any]) -> tuple[Any, int]:
-        """The result, and how many matches came as partial results before it."""
+        """Return the result, and the number of matches that arrived as partial results."""
         self._next += 1
         self._send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
         streamed = 0
@@ -92,7 +92,7 @@ class Server:
                 streamed += len(message["params"]["value"]["matches"])
 
     def memory(self) -> float:
-        """Resident memory, in MiB."""
+        """Return the resident memory, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 

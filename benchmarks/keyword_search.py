@@ -4,10 +4,10 @@
 
 Without --tree, the source comes from the Debian package linux-source-6.1 (78,000 files) and is
 stored in $WINNOW_CORPORA or ~/.cache/winnow/corpora. The original design runs one ripgrep per term
-in sequence, then one for the remaining terms, again after each dropped term. Both run in turn, in
-one process, after one warm-up each that also fills the page cache. The table has medians, the ratio
-of each pair, and whether both kept the same terms and matches (line by line, in any order).
-`first partial` is the time from ripgrep's first output to the first partial result.
+in sequence, then one for the remaining terms, again after each dropped term. Both run alternately
+in one process, after one warm-up each that also fills the page cache. The table has medians, the
+ratio of each pair, and `same`: yes if both used the same terms and found the same matching lines,
+in any order. `first partial` is the time from ripgrep's first output to the first partial result.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CASES = {
         "tcp_cubic_cong", "bictcp_recalc", "bictcp_update", "hystart_", "cubictcp_acked",
         "tcp_fastopen_cookie_gen", "tcp_fastopen_create_child", "tcp_fastopen_active_disable",
     ],
-    "regexes, the last peeled": [
+    "regexes, last one dropped": [
         r"mas_(store|erase)\w*_gfp", "page_pool_recycle", "mtree_load", "mas_find_rev",
         "ma_wr_memcpy|mas_wr_bnode", "hystart_", "page_pool_put_page", "ext4_mb_use_",
     ],
@@ -58,13 +58,13 @@ CASES = {
 
 
 def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str], set[str], int]:
-    """The design document's execution flow: kept terms, matching lines, runs of ripgrep."""
+    """Run the original design; return the used terms, the matching lines and the ripgrep runs."""
     runs = 0
 
-    def ripgrep(some: list[str]) -> bytes:
+    def ripgrep(searched: list[str]) -> bytes:
         nonlocal runs
         runs += 1
-        patterns = [part for term in some for part in ("-e", term)]
+        patterns = [part for term in searched for part in ("-e", term)]
         command = [RG, "-C", "10", "-i", "--line-number", "--with-filename", *patterns]
         run = subprocess.run(command, cwd=tree, capture_output=True, stdin=subprocess.DEVNULL)
         return run.stdout
@@ -84,7 +84,7 @@ def design_flow(tree: Path, terms: list[str], limits: Limits) -> tuple[list[str]
 
 
 async def ours(tree: Path, terms: list[str]) -> tuple[list[str], set[str]]:
-    """The same of Winnow: kept terms that match, and matching lines."""
+    """Run Winnow; return the used terms that match, and the matching lines."""
     workspace = EngineWorkspace([tree])
     scope = workspace.scope(Filters())
     request = KeywordRequest(workspace, scope, "benchmark", terms, no_progress)
@@ -96,11 +96,11 @@ async def ours(tree: Path, terms: list[str]) -> tuple[list[str], set[str]]:
         for number in numbers
     }
     await workspace.aclose()
-    return [one.term for one in found.kept if one.files], matches
+    return [term.term for term in found.kept if term.files], matches
 
 
 async def first_partial(tree: Path, terms: list[str]) -> float:
-    """Seconds from the first evidence to the first partial result."""
+    """Return the seconds from the first evidence to the first partial result."""
     times: dict[str, float] = {}
 
     class Watched(TermSearch):
@@ -113,7 +113,7 @@ async def first_partial(tree: Path, terms: list[str]) -> float:
             if partial is not None:
                 times.setdefault("partial", time.perf_counter())
 
-    with patch.object(search, "Search", Watched):
+    with patch.object(search, "TermSearch", Watched):
         workspace = EngineWorkspace([tree], environment={})
         raw = {"query": "benchmark", "search_terms": terms}
         await TOOLS["keyword_search"].call(workspace, raw, Timer())

@@ -26,8 +26,8 @@ CAPABILITIES: Plain = {
 }
 
 
-class Failed(Exception):
-    """A request was answered with an error."""
+class RequestFailed(Exception):
+    """The server answered a request with an error."""
 
 
 class Client:
@@ -48,10 +48,10 @@ class Client:
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
         self._answers: dict[int, queue.Queue[Plain]] = {}
-        # When the first value came for a token, and when the progress of a token ended.
+        # By progress token: the time of the first value, and the end of the progress.
         self.first: dict[Any, float] = {}
         self.ended: dict[Any, float] = {}
-        # How many results came as partial ones, and the rows in those that name them.
+        # By progress token: the number of partial results, and the rows in them.
         self.streamed: dict[Any, int] = {}
         self.rows: dict[Any, list[Plain]] = {}
         self._progress = threading.Condition()
@@ -70,18 +70,18 @@ class Client:
         self.notify("initialized", {})
 
     def request(self, method: str, params: Plain, seconds: float = 600) -> Any:
-        """The result. Raises Failed, and queue.Empty where none comes in time."""
+        """Return the result. Raise RequestFailed for an error, and queue.Empty after a timeout."""
         number = next(self._numbers)
         answers = self._answers[number] = queue.Queue()
         self._send({"id": number, "method": method, "params": params})
         answer = answers.get(timeout=seconds)
         del self._answers[number]
         if "error" in answer:
-            raise Failed(f"{method}: {answer['error']}")
+            raise RequestFailed(f"{method}: {answer['error']}")
         return answer["result"]
 
     def timed(self, method: str, params: Plain) -> tuple[Any, float]:
-        """The result, and milliseconds."""
+        """Return the result, and the time in milliseconds."""
         started = time.perf_counter()
         result = self.request(method, params)
         return result, (time.perf_counter() - started) * 1000
@@ -90,10 +90,10 @@ class Client:
         self._send({"method": method, "params": params})
 
     def wait_for_progress(self, seconds: float = 600) -> float:
-        """Seconds from `initialized` until the first progress of the server's own has ended."""
+        """Wait for the end of the first progress; return the seconds since `initialized`."""
         with self._progress:
             if not self._progress.wait_for(lambda: self.ended, seconds):
-                raise TimeoutError("no progress has ended")
+                raise TimeoutError(f"The server reported no end of progress in {seconds:g} s")
             return min(self.ended.values()) - self.started
 
     def stop(self) -> None:
@@ -101,13 +101,13 @@ class Client:
             self.request("shutdown", {}, 20)
             self.notify("exit", {})
             self.process.wait(20)
-        except (Failed, OSError, queue.Empty, subprocess.TimeoutExpired):
+        except (RequestFailed, OSError, queue.Empty, subprocess.TimeoutExpired):
             self.process.kill()
             self.process.wait()
         self._reader.join(20)
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
-            with contextlib.suppress(OSError):  # what nobody has read
+            with contextlib.suppress(OSError):  # unread data
                 stream.close()
 
     def _send(self, message: Plain) -> None:
@@ -126,9 +126,9 @@ class Client:
                     length = int(line.split(b":")[1])
             if not length:
                 return
-            self._take(json.loads(self.process.stdout.read(length)))
+            self._handle(json.loads(self.process.stdout.read(length)))
 
-    def _take(self, message: Plain) -> None:
+    def _handle(self, message: Plain) -> None:
         method = message.get("method")
         if method == "$/progress":
             token, value = message["params"]["token"], message["params"]["value"]
@@ -160,20 +160,20 @@ def path_of(uri: str) -> Path:
 
 
 def anonymous_memory(pid: int) -> float:
-    """A process' memory that is no file's, in MB."""
+    """Return the anonymous memory of a process, in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("RssAnon:")[2].split()[0]) * 1024 / 1e6
 
 
 def cpu_of_children(pid: int) -> float:
-    """CPU seconds of a process' children, of those that have ended, too."""
+    """Return the CPU seconds of a process's children, including those that have ended."""
     ended = sum(map(int, _stat(pid)[13:15]))
     alive = sum(int(ticks) for child in children(pid) for ticks in _stat(child)[11:13])
     return (ended + alive) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process has started and that are alive."""
+    """Return the live child processes of a process."""
     found: set[int] = set()
     for task in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):  # a thread that has ended meanwhile
@@ -182,5 +182,5 @@ def children(pid: int) -> set[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields behind a process' name: the third is here the first."""
+    """Return the fields of /proc/PID/stat from the third, the first one after the name."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -2,9 +2,9 @@
 
     python benchmarks/mcp_start.py [FOLDER] [--runs N]
 
-Prints medians after one warm-up: the time to the answer of `initialize`, to the answer of the first
-tool call (sent right after it), and from the end of the input to the end of the process. The call
-is a `grep` in the folder; without one, in a folder with one file.
+Prints medians after one warm-up: the time until the answer to `initialize`, until the answer to the
+first tool call (sent right after it), and from the end of the input to the end of the process. The
+call is a `grep` in FOLDER, or in a temporary folder with one file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIMIT_MS = 1000
 
 
 def seconds(folder: Path) -> tuple[float, float, float]:
-    """For one server: to the first answer, to that of a tool, and to its end."""
+    """Start one server; return the times to `initialize`, to the tool's answer, and to its end."""
     started = time.perf_counter()
     with subprocess.Popen(
         COMMAND, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ

@@ -41,7 +41,7 @@ runs from this checkout, with the ripgrep that it installs.
 
 
 class Part(NamedTuple):
-    """A section of the page, with a text about its tables.
+    """A section of the page, with an introduction to its tables.
 
     Commands are scripts of this folder with their arguments. `{name}` in them is an option of
     :func:`main`; a part without a required option is skipped. A ``long`` part runs only if it is
@@ -85,8 +85,8 @@ PARTS = {
         " second search, of the files that ignore files hide, so that the answer can report them.",
     ),
     "text-index": Part(
-        "Text, by the index",
-        ["text_index.py --tree django --queries 30 --edits 100 --anew --most 100"],
+        "Text, with the index",
+        ["text_index.py --tree django --queries 30 --edits 100 --fresh --max-ratio 100"],
         "Random queries on Django, before and after random edits, each checked against ripgrep;"
         " compared with ripgrep, and with ripgrepx, which has its own index. Winnow's index also"
         " serves symbols and semantic search, so it takes longer to build, and an answer includes"
@@ -94,8 +94,8 @@ PARTS = {
         " `text-index-kernel` shows where an index pays off.",
     ),
     "text-index-kernel": Part(
-        "Text, by the index, on the kernel's source",
-        ["text_index.py --edits 100 --anew"],
+        "Text, with the index, on the kernel's source",
+        ["text_index.py --edits 100 --fresh"],
         "The same on 78,000 files, with the time, size and memory of the index. The random queries"
         " matter: most time goes into reading the files that may match and, for queries without a"
         " match, into checking that no folder has changed, so that hidden files need not be listed"
@@ -212,7 +212,7 @@ PEERS = {
     "ripgrep-all": ["rga", "--version"],
 }
 # The start of the text below a section's introduction, with and without a table.
-COMMAND, LEFT_OUT = "`python benchmarks/", "Left out"
+COMMAND, SKIPPED = "`python benchmarks/", "Skipped"
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[\w.-]*")
 
 
@@ -226,16 +226,16 @@ class Outcome(NamedTuple):
 
 def run(command: str, values: Mapping[str, str]) -> Outcome:
     """Run a command of a part and print its output as it arrives."""
-    arguments = [one.format_map(values) for one in command.split()]
+    arguments = [word.format_map(values) for word in command.split()]
     started = time.perf_counter()
     printed = []
-    with tempfile.TemporaryFile("w+") as complaints:
+    with tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen(
             [sys.executable, str(ROOT / "benchmarks" / arguments[0]), *arguments[1:]],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=complaints,
+            stderr=errors,
             text=True,
             errors="replace",
         ) as process:
@@ -243,14 +243,14 @@ def run(command: str, values: Mapping[str, str]) -> Outcome:
             for line in process.stdout:
                 print(line, end="", flush=True)
                 printed.append(line)
-        complaints.seek(0)
-        said = complaints.read().strip()
+        errors.seek(0)
+        error = errors.read().strip()
     problem = ""
     if process.returncode:
-        print(said, file=sys.stderr)
-        problem = f"exit code {process.returncode}" + f": {said.rpartition(chr(10))[2]}" * bool(
-            said
-        )
+        print(error, file=sys.stderr)
+        problem = f"exit code {process.returncode}"
+        if error:
+            problem += f": {error.rpartition(chr(10))[2]}"
     return Outcome("".join(printed).strip("\n"), time.perf_counter() - started, problem)
 
 
@@ -262,8 +262,8 @@ def tables(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]
         missing = [word for word in _names(command) if word not in values]
         if missing:
             options = ", ".join(f"`--{word.replace('_', '-')}`" for word in missing)
-            lines += [f"{LEFT_OUT}: `benchmarks/run {name}` needs {options}.", ""]
-            print(f"{name} is left out: it needs {options}", flush=True)
+            lines += [f"{SKIPPED}: `benchmarks/run {name}` needs {options}.", ""]
+            print(f"Skipping {name}: it needs {options}", flush=True)
             continue
         shown = command.format_map({word: word.upper() for word in values})
         print(f"\n=== {name}: python benchmarks/{shown}", flush=True)
@@ -274,7 +274,7 @@ def tables(name: str, part: Part, values: Mapping[str, str]) -> tuple[str, bool]
         lines += ["```text", outcome.printed, "```", ""]
         if outcome.problem:
             good = False
-            lines += [f"**It has failed, or misses a limit**: {outcome.problem}", ""]
+            lines += [f"**It failed or exceeded a limit**: {outcome.problem}", ""]
     return without_places("\n".join(lines), values), good
 
 
@@ -325,40 +325,40 @@ def tables_of(page: str, parts: Mapping[str, Part]) -> dict[str, str]:
 
 
 def page_with(page: str, peers: str, made: Mapping[str, str], parts: Mapping[str, Part]) -> str:
-    """Return the page with new tables, in the order of the parts. Other parts, and skipped ones,
-    keep their tables."""
-    had = tables_of(page, parts)
+    """Return the page with new tables, in the order of the parts. Parts that are skipped or were
+    not run keep their tables."""
+    earlier = tables_of(page, parts)
     texts = [f"{HEAD}\n{peers}\n"]
     for name, part in parts.items():
         head = "\n".join(
             [f"## {part.title}", "", *textwrap.wrap(part.shows, 100, break_on_hyphens=False)]
         )
         never = f"Not run yet: `benchmarks/run {name}`"
-        below = made.get(name) or had.get(part.title) or never
-        if below.startswith(LEFT_OUT) and had.get(part.title, "").startswith(COMMAND):
-            below = had[part.title]
+        below = made.get(name) or earlier.get(part.title) or never
+        if below.startswith(SKIPPED) and earlier.get(part.title, "").startswith(COMMAND):
+            below = earlier[part.title]
         texts.append(f"{head}\n\n{below.strip()}\n")
     return "\n".join(texts)
 
 
 def chosen(names: Iterable[str]) -> list[str]:
     """Return the parts to run, in order."""
-    wanted = set(names) or {name for name, part in PARTS.items() if not part.long}
-    return [name for name in PARTS if name in wanted]
+    selected = set(names) or {name for name, part in PARTS.items() if not part.long}
+    return [name for name in PARTS if name in selected]
 
 
 def options_of() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/run", description=__doc__.partition("\n")[0])
-    parser.add_argument("parts", nargs="*", metavar="NAME", help="parts, see --list")
-    parser.add_argument("--list", action="store_true", help="list the parts and run none")
+    parser.add_argument("parts", nargs="*", metavar="NAME", help="parts to run, see --list")
+    parser.add_argument("--list", action="store_true", help="list the parts and exit")
     parser.add_argument("--page", type=Path, default=PAGE, help="write another page")
     parser.add_argument(
         "--retrieval-annotations", metavar="FILE", help="see benchmarks/questions.py"
     )
-    parser.add_argument("--retrieval-corpora", metavar="FOLDER", help="the repositories for them")
+    parser.add_argument("--retrieval-corpora", metavar="FOLDER", help="their repositories")
     parser.add_argument("--retrieval-repositories", metavar="FILE", help="repos.json beside them")
     parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbol_search.py")
-    parser.add_argument("--symbol-corpora", metavar="FOLDER", help="the sources for it")
+    parser.add_argument("--symbol-corpora", metavar="FOLDER", help="its source trees")
     return parser
 
 
@@ -367,10 +367,10 @@ def main() -> int:
     options = parser.parse_args()
     if options.list:
         for name, part in PARTS.items():
-            print(f"{name:20}{part.title}{' (long: only if named)' if part.long else ''}")
+            print(f"{name:20}{part.title}{' (long: runs only if named)' if part.long else ''}")
         return 0
     if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}")
     values = {
         name: str(Path(value).resolve())
         for name, value in vars(options).items()
@@ -385,7 +385,7 @@ def main() -> int:
     for name in names:
         text, good = tables(name, PARTS[name], values)
         failed += [name] * (not good)
-        # At once: a later one may be interrupted.
+        # Written after each part, because a later part may be interrupted.
         page = options.page.read_text("utf-8") if options.page.exists() else ""
         options.page.write_text(page_with(page, peers, {name: text}, PARTS), "utf-8")
     minutes = (time.perf_counter() - started) / 60

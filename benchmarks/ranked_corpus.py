@@ -21,7 +21,7 @@ MOST_BYTES = 2_000_000
 
 
 def corpus_of(folder: Path, embeddings: str) -> Corpus:
-    """What the workers make of all files that ripgrep lists in a folder."""
+    """Extract all files that ripgrep lists in a folder, like the index workers."""
     command = ["rg", "--files", "--null"]
     listed = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True).stdout
     paths = sorted(os.fsdecode(path) for path in listed.split(b"\0") if path)
@@ -35,15 +35,15 @@ def corpus_of(folder: Path, embeddings: str) -> Corpus:
         if record.contents is not None:
             contents[number] = record.contents
         if record.symbols is not None:
-            for one in unpack(record.symbols).definitions:
-                definitions[one.name].append((number, one))
+            for definition in unpack(record.symbols).definitions:
+                definitions[definition.name].append((number, definition))
     parts = []
     files = list(contents)
-    for at in range(0, len(files), MOST_DOCUMENTS):
-        here = files[at : at + MOST_DOCUMENTS]
-        segment = in_memory({number.to_bytes(16, "big"): contents[number] for number in here})
-        documents = np.arange(len(here), dtype=np.uint16)
-        parts.append(CorpusPart(segment, documents, np.array(here, np.int32)))
+    for start in range(0, len(files), MOST_DOCUMENTS):
+        batch = files[start : start + MOST_DOCUMENTS]
+        segment = in_memory({number.to_bytes(16, "big"): contents[number] for number in batch})
+        documents = np.arange(len(batch), dtype=np.uint16)
+        parts.append(CorpusPart(segment, documents, np.array(batch, np.int32)))
     return Corpus(
         parts,
         paths,

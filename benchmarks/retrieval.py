@@ -2,16 +2,16 @@
 
     python benchmarks/retrieval.py --annotations dev.jsonl --corpora FOLDER [SYSTEM…]
 
-`questions.py` describes annotations. Systems are winnow (with embeddings), lexical (without),
+`questions.py` describes annotations. The systems are winnow (with embeddings), lexical (without),
 semble, bm25, probe and ripgrep; by default all. Each runs one process per repository, which builds
 its index and then answers one question after another; see `retrieval_runner.py` and
 `retrieval_peers.py`. Systems that aren't installed are reported as missing.
 
 NDCG@10 is the mean over repositories. `index` is the median time to build an index, in seconds. The
-times of questions are those of the caller, including the first of each repository. `published` is
-the result of semble's benchmark for the same repositories. Winnow's shipped ranker was trained on
-these questions, so its result here shows how well it learned them, not how good it is.
-`train_ranker.py` judges each question with a ranker that was trained without its repository.
+times of questions are measured by the caller and include the first question of each repository.
+`published` is the result of semble's benchmark for the same repositories. Winnow's shipped ranker
+was trained on these questions, so its result here is no measure of its quality. `train_ranker.py`
+evaluates each question with a ranker that was trained without its repository.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from peers import peers_python
-from questions import Repository, add_arguments, asked, ndcg
+from questions import Repository, add_arguments, load_repositories, ndcg
 
 HERE = Path(__file__).parent
 WIDTH = 26
@@ -53,21 +53,21 @@ SYSTEMS = {
     "ripgrep": System("ripgrep, by words ***", ["retrieval_peers.py", "ripgrep"]),
 }
 NOTES = """\
- *  trained on these questions, see train_ranker.py for how good it is on others
- ** semble's own vectors are not in a package; here it has those of the package wordllama
-*** files by how many words of the question they have; published for the whole question: ripgrep"""
+ *  trained on these questions; train_ranker.py measures it on other questions
+ ** with the vectors of the package wordllama, because no package contains semble's own
+*** files by the number of query words in them; semble's benchmark searches for the entire query"""
 
 
-class Answered(NamedTuple):
-    """For one repository: seconds for the index; for each question its category, NDCG and
-    milliseconds."""
+class RepositoryResult(NamedTuple):
+    """The result for one repository: seconds to build the index, and for each question its
+    category, NDCG and milliseconds."""
 
     seconds: float
     rows: Sequence[tuple[str, float, float]]
 
 
-def run(command: Sequence[str], repository: Repository) -> Answered:
-    """What a system answers about a repository. Raises RuntimeError if it ends early."""
+def run(command: Sequence[str], repository: Repository) -> RepositoryResult:
+    """Run a system on a repository. Raise RuntimeError if its process ends early."""
     with subprocess.Popen(
         [*command, str(repository.folder)],
         stdin=subprocess.PIPE,
@@ -79,12 +79,12 @@ def run(command: Sequence[str], repository: Repository) -> Answered:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        said = ""
-        for said in process.stderr:
-            if said.startswith("{"):
+        message = ""
+        for message in process.stderr:
+            if message.startswith("{"):
                 break
         else:
-            raise RuntimeError(said.strip())
+            raise RuntimeError(message.strip())
         rows = []
         for question in repository.questions:
             started = time.perf_counter()
@@ -96,14 +96,14 @@ def run(command: Sequence[str], repository: Repository) -> Answered:
                 raise RuntimeError(process.stderr.read().strip().rpartition("\n")[2])
             rows.append((question.category, ndcg(json.loads(line), question.targets), milliseconds))
         process.stdin.close()
-    return Answered(json.loads(said)["index_seconds"], rows)
+    return RepositoryResult(json.loads(message)["index_seconds"], rows)
 
 
 def row(system: System, repositories: Sequence[Repository], python: str) -> str:
-    """A row of the table."""
+    """Run a system on all repositories and return its row of the table."""
     script, *arguments = system.arguments
     command = [python, str(HERE / script), *arguments]
-    answers = [run(command, one) for one in repositories]
+    answers = [run(command, repository) for repository in repositories]
     by_category: dict[str, list[float]] = defaultdict(list)
     times = []
     for answer in answers:
@@ -111,15 +111,15 @@ def row(system: System, repositories: Sequence[Repository], python: str) -> str:
             by_category[category].append(value)
             times.append(milliseconds)
     mean = statistics.mean(
-        statistics.mean(value for _, value, _ in one.rows) for one in answers if one.rows
+        statistics.mean(value for _, value, _ in answer.rows) for answer in answers if answer.rows
     )
     categories = "".join(f"{statistics.mean(by_category[name]):14.3f}" for name in CATEGORIES)
-    tenths = statistics.quantiles(times, n=20)
-    index = statistics.median(one.seconds for one in answers)
+    twentieths = statistics.quantiles(times, n=20)
+    index = statistics.median(answer.seconds for answer in answers)
     published = mean_of(repositories, system.published)
     return (
         f"{system.title:{WIDTH}}{mean:7.3f}{categories}{index:8.2f} s"
-        f"{statistics.median(times):8.1f} ms{tenths[-1]:8.1f} ms{published:>11}"
+        f"{statistics.median(times):8.1f} ms{twentieths[-1]:8.1f} ms{published:>11}"
     )
 
 
@@ -127,9 +127,9 @@ CATEGORIES = ("architecture", "semantic", "symbol")
 
 
 def mean_of(repositories: Sequence[Repository], name: str) -> str:
-    """The mean of what is published for a system."""
-    some: list[Mapping[str, float]] = [one.published for one in repositories]
-    return f"{statistics.mean(one[name] for one in some):.3f}" if name else ""
+    """Format the mean of a system's published results."""
+    published: list[Mapping[str, float]] = [repository.published for repository in repositories]
+    return f"{statistics.mean(results[name] for results in published):.3f}" if name else ""
 
 
 def main() -> None:
@@ -138,9 +138,9 @@ def main() -> None:
     add_arguments(parser)
     options = parser.parse_args()
     if unknown := set(options.systems) - set(SYSTEMS):
-        parser.error(f"no such system: {', '.join(unknown)}")
-    repositories = asked(options)
-    count = sum(len(one.questions) for one in repositories)
+        parser.error(f"unknown system: {', '.join(unknown)}")
+    repositories = load_repositories(options)
+    count = sum(len(repository.questions) for repository in repositories)
     print(
         f"{len(repositories)} repositories, {count} questions,"
         f" Python {sys.version.split()[0]}, {os.cpu_count()} cores"
@@ -153,12 +153,12 @@ def main() -> None:
         system = SYSTEMS[name]
         python = sys.executable if system.is_ours else peers_python()
         if python is None:
-            print(f"{system.title:{WIDTH}}is missing: see retrieval_peers.py")
+            print(f"{system.title:{WIDTH}}missing: see retrieval_peers.py")
             continue
         try:
             print(row(system, repositories, python), flush=True)
         except RuntimeError as error:
-            print(f"{system.title:{WIDTH}}has failed: {error}", flush=True)
+            print(f"{system.title:{WIDTH}}failed: {error}", flush=True)
     print(NOTES)
 
 

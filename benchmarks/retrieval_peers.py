@@ -5,12 +5,12 @@
 `semble` is the package of that name, here with the vectors of the package `wordllama`, because
 nothing is downloaded at run time. `bm25` is plain BM25 on windows of lines, with the package
 `bm25s`. `probe` is the command of the npm package `@probelabs/probe`, run once per question.
-`ripgrep` searches for each word of the question and orders files by the number of words they have,
-weighted by rarity. The packages need their own environment: `benchmarks/peers.txt`.
+`ripgrep` searches for each word of the question and orders files by the number of words in them,
+weighted by rarity. The packages need a separate environment: `benchmarks/peers.txt`.
 
-A line with `"texts": true` is answered by semble with what an agent reads: `answer`, the text of
-its MCP server by its own defaults; `entries`, what that has of each of the 50 best passages; and
-`chunks`, their code.
+For a line with `"texts": true`, semble answers with what an agent reads: `answer`, the text of its
+MCP server with default options; `entries`, the MCP entries of the 50 best passages; and `chunks`,
+the code of these passages.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = 10
-# Of semble: what its own benchmark of tokens looks at; what its MCP server answers by itself.
+# semble: the passages that its token benchmark evaluates, and the defaults of its MCP server.
 MOST_CHUNKS = 50
 AGENTS_RESULTS, AGENTS_LINES = 5, 10
-# Of the windows of BM25, in lines; each begins where half of the one before has passed.
+# The size of BM25's windows, in lines; consecutive windows overlap by half.
 WINDOW = 50
 MOST_BYTES = 1_000_000
 
 Request = dict[str, Any]
-# What answers a request, and the seconds that its index took.
-Made = tuple[Callable[[Request], Any], float]
+# The function that answers a request, and the seconds to build its index.
+Peer = tuple[Callable[[Request], Any], float]
 
 
-def semble(corpus: Path) -> Made:
+def semble(corpus: Path) -> Peer:
     from semble import SembleIndex
     from semble.utils import format_results
 
@@ -58,10 +58,10 @@ def semble(corpus: Path) -> Made:
         query = request["query"]
         if request.get("texts"):
             return texts(query)
-        chunks = [one.chunk for one in index.search(query, top_k=RESULTS)]
+        chunks = [result.chunk for result in index.search(query, top_k=RESULTS)]
         return [
-            {"path": one.file_path, "line": one.start_line, "end_line": one.end_line}
-            for one in chunks
+            {"path": chunk.file_path, "line": chunk.start_line, "end_line": chunk.end_line}
+            for chunk in chunks
         ]
 
     def texts(query: str) -> Any:
@@ -70,14 +70,14 @@ def semble(corpus: Path) -> Made:
         return {
             "answer": json.dumps(format_results(query, few, AGENTS_LINES)),
             "entries": format_results(query, found, AGENTS_LINES)["results"],
-            "chunks": [one.chunk.content for one in found],
+            "chunks": [result.chunk.content for result in found],
         }
 
     return search, seconds
 
 
 def model_of_wordllama() -> Path:
-    """The vectors and the tokenizer of wordllama, in the format of a model2vec folder."""
+    """Write wordllama's vectors and tokenizer into a folder in the format of model2vec."""
     from safetensors.numpy import load_file, save_file
 
     folder = Path(tempfile.mkdtemp())
@@ -93,7 +93,7 @@ def model_of_wordllama() -> Path:
     return folder
 
 
-def bm25(corpus: Path) -> Made:
+def bm25(corpus: Path) -> Peer:
     import bm25s
     import Stemmer
 
@@ -107,18 +107,18 @@ def bm25(corpus: Path) -> Made:
         if b"\0" in raw or len(raw) > MOST_BYTES:
             continue
         lines = raw.decode("utf-8", "replace").split("\n")
-        for at in range(0, len(lines), WINDOW // 2):
-            some = lines[at : at + WINDOW]
-            places.append((path, at + 1, at + len(some)))
-            texts.append("\n".join([path, *some]))
+        for start in range(0, len(lines), WINDOW // 2):
+            window = lines[start : start + WINDOW]
+            places.append((path, start + 1, start + len(window)))
+            texts.append("\n".join([path, *window]))
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25()
     index.index(bm25s.tokenize(texts, stemmer=stemmer, show_progress=False), show_progress=False)
     seconds = time.perf_counter() - started
 
     def search(request: Request) -> Any:
-        asked = bm25s.tokenize(request["query"], stemmer=stemmer, show_progress=False)
-        found, _ = index.retrieve(asked, k=min(10 * RESULTS, len(texts)), show_progress=False)
+        query = bm25s.tokenize(request["query"], stemmer=stemmer, show_progress=False)
+        found, _ = index.retrieve(query, k=min(10 * RESULTS, len(texts)), show_progress=False)
         best = {places[number][0]: places[number] for number in reversed(found[0].tolist())}
         ordered = dict.fromkeys(places[number][0] for number in found[0].tolist())
         return [
@@ -129,26 +129,26 @@ def bm25(corpus: Path) -> Made:
     return search, seconds
 
 
-def probe(corpus: Path) -> Made:
+def probe(corpus: Path) -> Peer:
     def search(request: Request) -> Any:
         command = ["probe", "search", request["query"], str(corpus), "--format", "json"]
         command += ["--max-results", str(RESULTS)]
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        # Where there is nothing, it says so in words.
+        # Without results, probe prints a sentence instead of JSON.
         found = json.loads(run.stdout)["results"] if run.stdout.startswith(b"{") else []
         return [
             {
-                "path": os.path.relpath(one["file"], corpus),
-                "line": one["lines"][0],
-                "end_line": one["lines"][1],
+                "path": os.path.relpath(result["file"], corpus),
+                "line": result["lines"][0],
+                "end_line": result["lines"][1],
             }
-            for one in found
+            for result in found
         ]
 
     return search, 0.0
 
 
-def ripgrep(corpus: Path) -> Made:
+def ripgrep(corpus: Path) -> Peer:
     def files(word: str) -> dict[str, int]:
         command = ["rg", "--count-matches", "--ignore-case", "--fixed-strings", "--null"]
         run = subprocess.run([*command, "-e", word, "."], cwd=corpus, stdout=subprocess.PIPE)

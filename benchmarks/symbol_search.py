@@ -2,19 +2,19 @@
 
     python benchmarks/symbol_search.py [TABLE…] [--truth FOLDER --corpora FOLDER]
 
-Tables are indexing, saved, references, search and quality; all without an argument. Sources come
-from PyPI, npm and Debian (see corpora.py), and are copied into a temporary folder, where `.winnow`
-is made from nothing. Peers are universal-ctags (`apt-get install universal-ctags`) and pyright
-(`npm install --global pyright@1.1.414`, or its `node_modules/.bin` in the PATH); one that is
-missing is said to be so.
+The tables are indexing, saved, references, search and quality; by default all. Sources come from
+PyPI, npm and Debian (see corpora.py) and are copied into a temporary folder, where a new `.winnow`
+is built. Peers are universal-ctags (`apt-get install universal-ctags`) and pyright
+(`npm install --global pyright@1.1.414`, or its `node_modules/.bin` in PATH). Missing peers are
+reported.
 
 `quality` needs the answers of other tools: --truth is a folder with `corpora.json`
-(by name: `language`, `dir` below --corpora, `roots` that count), `truth/NAME.refs.jsonl` (`file`,
-`line`, `character`, `name`, and `refs`: for each file lines and columns) and
-`truth/NAME.defs.jsonl` (file, line, column, name, …), lines and columns from 0, in UTF-16.
+(by name: `language`, `dir` below --corpora, `roots` to evaluate), `truth/NAME.refs.jsonl` (`file`,
+`line`, `character`, `name`, and `refs`: the lines and columns by file) and `truth/NAME.defs.jsonl`
+(file, line, column, name, …). Lines and columns start at 0, and columns are UTF-16 units.
 
-Every figure stands beside the limit that it is to keep. Times depend on what else the machine
-does: the first and the last line tell the load.
+Each row also has its limits. Times depend on other programs: the first and last lines have the
+load.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ COLD = 10
 COLD_PYRIGHT = 3
 QUERIES = 200
 SIZES = (100_000, 1_000_000)
-# A class that Django defines once: pyright answers queries before it has seen all files.
+# A class that Django defines once. pyright's answers are complete once they contain it.
 DJANGO_CLASS = ("QuerySet", "django/db/models/query.py")
 POLL_SECONDS = 0.2
-MISSING = "is not installed: see the top of this file"
+MISSING = "is not installed: see the top of benchmarks/symbol_search.py"
 
 
 @contextmanager
@@ -69,8 +69,8 @@ def is_there(command: Sequence[str]) -> bool:
     return shutil.which(command[0]) is not None
 
 
-def copied(tree: Path, folder: Path) -> Path:
-    """A copy without an index."""
+def copy_tree(tree: Path, folder: Path) -> Path:
+    """Copy a tree without its index."""
     target = folder / tree.name
     if not target.exists():
         shutil.copytree(tree, target, symlinks=True, ignore=shutil.ignore_patterns(".winnow"))
@@ -79,12 +79,14 @@ def copied(tree: Path, folder: Path) -> Path:
 
 def row(title: str, figures: Iterable[str], limit: str = "") -> None:
     print(
-        f"{title:44}" + "".join(f"{one:>13}" for one in figures) + (f"   {limit}" if limit else "")
+        f"{title:44}"
+        + "".join(f"{figure:>13}" for figure in figures)
+        + (f"   {limit}" if limit else "")
     )
 
 
 def percentiles(times: Sequence[float]) -> list[str]:
-    """The median and the 95th of hundred, in milliseconds."""
+    """Format the median and the 95th percentile of times in milliseconds."""
     return [f"{statistics.median(times):.1f}", f"{sorted(times)[int(len(times) * 0.95)]:.1f}"]
 
 
@@ -96,7 +98,7 @@ def print_indexing(folder: Path) -> None:
     row("", ["files", "MB", "s", "CPU s", "MB/s of CPU"])
     for fetch, limit in ((corpora.django, "at most 6 s, at least 4 MB/s"), (corpora.redis, ""),
                          (corpora.rxjs, "")):  # fmt: skip
-        tree = copied(fetch(), folder)
+        tree = copy_tree(fetch(), folder)
         shutil.rmtree(tree / ".winnow", ignore_errors=True)
         with serving(WINNOW, tree) as client:
             seconds = client.wait_for_progress()
@@ -111,7 +113,7 @@ def print_indexing(folder: Path) -> None:
 
 
 def indexed_files(tree: Path) -> dict[str, int]:
-    """The files whose facts are in the index, and their sizes."""
+    """Return the indexed files and their sizes."""
     [database] = (tree / ".winnow").glob("index-*.db")
     with closing(sqlite3.connect(database)) as connection:
         rows = connection.execute("SELECT path, size FROM file WHERE problem=''").fetchall()
@@ -125,11 +127,11 @@ def print_ctags(tree: Path, files: dict[str, int], size: float) -> None:
         return
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    said = "\n".join(files).encode("utf-8", "surrogateescape")
+    names = "\n".join(files).encode("utf-8", "surrogateescape")
     subprocess.run(
         CTAGS,
         cwd=tree,
-        input=said,
+        input=names,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=True,
@@ -142,22 +144,22 @@ def print_ctags(tree: Path, files: dict[str, int], size: float) -> None:
 
 
 def print_pyright_start(tree: Path) -> None:
-    title = f"{tree.name}, pyright's first whole answer"
+    title = f"{tree.name}, pyright's first full answer"
     if not is_there(PYRIGHT):
         print(f"{title} {MISSING}")
         return
     with serving(PYRIGHT, tree) as client:
-        seconds = first_whole_answer(client, tree)
-    row(title, ["", "", f"{seconds:.1f}"], "workspace/symbol; it keeps no index")
+        seconds = first_full_answer(client, tree)
+    row(title, ["", "", f"{seconds:.1f}"], "workspace/symbol; no stored index")
 
 
-def first_whole_answer(client: Client, tree: Path) -> float:
-    """Seconds from `initialized` until workspace/symbol knows a class that is there."""
+def first_full_answer(client: Client, tree: Path) -> float:
+    """Return the seconds from `initialized` until workspace/symbol finds an existing class."""
     name, file = DJANGO_CLASS
     while True:
         found = client.request("workspace/symbol", {"query": name}) or []
-        if any(one["name"] == name and path_of(one["location"]["uri"]) == tree / file
-               for one in found):  # fmt: skip
+        if any(symbol["name"] == name and path_of(symbol["location"]["uri"]) == tree / file
+               for symbol in found):  # fmt: skip
             return time.perf_counter() - client.started
         time.sleep(POLL_SECONDS)
 
@@ -166,28 +168,28 @@ def first_whole_answer(client: Client, tree: Path) -> float:
 
 
 def print_saved(folder: Path) -> None:
-    tree = copied(corpora.django(), folder)
+    tree = copy_tree(corpora.django(), folder)
     files = sorted((tree / "django").rglob("*.py"))
     chosen = random.Random(SEED).sample(files, 2 * SAVES)
     with serving(WINNOW, tree) as client:
         client.wait_for_progress()
         client.request("workspace/symbol", {"query": "QuerySet"})
         engine = client.request("$/semanticSearch", {"query": "QuerySet"})["engine"]
-        told = [
-            save(client, file, f"saved_function_{n}", is_symbol, is_told=True)
+        notified = [
+            save(client, file, f"saved_function_{n}", is_symbol, notify=True)
             for n, file in enumerate(chosen[:SAVES])
         ]
-        untold = [
-            save(client, file, f"written_function_{n}", is_passage, is_told=False)
+        written = [
+            save(client, file, f"written_function_{n}", is_passage, notify=False)
             for n, file in enumerate(chosen[SAVES:])
         ]
-    print(f"\nA file of {tree.name} is saved: milliseconds until its new function is found")
-    row("", ["p50", "p95", "most"])
-    most = f"{max(told):.1f}"
-    row(f"workspace/symbol, {SAVES} files", [*percentiles(told), most], "at most 100")
-    most = f"{max(untold):.1f}"
-    title = f"$/semanticSearch, {SAVES} that only the disk tells of"
-    row(title, [*percentiles(untold), most], f"at most 200; {engine}")
+    print(f"\nSaving a file of {tree.name}: milliseconds until its new function is found")
+    row("", ["p50", "p95", "max"])
+    slowest = f"{max(notified):.1f}"
+    row(f"workspace/symbol, {SAVES} files", [*percentiles(notified), slowest], "at most 100")
+    slowest = f"{max(written):.1f}"
+    title = f"$/semanticSearch, {SAVES} files without didSave"
+    row(title, [*percentiles(written), slowest], f"at most 200; {engine}")
 
 
 def save(
@@ -196,14 +198,14 @@ def save(
     name: str,
     finds: Callable[[Client, Path, str], bool],
     *,
-    is_told: bool,
+    notify: bool,
 ) -> float:
-    """Milliseconds from when a file is written, or from the notification of it, until a query has
-    what the file got."""
+    """Append a function to a file, and return the milliseconds until a query finds it. If `notify`
+    is set, the client sends didSave; otherwise only the watcher reports the change."""
     with file.open("a", encoding="utf-8") as stream:
         stream.write(f"\n\ndef {name}():\n    pass\n")
     started = time.perf_counter()
-    if is_told:
+    if notify:
         client.notify("textDocument/didSave", {"textDocument": {"uri": uri_of(file)}})
     while not finds(client, file, name):
         pass
@@ -224,23 +226,23 @@ def is_passage(client: Client, file: Path, name: str) -> bool:
 
 
 def print_references(folder: Path) -> None:
-    tree = copied(corpora.django(), folder)
+    tree = copy_tree(corpora.django(), folder)
     with serving(WINNOW, tree) as client:
         client.wait_for_progress()
-        symbols = sampled(client, tree)
-        warm = [references(client, symbol)[1] for symbol in symbols]
-        found = sum(len(references(client, symbol)[0] or []) for symbol in symbols)
-    print(f"\nReferences of {len(symbols)} definitions of {tree.name}, in milliseconds")
+        samples = sample_definitions(client, tree)
+        warm = [references(client, symbol)[1] for symbol in samples]
+        found = sum(len(references(client, symbol)[0] or []) for symbol in samples)
+    print(f"\nReferences to {len(samples)} definitions of {tree.name}, in milliseconds")
     row("", ["p50", "p95", "found"])
     row("winnow, with its index", [*percentiles(warm), f"{found:,}"], "at most 20, 150")
-    print_pyright_references(tree, symbols)
-    print(f"\nThe first partial result of {COLD} of them, each of a new server without an index")
-    row("", ["median", "most", "found"])
-    print_cold("winnow", WINNOW, tree, symbols[:COLD], "at most 300")
+    print_pyright_references(tree, samples)
+    print(f"\nThe first partial result for {COLD} of them, each from a new server without an index")
+    row("", ["median", "max", "found"])
+    print_cold("winnow", WINNOW, tree, samples[:COLD], "at most 300")
     if is_there(PYRIGHT):
-        some = symbols[:COLD_PYRIGHT]
-        print_cold(f"winnow, {COLD_PYRIGHT} of them", WINNOW, tree, some, "")
-        print_cold(f"pyright, {COLD_PYRIGHT} of them", PYRIGHT, tree, some, "")
+        few = samples[:COLD_PYRIGHT]
+        print_cold(f"winnow, {COLD_PYRIGHT} of them", WINNOW, tree, few, "")
+        print_cold(f"pyright, {COLD_PYRIGHT} of them", PYRIGHT, tree, few, "")
 
 
 def print_cold(
@@ -255,17 +257,17 @@ def print_pyright_references(tree: Path, symbols: Sequence[Plain]) -> None:
         print(f"pyright {MISSING}")
         return
     with serving(PYRIGHT, tree) as client:
-        first_whole_answer(client, tree)
+        first_full_answer(client, tree)
         warm, found = [], 0
         for symbol in symbols:
             places, milliseconds = references(client, symbol)
             warm.append(milliseconds)
             found += len(places or [])
-    row("pyright, when it knows all files", [*percentiles(warm), f"{found:,}"])
+    row("pyright, after reading all files", [*percentiles(warm), f"{found:,}"])
 
 
-def sampled(client: Client, tree: Path) -> list[Plain]:
-    """Definitions, evenly from all files that have some: params of requests for references."""
+def sample_definitions(client: Client, tree: Path) -> list[Plain]:
+    """Choose one definition each from random files; return params of requests for references."""
     choice = random.Random(SEED)
     files = sorted((tree / "django").rglob("*.py"))
     choice.shuffle(files)
@@ -294,8 +296,8 @@ def references(client: Client, params: Plain) -> tuple[Any, float]:
 
 
 def cold_reference(command: list[str], tree: Path, params: Plain) -> tuple[float, int]:
-    """Milliseconds from the request to the first partial result, or to the answer; and how many
-    places came in all: a server that does not know all files yet may find few."""
+    """Return the milliseconds from the request to the first partial result (or to the answer), and
+    the total number of locations: a server that has not read all files yet may find few."""
     shutil.rmtree(tree / ".winnow", ignore_errors=True)
     with serving(command, tree) as client:
         started = time.perf_counter()
@@ -310,9 +312,7 @@ def cold_reference(command: list[str], tree: Path, params: Plain) -> tuple[float
 
 def print_search(folder: Path, sizes: Sequence[int]) -> None:
     names = kernel_names(corpora.kernel(), max(sizes), SEED)
-    print(
-        "\nworkspace/symbol over names of the kernel's source, one function each: milliseconds of"
-    )
+    print("\nworkspace/symbol on names of the kernel's source, one function each: milliseconds of")
     print(f"{QUERIES} queries (3 and 6 letters, subsequences, initials, full names)")
     row("", ["p50", "p95", "index s", "RssAnon MB"])
     limits = {100_000: "at most 15, 150; 200 MB", 1_000_000: "at most 50, 150; 200 MB"}
@@ -342,7 +342,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="for `search`")
     options = parser.parse_args()
     if unknown := set(options.tables) - set(TABLES):
-        parser.error(f"no such table: {', '.join(unknown)}")
+        parser.error(f"unknown table: {', '.join(unknown)}")
     tables = options.tables or TABLES
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, {load()}")
     with tempfile.TemporaryDirectory() as name:
@@ -361,7 +361,7 @@ def main() -> None:
                 tags = CTAGS if is_there(CTAGS) else None
                 print_quality(options.truth, options.corpora, folder, WINNOW, peer, tags)
             else:
-                print("\nQuality is not measured: pass --truth and --corpora")
+                print("\nSkipping quality: it needs --truth and --corpora")
     print(f"\n{load()}")
 
 

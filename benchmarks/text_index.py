@@ -2,21 +2,23 @@
 
     python benchmarks/text_index.py [--tree FOLDER|django] [--work FOLDER] [--queries N] [--edits N]
 
-Without --tree the source comes from the Debian package linux-source-6.1 (see corpora.py). It is
-copied into --work ($WINNOW_CACHE/text-index), since an index is written and files are edited; what
-is there from an earlier run is used again, with its index, unless --anew is given. A server then
-makes the index within its limit of memory (the limits of files and size are raised, that of load is
-off): minutes, size, and the peak of anonymous memory of the server and its workers together.
+Without --tree, the source comes from the Debian package linux-source-6.1 (see corpora.py). It is
+copied into --work ($WINNOW_CACHE/text-index), because the benchmark writes an index and edits
+files. A copy from an earlier run is used again with its index, unless --fresh is given. A server
+then builds the index within its memory limit; the limits on files and index size are raised, and
+CPU throttling is off. Prints the minutes, the size of the index, and the peak anonymous memory of
+the server and its workers together.
 
-Queries are literals and regexes, drawn with a seed from identifiers and lines of the tree itself,
-rare ones and common ones. For each, `$/grep` for all files that match and for the first 50 matches,
-and `rg --files-with-matches` and `rg --json` for the same, in turn, after one warm-up each. Every
-list of files is held against ripgrep's. Then files are edited, renamed, made and deleted, with a
-query held against ripgrep's every 20 edits and at once; and then come all queries again.
+Queries are literals and regexes, rare and common, chosen with a seed from identifiers and lines of
+the tree. For each query, `$/grep` returns all matching files and the first 50 matches; `rg
+--files-with-matches` and `rg --json` do the same. They run alternately, after one warm-up each.
+Every list of files is compared with ripgrep's. Then files are edited, renamed, created and deleted;
+every 20 edits, a query runs immediately and is compared with ripgrep's result. Finally, all queries
+run again.
 
-If the peer `rgx` is installed (`pip install ripgrepx`), which keeps an index of its own in a
-background process, it is asked the same by `rgx --compact`, once that index is ready, in a copy of
-the tree for itself, which nobody edits; its lists are held against ripgrep's, too.
+If the peer `rgx` is installed (`pip install ripgrepx`), which has an index in a background process,
+the same queries run with `rgx --compact` once its index is ready, in a separate copy of the tree
+without edits. Its lists are compared with ripgrep's, too.
 """
 
 from __future__ import annotations
@@ -41,39 +43,39 @@ from memory import BUILD_SECONDS, SETTINGS, WINNOW, Peaks
 from winnow.processes.programs import InstalledPrograms
 
 RG = InstalledPrograms(os.environ, ()).ripgrep()
-MOST_RATIO = 0.1
+MAX_RATIO = 0.1
 MOST_FILES = 1_000_000
-# One query at once after so many edits.
-EDITS_A_CHECK = 20
+# Edits between two checks.
+EDITS_PER_CHECK = 20
 SAMPLED_FILES = 400
 
 Params = dict[str, Any]
 
 
 class Tree:
-    """A copy of a tree, with a server on it."""
+    """A copy of a tree, and a server that has it open."""
 
     def __init__(self, folder: Path, client: Client) -> None:
         self.folder = folder
         self._client = client
 
     def listed(self, params: Params) -> tuple[set[str], float]:
-        """The files that match, and milliseconds."""
-        result, taken = self._client.timed("$/grep", listing(params))
+        """Return the matching files, and the time in milliseconds."""
+        result, milliseconds = self._client.timed("$/grep", listing(params))
         assert not result["truncated"]
-        return {one["path"] for one in result["files"]}, taken
+        return {file["path"] for file in result["files"]}, milliseconds
 
     def first_matches(self, params: Params) -> float:
-        """Milliseconds until the first 50 matches are there."""
+        """Return the milliseconds until the first 50 matches."""
         return float(self._client.timed("$/grep", params)[1])
 
     def ripgrep(self, params: Params, *how: str) -> tuple[bytes, float]:
-        """What ripgrep prints, and milliseconds."""
+        """Return ripgrep's output, and the time in milliseconds."""
         flags = {
             "--fixed-strings": params.get("literal", False),
             "--ignore-case": not params.get("case_sensitive", True),
         }
-        options = [flag for flag, wanted in flags.items() if wanted]
+        options = [flag for flag, is_set in flags.items() if is_set]
         command = [
             RG,
             "--no-config",
@@ -85,14 +87,14 @@ class Tree:
             ".",
         ]
         started = time.perf_counter()
-        # It complains about ignore files, which are edited like all others.
+        # Exit codes are ignored: ripgrep reports errors in ignore files, which are edited, too.
         run = subprocess.run(
             command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
         return run.stdout, (time.perf_counter() - started) * 1000
 
     def check(self, params: Params) -> bool:
-        """Whether the server finds the files that ripgrep finds."""
+        """Return True if the server and ripgrep find the same files."""
         expected, _ = self.ripgrep(params, "--files-with-matches", "--null")
         found, _ = self.listed(params)
         if found != _paths(expected):
@@ -102,7 +104,7 @@ class Tree:
 
 
 class Rgx:
-    """The peer with an index of its own, on a folder."""
+    """The peer rgx on a folder, with its index."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self._folder = folder
@@ -116,13 +118,13 @@ class Rgx:
         self.seconds = time.perf_counter() - started
 
     def listed(self, params: Params) -> tuple[set[str], float]:
-        """The files that match, and milliseconds."""
-        printed, taken = self._search(params, "-l", "--page-size", str(MOST_FILES))
-        names = printed.splitlines()[1:]  # the first one counts them
-        return {os.fsdecode(name) for name in names}, taken
+        """Return the matching files, and the time in milliseconds."""
+        printed, milliseconds = self._search(params, "-l", "--page-size", str(MOST_FILES))
+        names = printed.splitlines()[1:]  # the first line is their number
+        return {os.fsdecode(name) for name in names}, milliseconds
 
     def first_matches(self, params: Params) -> float:
-        """Milliseconds until the first 50 matches are there."""
+        """Return the milliseconds until the first 50 matches."""
         return self._search(params, "--page-size", "50")[1]
 
     def stop(self) -> None:
@@ -152,7 +154,7 @@ def _paths(printed: bytes) -> set[str]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files of a tree, without those of an index."""
+    """List the files of a tree, without the files of an index."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -164,12 +166,12 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def listing(params: Params) -> Params:
-    """The same query for all files that match."""
+    """Return the same query for all matching files."""
     return {**params, "mode": "files", "max_results": MOST_FILES}
 
 
 def drawn(files: Sequence[Path], count: int, chance: random.Random) -> list[Params]:
-    """Queries from the tree's own text; half of them literals."""
+    """Generate queries from the text of the files; half of them are literals."""
     texts = [_text(path) for path in chance.sample(files, min(SAMPLED_FILES, len(files)))]
     words: list[str] = sorted(
         {word for text in texts for word in re.findall(r"[A-Za-z_]\w{3,}", text)}
@@ -237,7 +239,7 @@ class Edits:
             file.write(other)
 
     def _cut(self) -> None:
-        """As an editor saves: another file takes the place of the first."""
+        """Replace the file with a new file, like an editor that saves."""
         path = self._any()
         raw = path.read_bytes()
         new = path.with_name(f"{path.name}.new")
@@ -264,9 +266,10 @@ class Edits:
 
 
 def compare(
-    tree: Tree, queries: Sequence[Params], title: str, most: float, rgx: Rgx | None = None
+    tree: Tree, queries: Sequence[Params], title: str, max_ratio: float, rgx: Rgx | None = None
 ) -> bool:
-    """Print two rows; whether all is equal, and in the median takes ``most`` of ripgrep's time."""
+    """Print two rows. Return True if all results are equal and the median time is at most
+    ``max_ratio`` of ripgrep's."""
     names = ("list", "rg -l", "first", "rg --json", "rgx list", "rgx first")
     times: dict[str, list[float]] = {name: [] for name in names}
     equal = rgx_equal = 0
@@ -283,14 +286,14 @@ def compare(
         tree.first_matches(params)
         times["first"].append(tree.first_matches(params))
         times["rg --json"].append(tree.ripgrep(params, "--json")[1])
-    medians = {name: statistics.median(some) for name, some in times.items() if some}
+    medians = {name: statistics.median(column) for name, column in times.items() if column}
     fast = True
     for row, ours, theirs, peer in (
         ("files", "list", "rg -l", "rgx list"),
         ("50 matches", "first", "rg --json", "rgx first"),
     ):
         ratio = medians[ours] / medians[theirs]
-        fast &= ratio <= most
+        fast &= ratio <= max_ratio
         slowest = max(a / b for a, b in zip(times[ours], times[theirs], strict=True))
         print(
             f"{title:18}{row:12}{medians[ours]:9.1f} ms{medians[theirs]:9.1f} ms{ratio:8.3f}x"
@@ -301,24 +304,25 @@ def compare(
     return fast and equal == len(queries)
 
 
-def edited(tree: Tree, edits: Edits, count: int, queries: Sequence[Params]) -> bool:
-    """Make changes, with a query at once after some of them."""
+def check_edits(tree: Tree, edits: Edits, count: int, queries: Sequence[Params]) -> bool:
+    """Edit files, and run a query immediately after some of the edits."""
     equal = checks = 0
     for number in range(count):
         edits.make()
-        if number % EDITS_A_CHECK == EDITS_A_CHECK - 1:
+        if number % EDITS_PER_CHECK == EDITS_PER_CHECK - 1:
             equal += tree.check(queries[checks % len(queries)])
             checks += 1
     print(
-        f"{count} edits: {equal} of {checks} queries at once after edits are ripgrep's", flush=True
+        f"{count} edits: {equal} of {checks} queries right after an edit equal ripgrep's",
+        flush=True,
     )
     return equal == checks
 
 
-def copied(tree: Path, folder: Path, *, anew: bool) -> Path:
-    """The copy to work on."""
+def working_copy(tree: Path, folder: Path, *, fresh: bool) -> Path:
+    """Return a copy of the tree in a folder; create it if it is missing or `fresh` is set."""
     copy = folder / tree.name
-    if anew and copy.exists():
+    if fresh and copy.exists():
         shutil.rmtree(copy)
     if not copy.exists():
         ignored = shutil.ignore_patterns(".winnow")
@@ -327,29 +331,29 @@ def copied(tree: Path, folder: Path, *, anew: bool) -> Path:
 
 
 def size_of(folder: Path) -> float:
-    """Megabytes."""
+    """Return the size of a folder's files, in MB."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return sum(path.stat().st_size for path in files) / 1e6
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tree", type=Path, help="a folder, or django for that corpus")
+    parser.add_argument("--tree", type=Path, help="a folder, or `django`")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--edits", type=int, default=1_000)
     parser.add_argument("--limit", type=int, default=200, help="index.max_memory_usage_mb")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--most", type=float, default=MOST_RATIO, help="of ripgrep's time, else it is a failure"
+        "--max-ratio", type=float, default=MAX_RATIO, help="fail if slower, relative to ripgrep"
     )
-    parser.add_argument("--anew", action="store_true", help="copy the tree, and make the index")
+    parser.add_argument("--fresh", action="store_true", help="copy the tree and index it again")
     options = parser.parse_args()
     cache = os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow"
     work = options.work or Path(cache, "text-index")
     work.mkdir(parents=True, exist_ok=True)
     tree = django() if options.tree == Path("django") else options.tree or kernel()
-    copy = copied(tree, work, anew=options.anew)
+    copy = working_copy(tree, work, fresh=options.fresh)
     settings = work / "config.toml"
     settings.write_text(SETTINGS.format(options.limit))
     version = subprocess.run([RG, "--version"], capture_output=True, text=True).stdout.split()[1]
@@ -363,29 +367,30 @@ def main() -> int:
         with Peaks(client.process.pid) as peaks:
             seconds = client.wait_for_progress(BUILD_SECONDS)
         print(
-            f"index: {seconds / 60:.1f} minutes, {size_of(copy / '.winnow'):.0f} MB; server and"
-            f" workers together {peaks.together:.0f} MB anonymous at most (server"
-            f" {peaks.server:.0f}, a worker {peaks.child:.0f})",
+            f"index: {seconds / 60:.1f} minutes, {size_of(copy / '.winnow'):.0f} MB; peak anonymous"
+            f" memory of server and workers {peaks.together:.0f} MB (server {peaks.server:.0f},"
+            f" one worker {peaks.child:.0f})",
             flush=True,
         )
-        # Answered when the names of all definitions are read, which goes on after the build.
+        # The server answers once it has loaded the names of all definitions, which continues
+        # after the build.
         client.request("workspace/symbol", {"query": "start_kernel"})
         chance = random.Random(options.seed)
         files = files_of(copy)
         queries = drawn(files, options.queries, chance)
-        asked = Tree(copy, client)
+        searched = Tree(copy, client)
         if shutil.which("rgx"):
             (work / "other").mkdir(exist_ok=True)
-            rgx = Rgx(copied(tree, work / "other", anew=options.anew), work / "rgx")
-            print(f"the index of rgx: ready after {rgx.seconds:.1f} s", flush=True)
+            rgx = Rgx(working_copy(tree, work / "other", fresh=options.fresh), work / "rgx")
+            print(f"rgx's index: ready after {rgx.seconds:.1f} s", flush=True)
         else:
             print("rgx is missing: pip install ripgrepx")
         theirs = f"{'rgx':>12}{'equal':>9}   " * (rgx is not None)
         heads = f"{'$/grep':>12}{'rg':>12}{'ratio':>9}{'slowest':>11}{'equal':>9}   "
         print(f"{'':30}{heads}{theirs}".rstrip())
-        good = compare(asked, queries, "as it is", options.most, rgx)
-        good &= edited(asked, Edits(copy, files, chance), options.edits, queries)
-        good &= compare(asked, queries, f"{options.edits} edits later", options.most)
+        good = compare(searched, queries, "unchanged", options.max_ratio, rgx)
+        good &= check_edits(searched, Edits(copy, files, chance), options.edits, queries)
+        good &= compare(searched, queries, f"after {options.edits} edits", options.max_ratio)
     finally:
         if rgx is not None:
             rgx.stop()

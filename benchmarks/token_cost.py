@@ -1,35 +1,36 @@
-"""Count the tokens an agent reads until it has the right file, for questions of a benchmark.
+"""Count the tokens that an agent reads until it finds the correct file.
 
     python benchmarks/token_cost.py --annotations dev.jsonl --corpora FOLDER [--questions 30]
 
-`questions.py` describes annotations. Questions are drawn with a seed: one per repository, in random
-order, and again until there are enough.
+`questions.py` describes annotations. Questions are chosen with a seed: one per repository, in
+random order, and again until there are enough.
 
-Winnow is `winnow mcp` in a copy of the repository, when its index is complete: each tool is called
-with the question and nothing else, so that all defaults hold, and what counts is the text of its
-answer. `keyword_search` has no key for a model, and gets terms that are made mechanically: the
-question's identifiers, then its capitalised words, then its other words, without stop words, longer
-ones first (`search_terms` in `local_ranker.py`); an agent that knows a little of the code would
-find better ones. An answer is read from its top to the end of the entry of the first right file. If
-there is none, the whole answer counts, and the next page is asked for with its `cursor`, and so on.
+Winnow is `winnow mcp` in a copy of the repository with a complete index. Each tool is called with
+the question and default parameters, and the text of its answer is counted. `keyword_search` uses no
+language model. Its terms are generated: the question's identifiers, then its capitalized words,
+then its other words, without stop words and longer words first (`search_terms` in
+`local_ranker.py`). An agent that knows the code would choose better terms. The agent reads an
+answer up to the end of the entry of the first correct file. Without a correct file, the complete
+answer counts, and the next page is requested with its `cursor`, and so on.
 
-"grep and read" is the usual loop, by the rules of semble's benchmark: `rg --fixed-strings
---ignore-case` for each word of the question that is no stop word and has three letters; then the
-files that match are read from beginning to end, those with most of the words first (then those with
-most matches) until one is right. What ripgrep prints is not even counted.
+"grep and read" is the usual loop, with the rules of semble's benchmark: `rg --fixed-strings
+--ignore-case` for each word of the question that has at least three letters and isn't a stop word;
+then the agent reads the matching files completely until one is correct, ordered by the number of
+words, then by the number of matches. ripgrep's output isn't counted.
 
-semble is read both as its benchmark reads it, which is where its published figure is from (the bare
-code of the 50 best passages, up to the first that is right), and as its MCP server answers an
-agent. probe is read as its command prints ten results.
+semble is counted in two ways: like its own benchmark, the source of its published figure (only the
+code of the 50 best passages, up to the first correct passage), and as its MCP server answers an
+agent. probe is counted with the output of its command for ten results.
 
-The index's ranker was trained on questions of this benchmark. What it does not touch is
-`keyword_search` without an index, whose ranker has weights of hand.
+The index's ranker was trained on questions of this benchmark. Only `keyword_search` without an
+index isn't affected: the weights of its ranker were set by hand.
 
-Where the right file is not found at all, it counts as 32,000 tokens, as there. `whole` is the mean
-of the first answer from its top to its end, which is what fills an agent's context; `in it` is the
-share of the questions whose right file it has, and the columns behind are the shares that have been
-answered after so many tokens. Tokens are those of OpenAI's cl100k_base, by the package bpe-openai;
-if that is missing, bytes / 4, which is said.
+A correct file that isn't found counts as 32,000 tokens, like in semble's benchmark. `complete` is
+the mean size of the complete first answer, which fills an agent's context. `hits` is the share of
+questions whose correct file is in the first answer. The other columns are the shares of questions
+that are answered within that number of tokens. Tokens are those of OpenAI's cl100k_base, counted by
+the package bpe-openai. If it is missing, tokens are estimated as bytes / 4, and the output reports
+it.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ from typing import Any, NamedTuple
 
 from local_ranker import search_terms
 from peers import peers_python
-from questions import Question, Repository, add_arguments, asked, same_file
-from retrieval_runner import copied
+from questions import Question, Repository, add_arguments, load_repositories, same_file
+from retrieval_runner import copy_corpus
 
 from winnow.index.postings.terms import STOP_WORDS
 from winnow.processes.programs import InstalledPrograms
@@ -64,7 +65,7 @@ NOT_FOUND = 32_000
 INDEX_SECONDS = 120
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 PUBLISHED = """\
-published by semble, 1,251 questions   348 tokens in the mean (grep and read: 45,587);
+published by semble, 1,251 questions   348 tokens on average (grep and read: 45,587);
                                        .842 after 500, .923 after 1,000, .967 after 2,000"""
 INDEX = "[index]\nembeddings = {!r}\n"
 NO_INDEX = "[index]\nenabled = false\n"
@@ -73,7 +74,7 @@ Plain = dict[str, Any]
 
 
 class Tokens:
-    """Counts tokens, in a process of the environment that has the tokenizer."""
+    """A tokenizer in a child process, whose Python environment has the package."""
 
     SERVICE = (
         "import json, sys\nfrom bpe_openai import get_encoding\n"
@@ -89,11 +90,11 @@ class Tokens:
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
         )
         try:
-            self.is_exact = self._ask("two words") == 2
+            self.is_exact = self._count("two words") == 2
         except (OSError, ValueError):
             self.is_exact = False
 
-    def _ask(self, text: str) -> int:
+    def _count(self, text: str) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(text) + "\n")
@@ -101,7 +102,7 @@ class Tokens:
         return int(self._process.stdout.readline())
 
     def __call__(self, text: str) -> int:
-        return self._ask(text) if self.is_exact else len(text.encode()) // 4
+        return self._count(text) if self.is_exact else len(text.encode()) // 4
 
     def stop(self) -> None:
         self._process.kill()
@@ -110,11 +111,11 @@ class Tokens:
 
 
 class Cost(NamedTuple):
-    """Tokens until the right file, or None; those of the whole first answer, and whether it has
-    the file; those of its data, which is sent beside its text."""
+    """Tokens until the correct file, or None; tokens of the complete first answer, and True if it
+    contains the file; tokens of its structured data, which is sent along with the text."""
 
     until: int | None
-    whole: int | None = None
+    first_answer: int | None = None
     is_in_first: bool = False
     data: int = 0
 
@@ -123,7 +124,7 @@ class Cost(NamedTuple):
 
 
 class Server:
-    """`winnow mcp` on a folder, with its index complete, or with none."""
+    """`winnow mcp` on a folder, with a complete index or without an index."""
 
     def __init__(self, folder: Path, home: Path, index: str) -> None:
         settings = home / "config.toml"
@@ -131,7 +132,7 @@ class Server:
         environment = {**os.environ, "WINNOW_CONFIG": str(settings)}
         for key in ("FIREWORKS_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
             environment.pop(key, None)
-        # It starts elsewhere: `-m` finds modules in the folder that it starts in.
+        # Not started in `folder`: `-m` would import modules from the repository.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "winnow", "mcp", str(folder)],
             cwd=home,
@@ -145,10 +146,10 @@ class Server:
         version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
         self._request("initialize", version)
         self._send({"method": "notifications/initialized"})
-        # It is begun once something was asked.
-        ended = time.monotonic() + INDEX_SECONDS
+        # The first request starts the build.
+        deadline = time.monotonic() + INDEX_SECONDS
         while index != NO_INDEX and self._index_state() != "ready":
-            if time.monotonic() > ended:
+            if time.monotonic() > deadline:
                 raise TimeoutError(f"the index of {folder.name} is {self._index_state()}")
             time.sleep(0.05)
 
@@ -157,7 +158,7 @@ class Server:
         return str(status["completeness"]["index"]["state"])
 
     def call(self, name: str, arguments: Plain) -> Plain:
-        """The answer of a tool."""
+        """Call a tool and return its answer."""
         answer: Plain = self._request("tools/call", {"name": name, "arguments": arguments})
         return answer
 
@@ -190,36 +191,36 @@ def arguments_of(tool: str, question: str) -> Plain:
 
 def winnow(server: Server, tool: str, question: Question, tokens: Tokens) -> Cost:
     arguments = arguments_of(tool, question.text)
-    read, whole, data = 0, None, 0
+    read, complete, data = 0, None, 0
     for page in itertools.count():
         answer = server.call(tool, arguments)
         [content] = answer["content"]
         text = content["text"]
         size = tokens(text)
         result = answer.get("structuredContent") or {}
-        if whole is None:
-            whole, data = size, tokens(json.dumps(result, ensure_ascii=False))
+        if complete is None:
+            complete, data = size, tokens(json.dumps(result, ensure_ascii=False))
         end = end_of_right(text, _paths(result), question)
         if end is not None:
-            return Cost(read + tokens(text[:end]), whole, page == 0, data)
+            return Cost(read + tokens(text[:end]), complete, page == 0, data)
         read += size
         if not result.get("cursor") or read >= NOT_FOUND:
-            return Cost(None, whole, False, data)
+            return Cost(None, complete, False, data)
         arguments = {**arguments, "cursor": result["cursor"]}
     raise AssertionError
 
 
-def _paths(result: Plain) -> list[str]:
-    found: list[Plain] = result.get("results") or result.get("files") or []
-    return [one["path"] for one in found]
+def _paths(answer: Plain) -> list[str]:
+    found: list[Plain] = answer.get("results") or answer.get("files") or []
+    return [result["path"] for result in found]
 
 
 def end_of_right(text: str, paths: Sequence[str], question: Question) -> int | None:
-    """Where the entry of the first right file ends in an answer's text; None if it has none."""
+    """Return the end of the first correct file's entry in an answer's text; None without one."""
     starts: list[int] = []
     for path in paths:
-        begun = re.compile(rf"^(?:/.*/)?{re.escape(path)}(?=:|  |$)", re.M)
-        found = begun.search(text, starts[-1] + 1 if starts else 0)
+        heading = re.compile(rf"^(?:/.*/)?{re.escape(path)}(?=:|  |$)", re.M)
+        found = heading.search(text, starts[-1] + 1 if starts else 0)
         assert found, f"{path} is not in the text"
         starts.append(found.start())
     for place, path in enumerate(paths):
@@ -232,7 +233,7 @@ def is_right(path: str, question: Question) -> bool:
     return any(same_file(path, target["path"]) for target in question.targets)
 
 
-# --- others ----------------------------------------------------------------------------------
+# --- peers -----------------------------------------------------------------------------------
 
 
 def grep_and_read(repository: Repository, question: Question, tokens: Tokens) -> Cost:
@@ -255,7 +256,7 @@ def grep_and_read(repository: Repository, question: Question, tokens: Tokens) ->
             distinct[path] += 1
             matches[path] += int(count)
     read = 0
-    for path in sorted(distinct, key=lambda one: (-distinct[one], -matches[one], one)):
+    for path in sorted(distinct, key=lambda path: (-distinct[path], -matches[path], path)):
         read += tokens((repository.folder / path).read_text("utf-8", "replace"))
         if is_right(path, question):
             return Cost(read)
@@ -263,7 +264,7 @@ def grep_and_read(repository: Repository, question: Question, tokens: Tokens) ->
 
 
 class Semble:
-    """Its index of a repository, see `retrieval_peers.py`."""
+    """semble with its index of a repository, see `retrieval_peers.py`."""
 
     def __init__(self, python: str, folder: Path) -> None:
         pipe = subprocess.PIPE
@@ -273,25 +274,25 @@ class Semble:
         )
 
     def costs(self, question: Question, tokens: Tokens) -> tuple[Cost, Cost]:
-        """By the rules of its benchmark, and as an agent reads it."""
+        """Return the cost by the rules of semble's benchmark, and the cost for an agent."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        asking = {"query": question.text, "texts": True}
-        self._process.stdin.write(json.dumps(asking) + "\n")
+        request = {"query": question.text, "texts": True}
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        said = json.loads(self._process.stdout.readline())
-        entries, few = said["entries"], json.loads(said["answer"]).get("results", [])
-        whole = tokens(said["answer"])
-        rank = _rank([one["file_path"] for one in entries], question)
+        reply = json.loads(self._process.stdout.readline())
+        entries, few = reply["entries"], json.loads(reply["answer"]).get("results", [])
+        complete = tokens(reply["answer"])
+        rank = _rank([entry["file_path"] for entry in entries], question)
         if rank is None:
-            return Cost(None), Cost(None, whole)
-        bare = sum(map(tokens, said["chunks"][:rank]))
+            return Cost(None), Cost(None, complete)
+        bare = sum(map(tokens, reply["chunks"][:rank]))
         if rank <= len(few):
             read = tokens(json.dumps({"query": question.text, "results": few[:rank]}))
-            return Cost(bare), Cost(read, whole, True)
-        # The same again with more results: it has no pages.
+            return Cost(bare), Cost(read, complete, True)
+        # semble has no pages: the agent repeats the query with more results.
         more = tokens(json.dumps({"query": question.text, "results": entries[:rank]}))
-        return Cost(bare), Cost(whole + more, whole)
+        return Cost(bare), Cost(complete + more, complete)
 
     def stop(self) -> None:
         self._process.kill()
@@ -300,12 +301,12 @@ class Semble:
 
 
 def _rank(paths: Sequence[str], question: Question) -> int | None:
-    """How many entries are read until one is of a right file."""
+    """Return the number of entries up to the first correct file."""
     return next((n for n, path in enumerate(paths, 1) if is_right(path, question)), None)
 
 
 def probe(repository: Repository, question: Question, tokens: Tokens) -> Cost | None:
-    """What it prints for ten results; None if it is not installed."""
+    """Return the cost of probe's output for ten results; None if probe is not installed."""
     command = ["probe", "search", question.text, ".", "--max-results", "10"]
     try:
         run = subprocess.run(
@@ -320,11 +321,11 @@ def probe(repository: Repository, question: Question, tokens: Tokens) -> Cost | 
     text = run.stdout.decode("utf-8", "replace")
     heads = list(re.finditer(r"^File: (.*)$", text, re.M))
     ends = [head.start() for head in heads[1:]] + [len(text)]
-    whole = tokens(text)
+    complete = tokens(text)
     for head, end in zip(heads, ends, strict=True):
         if is_right(os.path.relpath(head[1], repository.folder), question):
-            return Cost(tokens(text[:end]), whole, True)
-    return Cost(None, whole)
+            return Cost(tokens(text[:end]), complete, True)
+    return Cost(None, complete)
 
 
 # --- all -------------------------------------------------------------------------------------
@@ -339,19 +340,22 @@ AGENTS = "semble mcp"
 def drawn(
     repositories: Sequence[Repository], count: int, seed: int
 ) -> list[tuple[Repository, list[Question]]]:
-    """So many questions, from all repositories in turn."""
+    """Choose `count` questions from all repositories in turn."""
     choice = random.Random(seed)
     order = choice.sample(list(range(len(repositories))), len(repositories))
-    shuffled = [choice.sample(list(one.questions), len(one.questions)) for one in repositories]
+    shuffled = [
+        choice.sample(list(repository.questions), len(repository.questions))
+        for repository in repositories
+    ]
     rounds = itertools.zip_longest(*(shuffled[place] for place in order))
     found: dict[int, list[Question]] = defaultdict(list)
-    some = (
+    in_turn = (
         (place, question)
         for questions in rounds
         for place, question in zip(order, questions, strict=True)
         if question is not None
     )
-    for place, question in itertools.islice(some, count):
+    for place, question in itertools.islice(in_turn, count):
         found[place].append(question)
     return [(repositories[place], found[place]) for place in sorted(found)]
 
@@ -359,12 +363,12 @@ def drawn(
 def costs_of(
     repository: Repository, questions: Sequence[Question], tokens: Tokens, embeddings: str
 ) -> Iterator[tuple[str, Cost]]:
-    """What each way costs for each question of a repository."""
+    """Yield the cost of each method for each question of a repository."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name).resolve()
         folder = home / repository.folder.name
         folder.mkdir()
-        copied(repository.folder, folder)
+        copy_corpus(repository.folder, folder)
         server = Server(folder, home, INDEX.format(embeddings))
         try:
             for question in questions:
@@ -394,14 +398,14 @@ def costs_of(
 
 
 def row(title: str, costs: Sequence[Cost]) -> str:
-    until = [NOT_FOUND if one.until is None else one.until for one in costs]
+    until = [NOT_FOUND if cost.until is None else cost.until for cost in costs]
     middle = f"{statistics.median(until):9,.0f}{statistics.mean(until):9,.0f}"
-    wholes = [one.whole for one in costs if one.whole is not None]
+    first_answers = [cost.first_answer for cost in costs if cost.first_answer is not None]
     first = f"{'':>9}{'':>8}"
-    if wholes:
-        share = statistics.mean(one.is_in_first for one in costs)
-        first = f"{statistics.mean(wholes):9,.0f}{share:8.2f}"
-    shares = [statistics.mean(one <= budget for one in until) for budget in BUDGETS]
+    if first_answers:
+        share = statistics.mean(cost.is_in_first for cost in costs)
+        first = f"{statistics.mean(first_answers):9,.0f}{share:8.2f}"
+    shares = [statistics.mean(size <= budget for size in until) for budget in BUDGETS]
     return f"{title:28}{middle}{first}" + "".join(f"{share:8.2f}" for share in shares)
 
 
@@ -410,31 +414,33 @@ def main() -> None:
     add_arguments(parser)
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-embeddings", action="store_true", help="Winnow without its extra")
+    parser.add_argument("--no-embeddings", action="store_true", help="Winnow without embeddings")
     options = parser.parse_args()
-    some = drawn(asked(options), options.questions, options.seed)
+    chosen = drawn(load_repositories(options), options.questions, options.seed)
     tokens = Tokens()
     embeddings = "off" if options.no_embeddings else "auto"
     costs: dict[str, list[Cost]] = defaultdict(list)
-    for repository, questions in some:
+    for repository, questions in chosen:
         for title, cost in costs_of(repository, questions, tokens, embeddings):
             costs[title].append(cost)
     tokens.stop()
-    count = sum(len(questions) for _, questions in some)
-    counted = "tokens of cl100k_base" if tokens.is_exact else "bytes / 4, for want of a tokenizer"
-    print(f"{count} questions to {len(some)} repositories, seed {options.seed}; {counted}")
+    count = sum(len(questions) for _, questions in chosen)
+    unit = "tokens of cl100k_base" if tokens.is_exact else "bytes / 4 (tokenizer missing)"
+    print(f"{count} questions about {len(chosen)} repositories, seed {options.seed}; {unit}")
     budgets = "".join(f"{f'{budget:,}':>8}" for budget in BUDGETS)
-    print(f"{'until the right file':28}{'median':>9}{'mean':>9}{'whole':>9}{'in it':>8}{budgets}")
-    for title, some_costs in costs.items():
-        print(row(title, some_costs))
+    print(
+        f"{'until the correct file':28}{'median':>9}{'mean':>9}{'complete':>9}{'hits':>8}{budgets}"
+    )
+    for title, costs_of_title in costs.items():
+        print(row(title, costs_of_title))
     for missing in {PROBE, AGENTS} - set(costs):
-        print(f"{missing:28}is missing")
+        print(f"{missing:28}missing")
     print(PUBLISHED)
     data: Callable[[str], float] = lambda tool: statistics.mean(  # noqa: E731
-        one.data for one in costs[f"winnow {tool}"]
+        cost.data for cost in costs[f"winnow {tool}"]
     )
-    said = ", ".join(f"{data(tool):,.0f} for {tool}" for tool in TOOLS)
-    print(f"The same answers as data, which `winnow mcp --text-only` does not send: {said}")
+    sizes = ", ".join(f"{data(tool):,.0f} for {tool}" for tool in TOOLS)
+    print(f"Structured data of these answers, which `winnow mcp --text-only` omits: {sizes}")
 
 
 if __name__ == "__main__":

@@ -3,19 +3,19 @@
     python benchmarks/train_ranker.py --annotations dev.jsonl --repositories repos.json \
         --corpora DIR [--histories DIR] [--save] [--no-embeddings]
 
-Needs `winnow-ls[benchmark,embeddings]`; takes some ten minutes.
+Needs `winnow-ls[benchmark,embeddings]`, and about ten minutes.
 
-Annotations are questions to repositories with the files that answer them. With `--histories`,
+Annotations are questions about repositories with the files that answer them. With `--histories`,
 commits of the same repositories are questions, too: their subjects, and the one or two files that
-they changed; they count less. `--save` puts the model where the package has it.
+they changed. They have a lower weight. `--save` stores the model in the package.
 
-What is trained are two rankers whose scores are added up: a weighted sum of the features, by the
+Two rankers are trained, and their scores are added: a weighted sum of the features, fitted to the
 likelihood of the relevant files (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise
-Approach", 2007) with a penalty on weights, and LightGBM's LambdaMART. Each is kept simple on
-purpose: there are few questions, and the code that they are about is not that of the users.
+Approach", 2007) with a penalty on weights, and LightGBM's LambdaMART. Both are deliberately simple:
+there are few questions, and users search other code.
 
-The table has NDCG@10 as the mean over repositories, by files (lines do not count). Whoever is
-judged was not trained on: neither its repository's questions nor its commits.
+The table has NDCG@10 as the mean over repositories, by files (lines are ignored). The ranker that
+ranks a question was trained without the questions and commits of its repository.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ Rows = npt.NDArray[np.float32]
 
 MODELS = Path(of.__file__).parent / "models"
 FOLDS = 5
-# What a commit counts, where a question is 1, and how many of a repository there are at most.
+# The weight of a commit (a question has weight 1), and the maximum number per repository.
 COMMIT = "commit"
 COMMIT_WEIGHT = 0.3
 COMMITS = 60
-# Features that weigh otherwise where a single name is asked for.
+# Features with different weights if the query is a single name.
 SYMBOL_FEATURES = ("defines", "defines_type", "named_like", "best_chunk", "definition")
-# On the squares of weights: 100 to 400 do as well.
+# The penalty on squared weights; 100 to 400 give the same quality.
 PENALTY = 200.0
-# What the sum counts against the trees: from 0.6 to 2, NDCG@10 does not change by 0.001.
+# The weight of the sum relative to the trees; from 0.6 to 2, NDCG@10 changes by less than 0.001.
 SUM_SHARE = 0.8
-# More of these never makes a candidate worse, or better.
-SPEAKS_FOR = frozenset(
+# A higher value of these features never lowers (or never raises) a candidate's score.
+POSITIVE = frozenset(
     """
     best_chunk bare_chunk top_chunks whole comment head type definition most focus said said_at_once
     all_names first_terms defines defines_type defines_title imports_name joined_names single_names
@@ -67,7 +67,7 @@ SPEAKS_FOR = frozenset(
     imported hand near_best near_top near_document near_path
     """.split()
 )
-SPEAKS_AGAINST = frozenset(
+NEGATIVE = frozenset(
     "test side prose data generated generated_text declarations paired_header".split()
 )
 BAGS = 4
@@ -90,22 +90,22 @@ PARAMETERS = {
 
 
 class Sample(NamedTuple):
-    """A question: its candidates, which of them are relevant, and how many there are in all."""
+    """A question: its candidates, their relevance, and the total number of targets."""
 
     repository: str
     language: str
     category: str
     features: Mapping[str, Rows]
     relevant: npt.NDArray[np.bool_]
-    targets: npt.NDArray[np.int64]  # for each candidate the number of its target, or -1
-    wanted: int
+    targets: npt.NDArray[np.int64]  # by candidate: the number of its target, or -1
+    target_count: int
     symbol: bool
     weight: float
 
 
 # --- questions -------------------------------------------------------------------------------
 
-# Commits that say nothing of what they change.
+# Commits whose subjects don't describe the change.
 _EMPTY = re.compile(
     r"(?i)^(?:merge|bump|release|v?\d|chore|docs?\b|ci\b|build\b|revert|update dep|prepare|style"
     r"|test|changelog|updated?\b)|typo|clang-format|copyright|lint|whitespace|deps|version|warning"
@@ -124,7 +124,7 @@ def samples_of(
     histories: Path | None,
     embeddings: str,
 ) -> Iterator[Sample]:
-    """The questions to a repository with their features."""
+    """Yield the questions about a repository with their features."""
     name, root = repository["name"], repository.get("root") or ""
     corpus = corpus_of(corpora / name / root, embeddings)
     model = load_model(embeddings).model
@@ -138,7 +138,7 @@ def samples_of(
         paths = [corpus.paths[file] for file in weighed.evidence.candidates.files]
         hit = np.array(
             [
-                next((n for n, one in enumerate(targets) if same_file(path, one)), -1)
+                next((n for n, target in enumerate(targets) if same_file(path, target)), -1)
                 for path in paths
             ]
         )
@@ -154,9 +154,9 @@ def samples_of(
             weight,
         )
 
-    for one in annotations:
-        targets = [target["path"] for target in one["targets"]]
-        found = sample(one["query"], one["category"], targets, 1.0)
+    for annotation in annotations:
+        targets = [target["path"] for target in annotation["targets"]]
+        found = sample(annotation["query"], annotation["category"], targets, 1.0)
         if found is not None:
             yield found
     if histories is not None:
@@ -169,7 +169,7 @@ def samples_of(
 
 
 def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tuple[str, list[str]]]:
-    """Subjects of commits before a revision, and the few files that each has changed."""
+    """Return subjects of commits before a revision, and the few files that each commit changed."""
     command = ["git", "--git-dir", str(clone), "log", "-n", str(_HISTORY), "--no-merges"]
     command += ["--no-renames", "--format=%x01%s", "--name-only", revision]
     log = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
@@ -178,15 +178,15 @@ def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tup
         subject, *names = (line for line in commit.split("\n") if line)
         inside = [name[len(below) :] for name in names if name.startswith(below)]
         changed = [name for name in inside if name in files and not _NO_SOURCE.search(name)]
-        told = _NUMBERS.sub("", subject).strip()
+        text = _NUMBERS.sub("", subject).strip()
         if (
             1 <= len(changed) <= _MOST_CHANGED
-            and len(told.split()) in _SUBJECT_WORDS
+            and len(text.split()) in _SUBJECT_WORDS
             and not _EMPTY.search(subject)
         ):
-            found.append((told, changed))
-    # Any of them, but the same ones every time.
-    found.sort(key=lambda one: zlib.crc32(one[0].encode()))
+            found.append((text, changed))
+    # An arbitrary selection, but the same one in every run.
+    found.sort(key=lambda commit: zlib.crc32(commit[0].encode()))
     return found[:COMMITS]
 
 
@@ -194,23 +194,23 @@ def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tup
 
 
 def train(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """What :class:`winnow.ranking.semantic.decision_trees.Ranker` is made of; no probabilities
-    yet."""
-    # Trees gain nothing from commits.
-    asked = _learned([one for one in samples if one.category != COMMIT], names)
-    boosters = [_boosted(asked, names, bag) for bag in range(BAGS)]
+    """Return the arrays of a :class:`winnow.ranking.semantic.decision_trees.Ranker`, without its
+    probabilities."""
+    # Commits don't improve the trees.
+    questions = _training_data([sample for sample in samples if sample.category != COMMIT], names)
+    boosters = [_boosted(questions, names, bag) for bag in range(BAGS)]
     return {
         "names": np.array(names),
-        **_weighted_sum(_learned(samples, names), names),
-        **_packed([tree for one in boosters for tree in one.dump_model()["tree_info"]]),
+        **_weighted_sum(_training_data(samples, names), names),
+        **_packed([tree for model in boosters for tree in model.dump_model()["tree_info"]]),
         "slope": np.float64(1),
         "offset": np.float64(0),
     }
 
 
-class Learned(NamedTuple):
-    """Candidates to learn from, one question's after the other's: rows of features ``x``, whether
-    they are relevant, how many each question has, and what it counts."""
+class TrainingData(NamedTuple):
+    """Candidates grouped by question: rows of features ``x``, relevance ``y``, the number of
+    candidates per question, and the weight of each question."""
 
     x: Rows
     y: npt.NDArray[np.bool_]
@@ -218,23 +218,23 @@ class Learned(NamedTuple):
     w: npt.NDArray[np.float64]
 
 
-def _learned(samples: Sequence[Sample], names: Sequence[str]) -> Learned:
+def _training_data(samples: Sequence[Sample], names: Sequence[str]) -> TrainingData:
     rows, relevant, sizes, weights = [], [], [], []
-    for one in samples:
-        best = np.argsort(-one.features["hand"], kind="stable")[:MAX_SCORED]
-        if one.relevant[best].any():
-            rows.append(np.stack([one.features[name][best] for name in names], axis=1))
-            relevant.append(one.relevant[best])
+    for sample in samples:
+        best = np.argsort(-sample.features["hand"], kind="stable")[:MAX_SCORED]
+        if sample.relevant[best].any():
+            rows.append(np.stack([sample.features[name][best] for name in names], axis=1))
+            relevant.append(sample.relevant[best])
             sizes.append(len(best))
-            weights.append(one.weight)
-    return Learned(
+            weights.append(sample.weight)
+    return TrainingData(
         np.concatenate(rows), np.concatenate(relevant), np.array(sizes), np.array(weights)
     )
 
 
-def _weighted_sum(learned: Learned, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Weights of the features that make what is relevant most likely."""
-    x, y, groups, w = learned
+def _weighted_sum(data: TrainingData, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Return the feature weights that maximize the likelihood of the relevant files."""
+    x, y, groups, w = data
     symbol = x[:, names.index("symbol")][:, None]
     special = [names.index(name) for name in SYMBOL_FEATURES]
     columns = np.concatenate([x, x[:, special] * symbol], axis=1).astype(np.float64)
@@ -264,16 +264,17 @@ def _weighted_sum(learned: Learned, names: Sequence[str]) -> dict[str, npt.NDArr
     }
 
 
-def _boosted(learned: Learned, names: Sequence[str], bag: int) -> lightgbm.Booster:
-    x, y, groups, _ = learned
+def _boosted(training: TrainingData, names: Sequence[str], bag: int) -> lightgbm.Booster:
+    x, y, groups, _ = training
     seeds = {"seed": bag + 1, "bagging_seed": bag + 3, "feature_fraction_seed": bag + 2}
-    signs = [1 if name in SPEAKS_FOR else -1 if name in SPEAKS_AGAINST else 0 for name in names]
+    signs = [1 if name in POSITIVE else -1 if name in NEGATIVE else 0 for name in names]
     data = lightgbm.Dataset(x, y.astype(int), group=groups, feature_name=list(names))
     return lightgbm.train({**PARAMETERS, **seeds, "monotone_constraints": signs}, data, ROUNDS)
 
 
 def _packed(trees: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Trees as arrays; those of all bags together give the mean of the bags."""
+    """Store the trees as arrays. Values are divided by the number of bags, so that the sum over
+    all trees is the mean of the bags."""
     conditions = MAX_LEAVES - 1
     columns = np.zeros((len(trees), conditions), np.uint8)
     thresholds = np.full((len(trees), conditions), np.inf, np.float32)
@@ -281,39 +282,39 @@ def _packed(trees: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     values = np.zeros((len(trees), MAX_LEAVES), np.float32)
     for row, tree in enumerate(trees):
         leaves: list[float] = []
-        asked: list[tuple[int, np.float32, int]] = []
-        _walk(tree["tree_structure"], leaves, asked)
-        for place, condition in enumerate(asked):
+        conditions_of_tree: list[tuple[int, np.float32, int]] = []
+        _walk(tree["tree_structure"], leaves, conditions_of_tree)
+        for place, condition in enumerate(conditions_of_tree):
             columns[row, place], thresholds[row, place], masks[row, place] = condition
         values[row, : len(leaves)] = np.array(leaves) / BAGS
     return {"columns": columns, "thresholds": thresholds, "masks": masks, "values": values}
 
 
 def _walk(
-    node: Mapping[str, Any], leaves: list[float], asked: list[tuple[int, np.float32, int]]
+    node: Mapping[str, Any], leaves: list[float], conditions: list[tuple[int, np.float32, int]]
 ) -> int:
-    """The bits of the leaves below a node, which are numbered from left to right. Adds them, and
-    the conditions, each with the bits that are left where it does not hold."""
+    """Return the bits of the leaves below a node; leaves are numbered from left to right. Append
+    the leaves and the conditions. Each condition has the bits that remain if it is false."""
     if "leaf_value" in node:
         leaves.append(node["leaf_value"])
         return 1 << (len(leaves) - 1)
     assert node["decision_type"] == "<="
-    left = _walk(node["left_child"], leaves, asked)
-    # Features have 32 bits: the greatest number of those that is not above the threshold.
+    left = _walk(node["left_child"], leaves, conditions)
+    # Features have 32 bits: round the threshold down to a 32-bit number.
     near = np.float32(node["threshold"])
     if float(near) > node["threshold"]:
         near = np.nextafter(near, np.float32(-np.inf))
-    asked.append((node["split_feature"], near, 0xFF & ~left))
-    return left | _walk(node["right_child"], leaves, asked)
+    conditions.append((node["split_feature"], near, 0xFF & ~left))
+    return left | _walk(node["right_child"], leaves, conditions)
 
 
 def with_probabilities(
     arrays: Mapping[str, npt.NDArray[Any]], samples: Sequence[Sample], scores: Sequence[Rows]
 ) -> dict[str, npt.NDArray[Any]]:
-    """The ranker with what makes a probability of a score, from scores of what it was not trained
-    on."""
+    """Return the ranker's arrays with a mapping from scores to probabilities, fitted to scores of
+    questions that were not in the training data."""
     x = np.concatenate(list(scores)).astype(np.float64)
-    y = np.concatenate([one.relevant for one in samples])
+    y = np.concatenate([sample.relevant for sample in samples])
 
     def loss(line: npt.NDArray[np.float64]) -> float:
         return float(np.logaddexp(0, np.where(y, -1, 1) * (line[0] * x + line[1])).sum())
@@ -322,11 +323,11 @@ def with_probabilities(
     return {**arrays, "slope": np.float64(slope), "offset": np.float64(offset)}
 
 
-# --- judging ---------------------------------------------------------------------------------
+# --- evaluation ------------------------------------------------------------------------------
 
 
 def ndcg(sample: Sample, scores: Rows) -> float:
-    """NDCG@10: each target counts once, at its first file."""
+    """Return NDCG@10; each target counts once, at its first file."""
     order = np.argsort(-scores, kind="stable")[:10]
     seen: set[int] = set()
     gain = 0.0
@@ -334,34 +335,35 @@ def ndcg(sample: Sample, scores: Rows) -> float:
         if target >= 0 and target not in seen:
             seen.add(target)
             gain += 1 / math.log2(rank + 2)
-    return gain / sum(1 / math.log2(rank + 2) for rank in range(min(10, sample.wanted)))
+    return gain / sum(1 / math.log2(rank + 2) for rank in range(min(10, sample.target_count)))
 
 
 def cross_validated(
     samples: Sequence[Sample], names: Sequence[str], group: Callable[[Sample], str]
 ) -> list[Rows]:
-    """The scores of each question's candidates by a ranker that was trained on other groups."""
+    """Score each question's candidates with a ranker that was trained on the other groups."""
     scores: dict[int, Rows] = {}
-    for left_out in sorted({group(one) for one in samples}):
-        known = [one for one in samples if group(one) != left_out]
-        ranker = Ranker(train(known, names))
+    for held_out in sorted({group(sample) for sample in samples}):
+        training = [sample for sample in samples if group(sample) != held_out]
+        ranker = Ranker(train(training, names))
         # Names are ranked without vectors, see `winnow.ranking.semantic.search`.
-        plain = Ranker(train(known, [*of.FEATURES])) if {*names} - {*of.FEATURES} else ranker
-        for number, one in enumerate(samples):
-            if group(one) == left_out:
-                its = plain if one.symbol else ranker
-                scores[number] = its.scores(one.features, symbol=one.symbol)
+        has_vectors = bool({*names} - {*of.FEATURES})
+        lexical = Ranker(train(training, [*of.FEATURES])) if has_vectors else ranker
+        for number, sample in enumerate(samples):
+            if group(sample) == held_out:
+                chosen = lexical if sample.symbol else ranker
+                scores[number] = chosen.scores(sample.features, symbol=sample.symbol)
     return [scores[number] for number in range(len(samples))]
 
 
 def row(title: str, samples: Sequence[Sample], scores: Sequence[Rows]) -> str:
-    """A row of the table: over repositories, and by categories."""
+    """Format a row of the table: the mean over repositories, and by category."""
     of_repository, of_category = defaultdict(list), defaultdict(list)
-    for one, its in zip(samples, scores, strict=True):
-        if one.category != COMMIT:
-            value = ndcg(one, its)
-            of_repository[one.repository].append(value)
-            of_category[one.category].append(value)
+    for sample, its_scores in zip(samples, scores, strict=True):
+        if sample.category != COMMIT:
+            value = ndcg(sample, its_scores)
+            of_repository[sample.repository].append(value)
+            of_category[sample.category].append(value)
     mean = np.mean([np.mean(values) for values in of_repository.values()])
     categories = "".join(f"{np.mean(of_category[name]):14.3f}" for name in sorted(of_category))
     return f"{title:44}{mean:8.4f}{categories}"
@@ -379,11 +381,12 @@ def main() -> None:
     parser.add_argument("--save", action="store_true")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    repositories = {one["name"]: one for one in json.loads(arguments.repositories.read_text())}
+    entries = json.loads(arguments.repositories.read_text())
+    repositories = {entry["name"]: entry for entry in entries}
     annotations = defaultdict(list)
     for line in arguments.annotations.read_text().splitlines():
-        one = json.loads(line)
-        annotations[one["repo"]].append(one)
+        annotation = json.loads(line)
+        annotations[annotation["repo"]].append(annotation)
     embeddings = "off" if arguments.no_embeddings else AUTO
     samples = [
         sample
@@ -397,7 +400,8 @@ def main() -> None:
         )
     ]
     names = [*of.FEATURES] if arguments.no_embeddings else [*of.FEATURES, *of.DENSE_FEATURES]
-    arrays = judged([one for one in samples if one.features.keys() >= set(names)], names)
+    complete = [sample for sample in samples if sample.features.keys() >= set(names)]
+    arrays = evaluate(complete, names)
     if arguments.save:
         MODELS.mkdir(exist_ok=True)
         name = "lexical" if arguments.no_embeddings else "dense"
@@ -406,11 +410,11 @@ def main() -> None:
             savez(file, **arrays)
 
 
-def judged(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Train a ranker, and print how well it does."""
-    categories = sorted({one.category for one in samples} - {COMMIT})
+def evaluate(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Train a ranker, and print its quality."""
+    categories = sorted({sample.category for sample in samples} - {COMMIT})
     print(f"{'NDCG@10':44}{'all':>8}" + "".join(f"{name:>14}" for name in categories))
-    print(row("weights of hand", samples, [one.features["hand"] for one in samples]))
+    print(row("manual weights", samples, [sample.features["hand"] for sample in samples]))
     numbers = {name: place for place, name in enumerate(sorted({s.repository for s in samples}))}
     groups: Sequence[tuple[str, Callable[[Sample], str]]] = (
         (f"trained, {FOLDS} groups of repositories", lambda s: str(numbers[s.repository] % FOLDS)),

@@ -1,10 +1,10 @@
-"""The watcher: what it takes to begin, to learn that all has been told, and to wait; beside
-watchfiles with a step of 1 ms, which is as quick, and of 50 ms, which is its default.
+"""Measure the file watcher: startup, memory, delay of a change, and CPU time while idle.
 
     python benchmarks/watcher.py [FOLDER] [--idle SECONDS]
 
-The folder is the kernel's source if none is given; nothing is written into it. The delay is that
-between a write to a file, in a small folder, and its being told. Each row is a process of its own.
+The peer is watchfiles with steps of 1 ms, which is as fast, and 50 ms, its default. FOLDER is the
+kernel's source by default; nothing is written to it. The delay is the time from writing a file, in
+a small folder, until the watcher reports it. Each row is measured in a new process.
 """
 
 from __future__ import annotations
@@ -31,54 +31,54 @@ CHANGES = 200
 
 
 def resident() -> float:
-    """MB of this process's own memory."""
+    """Return the resident memory of this process, in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def idle_share(seconds: float) -> float:
-    """The part of a processor that this process takes while nothing happens."""
-    began = time.process_time()
+    """Return the CPU usage of this process while it is idle, as a share of one core."""
+    started = time.process_time()
     time.sleep(seconds)
-    return (time.process_time() - began) / seconds
+    return (time.process_time() - started) / seconds
 
 
-def show(title: str, begin: float, memory: float, delays: list[float], idle: float) -> None:
+def show(title: str, start: float, memory: float, delays: list[float], idle: float) -> None:
     delays.sort()
-    middle, late = statistics.median(delays) * 1000, delays[len(delays) * 95 // 100] * 1000
+    median, late = statistics.median(delays) * 1000, delays[len(delays) * 95 // 100] * 1000
     print(
-        f"{title:18}{begin * 1000:8.0f} ms{memory:8.1f} MB{middle:9.2f} ms{late:9.2f} ms"
+        f"{title:18}{start * 1000:8.0f} ms{memory:8.1f} MB{median:9.2f} ms{late:9.2f} ms"
         f"{idle:10.3%}"
     )
 
 
 async def ours(folder: Path, small: Path, idle: float) -> None:
-    told: set[str] = set()
+    changed: set[str] = set()
 
     def watcher(root: Path) -> Watcher:
-        return Watcher(root, told.update, lambda: sys.exit("lost"), own=root / ".winnow")
+        return Watcher(root, changed.update, lambda: sys.exit("lost"), own=root / ".winnow")
 
     gc.collect()
-    before, began = resident(), time.perf_counter()
-    large = watcher(folder)
-    assert await large.start(), large.reason
-    begin, memory = time.perf_counter() - began, resident() - before
-    quick = watcher(small)
-    assert await quick.start(), quick.reason
+    before, started = resident(), time.perf_counter()
+    large_watcher = watcher(folder)
+    assert await large_watcher.start(), large_watcher.reason
+    startup, memory = time.perf_counter() - started, resident() - before
+    small_watcher = watcher(small)
+    assert await small_watcher.start(), small_watcher.reason
     delays = []
     for index in range(CHANGES):
         await asyncio.sleep(0.005)
         file = small / str(index)
-        began = time.perf_counter()
+        started = time.perf_counter()
         file.touch()
-        assert await quick.settle(1)
-        assert str(file) in told
-        delays.append(time.perf_counter() - began)
+        assert await small_watcher.settle(1)
+        assert str(file) in changed
+        delays.append(time.perf_counter() - started)
     await asyncio.sleep(0.2)
-    began_at = time.process_time()
+    cpu_started = time.process_time()
     await asyncio.sleep(idle)
-    show("winnow", begin, memory, delays, (time.process_time() - began_at) / idle)
-    await asyncio.gather(large.aclose(), quick.aclose())
+    show("winnow", startup, memory, delays, (time.process_time() - cpu_started) / idle)
+    await asyncio.gather(large_watcher.aclose(), small_watcher.aclose())
 
 
 def theirs(folder: Path, small: Path, idle: float, step_ms: int) -> None:
@@ -91,20 +91,20 @@ def theirs(folder: Path, small: Path, idle: float, step_ms: int) -> None:
         threading.Thread(target=follow, args=(events, changed), daemon=True).start()
 
     gc.collect()
-    before, began = resident(), time.perf_counter()
+    before, started = resident(), time.perf_counter()
     watch(folder, lambda found: None)
-    begin, memory = time.perf_counter() - began, resident() - before
-    heard = threading.Event()
-    watch(small, lambda found: heard.set())
+    startup, memory = time.perf_counter() - started, resident() - before
+    reported = threading.Event()
+    watch(small, lambda found: reported.set())
     delays = []
     for index in range(CHANGES // 4):
         time.sleep(0.005)
-        heard.clear()
-        began = time.perf_counter()
+        reported.clear()
+        started = time.perf_counter()
         (small / str(index)).touch()
-        assert heard.wait(1)
-        delays.append(time.perf_counter() - began)
-    show(f"watchfiles {step_ms} ms", begin, memory, delays, idle_share(idle))
+        assert reported.wait(1)
+        delays.append(time.perf_counter() - started)
+    show(f"watchfiles {step_ms} ms", startup, memory, delays, idle_share(idle))
 
 
 def main() -> None:
@@ -115,10 +115,10 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.folder or corpora.kernel()
     if arguments.row is None:
-        print(f"{'':18}{'begin':>11}{'memory':>11}{'delay':>12}{'p95':>12}{'idle CPU':>10}")
+        print(f"{'':18}{'start':>11}{'memory':>11}{'delay':>12}{'p95':>12}{'idle CPU':>10}")
         for row in ("winnow", "1", "50"):
-            again = [sys.executable, __file__, folder, "--idle", str(arguments.idle), "--row", row]
-            subprocess.run(again, check=True)
+            command = [sys.executable, __file__, folder, "--idle", str(arguments.idle)]
+            subprocess.run([*command, "--row", row], check=True)
         return
     with tempfile.TemporaryDirectory() as name:
         if arguments.row == "winnow":

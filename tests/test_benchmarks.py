@@ -1,4 +1,4 @@
-"""The page of benchmarks: what failed or was left out stands on it, and nothing of the machine."""
+"""The benchmark page reports failed and skipped parts, and does not identify the machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def script(folder: Path, text: str) -> str:
 
 
 @pytest.mark.process
-def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Path) -> None:
+def test_a_part_has_its_table_and_command_without_paths(tmp_path: Path) -> None:
     print_row = "import sys; print('a row', sys.argv[1]); print('in', sys.argv[1] + '/more')"
     command = script(tmp_path, print_row) + " {corpora}"
     text, good = tables("one", Part("One", [command], "It shows."), {"corpora": str(tmp_path)})
@@ -38,21 +38,21 @@ def test_a_part_stands_with_its_table_and_command_and_without_paths(tmp_path: Pa
 
 
 @pytest.mark.process
-def test_a_part_that_fails_is_said_with_what_it_printed(tmp_path: Path) -> None:
+def test_a_failed_part_is_reported_with_its_output(tmp_path: Path) -> None:
     failing = "import sys; print('half a table'); print('why'); sys.exit('no such thing')"
     text, good = tables("one", Part("One", [script(tmp_path, failing)], "It shows."), {})
     assert not good
     assert "```text\nhalf a table\nwhy\n```\n" in text
-    assert text.endswith("**It has failed, or misses a limit**: exit code 1: no such thing\n")
+    assert text.endswith("**It failed or exceeded a limit**: exit code 1: no such thing\n")
 
 
-def test_a_part_without_what_it_needs_is_said_to_be_left_out() -> None:
+def test_a_part_without_a_required_option_is_skipped() -> None:
     text, good = tables("one", Part("One", ["one.py --truth {symbol_truth}"], "It shows."), {})
     assert good
-    assert "Left out: `benchmarks/run one` needs `--symbol-truth`." in text
+    assert "Skipped: `benchmarks/run one` needs `--symbol-truth`." in text
 
 
-def test_what_was_not_run_stays_and_what_never_was_is_named() -> None:
+def test_parts_that_are_not_run_stay_and_parts_never_run_are_listed() -> None:
     parts = {name: Part(name.title(), [f"{name}.py"], f"Of {name}.") for name in "abc"}
     table = "new\n\n```text\n## not a title\n```"
     first = page_with("", "Peers: none.", {"b": table}, parts)
@@ -68,19 +68,19 @@ def test_what_was_not_run_stays_and_what_never_was_is_named() -> None:
     assert "Peers: none." not in second
 
 
-def test_a_part_that_is_left_out_leaves_the_table_of_an_earlier_run() -> None:
+def test_a_skipped_part_keeps_the_table_of_an_earlier_run() -> None:
     parts = {"a": Part("A", ["a.py {truth}"], "Of a.")}
-    table, left_out = "`python benchmarks/a.py` (then):", "Left out: it needs something."
-    assert tables_of(page_with("", "", {"a": left_out}, parts), parts)["A"] == left_out
+    table, skipped = "`python benchmarks/a.py` (then):", "Skipped: it needs something."
+    assert tables_of(page_with("", "", {"a": skipped}, parts), parts)["A"] == skipped
     earlier = page_with("", "", {"a": table}, parts)
-    assert tables_of(page_with(earlier, "", {"a": left_out}, parts), parts)["A"] == table
+    assert tables_of(page_with(earlier, "", {"a": skipped}, parts), parts)["A"] == table
 
 
 @pytest.mark.process
-def test_a_peer_that_is_not_installed_is_said_to_be_missing() -> None:
+def test_a_peer_that_is_not_installed_is_reported_as_missing() -> None:
     peers = {"python": [sys.executable, "--version"], "nonsense": ["no-such-program", "--version"]}
-    told = page.versions(peers)
-    assert re.fullmatch(r"Peers: python 3\.\d+\.\d+\S*, nonsense \(missing\)\.", told)
+    versions = page.versions(peers)
+    assert re.fullmatch(r"Peers: python 3\.\d+\.\d+\S*, nonsense \(missing\)\.", versions)
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -90,7 +90,7 @@ def test_each_part_has_its_script_and_its_section(name: str) -> None:
     assert PARTS[name].title in tables_of(PAGE.read_text("utf-8"), PARTS)
 
 
-def test_the_page_names_no_place_of_a_machine() -> None:
+def test_the_page_contains_no_paths_of_a_machine() -> None:
     text = PAGE.read_text("utf-8")
     assert not re.search(r"(?<![\w.…])/(?:root|home|tmp|Users|work|var)/", text)
 
@@ -109,10 +109,10 @@ def test_the_parts_can_be_listed_without_installing_anything() -> None:
         text=True,
     )
     assert done.returncode == 2
-    assert "no such part: nonsense" in done.stderr
+    assert "unknown part: nonsense" in done.stderr
 
 
-def test_an_answer_is_read_to_the_end_of_the_entry_of_the_first_right_file() -> None:
+def test_an_answer_is_read_up_to_the_end_of_the_first_correct_files_entry() -> None:
     question = Question("q", "semantic", [{"path": "src/b.py"}])
     entries = ["a.py:1-3  A  why\n1\tsee b.py:7\n", "b.py:7-9  B  why\n7\tdef b():\n"]
     notes = "\n[2 of 9 passages]"
@@ -127,18 +127,18 @@ def test_an_answer_is_read_to_the_end_of_the_entry_of_the_first_right_file() -> 
     assert end_of_right(absolute, ["a.py", "b.py"], question) == len(absolute)
 
 
-def test_questions_are_drawn_from_all_repositories_in_turn() -> None:
+def test_questions_are_chosen_from_all_repositories_in_turn() -> None:
     def repository(name: str, count: int) -> Repository:
         questions = [Question(f"{name}{n}", "semantic", []) for n in range(count)]
         return Repository(name, "python", Path(name), questions, {})
 
-    some = [repository("a", 1), repository("b", 5), repository("c", 5)]
-    counts = {one.name: len(questions) for one, questions in drawn(some, 7, 1)}
+    repositories = [repository("a", 1), repository("b", 5), repository("c", 5)]
+    counts = {chosen.name: len(questions) for chosen, questions in drawn(repositories, 7, 1)}
     assert counts == {"a": 1, "b": 3, "c": 3}
-    assert drawn(some, 7, 1) == drawn(some, 7, 1)
+    assert drawn(repositories, 7, 1) == drawn(repositories, 7, 1)
 
 
-def test_ndcg_counts_each_target_once_and_wants_its_lines() -> None:
+def test_ndcg_counts_each_target_once_and_requires_its_lines() -> None:
     targets: list[dict[str, Any]] = [
         {"path": "src/a.py"},
         {"path": "src/b.py", "start_line": 10, "end_line": 20},

@@ -1,4 +1,4 @@
-"""The first question of a fresh process, with an index on disk, at every front end; see #21."""
+"""The first question to a new process, with an index on disk, through every front end; see #21."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
 
 import first_question  # noqa: E402
-from first_question import DOORS, Asked, Question, by_open_index, make_index, run  # noqa: E402
+from first_question import (  # noqa: E402
+    FRONT_ENDS,
+    Answer,
+    Question,
+    by_open_index,
+    make_index,
+    run,
+)
 
 pytestmark = [pytest.mark.wire, pytest.mark.slow]
 
-# A search gives up waiting for a slow index. On a busy machine it needs longer: a minute here.
+# A search stops waiting for a slow index. A busy machine needs longer: here, a minute.
 PATIENT = """
 import sys
 from winnow.frontends.cli import main
@@ -35,7 +42,7 @@ ABOUT = "where are heavy parcels weighed"
 QUESTIONS = (
     Question(
         "keyword_search",
-        # Each of the terms is in all files: ripgrep alone would refuse them.
+        # All files contain each of the terms: ripgrep alone would reject them as too broad.
         {"query": ABOUT, "search_terms": ["def", "return"], "broad_terms": "shrink"},
         "post/scales.py",
     ),
@@ -79,20 +86,20 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def warm(office: Path) -> dict[str, Asked]:
+def warm(office: Path) -> dict[str, Answer]:
     """Return the answers of a server whose index is open."""
     environment = first_question.environment(office.parent / "settings")
     answers = by_open_index(office, QUESTIONS, environment)
-    return {one.tool: answer for one, answer in zip(QUESTIONS, answers, strict=True)}
+    return {question.tool: answer for question, answer in zip(QUESTIONS, answers, strict=True)}
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.tool)
 def test_fresh_processes_answer_like_one_whose_index_is_open(
-    office: Path, warm: dict[str, Asked], question: Question
+    office: Path, warm: dict[str, Answer], question: Question
 ) -> None:
-    """Five processes for each of four tools in CI: 20 of 20 answers are right (#21)."""
+    """In CI, five processes for each of four tools: 20 of 20 answers are correct (#21)."""
     expected = warm[question.tool]
     assert question.file in expected.paths
-    for door in ("lsp", "mcp", "cli", "lsp", "mcp")[: 5 if CI else 3]:
-        answer = run(DOORS[door], office, question, expected, office.parent / "settings")
-        assert answer.problem == "", door
+    for front_end in ("lsp", "mcp", "cli", "lsp", "mcp")[: 5 if CI else 3]:
+        answer = run(FRONT_ENDS[front_end], office, question, expected, office.parent / "settings")
+        assert answer.problem == "", front_end
