@@ -52,7 +52,9 @@ class Row:
     later: list[float] = dataclasses.field(default_factory=list)
 
 
-async def search_docs(workspace: EngineWorkspace, engine: str, path: Path, word: str) -> SearchDocsResult:
+async def search_docs(
+    workspace: EngineWorkspace, engine: str, path: Path, word: str
+) -> SearchDocsResult:
     """Call search_docs and return its result."""
     params: dict[str, Any] = {
         "query": word,

@@ -366,7 +366,7 @@ def main() -> None:
 
 
 def load() -> str:
-    return "load " + " ".join(f"{one:.1f}" for one in os.getloadavg())
+    return "load " + " ".join(f"{value:.1f}" for value in os.getloadavg())
 
 
 if __name__ == "__main__":
