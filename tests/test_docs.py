@@ -198,14 +198,14 @@ def test_every_setting_of_the_extension_is_in_its_readme() -> None:
 
 
 def neovim_commands() -> set[str]:
-    """What may stand behind `:Winnow`, as the plugin's sources have it."""
+    """Return the modes and subcommands of `:Winnow` in the plugin's sources."""
     source = read("nvim/lua/winnow/command.lua")
     modes = re.search(r"^M\.names = \{(.*?)\}", read("nvim/lua/winnow/modes.lua"), re.M | re.S)
-    others = re.search(r"^local others = \{\n(.*?)^\}", source, re.M | re.S)
+    subcommands = re.search(r"^local subcommands = \{\n(.*?)^\}", source, re.M | re.S)
     assert modes
-    assert others
-    found = set(re.findall(r"'(\w+)'", modes[1]))
-    return found | set(re.findall(r"^  (\w+) = function", others[1], re.M))
+    assert subcommands
+    names = set(re.findall(r"'(\w+)'", modes[1]))
+    return names | set(re.findall(r"^  (\w+) = function", subcommands[1], re.M))
 
 
 def test_every_subcommand_in_neovim_is_in_its_help_and_in_the_readme() -> None:

@@ -1,4 +1,4 @@
--- The command, the mappings and the documents' buffers. Nothing is loaded before one is used.
+-- Define the command, the mappings and the reader of documents. Modules are loaded on first use.
 
 if vim.g.loaded_winnow then
   return
@@ -34,7 +34,7 @@ local group = vim.api.nvim_create_augroup('winnow', {})
 vim.api.nvim_create_autocmd('BufReadCmd', {
   group = group,
   pattern = 'winnow-doc://*',
-  desc = 'A document as text',
+  desc = 'Read the text of a document',
   callback = function(event)
     require('winnow.document').read(event.buf, event.match)
   end,

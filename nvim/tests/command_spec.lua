@@ -1,8 +1,8 @@
--- The command line, options, and what is shown of the server.
+-- The command line, options, and the status of the server.
 
 local t = require('support')
 
--- Kinds of params, as the server's reference calls them.
+-- Kinds of params and their names in the server's reference.
 local KINDS = { list = 'array', number = 'integer', boolean = 'boolean', string = 'string' }
 
 local function complete(line)
@@ -11,7 +11,7 @@ end
 
 return {
   {
-    'completion: modes, params, their values, actions of the index',
+    'completion offers modes, params, their values and index actions',
     function()
       t.shared_project()
       t.setup()
@@ -41,7 +41,7 @@ return {
     end,
   },
   {
-    'what is typed becomes a request; only known params do, and only before the query',
+    'a typed request is parsed: only known params count, and only before the query',
     function()
       local query = require('winnow.query')
       t.equal(
@@ -80,7 +80,7 @@ return {
     end,
   },
   {
-    'every param that can be typed is one of the server',
+    'every param that can be typed exists in the server',
     function()
       local folder = vim.fs.joinpath(t.plugin, '../docs/tools')
       local pages = {
@@ -97,10 +97,10 @@ return {
         local params = text:match('\n## Params\n(.-)\n## ')
         for name, kind in pairs(query.params[mode]) do
           local row = params:match('| `' .. name .. '` | ([^\n]*)')
-          assert(row, ('%s of %s is no param of the server'):format(name, mode))
-          local wanted = type(kind) == 'table' and '"' .. kind[1] .. '"' or KINDS[kind]
+          assert(row, ('%s of %s is not a param of the server'):format(name, mode))
+          local expected = type(kind) == 'table' and '"' .. kind[1] .. '"' or KINDS[kind]
           if name ~= 'timeout' and name ~= 'kind' then
-            t.contains(row, wanted)
+            t.contains(row, expected)
           end
         end
         for name in pairs(require('winnow.config').defaults.params[mode]) do
@@ -110,21 +110,21 @@ return {
     end,
   },
   {
-    'mistakes in a command are messages, no stack traces',
+    'mistakes in a command give messages instead of stack traces',
     function()
       t.shared_project()
       t.setup()
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd('Winnow nonsense a')
-      t.contains(said[1][1], 'winnow: unknown mode `nonsense`; use one of keyword, docs')
+      t.contains(messages[1][1], 'winnow: unknown mode `nonsense`; use one of keyword, docs')
       vim.cmd('Winnow! grep')
-      t.contains(said[2][1], 'a list needs a query')
+      t.contains(messages[2][1], 'a list needs a query')
       vim.cmd('Winnow index explode')
-      t.contains(said[3][1], 'unknown action `explode`')
+      t.contains(messages[3][1], 'unknown action `explode`')
     end,
   },
   {
-    'options are validated, all mistakes at once, and a bad table changes nothing',
+    'setup reports all invalid options at once and then changes nothing',
     function()
       local config = require('winnow.config')
       config.set({ picker = 'snacks' })
@@ -171,20 +171,20 @@ return {
     end,
   },
   {
-    'status says how the index is; index builds it and says when',
+    'status shows the state of the index, and index build reports when it is done',
     function()
       local folder = t.project()
       t.setup(nil, { settings = { winnow = { index = { enabled = true } } } })
-      local said = t.notified()
+      local messages = t.notified()
       local shown = {}
       t.replace(vim.api, 'nvim_echo', function(chunks)
         shown[#shown + 1] = chunks[1][1]
       end)
       vim.cmd('Winnow index build')
       t.wait('the index', function()
-        return #said > 0
+        return #messages > 0
       end)
-      t.contains(said[1][1], 'winnow: index build: ')
+      t.contains(messages[1][1], 'winnow: index build: ')
       vim.cmd('Winnow status')
       t.wait('the state', function()
         return #shown > 0
@@ -195,7 +195,7 @@ return {
     end,
   },
   {
-    'status tells of a server that a function of the configuration starts',
+    'status shows that a function in the configuration starts the server',
     function()
       t.project()
       t.setup(nil, {
@@ -215,7 +215,7 @@ return {
     end,
   },
   {
-    ':Winnow log opens the log of clients',
+    ':Winnow log opens the LSP log',
     function()
       t.shared_project()
       t.setup()
@@ -225,7 +225,7 @@ return {
     end,
   },
   {
-    'the mappings work: the selection is the query',
+    'mappings in visual mode search for the selection',
     function()
       local folder = t.shared_project()
       t.setup()
@@ -246,7 +246,7 @@ return {
     end,
   },
   {
-    ':checkhealth winnow says what is there, and what to do about what is not',
+    ':checkhealth winnow reports what is installed and how to fix what is missing',
     function()
       t.shared_project()
       t.setup()
@@ -271,7 +271,7 @@ return {
     end,
   },
   {
-    'the help has a tag for the command, each option and each key, and its tags are whole',
+    'the help has tags for the command, options, functions and mappings, and valid links',
     function()
       local file = vim.fs.joinpath(t.plugin, 'doc/winnow.txt')
       local text = table.concat(vim.fn.readfile(file), '\n')
@@ -304,8 +304,11 @@ return {
         tagged(('<Plug>(winnow-%s)'):format(mode))
       end
       for link in text:gmatch('%s|([%w_.:<>()-]+)|') do
-        local known = ('\n' .. tags):find('\n' .. link .. '\t', 1, true)
-        assert(known or #vim.fn.getcompletion(link, 'help') > 0, 'no help for |' .. link .. '|')
+        local is_own_tag = ('\n' .. tags):find('\n' .. link .. '\t', 1, true)
+        assert(
+          is_own_tag or #vim.fn.getcompletion(link, 'help') > 0,
+          'no help for |' .. link .. '|'
+        )
       end
     end,
   },

@@ -1,42 +1,42 @@
--- `$/complete`: a user's function ranks.
+-- `$/complete`: ranking by the user's function.
 
 local t = require('support')
 
-local asked = 0
+local questions = 0
 
----Ask a question that was not asked before: answers of models are kept.
+---Run a search with a new question, because the server caches answers of models.
 ---@param complete winnow.Complete
 ---@return table answer
 ---@return winnow.Item[] items
 local function search(complete)
-  asked = asked + 1
+  questions = questions + 1
   t.shared_project('complete')
   t.setup({ complete = complete })
-  local found, answer, problem
+  local items, answer, problem
   require('winnow').search('keyword', {
-    query = ('how are plugins loaded %d'):format(asked),
+    query = ('how are plugins loaded %d'):format(questions),
     terms = { 'load_plugin', 'register_plugin' },
-  }, function(items, said, failed)
-    found, answer, problem = items, said, failed
+  }, function(...)
+    items, answer, problem = ...
   end)
   t.wait('the answer', function()
-    return found or problem
+    return items or problem
   end)
-  assert(found, problem)
-  return answer, found
+  assert(items, problem)
+  return answer, items
 end
 
 local function last_file(request)
-  local id
-  for one in request.prompt:gmatch('\n%[(f%d+)%] ') do
-    id = one
+  local last_id
+  for id in request.prompt:gmatch('\n%[(f%d+)%] ') do
+    last_id = id
   end
-  return vim.json.encode({ files = { { id = id, lines = '1', reason = 'it is the last' } } })
+  return vim.json.encode({ files = { { id = last_id, lines = '1', reason = 'it is the last' } } })
 end
 
 return {
   {
-    'a function that answers later ranks, and is named',
+    'a function that answers later ranks, and the answer names its model',
     function()
       local sent
       local answer, items = search(function(request, done)
@@ -59,7 +59,7 @@ return {
     end,
   },
   {
-    'so does one that answers at once',
+    'a function that answers immediately ranks too',
     function()
       local answer = search(function(request, done)
         done(last_file(request))
@@ -68,7 +68,7 @@ return {
     end,
   },
   {
-    'where it fails, the local order is the answer and says why',
+    'if the function fails, the answer has the local order and the reason',
     function()
       local answer, items = search(function(_, done)
         done(nil, 'no credit left')
@@ -82,24 +82,24 @@ return {
     end,
   },
   {
-    'a search that is cancelled stops the function',
+    'canceling a search stops the function',
     function()
       t.shared_project('complete')
-      local was_asked, stopped = false, false
+      local was_called, stopped = false, false
       t.setup({
         complete = function()
-          was_asked = true
+          was_called = true
           return function()
             stopped = true
           end
         end,
       })
       vim.cmd('Winnow keyword how are plugins loaded -- load_plugin')
-      t.wait('the question', function()
-        return was_asked
+      t.wait('the call of the function', function()
+        return was_called
       end)
       local picker = require('winnow.picker').get()
-      t.equal('src/loader.py', picker.search.items[1].path, 'the local order is there meanwhile')
+      t.equal('src/loader.py', picker.search.items[1].path, 'the local order is shown meanwhile')
       t.listed(picker)
       t.equal('  src/loader.py:2: def load_plugins(self, names):', t.marked(picker)[1])
       t.equal(true, picker.running.busy)
@@ -111,7 +111,7 @@ return {
     end,
   },
   {
-    'without a function nothing is announced, and nothing asked',
+    'without a function, the plugin announces nothing and answers with an error',
     function()
       t.shared_project()
       t.setup()

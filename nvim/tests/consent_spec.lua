@@ -1,18 +1,18 @@
--- Consent to ask a model on another machine, and what left this one.
+-- Consent to a remote model, and the audit of sent requests.
 
 local t = require('support')
 
--- Not one of the addresses of this machine, so that it needs consent; and yet nothing leaves it:
--- who connects to it is told at once that nobody is there.
+-- The server treats this address as remote, so it needs consent. Nothing leaves this machine,
+-- because connections to it are refused immediately.
 local DESTINATION = 'http://0.0.0.0:9'
 local ALLOW = 'ranked locally; :Winnow consent to use a model'
 local SEARCH = 'keyword how are plugins loaded -- load_plugin'
 
----A user who has decided nothing yet, and a server with one model, which is elsewhere.
----@param llm? table further settings, for a server of its own
----@param folder? string else that of the other tests, with their server
+---Set up a user without decisions and a server with one remote model.
+---@param llm? table more settings, for a separate server
+---@param folder? string defaults to the folder and server that the tests share
 ---@return string folder
-local function begin(llm, folder)
+local function setup(llm, folder)
   folder = folder or (llm and t.project()) or t.shared_project('consent')
   vim.fn.delete(vim.env.XDG_STATE_HOME .. '/winnow', 'rf')
   local model =
@@ -31,47 +31,47 @@ local function begin(llm, folder)
   return folder
 end
 
----Answer what is asked by `vim.ui.select`.
----@param title? string of the choice
----@return table asked prompt and titles, when somebody was asked
-local function choosing(title)
-  local asked = {}
+---Answer `vim.ui.select`.
+---@param title? string the title to choose; nil to dismiss the prompt
+---@return table shown the prompt and the titles, once shown
+local function choose(title)
+  local shown = {}
   t.replace(vim.ui, 'select', function(items, options, done)
-    asked.prompt = options.prompt
-    asked.titles = vim.tbl_map(options.format_item, items)
-    for at, item in ipairs(items) do
-      if asked.titles[at] == title then
-        return done(item, at)
+    shown.prompt = options.prompt
+    shown.titles = vim.tbl_map(options.format_item, items)
+    for index, item in ipairs(items) do
+      if shown.titles[index] == title then
+        return done(item, index)
       end
     end
     done(nil)
   end)
-  return asked
+  return shown
 end
 
----What a command says when it is done.
+---Run a command and return its first notification.
 ---@param command string
 ---@return string
-local function said_by(command)
-  local said = t.notified()
+local function notification_of(command)
+  local messages = t.notified()
   vim.cmd(command)
-  t.wait('what it says', function()
-    return #said > 0
+  t.wait('a notification', function()
+    return #messages > 0
   end)
-  return said[1][1]
+  return messages[1][1]
 end
 
----What a command shows when it is done.
+---Run a command and return the text it echoes.
 ---@param command string
 ---@return string
-local function shown_by(command)
-  local shown
+local function output_of(command)
+  local output
   t.replace(vim.api, 'nvim_echo', function(chunks)
-    shown = chunks[1][1]
+    output = chunks[1][1]
   end)
   vim.cmd(command)
-  return t.wait('what it shows', function()
-    return shown
+  return t.wait('the output', function()
+    return output
   end)
 end
 
@@ -85,11 +85,11 @@ end
 
 return {
   {
-    'without consent the picker and the lists say once how to give it, in words that fit',
+    'without consent, the picker and the lists show once how to give it, in text that fits',
     function()
-      begin()
-      local asked = choosing()
-      local said = t.notified()
+      setup()
+      local shown = choose()
+      local messages = t.notified()
       vim.cmd('Winnow ' .. SEARCH)
       local picker = t.finished_picker()
       t.listed(picker)
@@ -97,43 +97,43 @@ return {
       t.contains(info, ALLOW)
       t.contains(t.visible(picker.windows.info)[2], '2 of 2 · ' .. ALLOW)
       t.equal(1, select(2, info:gsub('[cC]onsent', '')))
-      t.equal({}, said, 'nothing pops up')
+      t.equal({}, messages, 'nothing pops up')
       picker:close()
-      local message = said_by('Winnow! ' .. SEARCH)
+      local message = notification_of('Winnow! ' .. SEARCH)
       assert(vim.endswith(message, ALLOW), message)
       t.contains(vim.fn.getqflist({ title = 0 }).title, ALLOW)
       t.contains(
-        said_by('Winnow! ' .. SEARCH:gsub('keyword', 'keyword ranker=llm')),
+        notification_of('Winnow! ' .. SEARCH:gsub('keyword', 'keyword ranker=llm')),
         'no language model is available; :Winnow consent to use a model'
       )
-      t.equal(nil, asked.prompt)
+      t.equal(nil, shown.prompt)
     end,
   },
   {
-    'who chooses sees where code would go; with consent resume has the model asked',
+    'the prompt shows the destination, and after consent resume uses the model',
     function()
-      local folder = begin()
+      local folder = setup()
       vim.cmd('Winnow ' .. SEARCH)
       local picker = t.finished_picker()
       t.equal({ DESTINATION }, picker.search.answer.ranked_by.needs_consent)
       picker:close()
-      t.contains(shown_by('Winnow audit'), 'no requests to any model yet')
+      t.contains(output_of('Winnow audit'), 'no requests to any model yet')
 
-      local asked = choosing('Allow for this workspace')
+      local shown = choose('Allow for this workspace')
       t.equal(
-        'winnow: ' .. DESTINATION .. ': code may be sent, by your consent',
-        said_by('Winnow consent')
+        'winnow: ' .. DESTINATION .. ': code may be sent, with your consent',
+        notification_of('Winnow consent')
       )
       local prompt = ('Winnow: send code of %s to %s?'):format(vim.fs.basename(folder), DESTINATION)
-      t.equal(prompt, asked.prompt)
-      t.equal({ 'Allow for this workspace', 'Not for this workspace', 'Withdraw' }, asked.titles)
+      t.equal(prompt, shown.prompt)
+      t.equal({ 'Allow for this workspace', 'Not for this workspace', 'Withdraw' }, shown.titles)
 
       vim.cmd('Winnow resume')
       picker = t.finished_picker()
       local by = picker.search.answer.ranked_by
       t.equal(nil, by.needs_consent)
       t.contains(by.fallback_reason, 'away')
-      local audit = vim.split(shown_by('Winnow audit'), '\n')
+      local audit = vim.split(output_of('Winnow audit'), '\n')
       t.contains(audit[1], 'away at ' .. DESTINATION .. ': 2 files, ')
       t.contains(audit[1], ', 0 tokens, failed')
       t.equal({ '    src/loader.py', '    src/main.py' }, vim.fn.sort({ audit[2], audit[3] }))
@@ -141,7 +141,7 @@ return {
       t.contains(audit[#audit - 1], ', 0 tokens, $0.000000')
       t.equal('log: ' .. vim.env.XDG_STATE_HOME .. '/winnow', audit[#audit])
 
-      -- That is done once: from then on it is as it was left.
+      -- Only the first resume searches again. Later ones show the same answer.
       local answer = picker.search.answer
       picker:close()
       vim.cmd('Winnow resume')
@@ -151,69 +151,69 @@ return {
     end,
   },
   {
-    'to refuse ends the question, to withdraw brings it back; to dismiss it decides nothing',
+    'refusing hides the hint, withdrawing restores it, and dismissing decides nothing',
     function()
-      begin()
-      local asked = choosing()
+      setup()
+      local shown = choose()
       vim.cmd('Winnow consent')
       t.wait('the question', function()
-        return asked.prompt
+        return shown.prompt
       end)
       t.equal(
         DESTINATION .. ': nothing is sent: you refused',
-        said_by('Winnow consent refuse'):sub(9)
+        notification_of('Winnow consent refuse'):sub(9)
       )
-      local message = said_by('Winnow! ' .. SEARCH)
+      local message = notification_of('Winnow! ' .. SEARCH)
       t.contains(vim.fn.getqflist({ title = 0 }).title, 'you refused')
       assert(not message:find(':Winnow consent', 1, true), message)
-      asked.prompt = nil
+      shown.prompt = nil
       vim.cmd('Winnow consent')
       t.wait('the question', function()
-        return asked.prompt
+        return shown.prompt
       end)
-      t.contains(asked.prompt, DESTINATION .. ' (refused)?')
-      t.contains(said_by('Winnow consent withdraw'), 'nothing is sent without your consent')
-      t.contains(said_by('Winnow! ' .. SEARCH), ALLOW)
-      t.contains(said_by('Winnow consent give'), 'may be sent, by your consent')
+      t.contains(shown.prompt, DESTINATION .. ' (refused)?')
+      t.contains(notification_of('Winnow consent withdraw'), 'nothing is sent without your consent')
+      t.contains(notification_of('Winnow! ' .. SEARCH), ALLOW)
+      t.contains(notification_of('Winnow consent give'), 'may be sent, with your consent')
     end,
   },
   {
-    'where there is nothing to decide, nobody is asked',
+    'without anything to decide, there is no prompt',
     function()
-      begin({ consent = 'always' })
-      local asked = choosing('Allow for this workspace')
+      setup({ consent = 'always' })
+      local shown = choose('Allow for this workspace')
       t.equal(
         'winnow: ' .. DESTINATION .. ': code of every workspace may be sent (`llm.consent`)',
-        said_by('Winnow consent')
+        notification_of('Winnow consent')
       )
-      begin({ enabled = false })
-      t.contains(said_by('Winnow consent'), 'language models are turned off')
-      t.equal(nil, asked.prompt)
+      setup({ enabled = false })
+      t.contains(notification_of('Winnow consent'), 'language models are turned off')
+      t.equal(nil, shown.prompt)
     end,
   },
   {
-    ':checkhealth winnow says whether a model may be asked, and where consent is missing',
+    ':checkhealth winnow reports given and missing consent',
     function()
-      begin(nil, t.project())
+      setup(nil, t.project())
       t.contains(health(), 'no server is running')
-      said_by('Winnow! ' .. SEARCH)
+      notification_of('Winnow! ' .. SEARCH)
       t.contains(
         health(),
         DESTINATION .. ': nothing is sent without your consent; `:Winnow consent` allows it'
       )
-      said_by('Winnow consent give')
+      notification_of('Winnow consent give')
       t.contains(health(), 'OK ' .. DESTINATION .. ': code may be sent')
     end,
   },
   {
-    'completion of decisions; one that there is not is a message',
+    'completion offers decisions, and an unknown decision gives a message',
     function()
       t.shared_project()
       t.setup()
       t.equal({ 'give', 'refuse', 'withdraw' }, vim.fn.getcompletion('Winnow consent ', 'cmdline'))
       t.equal({}, vim.fn.getcompletion('Winnow consent give ', 'cmdline'))
       t.contains(
-        said_by('Winnow consent maybe'),
+        notification_of('Winnow consent maybe'),
         'unknown decision `maybe`; use one of give, refuse'
       )
     end,

@@ -1,4 +1,4 @@
--- Documents: their text in a buffer, at the line, with the page.
+-- The text of documents in buffers, with the line and page.
 
 local t = require('support')
 
@@ -13,7 +13,7 @@ end
 
 return {
   {
-    'a hit opens the extracted text at its line and column, with the page in the statusline',
+    'a hit opens the extracted text at its line and column and shows the page',
     function()
       local folder = project()
       vim.cmd('Winnow docs retention')
@@ -53,13 +53,13 @@ return {
     end,
   },
   {
-    'entries of a list open the text, too; its page is that of the line',
+    'list entries open the text too, and the page follows the line',
     function()
       project()
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd('Winnow! docs retention')
       t.wait('the list', function()
-        return #said > 0
+        return #messages > 0
       end)
       t.contains(vim.fn.getqflist()[2].text, 'page 2, Releases │ Retention: releases')
       vim.cmd.clast()
@@ -70,15 +70,15 @@ return {
     end,
   },
   {
-    'a document without text says why',
+    'a document without text shows the reason',
     function()
       local folder = project()
       t.write(folder .. '/broken.pdf', '%PDF-1.4 and no more\n')
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd.edit('winnow-doc://' .. folder .. '/broken.pdf')
-      t.contains(vim.api.nvim_buf_get_lines(0, 0, 1, false)[1], 'No text of this document: ')
-      t.equal(vim.log.levels.ERROR, said[#said][2])
-      t.contains(t.visible_text(0), 'No text of this document: ')
+      t.contains(vim.api.nvim_buf_get_lines(0, 0, 1, false)[1], 'Could not read this document: ')
+      t.equal(vim.log.levels.ERROR, messages[#messages][2])
+      t.contains(t.visible_text(0), 'Could not read this document: ')
       t.contains(t.error_of(require('winnow.document').open_original), 'not the text of a document')
       vim.fn.delete(folder .. '/broken.pdf')
     end,

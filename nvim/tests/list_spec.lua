@@ -2,20 +2,20 @@
 
 local t = require('support')
 
----Search into a list, and wait until it is there.
+---Search into a list and wait for the final notification.
 ---@param command string
 local function search(command)
-  local said = t.notified()
+  local messages = t.notified()
   vim.cmd(command)
-  t.wait('what is said at the end', function()
-    return #said > 0
+  t.wait('the final notification', function()
+    return #messages > 0
   end)
-  return said
+  return messages
 end
 
 return {
   {
-    ':Winnow! fills the quickfix list, with reasons, exact places, a title and a context',
+    ':Winnow! fills the quickfix list with reasons, exact places, a title and a context',
     function()
       local folder = t.shared_project()
       t.setup()
@@ -40,7 +40,7 @@ return {
     end,
   },
   {
-    'each search is a list of its own: :colder leads back',
+    'each search creates a new list, and :colder returns to the earlier one',
     function()
       t.shared_project()
       t.setup()
@@ -58,7 +58,7 @@ return {
     end,
   },
   {
-    'a location list belongs to the window of the command; :lolder leads back',
+    'a location list belongs to the window of the command, and :lolder returns to earlier ones',
     function()
       t.shared_project()
       t.setup({ open_list = false })
@@ -76,7 +76,7 @@ return {
     end,
   },
   {
-    'columns of a list are bytes: the match is what the cursor is on',
+    'columns of a list are bytes, so the cursor is on the match',
     function()
       t.shared_project()
       t.setup({ open_list = false })
@@ -88,22 +88,22 @@ return {
     end,
   },
   {
-    'nothing found makes no list, and is said with what was left out',
+    'a search without results creates no list and reports what was left out',
     function()
       t.shared_project()
       t.setup()
-      local said = search('Winnow! grep load_plugin_from_cache')
+      local messages = search('Winnow! grep load_plugin_from_cache')
       t.equal(0, vim.fn.getqflist({ nr = '$' }).nr)
-      t.contains(said[1][1], '0 of 0')
-      t.contains(said[1][1], 'include_ignored')
-      t.equal(vim.log.levels.WARN, said[1][2])
+      t.contains(messages[1][1], '0 of 0')
+      t.contains(messages[1][1], 'include_ignored')
+      t.equal(vim.log.levels.WARN, messages[1][2])
       local failed = search('Winnow! grep (')
       t.contains(failed[1][1], 'unclosed group')
       t.equal(vim.log.levels.ERROR, failed[1][2])
     end,
   },
   {
-    'the entry that somebody is at stays the current one while a list is filled',
+    'the current entry stays current while a list is filled',
     function()
       local files = {}
       for number = 1, 60 do
@@ -111,8 +111,8 @@ return {
       end
       t.project(files)
       t.setup({ open_list = false })
-      local found = { mode = 'grep', request = { query = 'words' } }
-      function found.left_out()
+      local search_stub = { mode = 'grep', request = { query = 'words' } }
+      function search_stub.left_out()
         return {}
       end
       local items = {}
@@ -122,9 +122,9 @@ return {
           { file = vim.uv.cwd() .. '/' .. path, lnum = 1, col = 1, text = 'words', reason = '' }
       end
       local list = require('winnow.lists').new('quickfix')
-      list:write(found, vim.list_slice(items, 1, 20))
+      list:write(search_stub, vim.list_slice(items, 1, 20))
       vim.cmd('cc 7')
-      list:write(found, items)
+      list:write(search_stub, items)
       t.equal({ 7, 60 }, { vim.fn.getqflist({ idx = 0 }).idx, #vim.fn.getqflist() })
       t.equal(1, vim.fn.getqflist({ nr = '$' }).nr, 'it is still the same list')
     end,

@@ -1,4 +1,4 @@
--- The picker: what it does, and what of it can be seen. On a large tree it is tested by tests/ui.
+-- The picker: its behavior and its appearance. tests/ui tests it on a large tree.
 
 local t = require('support')
 
@@ -22,20 +22,20 @@ local function cursor_line(picker)
   return vim.api.nvim_win_get_cursor(picker.windows.list)[1]
 end
 
----A search that is under way, whose news come when the test says so.
+---Open a picker whose search receives the results that the test passes to it.
 ---@param mode winnow.Mode
 ---@return winnow.Picker picker
 ---@return fun(value: table) partial
 ---@return fun(answer?: table, problem?: string) done
 ---@return fun(): integer cancelled
 local function scripted(mode, query)
-  local hears, cancelled = nil, 0
-  t.replace(require('winnow.client'), 'with', function(_, done)
+  local search_callbacks, cancelled = nil, 0
+  t.replace(require('winnow.client'), 'with_client', function(_, done)
     done({})
   end)
-  t.replace(require('winnow.client'), 'request', function(_, _, _, told)
-    -- The preview asks, too.
-    hears = told.partial and told or hears
+  t.replace(require('winnow.client'), 'request', function(_, _, _, callbacks)
+    -- Ignore requests of the preview.
+    search_callbacks = callbacks.partial and callbacks or search_callbacks
     return function()
       cancelled = cancelled + 1
     end
@@ -43,11 +43,11 @@ local function scripted(mode, query)
   local picker = require('winnow.picker').open(mode, { query = query, terms = { 'x' } })
   return picker,
     function(value)
-      hears.partial(value)
+      search_callbacks.partial(value)
       t.listed(picker)
     end,
     function(...)
-      hears.done(...)
+      search_callbacks.done(...)
       t.listed(picker)
     end,
     function()
@@ -91,7 +91,7 @@ end
 
 return {
   {
-    'where there is no query yet, the server starts while somebody types one',
+    'without a query, the server starts while the user types it',
     function()
       local folder = t.project()
       t.setup()
@@ -109,7 +109,7 @@ return {
     end,
   },
   {
-    'results, reasons and who ranked stand in the windows',
+    'the windows show results, reasons and the ranker',
     function()
       t.shared_project()
       t.setup()
@@ -120,7 +120,7 @@ return {
       local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, -1, false)
       t.contains(info[1], 'ranked by the local ranker: no language model has a key')
       t.contains(info[2], 'no_such_thing (no match)')
-      -- On the screen the prompt is above the list, what is said below it, the preview beside.
+      -- The prompt is above the list, the summary below, and the preview on the right.
       t.nothing_covered(picker)
       local windows = picker.windows
       local list, preview = t.area(windows.list), t.area(windows.preview)
@@ -158,13 +158,13 @@ return {
       t.equal(5, vim.api.nvim_win_get_cursor(picker.windows.preview)[1])
       local seen, row = t.attributes(picker.windows.preview, '    def load_plugin(self, name)')
       t.equal(1, #vim.fn.uniq(vim.list_slice(seen, 9, 19)))
-      -- Of its spaces, whose colour no syntax changes, only that of the match stands out.
+      -- Syntax doesn't color spaces, so only the space in the match differs.
       t.equal({ true, false }, { seen[26] == seen[4], seen[8] == seen[4] })
       t.equal(t.area(picker.windows.preview).top + 5, row, 'the fifth line')
     end,
   },
   {
-    'the preview of a large file is asked of the server, around the line',
+    'the preview of a large file shows the lines around the match, from the server',
     function()
       t.project({ ['large.txt'] = ('padding of a line\n'):rep(70000) .. 'the needle\n' })
       t.setup()
@@ -207,7 +207,7 @@ return {
     end,
   },
   {
-    'the cursor stays on its result while a better order comes',
+    'the cursor stays on its result when a better order arrives',
     function()
       t.shared_project()
       t.setup()
@@ -241,7 +241,7 @@ return {
     end,
   },
   {
-    'until somebody moves, the cursor is on the best of the local order; no model takes it away',
+    'until the user moves, the cursor follows the best local result, but not a model',
     function()
       t.shared_project()
       t.setup()
@@ -258,7 +258,7 @@ return {
     end,
   },
   {
-    'the row under the cursor stays at its height when rows come above it',
+    'the row under the cursor stays at its height when rows are inserted above it',
     function()
       t.shared_project()
       t.setup()
@@ -287,7 +287,7 @@ return {
     end,
   },
   {
-    'stop cancels the search and ends the busy state at once; close cancels, too',
+    'stop cancels the search and ends the busy state immediately, and close cancels too',
     function()
       t.shared_project()
       t.setup()
@@ -300,14 +300,14 @@ return {
       t.equal('stopped after 2', info)
       t.contains(t.visible_text(picker.windows.info), 'stopped after 2')
       picker:close()
-      local second, _, _, again = scripted('keyword', 'q')
+      local second, _, _, cancelled_again = scripted('keyword', 'q')
       press(second, '<Esc>')
-      t.equal(1, again())
+      t.equal(1, cancelled_again())
       t.equal(nil, require('winnow.picker').get())
     end,
   },
   {
-    'Enter opens the current result at its line and column; the jump list leads back',
+    'Enter opens the current result at its line and column, and the jump list returns',
     function()
       local folder = t.shared_project()
       t.setup()
@@ -318,7 +318,7 @@ return {
       local cursor = vim.api.nvim_win_get_cursor(0)
       t.equal(6, cursor[1])
       t.equal('plugin_sp', vim.api.nvim_get_current_line():sub(cursor[2] + 1, cursor[2] + 9))
-      -- The picker is gone from the screen, and the line is on it.
+      -- The picker is closed, and the line is visible.
       t.contains(t.visible_text(0), 'return registry[name]  # žluťoučký kůň: plugin_späť')
       t.equal(6, vim.fn.line('w0') + vim.fn.winline() - 1)
       vim.cmd.normal({ vim.keycode('<C-o>'), bang = true })
@@ -326,11 +326,11 @@ return {
     end,
   },
   {
-    'where there is nothing, and where a search fails, the window says so, and why',
+    'a search without results and a failed search show the reason',
     function()
       t.shared_project()
       t.setup()
-      local function said_below(command)
+      local function summary_of(command)
         local picker = open(command)
         t.equal({}, picker.shown)
         t.listed(picker)
@@ -339,17 +339,17 @@ return {
         press(picker, '<Esc>')
         return text
       end
-      local nothing = said_below('Winnow grep load_plugin_from_cache')
+      local nothing = summary_of('Winnow grep load_plugin_from_cache')
       t.contains(nothing, '0 of 0')
       t.contains(nothing, 'include_ignored')
-      t.contains(said_below('Winnow grep ('), 'unclosed group')
+      t.contains(summary_of('Winnow grep ('), 'unclosed group')
       t.project()
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
-      t.contains(said_below('Winnow grep plugin'), '`no-such-winnow` not found')
+      t.contains(summary_of('Winnow grep plugin'), '`no-such-winnow` not found')
     end,
   },
   {
-    'splits and tabs',
+    'keys open results in splits and tabs',
     function()
       t.shared_project()
       t.setup()
@@ -365,7 +365,7 @@ return {
     end,
   },
   {
-    'selected results go to the quickfix list, all to the location list if none is',
+    'keys send selected results, or all if none is selected, to lists',
     function()
       t.shared_project()
       t.setup({ open_list = false })
@@ -387,7 +387,7 @@ return {
     end,
   },
   {
-    'a live mode searches while somebody types, and the last query wins',
+    'a live mode searches as the user types, and the last query wins',
     function()
       t.shared_project()
       t.setup()
@@ -409,7 +409,7 @@ return {
     end,
   },
   {
-    'a keyword search is made on Enter, never while somebody types',
+    'a keyword search runs on Enter, not as the user types',
     function()
       t.shared_project()
       t.setup()
@@ -425,7 +425,7 @@ return {
     end,
   },
   {
-    'resume brings back results, filter, selection and place',
+    'resume restores results, filter, selection and cursor',
     function()
       t.shared_project()
       t.setup()
@@ -435,19 +435,19 @@ return {
       local item, items = picker:item(), #picker.shown
       press(picker, '<Esc>')
       vim.cmd('Winnow resume')
-      local again = require('winnow.picker').get()
-      assert(again and again ~= picker)
-      t.equal({ item.key, items, 'reg' }, { again:item().key, #again.shown, again.filter })
-      t.listed(again)
-      t.contains(t.marked(again)[1], ('%s:%d'):format(item.path, item.lnum))
-      t.contains(t.visible_text(again.windows.info), '1 selected')
-      t.equal(1, vim.tbl_count(again.selected))
-      press(again, '<C-g>')
-      t.equal('register_plugin|class Loader|registry =', again:_typed())
+      local resumed = require('winnow.picker').get()
+      assert(resumed and resumed ~= picker)
+      t.equal({ item.key, items, 'reg' }, { resumed:item().key, #resumed.shown, resumed.filter })
+      t.listed(resumed)
+      t.contains(t.marked(resumed)[1], ('%s:%d'):format(item.path, item.lnum))
+      t.contains(t.visible_text(resumed.windows.info), '1 selected')
+      t.equal(1, vim.tbl_count(resumed.selected))
+      press(resumed, '<C-g>')
+      t.equal('register_plugin|class Loader|registry =', resumed:_typed())
     end,
   },
   {
-    'history remembers searches, the newest first and each once, over sessions',
+    'the history has each search once, the latest first, across sessions',
     function()
       t.shared_project()
       t.setup()
@@ -456,9 +456,9 @@ return {
       press(open('Winnow grep register_plugin'), '<Esc>')
       press(open('Winnow grep path=src Loader'), '<Esc>')
       press(open('Winnow grep register_plugin'), '<Esc>')
-      local queries = vim.tbl_map(function(one)
-        return one.query
-      end, history.of('grep'))
+      local queries = vim.tbl_map(function(entry)
+        return entry.query
+      end, history.of_mode('grep'))
       t.equal({ 'register_plugin', 'Loader' }, queries)
       local chosen
       t.replace(vim.ui, 'select', function(list, options, choose)
@@ -476,38 +476,39 @@ return {
     end,
   },
   {
-    'details say what there may be no room for',
+    'details show the complete reason and summary',
     function()
       t.shared_project()
       t.setup()
       local picker = open('Winnow keyword plugins -- register_plugin no_such_thing')
-      local said
+      local details
       t.replace(vim.api, 'nvim_echo', function(chunks)
-        said = chunks[1][1]
+        details = chunks[1][1]
       end)
       press(picker, '<C-/>')
-      t.contains(said, 'src/registry.py:3: defines register_plugin')
-      t.contains(said, 'no_such_thing (no match)')
-      t.contains(said, 'ranked by the local ranker')
+      t.contains(details, 'src/registry.py:3: defines register_plugin')
+      t.contains(details, 'no_such_thing (no match)')
+      t.contains(details, 'ranked by the local ranker')
     end,
   },
   {
-    'what is opened is told to the server',
+    'opening a result reports it to the server',
     function()
       t.shared_project()
       t.setup()
-      local told = {}
+      local reported = {}
       t.replace(require('winnow'), 'feedback', function(...)
-        told = { ... }
+        reported = { ... }
       end)
       local picker = open('Winnow keyword plugins -- register_plugin')
       local item, id = picker:item(), picker.search.answer.search_id
       press(picker, '<CR>')
-      t.equal({ 'opened', item.path, id, 1 }, { told[1], told[2].path, told[3], told[2].rank })
+      local action, opened, search_id = unpack(reported)
+      t.equal({ 'opened', item.path, id, 1 }, { action, opened.path, search_id, opened.rank })
     end,
   },
   {
-    'it fits a small screen, and follows its size',
+    'the picker fits a small screen and adapts to its size',
     function()
       t.shared_project()
       t.setup()
@@ -518,7 +519,7 @@ return {
       resize(60, 16)
       local picker = open('Winnow grep register_plugin')
       t.listed(picker)
-      local function readable()
+      local function assert_readable()
         t.nothing_covered(picker)
         local rows = t.visible_text(picker.windows.list)
         t.contains(rows, 'src/registry.py:3: def register_plugin')
@@ -526,16 +527,16 @@ return {
         t.contains(t.visible(picker.windows.prompt)[1], ' filter ')
       end
       t.equal(nil, picker.windows.preview)
-      readable()
+      assert_readable()
       resize(120, 30)
       assert(picker.windows.preview)
-      readable()
+      assert_readable()
       t.contains(t.visible_text(picker.windows.preview), 'Call `register_plugin` to add one.')
       local width = vim.api.nvim_win_get_width(picker.windows.list)
       press(picker, '<M-p>')
       t.equal(nil, picker.windows.preview)
-      readable()
-      assert(vim.api.nvim_win_get_width(picker.windows.list) > width, 'the list takes its place')
+      assert_readable()
+      assert(vim.api.nvim_win_get_width(picker.windows.list) > width, 'the list is wider')
     end,
   },
 }

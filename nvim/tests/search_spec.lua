@@ -1,4 +1,4 @@
--- Searches by the real server: what they find, say and stop.
+-- Searches with the real server: results, summaries and cancellation.
 
 local t = require('support')
 
@@ -15,15 +15,15 @@ local function search(mode, request)
   return items, answer, problem
 end
 
----The word under an item's place, in its file.
+---Open an item and return the line and the word under the cursor.
 local function word_at(item)
   require('winnow.place').open(item)
   local _, column = unpack(vim.api.nvim_win_get_cursor(0))
   return vim.fn.line('.'), vim.api.nvim_get_current_line():sub(column + 1):match('^[%w_]+')
 end
 
--- A project of much text, for searches that are not over at once.
-local function much()
+-- A large project, for searches that take a while.
+local function large_project()
   local files = { ['broad.txt'] = ('broad word\n'):rep(8000) }
   for number = 1, 400 do
     files[('many/f%03d.txt'):format(number)] = ('many words here\n'):rep(20)
@@ -33,7 +33,7 @@ end
 
 return {
   {
-    'a keyword search gives ranked files, reasons, who ranked and what became of terms',
+    'a keyword search returns ranked files with reasons, the ranker and unused terms',
     function()
       t.shared_project()
       t.setup()
@@ -44,15 +44,15 @@ return {
       t.equal('src/loader.py', items[1].path)
       t.contains(items[1].reason, 'defines load_plugin')
       t.equal(1, items[1].rank)
-      local said = require('winnow.answer')
-      t.contains(said.ranked_by(answer), 'ranked by the local ranker: no language model has a key')
-      t.contains(table.concat(said.left_out(answer), '\n'), 'no_such_thing (no match)')
+      local texts = require('winnow.answer')
+      t.contains(texts.ranked_by(answer), 'ranked by the local ranker: no language model has a key')
+      t.contains(table.concat(texts.left_out(answer), '\n'), 'no_such_thing (no match)')
       local line, word = word_at(items[1])
       t.equal({ 5, 'load_plugin' }, { line, word })
     end,
   },
   {
-    'without terms the words of the question are searched for',
+    'without terms, a keyword search uses the words of the question',
     function()
       t.shared_project()
       t.setup()
@@ -64,7 +64,7 @@ return {
     end,
   },
   {
-    'the first question of a session is answered by the index on disk',
+    'the first search of a session uses the index on disk',
     function()
       local folder = t.project()
       local build = vim.list_slice(t.command, 1, #t.command - 1)
@@ -79,21 +79,21 @@ return {
     end,
   },
   {
-    'a person who asks with words that are everywhere is not told to pick others',
+    'a keyword search shrinks broad words instead of rejecting them',
     function()
-      much()
+      large_project()
       t.setup()
       local items, answer, problem = search('keyword', { query = 'a broad word' })
       t.equal(nil, problem)
       t.equal('broad.txt', items[1].path)
       t.equal('shrunk', answer.terms[1].status)
-      local _, _, refused =
+      local _, _, skip_problem =
         search('keyword', { query = 'a broad word', params = { broad_terms = 'skip' } })
-      t.contains(refused, 'too many results')
+      t.contains(skip_problem, 'too many results')
     end,
   },
   {
-    'grep finds lines, columns count characters, and the place is exact',
+    'grep finds the exact line and column, counting characters',
     function()
       t.shared_project()
       t.setup()
@@ -105,12 +105,12 @@ return {
     end,
   },
   {
-    'symbols are found with their kind',
+    'a symbol search returns symbols with their kind',
     function()
       t.shared_project()
       t.setup()
-      -- Without an index the server reads files for some seconds only, in which a machine that is
-      -- very busy has read none; then the answer says so.
+      -- Without an index, the server reads files for a few seconds. On a very busy machine that may
+      -- not be enough for any file; the answer is then incomplete.
       local items, answer, problem
       for _ = 1, 15 do
         items, answer, problem =
@@ -126,7 +126,7 @@ return {
     end,
   },
   {
-    'semantic and code search give passages, and say which search it was',
+    'semantic and code search return passages and the kind of search',
     function()
       t.shared_project()
       t.setup()
@@ -139,14 +139,14 @@ return {
     end,
   },
   {
-    'what was left out is said',
+    'a search reports matches it left out',
     function()
       t.shared_project()
       t.setup()
       local items, answer = search('grep', { query = 'load_plugin_from_cache' })
       t.equal({}, items)
-      local said = table.concat(require('winnow.answer').left_out(answer), '\n')
-      t.contains(said, 'include_ignored')
+      local notes = table.concat(require('winnow.answer').left_out(answer), '\n')
+      t.contains(notes, 'include_ignored')
       local found = search('grep', {
         query = 'load_plugin_from_cache',
         params = { include_ignored = true },
@@ -155,7 +155,7 @@ return {
     end,
   },
   {
-    'unsaved text is found, also of a buffer that was opened later',
+    'a search finds unsaved text, even in a buffer opened later',
     function()
       local folder = t.shared_project()
       t.setup()
@@ -168,7 +168,7 @@ return {
     end,
   },
   {
-    'a server that nobody enabled gets text, and answers nothing else for buffers',
+    'a server that is not enabled receives text but provides no other features to buffers',
     function()
       local folder = t.shared_project()
       t.setup()
@@ -182,7 +182,7 @@ return {
     end,
   },
   {
-    'a wrong pattern is a problem that says what is wrong',
+    'an invalid pattern or param gives a specific problem',
     function()
       t.shared_project()
       t.setup()
@@ -199,7 +199,7 @@ return {
     end,
   },
   {
-    'a cancelled search ends at once, tells nothing more, and has the server end it',
+    'a canceled search ends immediately, sends no updates and is canceled in the server',
     function()
       local folder = t.shared_project()
       t.setup()
@@ -210,25 +210,25 @@ return {
         sent[#sent + 1] = id
         return getmetatable(self).__index.cancel_request(self, id)
       end)
-      local told = 0
-      local found = require('winnow.search').start('grep', { query = 'e' }, {
-        told = function()
-          told = told + 1
+      local updates = 0
+      local running = require('winnow.search').start('grep', { query = 'e' }, {
+        on_update = function()
+          updates = updates + 1
         end,
       })
-      t.equal(true, found.busy)
-      found:cancel()
-      t.equal(false, found.busy)
-      t.equal('stopped after 0', found:summary())
+      t.equal(true, running.busy)
+      running:cancel()
+      t.equal(false, running.busy)
+      t.equal('stopped after 0', running:summary())
       t.equal(1, #sent)
-      -- The server answers the next one: it has had the time to answer the first.
+      -- When the server answers the next search, it has had time to answer the first one.
       search('grep', { query = 'after' })
-      t.equal(0, told)
+      t.equal(0, updates)
       t.equal(nil, next(client.requests), 'no request is pending')
     end,
   },
   {
-    'progress of a list is shown by Neovim, that of a picker by the picker',
+    'Neovim shows the progress of a list, and the picker shows its own',
     function()
       t.shared_project()
       t.setup()
@@ -243,43 +243,43 @@ return {
         return vim.list_contains(kinds, 'end')
       end)
       t.equal('begin', kinds[1])
-      assert(not vim.list_contains(kinds, 'none'), 'partial results are no progress')
+      assert(not vim.list_contains(kinds, 'none'), 'partial results are not progress')
       kinds = {}
       vim.cmd('Winnow keyword plugins -- plugin')
       local picker = t.finished_picker()
       local id_of_search = picker.search.answer.search_id
       require('winnow').feedback('opened', picker:item(), id_of_search)
-      -- Its answer comes after that of the feedback, and after what may have been told with it.
-      local after
-      require('winnow.client').ask(picker.search.folder, '$/indexStatus', {}, function(...)
-        after = { ... }
+      -- The next answer arrives after that of the feedback and any messages with it.
+      local next_answer
+      require('winnow.client').call(picker.search.folder, '$/indexStatus', {}, function(...)
+        next_answer = { ... }
       end)
-      t.wait('the answer after it', function()
-        return after
+      t.wait('the next answer', function()
+        return next_answer
       end)
       t.equal({}, kinds)
       vim.api.nvim_del_autocmd(id)
     end,
   },
   {
-    'partial results stream: those of a ranking replace each other, others add up',
+    'partial results of grep stream and add up',
     function()
-      much()
+      large_project()
       t.setup()
       local counts = {}
-      local found = require('winnow.search').start('grep', {
+      local running = require('winnow.search').start('grep', {
         query = 'words',
         params = { max_results = 8000, path = 'many' },
       }, {
-        told = function(so_far)
-          counts[#counts + 1] = #so_far.items
+        on_update = function(current)
+          counts[#counts + 1] = #current.items
         end,
       })
-      t.wait('all of it', function()
-        return not found.busy
+      t.wait('the complete answer', function()
+        return not running.busy
       end)
-      t.equal(8000, #found.items)
-      assert(#counts > 2, 'it came in portions: ' .. vim.inspect(counts))
+      t.equal(8000, #running.items)
+      assert(#counts > 2, 'the results arrive in parts: ' .. vim.inspect(counts))
       t.equal(counts, vim.fn.sort(vim.deepcopy(counts), 'n'))
     end,
   },

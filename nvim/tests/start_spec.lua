@@ -1,8 +1,8 @@
--- What happens before the first command: nothing.
+-- Startup of the plugin, which does nothing before the first command, and of the server.
 
 local t = require('support')
 
----Run Lua in a Neovim of its own, with the plugin on its path; what it gives.
+---Run Lua code in a new Neovim with the plugin on its path. Return the JSON value it prints.
 ---@param lua string
 ---@return any
 local function in_new_neovim(lua)
@@ -30,7 +30,7 @@ return {
   {
     'the plugin file loads no module, starts nothing and changes no handler',
     function()
-      local said = in_new_neovim([[
+      local result = in_new_neovim([[
         local handlers = vim.tbl_extend('force', {}, vim.lsp.handlers)
         local loaded = vim.tbl_keys(package.loaded)
         vim.cmd.runtime('plugin/winnow.lua')
@@ -59,14 +59,14 @@ return {
         command = 2,
         keys = true,
         mapped = false,
-      }, said)
+      }, result)
     end,
   },
   {
-    "require('winnow') loads one module, starts nothing and does next to nothing",
+    "require('winnow') loads one module, starts nothing and takes few instructions",
     function()
-      -- Instructions of Lua: their number is the same on every machine, time is not.
-      local said = in_new_neovim([[
+      -- Count Lua instructions: unlike time, their number is the same on every machine.
+      local result = in_new_neovim([[
         local before = vim.tbl_keys(package.loaded)
         local steps = 0
         jit.off()
@@ -81,16 +81,16 @@ return {
         local children = #vim.api.nvim_get_proc_children(vim.fn.getpid())
         print(vim.json.encode({ steps = steps, new = new, children = children }))
       ]])
-      t.equal({ 'winnow' }, said.new)
-      t.equal(0, said.children)
-      -- Some 160 are usual.
-      assert(said.steps < 500, ('require took %d instructions'):format(said.steps))
+      t.equal({ 'winnow' }, result.new)
+      t.equal(0, result.children)
+      -- Usually about 160.
+      assert(result.steps < 500, ('require took %d instructions'):format(result.steps))
     end,
   },
   {
-    'every module loads without any other plugin, but for those that are about one',
+    'every module except the adapters of other plugins loads without other plugins',
     function()
-      local said = in_new_neovim([[
+      local result = in_new_neovim([[
         vim.cmd.runtime('plugin/winnow.lua')
         local before = vim.tbl_keys(package.loaded)
         local names = vim.api.nvim_get_runtime_file('lua/winnow/**/*.lua', true)
@@ -105,12 +105,12 @@ return {
         end, vim.tbl_keys(package.loaded))
         print(vim.json.encode({ count = #names, foreign = foreign }))
       ]])
-      assert(said.count > 15, said.count)
-      t.equal({}, said.foreign)
+      assert(result.count > 15, result.count)
+      t.equal({}, result.foreign)
     end,
   },
   {
-    'vim.lsp.enable starts the server for a file of a project, with its settings',
+    'vim.lsp.enable starts the server for a file in a project, with its settings',
     function()
       local folder = t.project()
       t.setup(nil, { settings = { winnow = { index = { enabled = false } } } })
@@ -132,56 +132,56 @@ return {
     end,
   },
   {
-    'a server that cannot be started is told, with what would help',
+    'a server that cannot be started gives a message with the solution',
     function()
       t.project()
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd('Winnow! grep plugin')
       t.wait('a message', function()
-        return #said > 0
+        return #messages > 0
       end)
-      t.contains(said[1][1], '`no-such-winnow` not found')
-      t.contains(said[1][1], 'vim.lsp.config')
-      t.equal(vim.log.levels.ERROR, said[1][2])
+      t.contains(messages[1][1], '`no-such-winnow` not found')
+      t.contains(messages[1][1], 'vim.lsp.config')
+      t.equal(vim.log.levels.ERROR, messages[1][2])
     end,
   },
   {
-    'a server that dies while it starts is told',
+    'a server that exits during startup gives a message',
     function()
       t.project()
       t.setup(nil, { cmd = { 'false' } })
       t.replace(vim.lsp.log, 'error', function() end)
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd('Winnow! grep plugin')
       t.wait('a message', function()
-        return vim.iter(said):any(function(one)
-          return one[1]:find('during startup', 1, true) ~= nil
+        return vim.iter(messages):any(function(message)
+          return message[1]:find('during startup', 1, true) ~= nil
         end)
       end)
     end,
   },
   {
-    'a server that dies is told at once, and the next search starts another',
+    'a server that crashes gives a message, and the next search starts another one',
     function()
       t.project()
       t.setup()
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd('Winnow grep load_plugin')
       local picker = t.finished_picker()
       local client = vim.lsp.get_clients({ name = 'winnow', bufnr = nil })
-      client = vim.iter(client):find(function(one)
-        return one.root_dir == picker.search.folder
+      client = vim.iter(client):find(function(candidate)
+        return candidate.root_dir == picker.search.folder
       end)
       picker:close()
       client:stop(true)
-      t.wait('its end', function()
+      t.wait('the exit of the server', function()
         return client:is_stopped()
       end)
-      t.wait('what Neovim says of it', function()
-        return #said > 0
+      t.wait("Neovim's message", function()
+        return #messages > 0
       end)
-      t.contains(said[1][1], 'Client winnow quit')
+      t.contains(messages[1][1], 'Client winnow quit')
       vim.cmd('Winnow grep load_plugin')
       t.equal('src/loader.py', t.finished_picker().search.items[1].path)
     end,

@@ -1,13 +1,13 @@
--- What tests share: a project on disk, the real server, waiting, and comparing.
+-- Helpers for tests: a project on disk, the real server, waits, comparisons and the screen.
 
 local M = {}
 
--- The one limit of all waits: a server that starts beside other work takes its time.
+-- The timeout of all waits. A server starts slowly on a busy machine.
 local WAIT_MS = 60000
 
 M.plugin = vim.fs.dirname(vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))))
 
----How the server under test is started; `WINNOW_COMMAND` says so, in words.
+---The command of the server under test, from `WINNOW_COMMAND`, split at spaces.
 ---@type string[]
 M.command = vim.split(vim.env.WINNOW_COMMAND or 'winnow serve', ' ', { trimempty = true })
 
@@ -35,7 +35,7 @@ M.FILES = {
 }
 
 local screen = { columns = vim.o.columns, lines = vim.o.lines }
-local made = {}
+local projects = {}
 ---@type table<string, string>
 local shared = {}
 local originals = {}
@@ -47,13 +47,13 @@ function M.write(path, text)
   file:close()
 end
 
----A project of its own, in which the test stands.
+---Create a project and change the working folder to it.
 ---@param files? table<string, string>
 ---@return string
 function M.project(files)
   local folder = assert(vim.uv.fs_realpath(vim.fn.fnamemodify(vim.fn.tempname(), ':h')))
-  folder = vim.fs.joinpath(folder, 'project-' .. #made)
-  made[#made + 1] = folder
+  folder = vim.fs.joinpath(folder, 'project-' .. #projects)
+  projects[#projects + 1] = folder
   for name, text in pairs(files or M.FILES) do
     M.write(vim.fs.joinpath(folder, name), text)
   end
@@ -63,7 +63,8 @@ function M.project(files)
   return folder
 end
 
----The same project for all tests that name it and change nothing in it: its server starts once.
+---Return a project shared by all tests that use its name, so that its server starts only once.
+---Tests must not change its files.
 ---@param name? string
 ---@param files? table<string, string>
 ---@return string
@@ -76,42 +77,42 @@ function M.shared_project(name, files)
   return shared[name]
 end
 
----Have the plugin as after a start of Neovim, with the server under test.
+---Load the plugin as if Neovim had just started, with the server under test.
 ---@param options? table for setup()
 ---@param config? table for vim.lsp.config
 function M.setup(options, config)
   vim.g.loaded_winnow = nil
   vim.cmd.runtime('plugin/winnow.lua')
-  -- An assignment: of the configuration of the test before nothing stays.
+  -- Assign instead of calling it, so that nothing remains of the previous test's configuration.
   vim.lsp.config.winnow = vim.tbl_extend('force', {
     cmd = M.command,
-    -- What one test has opened does not change the order of another's results.
+    -- Without learning, files opened by one test don't affect the order in another.
     settings = { winnow = { index = { enabled = false }, learning = { enabled = false } } },
   }, config or {})
   require('winnow').setup(options)
 end
 
----Wait until something is so.
----@param what string
+---Wait until a condition returns a true value, and return that value.
+---@param description string
 ---@param condition fun(): any
-function M.wait(what, condition)
+function M.wait(description, condition)
   local result
   local ok = vim.wait(WAIT_MS, function()
     result = condition()
     return result and true or false
   end, 2)
-  assert(ok, 'waited in vain: ' .. what)
+  assert(ok, 'timed out waiting for ' .. description)
   return result
 end
 
 ---@param expected any
 ---@param actual any
----@param about? string
-function M.equal(expected, actual, about)
+---@param message? string
+function M.equal(expected, actual, message)
   if not vim.deep_equal(expected, actual) then
     error(
       ('%s\nexpected: %s\nactual:   %s'):format(
-        about or 'not equal',
+        message or 'not equal',
         vim.inspect(expected),
         vim.inspect(actual)
       ),
@@ -128,7 +129,7 @@ function M.contains(text, part)
   end
 end
 
----The error of a call that has to fail.
+---Return the error of a call that must fail.
 ---@param call fun()
 ---@return string
 function M.error_of(call)
@@ -142,7 +143,7 @@ function M.skip(why)
   error({ skipped = why }, 0)
 end
 
----Put something else in a function's place until the test ends.
+---Replace a value in a table until the test ends.
 ---@param holder table
 ---@param name string
 ---@param value any
@@ -151,22 +152,26 @@ function M.replace(holder, name, value)
   holder[name] = value
 end
 
----What is notified, instead of shown.
+---Capture notifications instead of showing them.
 ---@return { [1]: string, [2]: integer? }[]
 function M.notified()
-  local said = {}
+  local messages = {}
   M.replace(vim, 'notify', function(message, level)
-    said[#said + 1] = { message, level }
+    messages[#messages + 1] = { message, level }
   end)
-  return said
+  return messages
 end
 
----The picker, when its search has ended.
+---Wait for the picker's search to end, and return the picker.
 ---@return winnow.Picker
 function M.finished_picker()
   return M.wait('the search of the picker', function()
     local picker = require('winnow.picker').get()
-    return picker and picker.running and not picker.running.busy and not picker.due and picker
+    return picker
+      and picker.running
+      and not picker.running.busy
+      and not picker.draw_pending
+      and picker
   end)
 end
 
@@ -174,12 +179,12 @@ end
 ---@return string[]
 function M.listed(picker)
   M.wait('the list to be drawn', function()
-    return not picker.due
+    return not picker.draw_pending
   end)
   return vim.api.nvim_buf_get_lines(picker.windows.list_buf, 0, -1, false)
 end
 
----Press keys, and let Neovim take them.
+---Press keys and let Neovim process them.
 ---@param keys string
 function M.press(keys)
   vim.api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
@@ -199,20 +204,20 @@ end
 
 -- The screen -------------------------------------------------------------------------------
 
----What stands in cells of the screen, which is drawn already.
+---Return the text of screen cells. The screen must be up to date.
 ---@param row integer from 1
 ---@param column integer from 1
 ---@param width integer
 ---@return string
 local function cells(row, column, width)
-  local found = {}
-  for at = column, column + width - 1 do
-    found[#found + 1] = vim.fn.screenstring(row, at)
+  local characters = {}
+  for current = column, column + width - 1 do
+    characters[#characters + 1] = vim.fn.screenstring(row, current)
   end
-  return (table.concat(found):gsub('%s+$', ''))
+  return (table.concat(characters):gsub('%s+$', ''))
 end
 
----The whole screen.
+---Return the text of the complete screen.
 ---@return string
 function M.screen_text()
   vim.cmd.redraw()
@@ -223,7 +228,7 @@ function M.screen_text()
   return table.concat(lines, '\n')
 end
 
----Where a window stands on the screen, with its border: the first and last row and column, from 1.
+---Return the screen area of a window with its border: the first and last row and column, from 1.
 ---@param win integer
 ---@return { top: integer, left: integer, bottom: integer, right: integer }
 function M.area(win)
@@ -238,12 +243,12 @@ function M.area(win)
   }
 end
 
----What can be read where a window stands, line by line, with its border and title. Where another
----window covers it that is the other one's text. It fails where a part is beyond the screen.
+---Return the screen lines in a window's area, with its border and title. If another window covers
+---it, they are the other window's. Fail if the area extends beyond the screen.
 ---@param win integer
 ---@return string[]
 function M.visible(win)
-  assert(win and vim.api.nvim_win_is_valid(win), 'there is no such window')
+  assert(win and vim.api.nvim_win_is_valid(win), 'no such window')
   vim.cmd.redraw()
   local area = M.area(win)
   assert(
@@ -251,7 +256,7 @@ function M.visible(win)
       and area.left >= 1
       and area.bottom <= vim.o.lines - vim.o.cmdheight
       and area.right <= vim.o.columns,
-    'a part of it is beyond the screen: ' .. vim.inspect(area)
+    'the window extends beyond the screen: ' .. vim.inspect(area)
   )
   local lines = {}
   for row = area.top, area.bottom do
@@ -260,14 +265,14 @@ function M.visible(win)
   return lines
 end
 
----The same as one text.
+---Return the screen lines in a window's area as one text.
 ---@param win integer
 ---@return string
 function M.visible_text(win)
   return table.concat(M.visible(win), '\n')
 end
 
----The windows of a picker do not cover each other.
+---Fail if windows of a picker cover each other.
 ---@param picker winnow.Picker
 function M.nothing_covered(picker)
   local areas = {}
@@ -275,13 +280,13 @@ function M.nothing_covered(picker)
     local win = picker.windows[name]
     if win then
       local area = M.area(win)
-      for other, there in pairs(areas) do
+      for other_name, other in pairs(areas) do
         assert(
-          area.bottom < there.top
-            or area.top > there.bottom
-            or area.right < there.left
-            or area.left > there.right,
-          ('%s covers %s'):format(name, other)
+          area.bottom < other.top
+            or area.top > other.bottom
+            or area.right < other.left
+            or area.left > other.right,
+          ('%s covers %s'):format(name, other_name)
         )
       end
       areas[name] = area
@@ -289,7 +294,7 @@ function M.nothing_covered(picker)
   end
 end
 
----The lines of a picker's list that are marked as the current one, and the first one's row.
+---Return the highlighted lines of the current item in a picker's list, and the row of the first.
 ---@param picker winnow.Picker
 ---@return string[]
 ---@return integer? row on the screen
@@ -298,9 +303,9 @@ function M.marked(picker)
   local list, prompt = M.area(picker.windows.list), M.area(picker.windows.prompt)
   local plain = vim.fn.screenattr(prompt.top + 1, prompt.right - 1)
   local marked, first = {}, nil
-  local written = vim.fn.line('w$', picker.windows.list) - vim.fn.line('w0', picker.windows.list)
-  for at = 2, math.min(written + 2, #lines - 1) do
-    local row = list.top + at - 1
+  local count = vim.fn.line('w$', picker.windows.list) - vim.fn.line('w0', picker.windows.list)
+  for index = 2, math.min(count + 2, #lines - 1) do
+    local row = list.top + index - 1
     if vim.fn.screenattr(row, list.right - 1) ~= plain then
       first = first or row
       marked[#marked + 1] = cells(row, list.left + 1, list.right - list.left - 1)
@@ -309,20 +314,20 @@ function M.marked(picker)
   return marked, first
 end
 
----The colours and attributes of a text in a window, cell by cell; it fails where the text cannot be
----read there.
+---Return the attributes of each cell of a text in a window. Fail if the window doesn't show the
+---text.
 ---@param win integer
----@param text string of ASCII
+---@param text string ASCII only
 ---@return integer[] attributes
 ---@return integer row on the screen
 ---@return integer column
 function M.attributes(win, text)
-  for at, line in ipairs(M.visible(win)) do
-    local found = line:find(text, 1, true)
-    if found then
+  for index, line in ipairs(M.visible(win)) do
+    local start = line:find(text, 1, true)
+    if start then
       local area = M.area(win)
-      local row = area.top + at - 1
-      local column = area.left + vim.fn.strchars(line:sub(1, found - 1))
+      local row = area.top + index - 1
+      local column = area.left + vim.fn.strchars(line:sub(1, start - 1))
       local attributes = {}
       for offset = 0, #text - 1 do
         attributes[#attributes + 1] = vim.fn.screenattr(row, column + offset)
@@ -330,10 +335,10 @@ function M.attributes(win, text)
       return attributes, row, column
     end
   end
-  error(('%q cannot be read in:\n%s'):format(text, M.visible_text(win)), 2)
+  error(('%q is not in:\n%s'):format(text, M.visible_text(win)), 2)
 end
 
----The paths of items.
+---Return the paths of items.
 ---@param items winnow.Item[]
 ---@return string[]
 function M.paths(items)
@@ -342,7 +347,7 @@ function M.paths(items)
   end, items)
 end
 
----Whether a server is one that later tests have, too.
+---Return true if later tests use this server too.
 ---@param client vim.lsp.Client
 ---@return boolean
 local function is_shared(client)
@@ -351,11 +356,11 @@ local function is_shared(client)
   end)
 end
 
----Leave nothing to the next test but running servers of shared projects.
+---Reset everything for the next test, except the servers of shared projects.
 function M.clean_up()
   vim.o.columns, vim.o.lines = screen.columns, screen.lines
-  for at = #originals, 1, -1 do
-    local holder, name, value = unpack(originals[at])
+  for index = #originals, 1, -1 do
+    local holder, name, value = unpack(originals[index])
     holder[name] = value
   end
   originals = {}
@@ -379,8 +384,8 @@ function M.clean_up()
   end
 end
 
----End the servers and wait until they are gone, so that nothing writes where things are deleted.
----@return integer[] children that are still there
+---Stop the servers and wait until they exit, so that they don't write to folders being deleted.
+---@return integer[] children that still run
 function M.stop_servers()
   shared = {}
   local function running()
@@ -392,7 +397,7 @@ function M.stop_servers()
   local function children()
     return vim.api.nvim_get_proc_children(vim.fn.getpid())
   end
-  -- What is still there after this long has been left behind.
+  -- Processes that still run after this time count as left behind.
   vim.wait(WAIT_MS, function()
     return #running() == 0 and #children() == 0
   end, 10)

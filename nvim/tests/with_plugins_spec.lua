@@ -1,15 +1,15 @@
--- Telescope, fzf-lua and snacks, each if a folder with it is named: WINNOW_TELESCOPE (beside a
--- WINNOW_PLENARY), WINNOW_FZF_LUA, WINNOW_SNACKS.
+-- Telescope and snacks, each if an environment variable has its folder: WINNOW_TELESCOPE (with
+-- WINNOW_PLENARY) and WINNOW_SNACKS. tests/ui tests fzf-lua.
 
 local t = require('support')
 
----Put a plugin on the path, or skip the test.
+---Add plugins to the runtime path, or skip the test.
 ---@param ... string names of environment variables
 local function need(...)
   for _, name in ipairs({ ... }) do
     local folder = vim.env[name]
     if not folder or vim.fn.isdirectory(folder) == 0 then
-      t.skip(('%s names no folder'):format(name))
+      t.skip(('%s is not a folder'):format(name))
     end
     vim.opt.runtimepath:append(folder)
   end
@@ -20,22 +20,22 @@ end
 
 return {
   {
-    'a picker that is not there is told, and loads nothing',
+    'a missing picker gives a message and loads nothing',
     function()
       t.shared_project()
       t.setup()
       local adapters = require('winnow.adapters')
-      t.replace(adapters, 'found', function()
+      t.replace(adapters, 'installed', function()
         return {}
       end)
-      local said = t.notified()
+      local messages = t.notified()
       vim.cmd('Winnow grep picker=telescope a')
-      t.contains(said[1][1], '`telescope` is not installed')
+      t.contains(messages[1][1], '`telescope` is not installed')
       t.equal(nil, package.loaded['winnow.adapters.telescope'])
     end,
   },
   {
-    'telescope: :Telescope winnow shows results, goes to the exact place, fills the list',
+    'telescope: :Telescope winnow shows results, opens the exact place and fills the list',
     function()
       need('WINNOW_TELESCOPE', 'WINNOW_PLENARY')
       vim.cmd.runtime('plugin/telescope.lua')
@@ -43,20 +43,20 @@ return {
       local actions = require('telescope.actions')
       local function picker()
         return t.wait('results in telescope', function()
-          local buf = vim.iter(vim.api.nvim_list_bufs()):find(function(one)
-            return vim.bo[one].filetype == 'TelescopePrompt'
+          local buf = vim.iter(vim.api.nvim_list_bufs()):find(function(candidate)
+            return vim.bo[candidate].filetype == 'TelescopePrompt'
           end)
-          local found = buf and state.get_current_picker(buf)
-          return found and found.manager and found.manager:num_results() > 0 and found
+          local current = buf and state.get_current_picker(buf)
+          return current and current.manager and current.manager:num_results() > 0 and current
         end)
       end
       vim.cmd([[Telescope winnow grep query=plugin_sp]])
-      local found = picker()
+      local opened = picker()
       t.wait('the selection', function()
         return state.get_selected_entry()
       end)
       t.equal('src/loader.py', state.get_selected_entry().value.path)
-      actions.select_default(found.prompt_bufnr)
+      actions.select_default(opened.prompt_bufnr)
       t.contains(vim.api.nvim_buf_get_name(0), 'src/loader.py')
       local column = vim.fn.col('.')
       t.equal({ 6, 'plugin_sp' }, {
@@ -66,13 +66,13 @@ return {
       require('telescope').extensions.winnow.keyword({
         query = 'how are plugins loaded -- load_plugin register_plugin',
       })
-      found = picker()
+      opened = picker()
       t.wait('all results', function()
-        return found.manager:num_results() >= 3
+        return opened.manager:num_results() >= 3
       end)
-      t.contains(found.manager:get_entry(1).display, 'defines')
-      local count = found.manager:num_results()
-      for _, map in ipairs(vim.api.nvim_buf_get_keymap(found.prompt_bufnr, 'n')) do
+      t.contains(opened.manager:get_entry(1).display, 'defines')
+      local count = opened.manager:num_results()
+      for _, map in ipairs(vim.api.nvim_buf_get_keymap(opened.prompt_bufnr, 'n')) do
         if map.lhs == '<C-Q>' then
           map.callback()
         end
@@ -82,7 +82,7 @@ return {
     end,
   },
   {
-    'snacks: results with reasons, and the exact place',
+    'snacks: the picker shows results with reasons and opens the exact place',
     function()
       need('WINNOW_SNACKS')
       require('snacks').setup({ picker = { enabled = true } })

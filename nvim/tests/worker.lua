@@ -1,5 +1,5 @@
--- Runs tests for run.lua, which tells it what is next: one call for each test, and one more for
--- what came of it, after another turn of the main loop.
+-- Run tests for run.lua, which calls `run` for each test, and then `report` for its result, in
+-- another iteration of the main loop.
 
 local M = {}
 
@@ -10,36 +10,36 @@ local number, seed
 ---@type table<string, fun()>
 local tests
 local outcome
--- The mode in which Neovim has waited for Enter, during a test.
-local waited
+-- The mode in which Neovim blocked_mode for Enter during a test.
+local blocked_mode
 
----@param what string
+---@param event string
 ---@param value any
-local function tell(what, value)
+local function notify(event, value)
   local channel = vim.iter(vim.api.nvim_list_uis()):next().chan
-  vim.rpcnotify(channel, 'nvim_exec_lua', 'winnow_heard(...)', { number, what, value })
+  vim.rpcnotify(channel, 'nvim_exec_lua', 'winnow_on_message(...)', { number, event, value })
 end
 
----Go on where Neovim waits for Enter: it would do so for ever. The test has failed.
+---Press Enter when Neovim waits for it, because it would wait forever. The test fails.
 local function watch_for_prompts()
   local timer = assert(vim.uv.new_timer())
   timer:start(100, 100, function()
     local mode = vim.api.nvim_get_mode()
     if mode.blocking and vim.startswith(mode.mode, 'r') then
-      waited = mode.mode
+      blocked_mode = mode.mode
       vim.api.nvim_input('<CR>')
     end
   end)
 end
 
-function M.begin(own_number, own_seed)
-  number, seed = own_number, own_seed
+function M.begin(worker_number, random_seed)
+  number, seed = worker_number, random_seed
   vim.opt.runtimepath:prepend(vim.fs.dirname(here))
   vim.opt.swapfile = false
   watch_for_prompts()
 end
 
----Take a spec file; its tests, in this run's order.
+---Load a spec file and send the names of its tests in random order.
 ---@param file string
 function M.load(file)
   local spec = vim.fs.basename(file):gsub('_spec%.lua$', '')
@@ -51,55 +51,55 @@ function M.load(file)
     tests[name] = test[2]
   end
   math.randomseed(seed)
-  for at = #names, 2, -1 do
-    local other = math.random(at)
-    names[at], names[other] = names[other], names[at]
+  for index = #names, 2, -1 do
+    local other = math.random(index)
+    names[index], names[other] = names[other], names[index]
   end
-  tell('loaded', names)
+  notify('loaded', names)
 end
 
 ---@param name string
 function M.run(name)
-  local began = vim.uv.hrtime()
-  waited = nil
+  local started_at = vim.uv.hrtime()
+  blocked_mode = nil
   local ok, problem = xpcall(tests[name], function(err)
     local is_skipped = type(err) == 'table'
     return is_skipped and err or debug.traceback(tostring(err), 2) .. '\n' .. t.screen_text()
   end)
-  local cleaned, left = pcall(t.clean_up)
-  if ok and not cleaned then
-    ok, problem = false, left
+  local cleaned_up, clean_up_problem = pcall(t.clean_up)
+  if ok and not cleaned_up then
+    ok, problem = false, clean_up_problem
   end
-  local ms = (vim.uv.hrtime() - began) / 1e6
+  local ms = (vim.uv.hrtime() - started_at) / 1e6
   if ok then
-    outcome = { name = name, outcome = 'ok', more = (' (%d ms)'):format(ms) }
+    outcome = { name = name, outcome = 'ok', details = (' (%d ms)'):format(ms) }
   elseif type(problem) == 'table' and problem.skipped then
-    outcome = { name = name, outcome = 'skipped', more = ': ' .. problem.skipped }
+    outcome = { name = name, outcome = 'skipped', details = ': ' .. problem.skipped }
   else
-    outcome = { name = name, outcome = 'FAILED', more = '\n' .. tostring(problem) }
+    outcome = { name = name, outcome = 'FAILED', details = '\n' .. tostring(problem) }
   end
-  tell('ran')
+  notify('ran')
 end
 
 function M.report()
-  if waited and outcome.outcome == 'ok' then
+  if blocked_mode and outcome.outcome == 'ok' then
     outcome.outcome = 'FAILED'
-    outcome.more = ('\nNeovim waited for a key (mode %s) after:\n%s'):format(
-      waited,
+    outcome.details = ('\nNeovim blocked_mode for a key (mode %s) after:\n%s'):format(
+      blocked_mode,
       vim.fn.execute('messages')
     )
   end
-  tell('reported', outcome)
+  notify('reported', outcome)
 end
 
----End the servers, and say what is still there.
+---Stop the servers and send the names of the processes left behind.
 function M.quit()
-  local left = {}
+  local names = {}
   for _, pid in ipairs(t.stop_servers()) do
-    left[#left + 1] = (vim.api.nvim_get_proc(pid) or {}).name or ('process ' .. pid)
+    names[#names + 1] = (vim.api.nvim_get_proc(pid) or {}).name or ('process ' .. pid)
     vim.uv.kill(pid, 'sigkill')
   end
-  tell('quit', left)
+  notify('quit', names)
 end
 
 return M

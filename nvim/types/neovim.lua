@@ -1,17 +1,17 @@
 ---@meta
 
--- What the annotations of Neovim 0.11 leave out, of what the plugin uses. For language servers and
--- the check only: nothing loads it.
+-- Annotations that Neovim 0.11 lacks and the plugin needs. Only language servers and the type check
+-- read this file.
 
--- A table that can be called.
+-- A callable table.
 ---@class IterMod
 ---@overload fun(source: table|function, ...: any): Iter
 
--- Declared as a function first, which has no fields.
+-- Neovim declares it first as a function, which has no fields.
 ---@type vim.lsp.config
 vim.lsp.config = ...
 
--- Those of luv come with Neovim 0.12.
+-- Neovim 0.12 includes the annotations of luv.
 ---@class uv
 ---@field cwd fun(): string?, string?
 ---@field fs_stat fun(path: string): uv.fs_stat.result?, string?

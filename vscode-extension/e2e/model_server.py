@@ -27,7 +27,7 @@ def choose(files: dict[str, str]) -> list[dict[str, str]]:
 
 
 class Server(ModelServer):
-    """A server that drips for a few seconds: the first file arrives after two, the second after four."""
+    """A server that drips briefly: its files arrive after two and after four seconds."""
 
     def _pieces(self, mode: str, body: dict[str, Any]) -> list[str]:
         pieces = super()._pieces(mode, body)

@@ -1,40 +1,39 @@
--- What an answer says of itself, in words: who ranked, how many there are, what was left out.
+-- Describe an answer in words: the ranker, the number of results and what the search left out.
 
 local M = {}
 
--- What somebody can do who has not consented that a model on another machine is asked. It fits the
--- line for messages, with who ranked before it.
+-- How to consent to a remote model. Together with the ranker it fits the message line.
 local ALLOW = ':Winnow consent to use a model'
 
----A number, with commas.
+---Return a number with commas between groups of digits.
 ---@param number integer
 ---@return string
-function M.grouped(number)
+function M.format_number(number)
   local text = tostring(number):reverse():gsub('(%d%d%d)', '%1,'):reverse()
   return (text:gsub('^,', ''))
 end
-local grouped = M.grouped
+local format_number = M.format_number
 
----"20 of 134", or "at least" that many.
+---Return "20 of 134", or "20 of at least 134" if the total is a lower bound.
 ---@param answer winnow.Answer
 ---@param shown integer
 ---@return string
 function M.count(answer, shown)
   local total = answer.total_matches or answer.total_found
   if answer.total_is_lower_bound then
-    return ('%s of at least %s'):format(grouped(shown), grouped(math.max(total, shown)))
+    return ('%s of at least %s'):format(format_number(shown), format_number(math.max(total, shown)))
   end
-  return ('%s of %s'):format(grouped(shown), grouped(math.max(total, shown)))
+  return ('%s of %s'):format(format_number(shown), format_number(math.max(total, shown)))
 end
 
 ---@param usage { input_tokens: integer, output_tokens: integer, cost_usd?: number }
 ---@return string
 local function cost(usage)
-  local tokens = ('%s tokens'):format(grouped(usage.input_tokens + usage.output_tokens))
+  local tokens = ('%s tokens'):format(format_number(usage.input_tokens + usage.output_tokens))
   return usage.cost_usd and ('%s, $%.4f'):format(tokens, usage.cost_usd) or tokens
 end
 
----Who put the results in order, or which search it was and why.
+---Return who ranked the results, or which kind of search ran and why.
 ---@param answer winnow.Answer
 ---@return string?
 function M.ranked_by(answer)
@@ -55,19 +54,19 @@ function M.ranked_by(answer)
   end
 end
 
----How many there are of each, but for what there is none of.
+---Return the non-zero counts by name, as text.
 ---@param counts? table<string, integer>
 ---@return string?
-function M.counted(counts)
-  local said = {}
+function M.format_counts(counts)
+  local parts = {}
   for name, count in vim.spairs(counts or {}) do
     if count > 0 then
-      said[#said + 1] = ('%s %s'):format(grouped(count), (name:gsub('_', ' ')))
+      parts[#parts + 1] = ('%s %s'):format(format_number(count), (name:gsub('_', ' ')))
     end
   end
-  return #said > 0 and table.concat(said, ', ') or nil
+  return #parts > 0 and table.concat(parts, ', ') or nil
 end
-local counted = M.counted
+local format_counts = M.format_counts
 
 local STATUS = {
   too_broad = 'too broad',
@@ -80,14 +79,14 @@ local STATUS = {
 
 ---@param terms? { term: string, status: string, detail?: string }[]
 ---@return string?
-local function term_fates(terms)
-  local said = {}
-  for _, one in ipairs(terms or {}) do
-    if one.status ~= 'used' then
-      said[#said + 1] = ('%s (%s)'):format(one.term, STATUS[one.status] or one.status)
+local function unused_terms(terms)
+  local parts = {}
+  for _, report in ipairs(terms or {}) do
+    if report.status ~= 'used' then
+      parts[#parts + 1] = ('%s (%s)'):format(report.term, STATUS[report.status] or report.status)
     end
   end
-  return #said > 0 and 'terms: ' .. table.concat(said, ', ') or nil
+  return #parts > 0 and 'terms: ' .. table.concat(parts, ', ') or nil
 end
 
 ---@param failed? { path: string, reason: string, member?: string }[]
@@ -102,47 +101,50 @@ local function unread(failed)
   return ('not read: %s (%s)%s'):format(first.path, first.reason, more)
 end
 
----Everything that the results lack, or that a reader should know, a sentence each.
+---Return the warnings of an answer and what its results lack.
 ---@param answer winnow.Answer
 ---@return string[]
 function M.left_out(answer)
-  local said = {}
+  local notes = {}
   local function add(format, value)
     if value then
-      said[#said + 1] = format:format(value)
+      notes[#notes + 1] = format:format(value)
     end
   end
   local completeness = answer.completeness
-  vim.list_extend(said, answer.warnings)
-  add('%s', term_fates(answer.terms))
+  vim.list_extend(notes, answer.warnings)
+  add('%s', unused_terms(answer.terms))
   add('%s', answer.fallback and answer.fallback.reason)
-  vim.list_extend(said, completeness.reasons)
-  add('left out: %s', counted(completeness.skipped))
+  vim.list_extend(notes, completeness.reasons)
+  add('left out: %s', format_counts(completeness.skipped))
   add('%s', unread(answer.failed))
-  add('%s documents are still being read; search again', answer.pending and grouped(answer.pending))
+  add(
+    '%s documents are still being read; search again',
+    answer.pending and format_number(answer.pending)
+  )
   local index = completeness.index
-  -- Where an answer is not complete, the reasons say so already.
+  -- If the answer is incomplete, its reasons already mention the index.
   if index and index.state ~= 'ready' and completeness.complete then
-    local known = ('%s of %s files'):format(
-      grouped(index.files_indexed),
-      grouped(index.files_total)
+    local progress = ('%s of %s files'):format(
+      format_number(index.files_indexed),
+      format_number(index.files_total)
     )
-    add('the index is %s', ('%s (%s)'):format(index.state, known))
+    add('the index is %s', ('%s (%s)'):format(index.state, progress))
   end
-  add('secrets replaced: %s', counted(answer.redactions))
+  add('secrets replaced: %s', format_counts(answer.redactions))
   add('did you mean: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
-  return said
+  return notes
 end
 
--- What Neovim needs of the line for messages, so that it does not ask for Enter.
+-- Columns of the message line that Neovim needs. A longer message would make it wait for Enter.
 local MESSAGE_MARGIN = 14
 
----Why a request has failed.
+---Return the reason why a request failed.
 ---@param err lsp.ResponseError
 ---@return string
 function M.problem(err)
-  local needed = vim.tbl_get(err, 'data', 'needs_consent')
-  if needed and #needed > 0 then
+  local destinations = vim.tbl_get(err, 'data', 'needs_consent')
+  if destinations and #destinations > 0 then
     return 'no language model is available; ' .. ALLOW
   end
   return err.message or tostring(err)
@@ -153,22 +155,21 @@ function M.fail(problem)
   vim.notify('winnow: ' .. problem, vim.log.levels.ERROR)
 end
 
----Say how a search has ended where nothing shows it: how many there are, who ranked, what is
----missing.
----@param found winnow.Search
-function M.report(found)
-  if found.problem then
-    return M.fail(found.problem)
+---Notify the user of a finished search: the number of results, the ranker and what is missing.
+---@param search winnow.Search
+function M.report(search)
+  if search.problem then
+    return M.fail(search.problem)
   end
-  local said = { found:summary() }
-  vim.list_extend(said, found:left_out())
-  local line = 'winnow: ' .. table.concat(said, ' · '):gsub('%s+', ' ')
+  local parts = { search:summary() }
+  vim.list_extend(parts, search:left_out())
+  local line = 'winnow: ' .. table.concat(parts, ' · '):gsub('%s+', ' ')
   local room = math.max(40, vim.o.columns * vim.o.cmdheight - MESSAGE_MARGIN)
-  -- Where nothing was found, why is all that there is to see.
-  if #found.items > 0 and vim.fn.strdisplaywidth(line) > room then
+  -- Without results, show the complete explanation.
+  if #search.items > 0 and vim.fn.strdisplaywidth(line) > room then
     line = vim.fn.strcharpart(line, 0, room) .. '…'
   end
-  vim.notify(line, #found.items == 0 and vim.log.levels.WARN or vim.log.levels.INFO)
+  vim.notify(line, #search.items == 0 and vim.log.levels.WARN or vim.log.levels.INFO)
 end
 
 return M

@@ -1,8 +1,8 @@
--- The language server: which one answers for a place, its start, requests with partial results and
--- a cancellation that holds.
+-- Start the language server of a project, and send it requests with partial results and immediate
+-- cancellation.
 --
--- After `client:cancel_request` Neovim drops the callback: whoever cancels is done at once, and
--- must not wait for an answer. A server that dies drops it, too, so that a timer looks after each
+-- After `client:cancel_request` Neovim never calls the callback, so a canceled request must not
+-- wait for its answer. Neovim doesn't call it after a crash either, so a timer watches each
 -- request.
 
 local answers = require('winnow.answer')
@@ -11,19 +11,19 @@ local M = {}
 
 local NAME = 'winnow'
 local ROOT_MARKERS = { { 'winnow.toml', '.git' } }
--- The server announces itself within a second; a machine that is very busy may take ten times that.
+-- The server is ready within a second; on a very busy machine it may take ten times that.
 local START_MS = 30000
 local POLL_MS = 5
 local ALIVE_MS = 250
--- How long something may come after the end of its request.
+-- How long messages may still arrive after the end of their request.
 local LATE_MS = 10000
 
----Who hears of a token: partial results and progress of one's own requests are nobody else's.
+---The listeners for partial results and progress of our requests, by token.
 ---@type table<string, fun(value: any)>
 local listeners = {}
 local tokens = 0
 
----Pass what comes on a token of ours to its listener, and everything else to Neovim.
+---Pass progress of our tokens to their listeners, and everything else to Neovim.
 local function on_progress(err, params, context)
   local listen = listeners[params.token]
   if listen then
@@ -33,7 +33,7 @@ local function on_progress(err, params, context)
   end
 end
 
----What `vim.lsp.config.winnow` begins with.
+---The default `vim.lsp.config.winnow`.
 ---@type vim.lsp.Config
 M.config = {
   cmd = { 'winnow', 'serve' },
@@ -56,8 +56,7 @@ M.config = {
   },
 }
 
----The folder that a search from a buffer is about: that of its project, else of the working
----folder's.
+---Return the project folder of a buffer, or of the working folder if the buffer has none.
 ---@param buf integer
 ---@return string
 function M.root(buf)
@@ -85,7 +84,7 @@ local function is_below(path, folder)
   return path == folder or vim.fs.relpath(folder, path) ~= nil
 end
 
----The running server for a folder.
+---Return the running server for a folder, if any.
 ---@param folder string
 ---@return vim.lsp.Client?
 function M.running(folder)
@@ -96,7 +95,7 @@ function M.running(folder)
   end
 end
 
----Whether the server should have a buffer's text, because it differs from the file now and then.
+---Return true for a loaded buffer of a file below the folder. Its text may differ from the file.
 local function is_file_below(buf, folder)
   local name = vim.api.nvim_buf_get_name(buf)
   return vim.api.nvim_buf_is_loaded(buf)
@@ -105,17 +104,16 @@ local function is_file_below(buf, folder)
     and is_below(vim.fs.normalize(name), folder)
 end
 
----Have a server that nobody enabled see the files that are open below its folder, now and later;
----and nothing else: somebody who has only searched does not want a second answer to every
----definition.
+---Attach all buffers below the server's folder, now and later, to a server that the user did not
+---enable. Remove its other capabilities: a search must not add a second answer to every definition.
 ---@param client vim.lsp.Client
 local function attach_buffers(client)
   local folder = M.folder(client)
-  local announced = assert(client.server_capabilities, 'it is ready, so it has announced them')
+  local capabilities = assert(client.server_capabilities, 'an initialized server has capabilities')
   client.server_capabilities = {
-    positionEncoding = announced.positionEncoding,
-    textDocumentSync = announced.textDocumentSync,
-    experimental = announced.experimental,
+    positionEncoding = capabilities.positionEncoding,
+    textDocumentSync = capabilities.textDocumentSync,
+    experimental = capabilities.experimental,
   }
   local group = vim.api.nvim_create_augroup('winnow-attach-' .. client.id, {})
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
@@ -136,14 +134,14 @@ local function attach_buffers(client)
   })
 end
 
----What starts the server, as one would type it.
+---Return the server's command as text.
 ---@param cmd? string[]|function
 ---@return string
 function M.command_line(cmd)
   return type(cmd) == 'table' and table.concat(cmd, ' ') or 'a function of your configuration'
 end
 
----Why the server cannot be started, and what would help.
+---Return why the server can't be started and how to fix it, or nil.
 ---@param cmd? string[]|function
 ---@return string?
 function M.start_problem(cmd)
@@ -171,12 +169,12 @@ local function start(folder)
   local id = vim.lsp.start(config, { attach = false, silent = true })
   local client = id and vim.lsp.get_client_by_id(id)
   if not client then
-    return nil, 'the server does not start; run :checkhealth winnow'
+    return nil, 'the server did not start; run :checkhealth winnow'
   end
   return client
 end
 
----Call back when the server is ready to answer, or with the problem.
+---Call back when the server is ready, or with the problem.
 ---@param client vim.lsp.Client
 ---@param done fun(client?: vim.lsp.Client, problem?: string)
 local function when_ready(client, done)
@@ -202,10 +200,10 @@ local function when_ready(client, done)
   )
 end
 
----Call back with the server for a folder, which is started if there is none. It may be at once.
+---Call back with the server for a folder, possibly immediately. Start the server if necessary.
 ---@param folder string
 ---@param done fun(client?: vim.lsp.Client, problem?: string)
-function M.with(folder, done)
+function M.with_client(folder, done)
   local client = M.running(folder)
   if client and client.initialized then
     return done(client)
@@ -234,9 +232,9 @@ local function new_token(listen)
   return token
 end
 
----Hear no more of tokens. What is still on the way for them is nobody's: Neovim would show it.
+---Ignore later messages for these tokens. Without a listener, Neovim would show them.
 ---@param finished string[]
-local function forget(finished)
+local function ignore(finished)
   for _, token in pairs(finished) do
     listeners[token] = function() end
     vim.defer_fn(function()
@@ -245,26 +243,26 @@ local function forget(finished)
   end
 end
 
----@class winnow.Hears
----@field done fun(answer?: table, problem?: string) called once, unless the request is cancelled
+---@class winnow.RequestCallbacks
+---@field done fun(answer?: table, problem?: string) called once, unless the request is canceled
 ---@field partial? fun(value: table)
----@field progress? false|fun(value: table) hears of work-done progress; without it Neovim shows it
----  (|LspProgress|), and with false there is none
+---@field progress? false|fun(value: table) called with work-done progress. If nil, Neovim shows it
+---  (|LspProgress|). If false, the server sends none.
 
----Send a request; what comes back is told to `hears`.
+---Send a request and pass its results to the callbacks.
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table
----@param hears winnow.Hears
----@return fun() cancel ends it at once; nothing is told any more
-function M.request(client, method, params, hears)
-  local partial = hears.partial and new_token(hears.partial)
-  local progress = hears.progress ~= false and new_token(hears.progress or nil) or nil
+---@param callbacks winnow.RequestCallbacks
+---@return fun() cancel cancels the request; no callback is called afterwards
+function M.request(client, method, params, callbacks)
+  local partial = callbacks.partial and new_token(callbacks.partial)
+  local progress = callbacks.progress ~= false and new_token(callbacks.progress or nil) or nil
   params = vim.tbl_extend('force', params, {
     partialResultToken = partial,
     workDoneToken = progress,
   })
-  -- An empty table would be an empty array.
+  -- An empty table would become an empty array.
   params = next(params) and params or vim.empty_dict()
   local timer = assert(vim.uv.new_timer())
   local over = false
@@ -273,28 +271,28 @@ function M.request(client, method, params, hears)
     over = true
     timer:stop()
     timer:close()
-    forget({ partial, hears.progress and progress or nil })
+    ignore({ partial, callbacks.progress and progress or nil })
   end
 
-  local function tell(err, answer)
+  local function respond(err, answer)
     if over then
       return
     end
     finish()
     if err then
-      hears.done(nil, answers.problem(err))
+      callbacks.done(nil, answers.problem(err))
     else
-      hears.done(answer)
+      callbacks.done(answer)
     end
   end
 
-  -- What was typed a moment ago is still held back. A request sends that of one buffer, a
-  -- notification that of all.
+  -- Neovim delays the latest edits. A request sends those of one buffer, a notification those of
+  -- all buffers.
   client:notify('$/setTrace', { value = 'off' })
-  local sent, id = client:request(method, params, tell, vim.api.nvim_get_current_buf())
+  local sent, id = client:request(method, params, respond, vim.api.nvim_get_current_buf())
   if not sent then
     vim.schedule(function()
-      tell({ message = 'the server exited; the next search restarts it' })
+      respond({ message = 'the server exited; the next search restarts it' })
     end)
   end
   timer:start(
@@ -302,7 +300,7 @@ function M.request(client, method, params, hears)
     ALIVE_MS,
     vim.schedule_wrap(function()
       if not over and client:is_stopped() then
-        tell({ message = 'the server exited; the next search restarts it' })
+        respond({ message = 'the server exited; the next search restarts it' })
       end
     end)
   )
@@ -317,13 +315,13 @@ function M.request(client, method, params, hears)
   end
 end
 
----Ask the server for a folder; the short form for requests without partial results.
+---Send a request without partial results to the server for a folder.
 ---@param folder string
 ---@param method string
 ---@param params table
 ---@param done fun(answer?: table, problem?: string)
-function M.ask(folder, method, params, done)
-  M.with(folder, function(client, problem)
+function M.call(folder, method, params, done)
+  M.with_client(folder, function(client, problem)
     if client then
       M.request(client, method, params, { done = done, progress = false })
     else

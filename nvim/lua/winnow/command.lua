@@ -1,4 +1,4 @@
--- `:Winnow …`: what stands behind it, and its completion.
+-- The command `:Winnow` and its completion.
 
 local modes = require('winnow.modes')
 local query = require('winnow.query')
@@ -8,7 +8,7 @@ local M = {}
 local INDEX_ACTIONS = { 'build', 'pause', 'resume', 'clear', 'refresh' }
 
 ---@type table<string, fun(rest: string)>
-local others = {
+local subcommands = {
   resume = function()
     require('winnow').resume()
   end,
@@ -31,9 +31,9 @@ local others = {
     require('winnow').log()
   end,
 }
-local OTHERS = { 'resume', 'history', 'index', 'status', 'consent', 'audit', 'log' }
+local SUBCOMMANDS = { 'resume', 'history', 'index', 'status', 'consent', 'audit', 'log' }
 
----A search for the text that is selected, as it stands; visual mode ends.
+---Return a literal search for the selected text, and leave visual mode.
 ---@param mode winnow.Mode
 ---@return winnow.Request
 function M.selected_request(mode)
@@ -54,15 +54,15 @@ end
 ---@param command vim.api.keyset.create_user_command.command_args
 local function run(command)
   local name, rest = command.args:match('^(%S*)%s*(.-)%s*$')
-  if others[name] then
-    return others[name](rest)
+  if subcommands[name] then
+    return subcommands[name](rest)
   end
   if name == '' then
     return require('winnow').choose_mode()
   end
   modes.get(name)
   ---@cast name winnow.Mode
-  ---@cast rest string the pattern fits every text
+  ---@cast rest string the pattern matches every text
   local request = query.parse(name, rest)
   if command.bang then
     request.list = request.list or require('winnow.config').current.list
@@ -82,7 +82,7 @@ end
 ---@param names string[]
 ---@param lead string
 ---@return string[]
-local function beginning_with(names, lead)
+local function with_prefix(names, lead)
   return vim.tbl_filter(function(name)
     return vim.startswith(name, lead)
   end, names)
@@ -102,10 +102,10 @@ local function values(kind, name, lead)
   end
   return vim.tbl_map(function(value)
     return name .. '=' .. value
-  end, beginning_with(kind, lead))
+  end, with_prefix(kind, lead))
 end
 
----What may follow a command that is no search.
+---Return the arguments of a subcommand that is not a search, if it has any.
 ---@param name? string
 ---@return string[]?
 local function actions_of(name)
@@ -116,7 +116,7 @@ local function actions_of(name)
   end
 end
 
----What may follow in a command line.
+---Complete a command line.
 ---@param lead string
 ---@param line string
 ---@param position integer
@@ -124,30 +124,30 @@ end
 function M.complete(lead, line, position)
   local before = line:sub(1, position - #lead):gsub('^.-Winnow!?%s+', '', 1)
   if not before:find('%S') then
-    return beginning_with(vim.list_extend(vim.deepcopy(modes.names), OTHERS), lead)
+    return with_prefix(vim.list_extend(vim.deepcopy(modes.names), SUBCOMMANDS), lead)
   end
   local name = before:match('^%S+')
   local actions = actions_of(name)
   if actions then
-    return before:match('^%S+%s+$') and beginning_with(actions, lead) or {}
+    return before:match('^%S+%s+$') and with_prefix(actions, lead) or {}
   end
   ---@type table<string, winnow.ParamKind?>?
-  local known = vim.tbl_get(query.params, name)
-  -- Params come before the query only.
+  local kinds = vim.tbl_get(query.params, name)
+  -- Params come only before the query.
   local typed = before:gsub('^%S+%s*', ''):gsub('[%w_]+=%S*%s+', '')
-  if not known or typed ~= '' then
+  if not kinds or typed ~= '' then
     return {}
   end
-  known = vim.tbl_extend('force', known, query.options)
+  kinds = vim.tbl_extend('force', kinds, query.options)
   local param, value = lead:match('^([%w_]+)=(.*)$')
-  if param and value and known[param] then
-    return values(known[param], param, value)
+  if param and value and kinds[param] then
+    return values(kinds[param], param, value)
   end
-  local names = vim.tbl_keys(known)
+  local names = vim.tbl_keys(kinds)
   table.sort(names)
-  return beginning_with(
-    vim.tbl_map(function(one)
-      return one .. '='
+  return with_prefix(
+    vim.tbl_map(function(param_name)
+      return param_name .. '='
     end, names),
     lead
   )

@@ -1,14 +1,14 @@
--- `$/complete`: the server asks for an answer of the user's own model, to rank with it.
+-- Answer `$/complete`: rank with the user's own model.
 
 local config = require('winnow.config')
 
 local M = {}
 
--- JSON-RPC's, as LSP spells them.
+-- Error codes of LSP.
 local REQUEST_FAILED = -32803
 local REQUEST_CANCELLED = -32800
 
----Those that have not answered yet, with the function that ends each.
+---Pending requests, each with the function that cancels it.
 ---@type table<table, fun()>
 local pending = {}
 
@@ -18,8 +18,8 @@ local function failure(code, message)
   return vim.lsp.rpc_response_error(code, message)
 end
 
----Answer the server. Neovim calls handlers of a server's requests in a coroutine and sends what
----they return, so this one waits for the user's function by yielding.
+---Answer the server. Neovim runs handlers of server requests in a coroutine and sends the values
+---they return, so this handler yields until the user's function has answered.
 ---@param params winnow.CompleteRequest
 ---@async
 ---@return table? result
@@ -29,28 +29,29 @@ function M.answer(params)
   if not complete then
     return nil, failure(REQUEST_FAILED, 'no `complete` function is configured')
   end
-  local thread = assert(coroutine.running(), 'handlers of requests are coroutines')
-  local request, answered, waits = {}, false, false
+  local thread = assert(coroutine.running(), 'request handlers are coroutines')
+  local request, answered, is_waiting = {}, false, false
   local result, failed ---@type table?, table?
 
-  local function finish(said, err)
+  local function finish(answer, err)
     if answered then
       return
     end
-    answered, result, failed = true, said, err
+    answered, result, failed = true, answer, err
     pending[request] = nil
-    if waits then
+    if is_waiting then
       vim.schedule(function()
         coroutine.resume(thread)
       end)
     end
   end
 
-  local ok, stop = pcall(complete, params, function(text, said)
+  local ok, stop = pcall(complete, params, function(text, model_or_error)
     if type(text) == 'string' then
-      finish({ text = text, model = said })
+      finish({ text = text, model = model_or_error })
     else
-      finish(nil, failure(REQUEST_FAILED, tostring(said or 'the model returned no text')))
+      local message = tostring(model_or_error or 'the model returned no text')
+      finish(nil, failure(REQUEST_FAILED, message))
     end
   end)
   if not ok then
@@ -63,14 +64,14 @@ function M.answer(params)
       end
       finish(nil, failure(REQUEST_CANCELLED, 'cancelled'))
     end
-    waits = true
+    is_waiting = true
     coroutine.yield()
   end
   return result, failed
 end
 
----The server wants no answer any more. Neovim does not tell handlers the id of a request, so that
----only a single one can be meant; of several, the server drops the answer.
+---Cancel the pending request, if there is only one. Neovim doesn't pass request IDs to handlers, so
+---with several the handler can't tell which to cancel, and the server drops the answer.
 function M.cancel()
   local request, stop = next(pending)
   if stop and next(pending, request) == nil then

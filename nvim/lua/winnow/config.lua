@@ -1,9 +1,9 @@
--- The options of the plugin, each default once. What the server is to do is told to the server:
+-- The options of the plugin and their defaults. Settings of the server belong into
 -- `vim.lsp.config('winnow', { settings = { winnow = … } })`.
 
 local M = {}
 
----What a user may set; what is left out is as by default.
+---The options of a user. Missing options have their defaults.
 ---@class winnow.Options
 ---@field picker? winnow.PickerName
 ---@field list? winnow.ListKind
@@ -28,18 +28,18 @@ local M = {}
 ---@field height number
 ---@field keys table<string, string[]|false>
 M.defaults = {
-  -- What shows results.
+  -- The picker that shows results.
   picker = 'builtin',
-  -- The list that `:Winnow!` fills, and whether its window is opened.
+  -- The list that `:Winnow!` fills, and whether to open its window.
   list = 'quickfix',
   open_list = true,
-  -- How many searches are remembered, over all sessions; 0 for none.
+  -- Number of searches to remember across sessions; 0 for none.
   history = 100,
-  -- Answers a prompt by the model of another plugin; see |winnow-complete|.
+  -- A function that answers a prompt with another plugin's model; see |winnow-complete|.
   complete = nil,
-  -- Params of each mode's requests, by the server's names.
+  -- Params of each mode's requests, with the server's names.
   params = {
-    -- Words of a question are in many files: with less context they are still of use.
+    -- Many files contain a question's words. With less context, such terms are still useful.
     keyword = { max_results = 50, broad_terms = 'shrink' },
     docs = {},
     symbols = { max_results = 100 },
@@ -47,7 +47,7 @@ M.defaults = {
     semantic = { top_k = 30 },
     code = { limit = 50 },
   },
-  -- The picker: its size as parts of the screen, and the keys of each action.
+  -- The picker: its size as fractions of the screen, and the keys of each action.
   preview = true,
   width = 0.9,
   height = 0.85,
@@ -98,25 +98,25 @@ local function is_key_list(value)
     )
 end
 
-local function is_part(value)
+local function is_fraction(value)
   return type(value) == 'number' and value > 0 and value <= 1
 end
 
----What is wrong with a value, if it is no default's like.
+---Return what is expected of an option if its value is invalid, or nil.
 ---@param name string
 ---@param value any
 ---@return string?
-local function problem(name, value)
+local function expected_instead(name, value)
   if CHOICES[name] then
     local choices = CHOICES[name]
     return not vim.list_contains(choices, value) and 'one of ' .. table.concat(choices, ', ') or nil
   elseif name == 'complete' then
     return not vim.is_callable(value) and 'a function' or nil
   elseif name == 'width' or name == 'height' then
-    return not is_part(value) and 'a number above 0, at most 1' or nil
+    return not is_fraction(value) and 'a number above 0, at most 1' or nil
   elseif name == 'history' then
-    local good = type(value) == 'number' and value >= 0 and value % 1 == 0
-    return not good and 'a whole number, 0 or more' or nil
+    local is_valid = type(value) == 'number' and value >= 0 and value % 1 == 0
+    return not is_valid and 'a whole number, 0 or more' or nil
   end
   local kind = type(M.defaults[name])
   return type(value) ~= kind and 'a ' .. kind or nil
@@ -124,20 +124,20 @@ end
 
 ---@param problems string[]
 ---@param name string
----@param given table<string, any>
----@param good fun(value: any): boolean
----@param wanted string
-local function check_table(problems, name, given, good, wanted)
-  for key, value in pairs(given) do
+---@param values table<string, any>
+---@param is_valid fun(value: any): boolean
+---@param expected string
+local function check_table(problems, name, values, is_valid, expected)
+  for key, value in pairs(values) do
     if M.defaults[name][key] == nil then
       problems[#problems + 1] = ('unknown option `%s.%s`'):format(name, key)
-    elseif not good(value) then
-      problems[#problems + 1] = ('`%s.%s`: expected %s'):format(name, key, wanted)
+    elseif not is_valid(value) then
+      problems[#problems + 1] = ('`%s.%s`: expected %s'):format(name, key, expected)
     end
   end
 end
 
----Everything that is wrong with options, in words.
+---Return descriptions of all invalid options.
 ---@param options any
 ---@return string[]
 function M.problems(options)
@@ -146,11 +146,11 @@ function M.problems(options)
   end
   local problems = {}
   for name, value in pairs(options) do
-    local wanted = problem(name, value)
+    local expected = expected_instead(name, value)
     if M.defaults[name] == nil and name ~= 'complete' then
       problems[#problems + 1] = ('unknown option `%s`'):format(name)
-    elseif wanted then
-      problems[#problems + 1] = ('`%s`: expected %s'):format(name, wanted)
+    elseif expected then
+      problems[#problems + 1] = ('`%s`: expected %s'):format(name, expected)
     elseif name == 'keys' then
       check_table(problems, 'keys', value, is_key_list, 'a list of keys, or false')
     elseif name == 'params' then
@@ -163,7 +163,8 @@ function M.problems(options)
   return problems
 end
 
----Take a user's options. Raises an error that names all that are wrong; then nothing changes.
+---Set the user's options. If any is invalid, raise an error that names all invalid ones and change
+---nothing.
 ---@param options? winnow.Options
 function M.set(options)
   local problems = M.problems(options or {})
@@ -171,7 +172,7 @@ function M.set(options)
     error('winnow.setup: ' .. table.concat(problems, '; '), 0)
   end
   M.current = vim.tbl_deep_extend('force', vim.deepcopy(M.defaults), options or {})
-  -- A user's keys replace those of the action.
+  -- The user's keys replace an action's default keys instead of adding to them.
   for action, keys in pairs((options or {}).keys or {}) do
     M.current.keys[action] = keys
   end

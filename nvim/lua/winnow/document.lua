@@ -1,15 +1,14 @@
--- Buffers `winnow-doc://…`: the text of a PDF, an office document, and so on, as the server reads
--- it.
+-- Fill buffers `winnow-doc://…` with the text that the server extracts from a document.
 
 local client = require('winnow.client')
 
 local M = {}
 
--- Reading a large document for the first time takes seconds, and a buffer has to have its text.
+-- The server needs seconds to read a large document, and the buffer must wait for the text.
 local READ_MS = 30000
 local STATUSLINE = "%f%( [%{v:lua.require'winnow.document'.place()}]%)%=%l/%L %P"
 
----The document that a URI is the text of.
+---Return the path of the document whose text a URI names.
 ---@param uri string
 ---@return string
 function M.file(uri)
@@ -17,20 +16,22 @@ function M.file(uri)
   return vim.uri_to_fname(plain)
 end
 
+---The argument of `set_lines`, which runs as an Ex command.
 ---@type string[]
-local filling
+local new_lines
 
 ---@param buf integer
 function M.set_lines(buf)
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, filling)
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, new_lines)
 end
 
 ---@param buf integer
 ---@param lines string[]
 local function fill(buf, lines)
   vim.bo[buf].modifiable = true
-  -- Entries of lists are marks: they would move down with the empty line that is replaced.
-  filling = lines
+  -- Quickfix entries are marks. Without `:lockmarks`, replacing the empty line would move them
+  -- down.
+  new_lines = lines
   vim.cmd(("lockmarks lua require('winnow.document').set_lines(%d)"):format(buf))
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
@@ -40,15 +41,15 @@ end
 ---@return table? answer
 ---@return string? problem
 local function text_of(buf, uri)
-  local found, failed, over = nil, nil, false
+  local result, failed, over = nil, nil, false
   local folder = client.root(buf)
-  client.ask(folder, '$/documentText', { path = uri }, function(answer, problem)
-    found, failed, over = answer, problem, true
+  client.call(folder, '$/documentText', { path = uri }, function(answer, problem)
+    result, failed, over = answer, problem, true
   end)
-  local waited = vim.wait(READ_MS, function()
+  local has_ended = vim.wait(READ_MS, function()
     return over
   end, 5)
-  return found, failed or (not waited and 'reading it took too long or was interrupted' or nil)
+  return result, failed or (not has_ended and 'reading it took too long or was interrupted' or nil)
 end
 
 ---Fill a buffer with a document's text.
@@ -60,7 +61,7 @@ function M.read(buf, uri)
   vim.bo[buf].undolevels = -1
   local answer, problem = text_of(buf, uri)
   if not answer then
-    fill(buf, { 'No text of this document: ' .. problem })
+    fill(buf, { 'Could not read this document: ' .. problem })
     vim.notify('winnow: ' .. problem, vim.log.levels.ERROR)
     return
   end
@@ -68,11 +69,11 @@ function M.read(buf, uri)
   vim.b[buf].winnow_document = { file = M.file(uri), parts = answer.line_map }
   vim.bo[buf].filetype = 'winnow-doc'
   if answer.truncated or #(answer.failed or {}) > 0 or #answer.warnings > 0 then
-    local said = vim.list_extend(vim.deepcopy(answer.failed or {}), answer.warnings)
+    local notes = vim.list_extend(vim.deepcopy(answer.failed or {}), answer.warnings)
     if answer.truncated then
-      said[#said + 1] = ('%d of %d lines'):format(answer.returned, answer.total_lines)
+      notes[#notes + 1] = ('%d of %d lines'):format(answer.returned, answer.total_lines)
     end
-    vim.notify('winnow: incomplete text: ' .. table.concat(said, '; '), vim.log.levels.WARN)
+    vim.notify('winnow: incomplete text: ' .. table.concat(notes, '; '), vim.log.levels.WARN)
   end
   vim.api.nvim_create_autocmd('BufWinEnter', {
     buffer = buf,
@@ -82,7 +83,7 @@ function M.read(buf, uri)
   })
 end
 
----Where a line of a document's buffer stands in it: "page 3"; empty for other buffers.
+---Return a line's location in its document, such as "page 3". It is empty for other buffers.
 ---@param buf? integer
 ---@param lnum? integer
 ---@return string
@@ -92,17 +93,17 @@ function M.place(buf, lnum)
     return ''
   end
   lnum = lnum or vim.fn.line('.')
-  local here
+  local current
   for _, part in ipairs(document.parts) do
     if part.line > lnum then
       break
     end
-    here = part
+    current = part
   end
-  return here and require('winnow.modes').place_in_document(here) or ''
+  return current and require('winnow.modes').place_in_document(current) or ''
 end
 
----Show the document itself, in the program that the system has for it.
+---Open the original document in the system's default program.
 ---@param buf? integer
 function M.open_original(buf)
   local document = vim.b[buf or 0].winnow_document

@@ -1,4 +1,4 @@
--- What may be sent to language models on other machines, and what was.
+-- Consent to send code to remote language models, and the list of sent requests.
 
 local answers = require('winnow.answer')
 local client = require('winnow.client')
@@ -17,151 +17,152 @@ local TITLES = {
 
 local STATES = {
   needed = 'nothing is sent without your consent',
-  given = 'code may be sent, by your consent',
+  given = 'code may be sent, with your consent',
   refused = 'nothing is sent: you refused',
   always = 'code of every workspace may be sent (`llm.consent`)',
 }
 
--- Of the files of a request, what is shown; the log has them all.
+-- Number of files to show for each request; the log has all of them.
 local SHOWN_FILES = 5
 
----What holds for a destination.
----@param one winnow.Destination
+---Describe the state of a destination.
+---@param destination winnow.Destination
 ---@return string
-function M.state(one)
-  return ('%s: %s'):format(one.destination, STATES[one.state])
+function M.state(destination)
+  return ('%s: %s'):format(destination.destination, STATES[destination.state])
 end
 
----Say what holds for all of them.
+---Notify the user of the state of all destinations.
 ---@param answer winnow.Consent
-local function tell(answer)
-  local said = vim.list_extend(vim.tbl_map(M.state, answer.destinations), answer.warnings)
-  vim.notify('winnow: ' .. table.concat(said, '\n'))
+local function notify_states(answer)
+  local lines = vim.list_extend(vim.tbl_map(M.state, answer.destinations), answer.warnings)
+  vim.notify('winnow: ' .. table.concat(lines, '\n'))
 end
 
 ---@param folder string
 ---@param action winnow.ConsentAction
----@param destinations? string[] those that were shown; without, all that models have
+---@param destinations? string[] the destinations shown to the user; nil for those of all models
 local function decide(folder, action, destinations)
   local params = { action = action, destinations = destinations }
-  client.ask(folder, '$/consent', params, function(answer, problem)
+  client.call(folder, '$/consent', params, function(answer, problem)
     if not answer then
       return answers.fail(problem --[[@as string]])
     end
     if action == 'give' then
-      require('winnow.picker').allowed(folder)
+      require('winnow.picker').on_consent(folder)
     end
-    tell(answer --[[@as winnow.Consent]])
+    notify_states(answer --[[@as winnow.Consent]])
   end)
 end
 
----@param one winnow.Destination
+---@param destination winnow.Destination
 ---@return string
-local function named(one)
-  return one.state == 'needed' and one.destination or ('%s (%s)'):format(one.destination, one.state)
+local function name_and_state(destination)
+  local name, state = destination.destination, destination.state
+  return state == 'needed' and name or ('%s (%s)'):format(name, state)
 end
 
----Have somebody decide, who sees what about.
+---Show the destinations and let the user decide.
 ---@param folder string
 ---@param answer winnow.Consent
-local function ask(folder, answer)
-  local open = vim.tbl_filter(function(one)
-    return one.state ~= 'always'
+local function choose(folder, answer)
+  local undecided = vim.tbl_filter(function(destination)
+    return destination.state ~= 'always'
   end, answer.destinations)
-  if #open == 0 then
-    return tell(answer)
+  if #undecided == 0 then
+    return notify_states(answer)
   end
-  -- What was decided about a model that is there no more can only be taken back.
-  local shown = {}
-  for _, one in ipairs(open) do
-    if #one.models > 0 then
-      shown[#shown + 1] = one.destination
+  -- Consent to a destination without models can only be withdrawn.
+  local with_models = {}
+  for _, destination in ipairs(undecided) do
+    if #destination.models > 0 then
+      with_models[#with_models + 1] = destination.destination
     end
   end
   local choices = vim.tbl_filter(function(action)
-    return action ~= 'give' or #shown > 0
+    return action ~= 'give' or #with_models > 0
   end, M.ACTIONS)
   local folders = table.concat(vim.tbl_map(vim.fs.basename, answer.workspace), ', ')
-  local where = table.concat(vim.tbl_map(named, open), ', ')
+  local destinations = table.concat(vim.tbl_map(name_and_state, undecided), ', ')
   vim.ui.select(choices, {
-    prompt = ('Winnow: send code of %s to %s?'):format(folders, where),
+    prompt = ('Winnow: send code of %s to %s?'):format(folders, destinations),
     format_item = function(action)
       return TITLES[action]
     end,
   }, function(action)
     if action then
-      decide(folder, action, action == 'give' and shown or nil)
+      decide(folder, action, action == 'give' and with_models or nil)
     end
   end)
 end
 
----Decide whether code of this workspace may be sent to models elsewhere; without an action, have
----somebody choose. Raises an error for an action that there is not.
+---Allow or refuse sending code of this workspace to remote models. Without an action, let the user
+---choose. Raise an error for an unknown action.
 ---@param action? winnow.ConsentAction
 function M.consent(action)
   local folder = client.root(0)
   if not action then
-    client.ask(folder, '$/consent', {}, function(answer, problem)
+    client.call(folder, '$/consent', {}, function(answer, problem)
       if not answer then
         return answers.fail(problem --[[@as string]])
       end
-      ask(folder, answer --[[@as winnow.Consent]])
+      choose(folder, answer --[[@as winnow.Consent]])
     end)
     return
   end
   if not vim.list_contains(M.ACTIONS, action) then
-    local known = table.concat(M.ACTIONS, ', ')
-    error(('winnow: unknown decision `%s`; use one of %s'):format(action, known), 0)
+    local names = table.concat(M.ACTIONS, ', ')
+    error(('winnow: unknown decision `%s`; use one of %s'):format(action, names), 0)
   end
   decide(folder, action)
 end
 
 ---@param number integer
----@param what string
+---@param noun string
 ---@return string
-local function count(number, what)
-  return ('%s %s'):format(answers.grouped(number), number == 1 and what or what .. 's')
+local function count(number, noun)
+  return ('%s %s'):format(answers.format_number(number), number == 1 and noun or noun .. 's')
 end
 
----@param one winnow.AuditedRequest
+---@param request winnow.AuditedRequest
 ---@return string[]
-local function of_request(one)
-  -- Where nobody has told, the most that it can have been counts.
-  local estimated = not one.input_tokens and one.tokens > 0
-  local tokens = (estimated and 'at most ' or '') .. count(one.tokens, 'token')
-  local cost = one.cost_usd and (', $%.6f'):format(one.cost_usd) or ''
-  local said = {
+local function request_lines(request)
+  -- If the model did not report its tokens, the log has the maximum.
+  local is_maximum = not request.input_tokens and request.tokens > 0
+  local tokens = (is_maximum and 'at most ' or '') .. count(request.tokens, 'token')
+  local cost = request.cost_usd and (', $%.6f'):format(request.cost_usd) or ''
+  local lines = {
     ('%s  %s at %s%s: %s, %s, %s%s, %s'):format(
-      one.time,
-      one.answered_by or one.model,
-      one.destination,
-      one.remote and '' or ' (this machine)',
-      count(#one.files, 'file'),
-      count(one.bytes, 'byte'),
+      request.time,
+      request.answered_by or request.model,
+      request.destination,
+      request.remote and '' or ' (this machine)',
+      count(#request.files, 'file'),
+      count(request.bytes, 'byte'),
       tokens,
       cost,
-      ((one.outcome or 'not ended'):gsub('_', ' '))
+      ((request.outcome or 'no answer yet'):gsub('_', ' '))
     ),
   }
-  local redacted = answers.counted(one.redactions)
+  local redacted = answers.format_counts(request.redactions)
   if redacted then
-    said[#said + 1] = '    redacted: ' .. redacted
+    lines[#lines + 1] = '    redacted: ' .. redacted
   end
-  for _, path in ipairs(vim.list_slice(one.files, 1, SHOWN_FILES)) do
-    said[#said + 1] = '    ' .. path
+  for _, path in ipairs(vim.list_slice(request.files, 1, SHOWN_FILES)) do
+    lines[#lines + 1] = '    ' .. path
   end
-  if #one.files > SHOWN_FILES then
-    said[#said + 1] = ('    and %d more'):format(#one.files - SHOWN_FILES)
+  if #request.files > SHOWN_FILES then
+    lines[#lines + 1] = ('    and %d more'):format(#request.files - SHOWN_FILES)
   end
-  return said
+  return lines
 end
 
----@param today winnow.DaysUse
+---@param today winnow.DailyUsage
 ---@return string
-local function of_today(today)
+local function usage_line(today)
   local tokens = count(today.tokens, 'token')
   if today.daily_tokens then
-    tokens = ('%s of %s'):format(tokens, answers.grouped(today.daily_tokens))
+    tokens = ('%s of %s'):format(tokens, answers.format_number(today.daily_tokens))
   end
   local cost = ('$%.6f'):format(today.cost_usd)
   if today.daily_usd then
@@ -171,37 +172,37 @@ local function of_today(today)
   return ('to other machines since midnight UTC: %s, %s, %s'):format(requests, tokens, cost)
 end
 
----What `$/audit` says, a line each.
+---Return the answer of `$/audit` as lines of text.
 ---@param answer winnow.Audit
 ---@return string[]
-local function lines(answer)
-  local said = {}
-  for _, one in ipairs(answer.requests) do
-    vim.list_extend(said, of_request(one))
+local function audit_lines(answer)
+  local lines = {}
+  for _, request in ipairs(answer.requests) do
+    vim.list_extend(lines, request_lines(request))
   end
-  if #said == 0 then
-    said[1] = 'no requests to any model yet'
+  if #lines == 0 then
+    lines[1] = 'no requests to any model yet'
   end
-  said[#said + 1] = of_today(answer.today)
+  lines[#lines + 1] = usage_line(answer.today)
   if answer.truncated then
-    local total = answers.grouped(answer.total_found)
-    said[#said + 1] = ('the last %d of %s requests'):format(answer.returned, total)
+    local total = answers.format_number(answer.total_found)
+    lines[#lines + 1] = ('the last %d of %s requests'):format(answer.returned, total)
   end
-  vim.list_extend(said, answer.warnings)
+  vim.list_extend(lines, answer.warnings)
   if answer.log then
-    said[#said + 1] = 'log: ' .. answer.log
+    lines[#lines + 1] = 'log: ' .. answer.log
   end
-  return said
+  return lines
 end
 
----Show what left this machine, from all workspaces, the last request first.
+---Show the requests to language models from all workspaces, the latest first.
 function M.audit()
-  client.ask(client.root(0), '$/audit', {}, function(answer, problem)
+  client.call(client.root(0), '$/audit', {}, function(answer, problem)
     if not answer then
       return answers.fail(problem --[[@as string]])
     end
-    local said = lines(answer --[[@as winnow.Audit]])
-    vim.api.nvim_echo({ { table.concat(said, '\n') } }, true, {})
+    local lines = audit_lines(answer --[[@as winnow.Audit]])
+    vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
   end)
 end
 

@@ -1,10 +1,10 @@
--- `:checkhealth winnow`: what is wrong, and how to mend it.
+-- `:checkhealth winnow` reports problems and how to fix them.
 
 local M = {}
 
 local health = vim.health
 
--- The server's own examination starts programs to ask for their versions.
+-- `winnow doctor` runs other programs to get their versions.
 local DOCTOR_MS = 20000
 
 ---@return boolean
@@ -14,7 +14,7 @@ local function check_neovim()
     health.error('Neovim 0.11 or newer is required', { 'Install a newer Neovim' })
     return false
   end
-  -- The module can be called, which its annotations do not say.
+  -- The module is callable, but its annotations lack that.
   local version = vim.version --[[@as fun(): vim.Version]]
   health.ok(('Neovim %s, winnow.nvim %s'):format(tostring(version()), require('winnow.version')))
   return true
@@ -25,22 +25,22 @@ end
 ---@field good boolean
 ---@field detail string
 ---@field advice string
----@field required boolean whether nothing works without it
+---@field required boolean true if nothing works without it
 
 ---@param finding winnow.Finding
 local function report(finding)
-  local said = ('%s: %s'):format(finding.subject, finding.detail)
+  local message = ('%s: %s'):format(finding.subject, finding.detail)
   local advice = finding.advice ~= '' and { finding.advice } or {}
   if not finding.good then
-    local say = finding.required and health.error or health.warn
-    say(said, unpack(advice))
+    local report_problem = finding.required and health.error or health.warn
+    report_problem(message, unpack(advice))
     return
   end
-  health.ok(said)
+  health.ok(message)
   vim.iter(advice):each(health.info)
 end
 
----What the server's own examination says (`winnow doctor`).
+---Report the findings of `winnow doctor`.
 ---@param cmd? string[]|function
 local function check_server(cmd)
   health.start('winnow: the server')
@@ -69,7 +69,7 @@ local function check_server(cmd)
   vim.iter(findings):each(report)
 end
 
----What the running server of this project answers; nil where that was said already.
+---Return the answer of this project's running server. If there is none, report why and return nil.
 ---@param method string
 ---@return table?
 local function answer_to(method)
@@ -83,24 +83,28 @@ local function answer_to(method)
   local response = running:request_sync(method, vim.empty_dict(), 5000, 0)
   local problem = response and response.err
   if not response or problem then
-    local said = problem and problem.message or 'no answer within 5 s'
-    health.error('the server did not answer: ' .. said, { 'See :Winnow log' })
+    local reason = problem and problem.message or 'no answer within 5 s'
+    health.error('the server did not answer: ' .. reason, { 'See :Winnow log' })
     return nil
   end
   return response.result
 end
 
----Whether models on other machines may be asked; those on this one need no consent.
+---Report the consent to remote models. Models on this machine need none.
 local function check_consent()
   health.start('winnow: sending code of this project to remote models')
   local answer = answer_to('$/consent') --[[@as winnow.Consent?]]
   if not answer then
     return
   end
-  for _, one in ipairs(answer.destinations) do
-    local may = one.state == 'given' or one.state == 'always'
-    local say = may and health.ok or health.info
-    say(require('winnow.egress').state(one) .. (may and '' or '; `:Winnow consent` allows it'))
+  for _, destination in ipairs(answer.destinations) do
+    local is_allowed = destination.state == 'given' or destination.state == 'always'
+    local state = require('winnow.egress').state(destination)
+    if is_allowed then
+      health.ok(state)
+    else
+      health.info(state .. '; `:Winnow consent` allows it')
+    end
   end
   vim.iter(answer.warnings):each(health.info)
 end
@@ -111,31 +115,32 @@ local function check_index()
   if not answer then
     return
   end
-  for _, one in ipairs(answer.index.folders) do
-    local said = ('%s: %s, %d of %d files'):format(
-      one.folder,
-      one.state,
-      one.files_indexed,
-      one.files_total
+  for _, folder in ipairs(answer.index.folders) do
+    local message = ('%s: %s, %d of %d files'):format(
+      folder.folder,
+      folder.state,
+      folder.files_indexed,
+      folder.files_total
     )
-    if one.state == 'ready' then
-      health.ok(said)
-    elseif one.state == 'none' then
-      health.warn(said .. (one.problem and ': ' .. one.problem or ''), { ':Winnow index build' })
+    local problem = folder.problem and ': ' .. folder.problem or ''
+    if folder.state == 'ready' then
+      health.ok(message)
+    elseif folder.state == 'none' then
+      health.warn(message .. problem, { ':Winnow index build' })
     else
-      health.info(said)
+      health.info(message)
     end
   end
 end
 
 local function check_pickers()
   health.start('winnow: other pickers')
-  local found = require('winnow.adapters').found()
+  local installed = require('winnow.adapters').installed()
   for _, name in ipairs({ 'telescope', 'fzf_lua', 'snacks' }) do
-    local chosen = require('winnow.config').current.picker == name
-    if found[name] then
-      health.ok(name .. ' is installed' .. (chosen and ' and in use' or ''))
-    elseif chosen then
+    local is_configured = require('winnow.config').current.picker == name
+    if installed[name] then
+      health.ok(name .. ' is installed' .. (is_configured and ' and in use' or ''))
+    elseif is_configured then
       health.error(name .. ' is set as the picker but not installed', {
         "Install it, or set { picker = 'builtin' }",
       })

@@ -1,10 +1,10 @@
--- The searches of this and earlier sessions, the newest first, in a file of the state folder.
+-- Store the searches of all sessions, the latest first, in a file in the state folder.
 
 local config = require('winnow.config')
 
 local M = {}
 
----@class winnow.Remembered: winnow.Request
+---@class winnow.HistoryEntry: winnow.Request
 ---@field mode winnow.Mode
 ---@field query string
 
@@ -24,33 +24,33 @@ local function read(path)
   return text
 end
 
-local function is_remembered(one)
-  return type(one) == 'table'
-    and require('winnow.modes').modes[one.mode] ~= nil
-    and type(one.query) == 'string'
-    and (one.terms == nil or vim.islist(one.terms))
-    and (one.params == nil or type(one.params) == 'table')
+local function is_entry(value)
+  return type(value) == 'table'
+    and require('winnow.modes').modes[value.mode] ~= nil
+    and type(value.query) == 'string'
+    and (value.terms == nil or vim.islist(value.terms))
+    and (value.params == nil or type(value.params) == 'table')
 end
 
----@return winnow.Remembered[]
+---@return winnow.HistoryEntry[]
 function M.all()
   local text = read(M.file())
   ---@type boolean, any
-  local ok, known = pcall(vim.json.decode, text or '[]', { luanil = { object = true } })
-  -- A file that somebody else has written, or half of one, is no reason to fail.
-  return ok and vim.islist(known) and vim.tbl_filter(is_remembered, known) or {}
+  local ok, entries = pcall(vim.json.decode, text or '[]', { luanil = { object = true } })
+  -- Ignore a foreign or incomplete file.
+  return ok and vim.islist(entries) and vim.tbl_filter(is_entry, entries) or {}
 end
 
----@param one winnow.Remembered
----@param other winnow.Remembered
-local function is_same(one, other)
+---@param left winnow.HistoryEntry
+---@param right winnow.HistoryEntry
+local function is_same(left, right)
   return vim.deep_equal(
-    { one.mode, one.query, one.terms or {}, one.params or {} },
-    { other.mode, other.query, other.terms or {}, other.params or {} }
+    { left.mode, left.query, left.terms or {}, left.params or {} },
+    { right.mode, right.query, right.terms or {}, right.params or {} }
   )
 end
 
----Put a search first. The file is read anew, because other sessions write it, too.
+---Put a search first. Read the file again, because other sessions write to it too.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 function M.add(mode, request)
@@ -59,26 +59,26 @@ function M.add(mode, request)
     return
   end
   local new = { mode = mode, query = query, terms = request.terms, params = request.params }
-  local known = vim.tbl_filter(function(one)
-    return not is_same(one, new)
+  local entries = vim.tbl_filter(function(entry)
+    return not is_same(entry, new)
   end, M.all())
-  table.insert(known, 1, new)
+  table.insert(entries, 1, new)
   local path = M.file()
   vim.fn.mkdir(vim.fs.dirname(path), 'p', '0o700')
   local file = io.open(path .. '.new', 'wb')
   if file then
-    file:write(vim.json.encode(vim.list_slice(known, 1, config.current.history)))
+    file:write(vim.json.encode(vim.list_slice(entries, 1, config.current.history)))
     file:close()
     os.rename(path .. '.new', path)
   end
 end
 
----The queries of a mode, the newest first.
+---Return the searches of a mode, the latest first.
 ---@param mode winnow.Mode
----@return winnow.Remembered[]
-function M.of(mode)
-  return vim.tbl_filter(function(one)
-    return one.mode == mode
+---@return winnow.HistoryEntry[]
+function M.of_mode(mode)
+  return vim.tbl_filter(function(entry)
+    return entry.mode == mode
   end, M.all())
 end
 

@@ -1,4 +1,4 @@
--- The Lua API. Each part of the plugin is loaded when it is first used.
+-- The Lua API. Other modules are loaded on first use.
 
 local M = {}
 
@@ -8,8 +8,8 @@ function M.setup(options)
   require('winnow.config').set(options)
 end
 
----Search, and show the results: in the picker that is set up, or as a list if the request says so.
----Without a query the picker asks for one.
+---Search and show the results in the configured picker, or in a list if the request has one.
+---Without a query, the picker prompts for it.
 ---@param mode winnow.Mode
 ---@param request? winnow.Request
 function M.open(mode, request)
@@ -29,15 +29,15 @@ function M.open(mode, request)
   return require('winnow.adapters').open(picker, mode, request)
 end
 
----Search, and hand on what is found: `done` is called once, with all items and the server's answer,
----or with a problem.
+---Search without showing the results. Call `done` once, with all items and the server's answer or
+---with a problem.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 ---@param done fun(items?: winnow.Item[], answer?: winnow.Answer, problem?: string)
 ---@return fun() cancel
 function M.search(mode, request, done)
-  local found = require('winnow.search').start(mode, request, {
-    told = function(search)
+  local running = require('winnow.search').start(mode, request, {
+    on_update = function(search)
       if search.problem then
         done(nil, nil, search.problem)
       elseif not search.busy then
@@ -46,7 +46,7 @@ function M.search(mode, request, done)
     end,
   })
   return function()
-    found:cancel()
+    running:cancel()
   end
 end
 
@@ -65,32 +65,32 @@ M.grep = opener('grep')
 M.semantic_search = opener('semantic')
 M.code_search = opener('code')
 
----Open the last picker as it was left.
+---Reopen the last picker.
 function M.resume()
   return require('winnow.picker').resume()
 end
 
----Choose one of the searches that were made, and make it again.
+---Choose an earlier search and run it again.
 function M.history()
-  local known = require('winnow.history').all()
-  if #known == 0 then
+  local entries = require('winnow.history').all()
+  if #entries == 0 then
     vim.notify('winnow: no search history', vim.log.levels.WARN)
     return
   end
   local query = require('winnow.query')
-  vim.ui.select(known, {
+  vim.ui.select(entries, {
     prompt = 'Winnow: search again',
-    format_item = function(one)
-      return ('%-8s %s'):format(one.mode, query.format(one))
+    format_item = function(entry)
+      return ('%-8s %s'):format(entry.mode, query.format(entry))
     end,
-  }, function(one)
-    if one then
-      M.open(one.mode, { query = one.query, terms = one.terms, params = one.params })
+  }, function(entry)
+    if entry then
+      M.open(entry.mode, { query = entry.query, terms = entry.terms, params = entry.params })
     end
   end)
 end
 
----Choose what kind of search, and be asked for its query.
+---Choose a mode and open its picker.
 function M.choose_mode()
   local modes = require('winnow.modes')
   vim.ui.select(modes.names, {
@@ -105,49 +105,49 @@ function M.choose_mode()
   end)
 end
 
----Do something with the index, or say how it is.
+---Run an action on the index, or show its state.
 ---@param action? 'build'|'pause'|'resume'|'clear'|'refresh'
 function M.index(action)
   require('winnow.status').index(action)
 end
 
----Say what the server knows and how it ranks.
+---Show the state of the server and its index.
 function M.status()
   require('winnow.status').show()
 end
 
----Decide whether code of this workspace may be sent to language models on other machines; without
----an action, choose.
+---Allow or refuse sending code of this workspace to remote language models. Without an action, let
+---the user choose.
 ---@param action? winnow.ConsentAction
 function M.consent(action)
   require('winnow.egress').consent(action)
 end
 
----Say what left this machine.
+---List the requests to language models.
 function M.audit()
   require('winnow.egress').audit()
 end
 
----Open the log of Neovim's language clients, in which what the server says stands.
+---Open Neovim's LSP log, which includes the server's messages.
 function M.log()
   vim.cmd.tabnew(vim.fn.fnameescape(vim.lsp.log.get_filename()))
   vim.bo.readonly = true
   vim.cmd('normal! G')
 end
 
----Tell the server what became of a result, which moves it in later searches.
+---Report an action on a result to the server, which affects the order of later searches.
 ---@param action 'opened'|'kept'|'dismissed'|'up'|'down'
 ---@param item winnow.Item
 ---@param search_id string of the answer
----@param folder? string of the project; else that of the current buffer
+---@param folder? string the project's folder; defaults to that of the current buffer
 function M.feedback(action, item, search_id, folder)
   local client = require('winnow.client')
   local params = { search_id = search_id, path = item.path, action = action, rank = item.rank }
-  -- Nothing hangs on it: learning may be turned off, the index gone.
-  client.ask(folder or client.root(0), '$/feedback', params, function() end)
+  -- Ignore errors: learning may be disabled, or the index deleted.
+  client.call(folder or client.root(0), '$/feedback', params, function() end)
 end
 
----Where the current line of a document's text stands ("page 3"), for a statusline.
+---Return the location of the current line in a document ("page 3"), for a statusline.
 ---@return string
 function M.place()
   return require('winnow.document').place()

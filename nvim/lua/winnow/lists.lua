@@ -1,5 +1,5 @@
--- Results as quickfix and location lists: each search is a list of its own, so that |:colder| and
--- |:lolder| lead back, with a title that says what it is and a context for scripts.
+-- Show results in quickfix and location lists. Each search creates a new list, so |:colder| and
+-- |:lolder| return to earlier ones. The title describes the search, and the context is for scripts.
 
 local answers = require('winnow.answer')
 local config = require('winnow.config')
@@ -9,7 +9,7 @@ local search = require('winnow.search')
 
 local M = {}
 
--- While a list is filled it is written anew so often at most.
+-- Minimum interval between updates of a list while results arrive.
 local UPDATE_MS = 200
 
 ---@param item winnow.Item
@@ -26,20 +26,20 @@ local function entry(item)
   }
 end
 
----@param found winnow.Search
+---@param running winnow.Search
 ---@return string
-local function title(found)
-  local said = ('winnow %s: %s'):format(found.mode, found.request.query or '')
-  if found.answer then
-    local count = answers.count(found.answer, #found.items)
-    local by = answers.ranked_by(found.answer)
-    local lacking = #answers.left_out(found.answer) > 0 and ', incomplete' or ''
-    said = ('%s [%s%s%s]'):format(said, count, by and ', ' .. by or '', lacking)
+local function title(running)
+  local text = ('winnow %s: %s'):format(running.mode, running.request.query or '')
+  if running.answer then
+    local count = answers.count(running.answer, #running.items)
+    local by = answers.ranked_by(running.answer)
+    local incomplete = #answers.left_out(running.answer) > 0 and ', incomplete' or ''
+    text = ('%s [%s%s%s]'):format(text, count, by and ', ' .. by or '', incomplete)
   end
-  return said
+  return text
 end
 
----A list that is filled: the same from its first entry to its last.
+---A list to which a search writes its results.
 ---@class winnow.List
 ---@field kind winnow.ListKind
 ---@field win integer
@@ -48,7 +48,7 @@ local List = {}
 List.__index = List
 
 ---@param kind winnow.ListKind
----@param win? integer the window that a location list is for
+---@param win? integer the window of a location list
 ---@return winnow.List
 function M.new(kind, win)
   return setmetatable({ kind = kind, win = win or vim.api.nvim_get_current_win() }, List)
@@ -73,21 +73,21 @@ function List:_get(what)
   return vim.api.nvim_win_is_valid(self.win) and vim.fn.getloclist(self.win, what) or {}
 end
 
----Write items of a search to the list, which is made by the first call.
----@param found winnow.Search
+---Write items of a search to the list. The first call creates it.
+---@param running winnow.Search
 ---@param items winnow.Item[]
-function List:write(found, items)
+function List:write(running, items)
   local what = {
-    title = title(found),
+    title = title(running),
     items = vim.tbl_map(entry, items),
     context = {
       winnow = {
-        mode = found.mode,
-        query = found.request.query,
-        terms = found.request.terms,
-        params = found.request.params,
-        search_id = found.answer and found.answer.search_id,
-        left_out = found:left_out(),
+        mode = running.mode,
+        query = running.request.query,
+        terms = running.request.terms,
+        params = running.request.params,
+        search_id = running.answer and running.answer.search_id,
+        left_out = running:left_out(),
       },
     },
   }
@@ -102,7 +102,7 @@ function List:write(found, items)
   self:_set('r', what)
 end
 
----Open the list's window, if that is wanted, and stay where one is.
+---Open the list's window if the option allows it, without moving the cursor there.
 function List:show()
   if not config.current.open_list then
     return
@@ -120,7 +120,7 @@ function List:show()
   end
 end
 
----Search, and fill a list with what is found while it is found.
+---Search, and write the results to a list as they arrive.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 ---@return winnow.Search
@@ -128,27 +128,27 @@ function M.search(mode, request)
   modes.get(mode)
   local list = M.new(request.list or config.current.list, request.win)
   local written = 0
-  local function write(found)
-    local shown = list.id ~= nil
-    list:write(found, found.items)
+  local function write(running)
+    local is_shown = list.id ~= nil
+    list:write(running, running.items)
     written = vim.uv.now()
-    if not shown then
+    if not is_shown then
       list:show()
     end
   end
   return search.start(mode, request, {
-    told = function(found)
-      local due = #found.items > 0 and vim.uv.now() - written >= UPDATE_MS
-      if found.busy then
-        if due then
-          write(found)
+    on_update = function(running)
+      local is_due = #running.items > 0 and vim.uv.now() - written >= UPDATE_MS
+      if running.busy then
+        if is_due then
+          write(running)
         end
         return
       end
-      if #found.items > 0 or list.id then
-        write(found)
+      if #running.items > 0 or list.id then
+        write(running)
       end
-      answers.report(found)
+      answers.report(running)
     end,
   })
 end

@@ -1,16 +1,16 @@
--- The kinds of search: the request that each is, and the items that its answer has.
+-- The search modes: the request of each, and the items in its answer.
 
 local M = {}
 
 ---@class winnow.ModeSpec
 ---@field title string
 ---@field method string
----@field query string the param that the query goes to
----@field live boolean whether it is fast and local enough to be asked while somebody types
----@field empty? boolean whether an empty query has an answer
----@field ranked? boolean whether a partial answer replaces what came before, see |winnow.Search|
----@field reasons boolean whether items have reasons, which take a line of their own
----@field drafts fun(answer: table): winnow.Draft[] of an answer or a part of one
+---@field query string the name of the query's param
+---@field live boolean true if it is fast and local enough to search as the user types
+---@field empty? boolean true if an empty query is allowed
+---@field ranked? boolean true if a partial answer can replace earlier ones, see |winnow.Search|
+---@field reasons boolean true if items have reasons, shown in a second line
+---@field drafts fun(answer: table): winnow.Draft[] converts an answer or a partial answer
 
 ---@param result table
 ---@param lnum integer
@@ -25,7 +25,7 @@ local function place(result, lnum)
 end
 
 ---@param draft winnow.Draft
----@param root string the folder of the answer
+---@param root string the answer's root
 ---@return winnow.Item
 local function item(draft, root)
   draft.key = draft.key
@@ -42,7 +42,7 @@ local function item(draft, root)
   return draft --[[@as winnow.Item]]
 end
 
----The text's URI without the line, which is a buffer's name.
+---Return the URI of a document's text without the line: the name of its buffer.
 local function without_fragment(uri)
   return (uri:gsub('#.*$', ''))
 end
@@ -50,10 +50,10 @@ end
 ---@param parts table
 ---@return string?
 local function place_in_document(parts)
-  local said = {}
+  local texts = {}
   local function add(format, value)
     if value then
-      said[#said + 1] = format:format(value)
+      texts[#texts + 1] = format:format(value)
     end
   end
   add('%s', parts.member)
@@ -62,7 +62,7 @@ local function place_in_document(parts)
   add('%s', parts.sheet)
   add('%s', parts.cell)
   add('%s', parts.section)
-  return #said > 0 and table.concat(said, ', ') or nil
+  return #texts > 0 and table.concat(texts, ', ') or nil
 end
 M.place_in_document = place_in_document
 
@@ -77,26 +77,26 @@ local function range(match)
   }
 end
 
----The first line of a text that is not blank.
+---Return the first non-blank line of a text.
 local function first_line(text)
   return vim.trim((text or ''):match('[^\n]*%S[^\n]*') or '')
 end
 
----Where a ranked file is opened: at the line that was chosen for it, at the match in it.
+---Convert a ranked file. It opens at its chosen line, at the match in that line.
 ---@param file table
 ---@return winnow.Draft
 local function ranked_file(file)
   local lnum = file.line or (file.passage and file.passage.start_line)
-  local chosen
+  local match_in_line
   for _, match in ipairs(file.matches) do
     if not lnum or match.line == lnum then
-      chosen = match
+      match_in_line = match
       break
     end
   end
-  local first = chosen or file.matches[1] or {}
+  local first = match_in_line or file.matches[1] or {}
   local fields = place(file, lnum or first.line or 1)
-  fields.col = chosen and chosen.column
+  fields.col = match_in_line and match_in_line.column
   fields.text = first.text or first_line(file.passage and file.passage.snippet)
   fields.text_column = first.text_column
   fields.reason = file.reason
@@ -105,15 +105,15 @@ local function ranked_file(file)
     fields.file = without_fragment(file.preview_uri)
     fields.place = place_in_document(first)
   end
-  -- The file, not the line: a model may open it elsewhere, and it is the same result.
+  -- Without the line: a model may choose another line for the same result.
   fields.key = (fields.root or '') .. '\0' .. (fields.file or fields.path)
   return fields
 end
 
----A file that a model was sent and has not chosen.
+---Convert a file that was sent to a model but not chosen.
 ---@param file { path: string, root?: string, uri?: string, line?: integer, preview_uri?: string }
 ---@return winnow.Draft
-local function other_file(file)
+local function not_chosen_file(file)
   local fields = ranked_file(vim.tbl_extend('keep', file, { matches = {} }))
   fields.reason = 'not chosen by the model'
   return fields
@@ -147,11 +147,11 @@ local function symbol(found)
   local fields = place(found, found.line)
   fields.col = found.column
   fields.text = found.signature or found.qualified_name
-  local about = { found.kind .. ' ' .. found.qualified_name, found.place, found.doc }
+  local details = { found.kind .. ' ' .. found.qualified_name, found.place, found.doc }
   fields.reason = table.concat(
     vim.tbl_filter(function(part)
       return part ~= nil
-    end, { about[1], about[2], about[3] }),
+    end, { details[1], details[2], details[3] }),
     ' · '
   )
   local last = found.column + vim.str_utfindex(found.name, 'utf-32')
@@ -185,8 +185,8 @@ local function document_match(document, match)
     text = match.text,
     text_column = match.text_column,
     place = place_in_document(match),
-    matches = vim.tbl_map(function(one)
-      return { lnum = match.line, first = one[1], last = one[2] }
+    matches = vim.tbl_map(function(columns)
+      return { lnum = match.line, first = columns[1], last = columns[2] }
     end, match.ranges or { match.match_range }),
   }
 end
@@ -202,7 +202,7 @@ M.modes = {
     reasons = true,
     drafts = function(answer)
       local drafts = vim.tbl_map(ranked_file, answer.files or {})
-      return vim.list_extend(drafts, vim.tbl_map(other_file, answer.not_chosen or {}))
+      return vim.list_extend(drafts, vim.tbl_map(not_chosen_file, answer.not_chosen or {}))
     end,
   },
   docs = {
@@ -265,13 +265,13 @@ M.modes = {
   },
 }
 
----The names, in the order in which they are offered.
+---The names of the modes, in display order.
 M.names = { 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code' }
 
----The items of an answer, or of a part of one.
+---Return the items of an answer or a partial answer.
 ---@param spec winnow.ModeSpec
 ---@param answer table
----@param root string the folder that its paths are relative to
+---@param root string the root of its paths
 ---@return winnow.Item[]
 function M.items(spec, answer, root)
   return vim.tbl_map(function(draft)

@@ -1,8 +1,8 @@
--- Places: from the server's columns to Neovim's, and to the window.
+-- Convert the server's columns to Neovim's, and open places in windows.
 
 local M = {}
 
----The byte column, from 0, of a column in code points, from 1. Beyond the line it is its end.
+---Convert a column in code points, from 1, to a byte column, from 0, at most the line's length.
 ---@param line string
 ---@param column integer
 ---@return integer
@@ -10,7 +10,7 @@ function M.byte_column(line, column)
   return vim.str_byteindex(line, 'utf-32', math.max(column - 1, 0), false)
 end
 
----The buffer of a file that is open; not by `bufnr()`, for which a name is a pattern.
+---Return the loaded buffer of a file. `bufnr()` would interpret the name as a pattern.
 ---@param file string
 ---@return integer?
 function M.loaded_buffer(file)
@@ -21,7 +21,8 @@ function M.loaded_buffer(file)
   end
 end
 
----The byte column, from 1, of a column of an item; the line is read where the answer has cut it.
+---Return an item's byte column, from 1, or 0 if it has no column. Read the line if the answer cut
+---it.
 ---@param item winnow.Item
 ---@return integer
 function M.list_column(item)
@@ -42,7 +43,7 @@ end
 
 local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
 
----Show an item in the current window, or in a new one.
+---Open an item in the current window or in a new one.
 ---@param item winnow.Item
 ---@param how? 'split'|'vsplit'|'tab'
 function M.open(item, how)
@@ -64,17 +65,17 @@ function M.open(item, how)
   vim.cmd('normal! zvzz')
 end
 
----Go on in normal mode. Leaving insert mode moves the cursor left, which must not happen in a
----window that something is opened in: so this waits until it is over.
----@param go_on fun()
-function M.leave_insert(go_on)
+---Leave insert mode, then call back. Leaving it moves the cursor left, which must not happen in the
+---window where the callback opens a file, so wait for the mode change.
+---@param callback fun()
+function M.leave_insert(callback)
   if not vim.startswith(vim.api.nvim_get_mode().mode, 'i') then
-    return go_on()
+    return callback()
   end
   vim.api.nvim_create_autocmd('ModeChanged', {
     pattern = 'i*:n*',
     once = true,
-    callback = vim.schedule_wrap(go_on),
+    callback = vim.schedule_wrap(callback),
   })
   vim.cmd.stopinsert()
 end

@@ -1,8 +1,8 @@
--- What somebody types, as a request and back: `path=src how are plugins loaded -- load_plugin`.
+-- Parse and format typed requests: `path=src how are plugins loaded -- load_plugin`.
 --
--- Words `name=value` at the beginning are params of the request, of those that a mode takes; the
--- rest is the query, as it stands. In a keyword search, terms may stand behind ` -- `, in quotation
--- marks where they have spaces. A `--` at the beginning ends the params.
+-- Leading words `name=value` are params of the request if the mode has them. The rest is the query,
+-- unchanged. In a keyword search, terms may follow ` -- `; quotation marks enclose terms with
+-- spaces. A leading `--` ends the params.
 
 local M = {}
 
@@ -20,12 +20,12 @@ local FILES = {
 
 ---@alias winnow.ParamKind 'string'|'list'|'boolean'|'number'|string[]
 
----A request that has a query and params, be they empty.
----@class winnow.Typed: winnow.Request
+---A request whose query and params are present, possibly empty.
+---@class winnow.ParsedRequest: winnow.Request
 ---@field query string
 ---@field params table<string, any>
 
----Params that can be typed, with the kind of each; Lua may pass any.
+---Params that can be typed, with the kind of each. Lua code can pass any param.
 ---@type table<winnow.Mode, table<string, winnow.ParamKind?>>
 M.params = {
   keyword = vim.tbl_extend('error', SCOPE, FILES, {
@@ -67,7 +67,7 @@ M.params = {
   }),
 }
 
----Where results go, which is the plugin's affair and not the server's.
+---Options of the plugin, which are not sent to the server: where to show the results.
 ---@type table<string, string[]?>
 M.options = {
   list = { 'quickfix', 'loclist' },
@@ -76,7 +76,7 @@ M.options = {
 
 ---@param text string
 ---@param kind winnow.ParamKind
----@return any value nil if it does not fit
+---@return any value nil if invalid
 local function value_of(text, kind)
   if kind == 'number' then
     return tonumber(text)
@@ -92,37 +92,37 @@ end
 
 ---@param kind winnow.ParamKind
 ---@return string
-local function wanted(kind)
+local function expected(kind)
   if type(kind) == 'table' then
     return 'one of ' .. table.concat(kind, ', ')
   end
   return kind == 'boolean' and 'true or false' or 'a ' .. kind
 end
 
----The words of a text, those in quotation marks as one.
+---Split a text into words. Quotation marks enclose words with spaces.
 ---@param text string
 ---@return string[]
 local function words(text)
-  local found, rest = {}, vim.trim(text)
+  local list, rest = {}, vim.trim(text)
   while rest ~= '' do
     local word, after = rest:match('^"([^"]*)"%s*(.*)$')
     if not word then
       word, after = rest:match('^(%S+)%s*(.*)$')
     end
-    ---@cast after string something is left, and it begins with a word
+    ---@cast after string the rest is not empty, so one of the patterns matched
     if word ~= '' then
-      found[#found + 1] = word
+      list[#list + 1] = word
     end
     rest = after
   end
-  return found
+  return list
 end
 
----Split terms off the question of a keyword search.
+---Split a keyword search into its question and terms.
 ---@param text string
 ---@return string query
 ---@return string[]? terms
-local function without_terms(text)
+local function split_terms(text)
   local query, terms = text:match('^(.-)%s+%-%-%s+(.*)$')
   if not (query and terms) then
     return text, nil
@@ -130,27 +130,27 @@ local function without_terms(text)
   return query, words(terms)
 end
 
----The request that somebody has typed. Raises an error for a value that does not fit.
+---Parse a typed request. Raise an error for an invalid value.
 ---@param mode winnow.Mode
 ---@param text string
----@return winnow.Typed
+---@return winnow.ParsedRequest
 function M.parse(mode, text)
-  local known = M.params[mode]
-  ---@type winnow.Typed
+  local kinds = M.params[mode]
+  ---@type winnow.ParsedRequest
   local request = { query = '', params = {} }
   local rest = vim.trim(text)
   while true do
-    local name, said, after = rest:match('^([%w_]+)=(%S*)%s*(.*)$')
-    local kind = name and (M.options[name] or known[name])
+    local name, typed, after = rest:match('^([%w_]+)=(%S*)%s*(.*)$')
+    local kind = name and (M.options[name] or kinds[name])
     if not kind then
       break
     end
-    -- Of a pattern, all captures are there or none.
-    ---@cast said string
+    -- A pattern returns all of its captures or none.
+    ---@cast typed string
     ---@cast after string
-    local value = value_of(said, kind)
+    local value = value_of(typed, kind)
     if value == nil then
-      error(('winnow: `%s=%s`: expected %s'):format(name, said, wanted(kind)), 0)
+      error(('winnow: `%s=%s`: expected %s'):format(name, typed, expected(kind)), 0)
     end
     if M.options[name] then
       request[name] = value
@@ -162,12 +162,12 @@ function M.parse(mode, text)
   rest = rest:match('^%-%-%s+(.*)$') or rest
   request.query = rest
   if mode == 'keyword' then
-    request.query, request.terms = without_terms(rest)
+    request.query, request.terms = split_terms(rest)
   end
   return request
 end
 
----What somebody would type for a request; its params left out.
+---Format a request as typed text, without its params.
 ---@param request winnow.Request
 ---@return string
 function M.format(request)

@@ -1,6 +1,6 @@
--- One search: its request, the items so far, and what the answer says when it is there.
+-- A running search: its request, the items so far, and the answer when it is complete.
 --
--- Every door (picker, lists, adapters, Lua) starts one and is told when something is new.
+-- Every front end (picker, lists, adapters, Lua) starts one and receives its updates.
 
 local answers = require('winnow.answer')
 local client = require('winnow.client')
@@ -10,44 +10,44 @@ local modes = require('winnow.modes')
 ---@class winnow.Search
 ---@field mode winnow.Mode
 ---@field request winnow.Request
----@field folder string the folder of the project
----@field root string what paths of items are relative to
----@field items winnow.Item[] ordered as they are to be shown
----@field answer? winnow.Answer when it is there
----@field ranked_by? winnow.RankedBy who has put the items in order, so far
+---@field folder string the project's folder
+---@field root string the root of the items' paths
+---@field items winnow.Item[] the items so far, as displayed
+---@field answer? winnow.Answer the complete answer
+---@field ranked_by? winnow.RankedBy the ranker of the items so far
 ---@field problem? string why there is no answer
 ---@field busy boolean
----@field message string what the server is doing
----@field private named integer how many of the items a model has named
+---@field message string the server's progress
+---@field private chosen_count integer number of items, from the first, that a model chose so far
 ---@field cancelled? boolean
 ---@field private _cancel? fun()
----@field private _told fun(search: winnow.Search)
+---@field private _on_update fun(search: winnow.Search)
 local Search = {}
 Search.__index = Search
 
 local M = {}
 
----The items so far of a model, above those of the local ranker that it has not named.
+---Insert the items a model chose after those it chose before and above the others.
 ---@param items winnow.Item[]
 ---@param new winnow.Item[]
----@param named integer how many of `items` the model has named
+---@param chosen_count integer number of items, from the first, that the model chose before
 ---@return winnow.Item[] items
----@return integer named
-local function with_named(items, new, named)
-  local joined, seen = {}, {}
-  local function add(some)
-    for _, item in ipairs(some) do
+---@return integer chosen_count
+local function with_chosen(items, new, chosen_count)
+  local merged, seen = {}, {}
+  local function add(more)
+    for _, item in ipairs(more) do
       if not seen[item.key] then
         seen[item.key] = true
-        joined[#joined + 1] = item
+        merged[#merged + 1] = item
       end
     end
   end
-  add(vim.list_slice(items, 1, named))
+  add(vim.list_slice(items, 1, chosen_count))
   add(new)
-  local total = #joined
+  local total = #merged
   add(items)
-  return joined, total
+  return merged, total
 end
 
 ---@param partial table
@@ -57,25 +57,25 @@ function Search:_partial(partial)
   if not spec.ranked then
     vim.list_extend(self.items, new)
   elseif partial.ranked_by.kind == 'local' then
-    self.items, self.named = new, 0
+    self.items, self.chosen_count = new, 0
   else
-    self.items, self.named = with_named(self.items, new, self.named)
+    self.items, self.chosen_count = with_chosen(self.items, new, self.chosen_count)
   end
   self.ranked_by = partial.ranked_by
-  self._told(self)
+  self._on_update(self)
 end
 
----Give items without a line what was said of them before: an answer names some files only.
+---Copy lines and matches from earlier items, because an answer has only the names of some files.
 ---@param items winnow.Item[]
 ---@param before winnow.Item[]
 local function with_lines(items, before)
   ---@type table<string, winnow.Item>
-  local known = {}
+  local by_key = {}
   for _, item in ipairs(before) do
-    known[item.key] = item
+    by_key[item.key] = item
   end
   for _, item in ipairs(items) do
-    local earlier = known[item.key]
+    local earlier = by_key[item.key]
     if earlier and item.text == '' and earlier.lnum == item.lnum then
       item.text, item.text_column = earlier.text, earlier.text_column
       item.col, item.place, item.matches = earlier.col, earlier.place, earlier.matches
@@ -93,20 +93,20 @@ function Search:_done(answer, problem)
     local spec = modes.get(self.mode)
     self.root = answer.root
     local items = modes.items(spec, answer, self.root)
-    -- What was streamed is not in the answer again, but for a ranking, which is there as a whole.
+    -- An answer does not repeat streamed items, except for a ranking, which it repeats completely.
     self.items = spec.ranked and with_lines(items, self.items) or vim.list_extend(self.items, items)
     self.ranked_by = answer.ranked_by
-    for place, item in ipairs(self.items) do
-      item.rank = place
+    for rank, item in ipairs(self.items) do
+      item.rank = rank
     end
   end
-  self._told(self)
+  self._on_update(self)
 end
 
 ---@param running vim.lsp.Client
 ---@param params table
----@param shown boolean whether whoever listens shows what the server is doing
-function Search:_send(running, params, shown)
+---@param shows_progress boolean true if the caller shows the server's progress
+function Search:_send(running, params, shows_progress)
   self._cancel = client.request(running, modes.get(self.mode).method, params, {
     done = function(answer, problem)
       self:_done(answer, problem)
@@ -114,26 +114,26 @@ function Search:_send(running, params, shown)
     partial = function(partial)
       self:_partial(partial)
     end,
-    progress = shown and function(value)
+    progress = shows_progress and function(value)
       self.message = value.message or self.message
-      self._told(self)
+      self._on_update(self)
     end or nil,
   })
 end
 
----Send the request, with terms of the question's words if a keyword search has none.
-function Search:_begin(running, shown)
+---Send the request. First request suggested terms if a keyword search has none.
+function Search:_begin(running, shows_progress)
   local spec = modes.get(self.mode)
   local request = self.request
   ---@type table<string, any>
   local params = vim.tbl_extend('force', config.current.params[self.mode], request.params or {})
   params[spec.query] = request.query or ''
   if self.mode ~= 'keyword' then
-    return self:_send(running, params, shown)
+    return self:_send(running, params, shows_progress)
   end
   params.search_terms = request.terms
   if #(request.terms or {}) > 0 then
-    return self:_send(running, params, shown)
+    return self:_send(running, params, shows_progress)
   end
   self._cancel = client.request(running, '$/suggestTerms', { query = params.query }, {
     done = function(suggested, problem)
@@ -143,13 +143,14 @@ function Search:_begin(running, shown)
         return self:_done(nil, 'the question contains no search terms')
       end
       params.search_terms = suggested.terms
-      self:_send(running, params, shown)
+      self:_send(running, params, shows_progress)
     end,
     progress = false,
   })
 end
 
----End it at once; the server ends what it runs for it. Nothing is told any more.
+---Cancel the search. There are no more updates, and the server kills the processes it started for
+---it.
 function Search:cancel()
   self.cancelled = self.busy or self.cancelled
   self.busy = false
@@ -159,7 +160,7 @@ function Search:cancel()
   end
 end
 
----Tell the server that an item was opened: later searches rank it higher.
+---Report to the server that an item was opened, so that later searches rank it higher.
 ---@param item winnow.Item
 function Search:opened(item)
   local id = self.answer and self.answer.search_id
@@ -168,7 +169,7 @@ function Search:opened(item)
   end
 end
 
----"20 of 134 · ranked by …", or what is going on.
+---Return a summary such as "20 of 134 · ranked by …", or the progress of a running search.
 ---@return string
 function Search:summary()
   if self.problem then
@@ -183,7 +184,7 @@ function Search:summary()
   return self.cancelled and ('stopped after %d'):format(#self.items) or ''
 end
 
----What the results lack, a sentence each; empty while it is not known.
+---Return what the results lack; empty until the answer is complete.
 ---@return string[]
 function Search:left_out()
   return self.answer and answers.left_out(self.answer) or {}
@@ -192,8 +193,9 @@ end
 ---Start a search.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param options { told: fun(search: winnow.Search), buf?: integer, shown?: boolean }
----  `told` hears of everything new, `buf` says which project, `shown`: the caller shows progress
+---@param options { on_update: fun(search: winnow.Search), buf?: integer, shows_progress?: boolean }
+---  `on_update` is called after each change. `buf` determines the project. `shows_progress` is true
+---  if the caller shows the server's progress
 ---@return winnow.Search
 function M.start(mode, request, options)
   modes.get(mode)
@@ -205,17 +207,17 @@ function M.start(mode, request, options)
     folder = folder,
     root = vim.fs.root(folder, '.git') or folder,
     items = {},
-    named = 0,
+    chosen_count = 0,
     busy = true,
     message = '',
-    _told = options.told,
+    _on_update = options.on_update,
   }, Search)
-  client.with(folder, function(running, problem)
+  client.with_client(folder, function(running, problem)
     if not search.busy then
       return
     end
     if running then
-      search:_begin(running, options.shown or false)
+      search:_begin(running, options.shows_progress or false)
     else
       search:_done(nil, problem)
     end

@@ -1,44 +1,44 @@
 ---@meta
 
--- What goes from one module to another. What the server answers is in its own reference
--- (docs/tools in the project); here stand only the fields that are read.
+-- Types shared by modules. Types of the server's answers declare only the fields the plugin reads;
+-- docs/tools in the repository documents all fields.
 
 ---@alias winnow.Mode 'keyword'|'docs'|'symbols'|'grep'|'semantic'|'code'
 ---@alias winnow.ListKind 'quickfix'|'loclist'
 ---@alias winnow.PickerName 'builtin'|'telescope'|'fzf_lua'|'snacks'
 
----A result: a place in a file, with what is said of it.
+---A result: a place in a file, with its line and reason.
 ---@class winnow.Item: winnow.Draft
 ---@field file string absolute path, or the URI of a document's text
----@field text string the line, or the part of it that says most; may be empty
----@field reason string why it was found; empty if the line says it
----@field matches winnow.Range[] what to highlight
----@field rank? integer its place in the answer, from 1
----@field key string the same for the same place in two answers
+---@field text string the line, or the most relevant part of it; may be empty
+---@field reason string why it was found; empty if the line is the reason
+---@field matches winnow.Range[] the ranges to highlight
+---@field rank? integer the position in the answer, from 1
+---@field key string identifies the place across answers
 
----What an answer says of a result, from which the item is made.
+---The fields of an item that come from the answer.
 ---@class winnow.Draft
----@field path string the file as it was answered, relative to the root
----@field root? string the folder that `path` is relative to, if not that of the answer
+---@field path string the path in the answer, relative to the root
+---@field root? string the root of `path`, if it differs from the answer's
 ---@field file? string
 ---@field lnum integer from 1
 ---@field col? integer from 1, in code points; nil for the first character that is not blank
 ---@field text? string
 ---@field text_column? integer the column of the first character of `text`, if the line was cut
 ---@field reason? string
----@field place? string of a document: where the line stands ("page 3")
+---@field place? string the location in a document ("page 3")
 ---@field matches? winnow.Range[]
----@field open_uri? string of a document: the document itself
----@field key? string if it is not that of the place
+---@field open_uri? string the URI of the original document
+---@field key? string if it doesn't consist of path, line and column
 
 ---Columns are 1-based and count code points; `last` is exclusive.
 ---@class winnow.Range
 ---@field lnum integer
 ---@field first integer
 ---@field last integer
----@field end_lnum? integer the line in which `last` is, if not `lnum`
+---@field end_lnum? integer the line of `last`, if it differs from `lnum`
 
----A file that a model was sent and did not choose.
+---A file that was sent to a model but not chosen.
 ---@class winnow.NotChosen
 ---@field path string
 ---@field root? string
@@ -46,7 +46,7 @@
 ---@field line? integer
 ---@field preview_uri? string
 
----What every answer has, beside its results.
+---Fields of every answer, in addition to its results.
 ---@class winnow.Answer
 ---@field root string
 ---@field search_id? string
@@ -82,25 +82,25 @@
 ---@field model? string
 ---@field provider? string
 ---@field fallback_reason? string
----@field needs_consent? string[] where a model could be asked if somebody consented
+---@field needs_consent? string[] destinations of models that could rank if the user consented
 
 ---@alias winnow.ConsentAction 'give'|'refuse'|'withdraw'
 
----What may be sent where.
+---The user's consent, by destination.
 ---@class winnow.Consent
 ---@field destinations winnow.Destination[]
----@field workspace string[] the folders that it is decided for
+---@field workspace string[] the folders it applies to
 ---@field warnings string[]
 
 ---@class winnow.Destination
 ---@field destination string scheme, host and port
----@field models string[] those there that have all they need
+---@field models string[] the models there that are completely configured
 ---@field state 'needed'|'given'|'refused'|'always'
 
----Show what left this machine.
+---The requests to language models.
 ---@class winnow.Audit
----@field requests winnow.AuditedRequest[] the last one first
----@field today winnow.DaysUse
+---@field requests winnow.AuditedRequest[] the latest first
+---@field today winnow.DailyUsage
 ---@field log? string the folder of the log
 ---@field total_found integer
 ---@field returned integer
@@ -121,28 +121,28 @@
 ---@field input_tokens? integer
 ---@field cost_usd? number
 
----@class winnow.DaysUse
+---@class winnow.DailyUsage
 ---@field requests integer
 ---@field tokens integer
 ---@field cost_usd number
 ---@field daily_tokens? integer
 ---@field daily_usd? number
 
----What is searched for: the params of the server's request, and where the results go.
+---A search request: the params of the server's request, and where to show the results.
 ---@class winnow.Request
 ---@field query? string
----@field terms? string[] of a keyword search; else the server takes the question's words
----@field params? table<string, any> further params, by the server's names
----@field list? winnow.ListKind a list in the place of the picker
+---@field terms? string[] terms of a keyword search; by default the words of the question
+---@field params? table<string, any> other params, with the server's names
+---@field list? winnow.ListKind show the results in a list instead of the picker
 ---@field picker? winnow.PickerName
----@field win? integer the window that a location list is for
+---@field win? integer the window of a location list
 
 ---@class winnow.CompleteRequest
 ---@field system string
 ---@field prompt string
 ---@field max_tokens integer
 
----Has a model answer; calls `done` once, with the text and the model's name, or nil and an error.
----May give a function that stops it.
+---Calls a model, then calls `done` once, with the text and the model's name or with nil and an
+---error. May return a function that cancels the call.
 ---@alias winnow.Completed fun(text?: string, model_or_error?: string)
 ---@alias winnow.Complete fun(request: winnow.CompleteRequest, done: winnow.Completed): (fun()|nil)

@@ -1,2 +1,2 @@
--- That of the server it comes with; scripts/build holds them together.
+-- The version of the plugin and its server; scripts/build keeps them equal.
 return '0.1.0'

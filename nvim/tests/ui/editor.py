@@ -1,4 +1,4 @@
-"""A real Neovim with a screen, for the tests: attached over its RPC, or in a terminal."""
+"""Run a real Neovim with a screen, attached over RPC or in a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import pyte
 PLUGIN = Path(__file__).parents[2]
 COMMAND = os.environ.get("WINNOW_COMMAND", f"{sys.executable} -m winnow serve").split()
 COLUMNS, LINES = 130, 34
-# The one limit of all waits: a server that starts beside other work takes its time.
+# The timeout of all waits. A server starts slowly on a busy machine.
 WAIT_SECONDS = 60.0
 
 SCREEN = """
@@ -42,11 +42,13 @@ return lines
 
 
 def setup_lua(options: str = "", index: bool = False, more: str = "", model: str = "") -> str:
-    """What a user's init.lua would have; ``model`` is the address of the only language model."""
-    at = f"base_url = '{model}/v1', plain_http = true"
-    wire = f"wire = {{ provider = 'openai', model = 'wire-1', {at} }}"
-    only = f"deadline_seconds = {2 * WAIT_SECONDS}, preferred = {{ 'wire' }}, models = {{ {wire} }}"
-    llm = f"llm = {{ {only} }}," if model else ""
+    """Return a user's init.lua. ``model`` is the address of the only language model."""
+    address = f"base_url = '{model}/v1', plain_http = true"
+    wire = f"wire = {{ provider = 'openai', model = 'wire-1', {address} }}"
+    settings = (
+        f"deadline_seconds = {2 * WAIT_SECONDS}, preferred = {{ 'wire' }}, models = {{ {wire} }}"
+    )
+    llm = f"llm = {{ {settings} }}," if model else ""
     command = "{" + ", ".join(f"'{word}'" for word in COMMAND) + "}"
     return f"""
         vim.opt.swapfile = false
@@ -86,7 +88,7 @@ vim.cmd.echo()
 
 @dataclass(frozen=True)
 class Box:
-    """A window with a border, as it stands on the screen: rows and columns from 0."""
+    """The screen area and lines of a window with a border. Rows and columns count from 0."""
 
     top: int
     left: int
@@ -100,7 +102,7 @@ class Box:
 
 
 def box(screen: list[str], title: str) -> Box:
-    """Return the window with this in its upper border, which nothing may cover."""
+    """Return the window with this title in its upper border. Fail if something covers it."""
     top = next(row for row, line in enumerate(screen) if "╭" in line and title in line)
     at = screen[top].index(title)
     left, right = screen[top].rindex("╭", 0, at), screen[top].index("╮", at)
@@ -114,10 +116,13 @@ def box(screen: list[str], title: str) -> Box:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """An environment without settings, keys and state of whoever runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    """Return an environment without the user's settings, keys and state."""
+    without_keys = {
+        name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")
+    }
     folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("STATE", "DATA", "CONFIG")}
-    return {**kept, **folders, "XDG_CACHE_HOME": str(home / "cache"), "TERM": "xterm-256color"}
+    folders["XDG_CACHE_HOME"] = str(home / "cache")
+    return {**without_keys, **folders, "TERM": "xterm-256color"}
 
 
 class Editor:
@@ -126,15 +131,15 @@ class Editor:
     def __init__(self, folder: Path, home: Path, **setup: Any) -> None:
         nvim = shutil.which("nvim") or "nvim"
         argv = [nvim, "--embed", "-u", "NONE", "-i", "NONE", "--cmd", f"cd {folder}"]
-        # pynvim hands on its own environment.
-        before, own = os.environ.copy(), environment(home)
+        # pynvim passes its own environment to Neovim.
+        original, isolated = os.environ.copy(), environment(home)
         os.environ.clear()
-        os.environ.update(own)
+        os.environ.update(isolated)
         try:
             self.nvim = pynvim.attach("child", argv=argv)
         finally:
             os.environ.clear()
-            os.environ.update(before)
+            os.environ.update(original)
         self.pid: int = self.nvim.eval("getpid()")
         self.nvim.ui_attach(COLUMNS, LINES, rgb=True)
         self.lua(setup_lua(**setup))
@@ -143,9 +148,9 @@ class Editor:
         return self.nvim.exec_lua(code, *arguments)
 
     def press(self, keys: str) -> None:
-        """Type keys as somebody does, and go on when Neovim has taken them.
+        """Type keys and wait until Neovim has processed them.
 
-        A prompt that waits for Enter is a failure: nothing of the plugin is to cause one.
+        Fail if a prompt waits for Enter, because the plugin must not cause one.
         """
         self.nvim.input(keys)
         for _ in range(8):
@@ -163,32 +168,34 @@ class Editor:
         lines: list[str] = self.lua(SCREEN)
         return lines
 
-    def wait(self, what: str, condition: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Any:
-        """What a condition gives as soon as it gives something."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            found = condition()
-            if found:
-                return found
+    def wait(
+        self, description: str, condition: Callable[[], Any], seconds: float = WAIT_SECONDS
+    ) -> Any:
+        """Wait until a condition returns a true value, and return that value."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            value = condition()
+            if value:
+                return value
             time.sleep(0.02)
-        raise AssertionError(f"waited in vain: {what}\n" + "\n".join(self.screen()))
+        raise AssertionError(f"timed out waiting for {description}\n" + "\n".join(self.screen()))
 
     def see(self, text: str) -> list[str]:
-        """The screen, when a text stands on it."""
+        """Wait until a text is on the screen, and return the screen."""
 
-        def seen() -> list[str] | None:
+        def screen_with_text() -> list[str] | None:
             screen = self.screen()
             return screen if any(text in line for line in screen) else None
 
-        found: list[str] = self.wait(f"{text!r} on the screen", seen)
-        return found
+        screen: list[str] = self.wait(f"{text!r} on the screen", screen_with_text)
+        return screen
 
     def gone(self, text: str) -> None:
-        """Wait until a text stands on the screen no more."""
-        self.wait(f"{text!r} to go", lambda: not any(text in line for line in self.screen()))
+        """Wait until a text is no longer on the screen."""
+        self.wait(f"{text!r} to disappear", lambda: not any(text in line for line in self.screen()))
 
     def place(self) -> tuple[str, int, int]:
-        """The current file, line and column, from 1, in bytes."""
+        """Return the current file, line and column, from 1, in bytes."""
         name = Path(self.nvim.eval("expand('%:p')")).name
         return name, self.nvim.eval("line('.')"), self.nvim.eval("col('.')")
 
@@ -199,39 +206,39 @@ class Editor:
             "for _, c in ipairs(vim.lsp.get_clients()) do c:stop() end"
             " vim.wait(20000, function() return #vim.lsp.get_clients() == 0 end, 10)"
         )
-        started = [self.pid, *descendants(self.pid)]
+        pids = [self.pid, *descendants(self.pid)]
         with contextlib.suppress(OSError, EOFError):
             self.nvim.command("qall!")
         self.nvim.close()
-        end(started)
+        wait_for_exit(pids)
 
     def reset(self) -> None:
-        """Leave nothing to the next test but the server."""
+        """Reset everything for the next test, except the server."""
         self.lua(RESET)
         self.wait("normal mode", lambda: self.nvim.eval("mode()") == "n")
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and that are still there."""
-    found = []
+    """Return the running children of a process."""
+    pids = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            found += [int(one) for one in task.read_text().split()]
+            pids += [int(child) for child in task.read_text().split()]
         except OSError:
             continue
-    return found
+    return pids
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """All processes below a process, by the names of their programs."""
-    found = {}
+    """Return the descendants of a process with the names of their programs."""
+    names = {}
     for child in children(pid):
         try:
-            found[child] = Path(f"/proc/{child}/comm").read_text().strip()
+            names[child] = Path(f"/proc/{child}/comm").read_text().strip()
         except OSError:
             continue
-        found |= descendants(child)
-    return found
+        names |= descendants(child)
+    return names
 
 
 def is_running(pid: int) -> bool:
@@ -241,77 +248,77 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def end(pids: list[int]) -> None:
-    """Wait until processes have ended that are about to; it fails where one had to be killed."""
-    until = time.monotonic() + WAIT_SECONDS
-    while any(map(is_running, pids)) and time.monotonic() < until:
+def wait_for_exit(pids: list[int]) -> None:
+    """Wait until the processes exit. Kill those that don't, and fail."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
-    left = [pid for pid in pids if is_running(pid)]
-    for pid in left:
+    remaining = [pid for pid in pids if is_running(pid)]
+    for pid in remaining:
         os.kill(pid, signal.SIGKILL)
-    assert not left, f"{left} had to be killed"
+    assert not remaining, f"{remaining} did not exit and were killed"
 
 
 class Terminal:
-    """Neovim in a terminal, whose screen has colours."""
+    """Neovim in a terminal with colors."""
 
     def __init__(self, folder: Path, home: Path, **setup: Any) -> None:
         init = home / "init.lua"
         init.write_text(setup_lua(**setup))
         self.screen = pyte.Screen(COLUMNS, LINES)
         self._stream = pyte.ByteStream(self.screen)
-        self._side, there = pty.openpty()
-        fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        self._terminal, child_side = pty.openpty()
+        fcntl.ioctl(child_side, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
         self._process = subprocess.Popen(
             ["nvim", "-u", str(init), "-i", "NONE", "+set termguicolors"],
             cwd=folder,
             env={**environment(home), "COLORTERM": "truecolor"},
-            stdin=there,
-            stdout=there,
-            stderr=there,
+            stdin=child_side,
+            stdout=child_side,
+            stderr=child_side,
             start_new_session=True,
         )
-        os.close(there)
+        os.close(child_side)
 
     def read(self, seconds: float) -> None:
-        """Take what Neovim draws, until it has drawn nothing for so long."""
-        until = time.monotonic() + WAIT_SECONDS
-        while select.select([self._side], [], [], seconds)[0] and time.monotonic() < until:
+        """Read Neovim's output until there is none for this time."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while select.select([self._terminal], [], [], seconds)[0] and time.monotonic() < deadline:
             try:
-                self._stream.feed(os.read(self._side, 65536))
+                self._stream.feed(os.read(self._terminal, 65536))
             except OSError:
                 return
 
     def type(self, keys: str) -> None:
-        os.write(self._side, keys.encode())
+        os.write(self._terminal, keys.encode())
 
     def _shows(self, text: str) -> bool:
         return any(text in line for line in self.screen.display)
 
     def see(self, *texts: str) -> None:
-        """Wait until all these texts stand on the screen."""
+        """Wait until all these texts are on the screen."""
         self._wait(f"{texts} on the screen", lambda: all(map(self._shows, texts)))
 
     def gone(self, text: str) -> None:
-        """Wait until a text stands on the screen no more."""
-        self._wait(f"{text!r} to go", lambda: not self._shows(text))
+        """Wait until a text is no longer on the screen."""
+        self._wait(f"{text!r} to disappear", lambda: not self._shows(text))
 
-    def _wait(self, what: str, condition: Callable[[], bool]) -> None:
-        until = time.monotonic() + WAIT_SECONDS
+    def _wait(self, description: str, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
         while not condition():
             self.read(0.05)
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 screen = "\n".join(self.screen.display)
-                raise AssertionError(f"waited in vain: {what}\n{screen}")
+                raise AssertionError(f"timed out waiting for {description}\n{screen}")
 
     def close(self) -> None:
-        started = [*descendants(self._process.pid)]
+        pids = [*descendants(self._process.pid)]
         self.type("\x1b\x1b:qall!\r")
-        until = time.monotonic() + WAIT_SECONDS
-        while self._process.poll() is None and time.monotonic() < until:
-            # What it draws has to be read, or it waits.
+        deadline = time.monotonic() + WAIT_SECONDS
+        while self._process.poll() is None and time.monotonic() < deadline:
+            # Read its output, or it blocks.
             self.read(0.05)
         self._process.kill()
         self._process.wait()
-        os.close(self._side)
-        end(started)
+        os.close(self._terminal)
+        wait_for_exit(pids)

@@ -1,4 +1,4 @@
-"""A terminal's screen as a picture: SVG, which stays small and sharp, and can be read."""
+"""Draw a terminal's screen as SVG, which is small, sharp and readable as text."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pyte
 
 WIDTH, HEIGHT, SIZE = 8.4, 18, 14
 FOREGROUND, BACKGROUND = "#e0e2ea", "#14161b"
-# The terminal's own sixteen, by pyte's names.
+# The 16 colors of the terminal, by pyte's names.
 NAMED = {
     "black": "#14161b", "red": "#ffc0b9", "green": "#b3f6c0", "brown": "#fce094",
     "blue": "#a6dbff", "magenta": "#ffcaff", "cyan": "#8cf8f7", "white": "#e0e2ea",
 }  # fmt: skip
 
 
-def _colour(name: str, default: str) -> str:
+def _color(name: str, default: str) -> str:
     if name == "default":
         return default
     return NAMED.get(name.removeprefix("bright"), f"#{name}")
 
 
 def picture(screen: pyte.Screen, title: str) -> str:
-    """The screen as SVG."""
+    """Return the screen as SVG."""
     width, height = screen.columns * WIDTH, screen.lines * HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}"'
@@ -38,13 +38,13 @@ def picture(screen: pyte.Screen, title: str) -> str:
 
 
 def _row(screen: pyte.Screen, row: int) -> list[str]:
-    def look(column: int) -> tuple[str, str, bool]:
+    def style(column: int) -> tuple[str, str, bool]:
         cell = screen.buffer[row][column]
-        front, back = _colour(cell.fg, FOREGROUND), _colour(cell.bg, BACKGROUND)
+        front, back = _color(cell.fg, FOREGROUND), _color(cell.bg, BACKGROUND)
         return (back, front, cell.bold) if cell.reverse else (front, back, cell.bold)
 
     backs, texts = [], []
-    for (front, back, bold), run in groupby(range(screen.columns), look):
+    for (front, back, bold), run in groupby(range(screen.columns), style):
         columns = list(run)
         x, length = columns[0] * WIDTH, len(columns) * WIDTH
         text = "".join(screen.buffer[row][column].data for column in columns)

@@ -1,8 +1,8 @@
-"""The plugin on a real screen, against the real server, on Django's source.
+"""Test the plugin on a real screen with the real server and Django's source.
 
     python -m pytest nvim/tests/ui      (with the packages that scripts/environment installs)
 
-With WINNOW_PICTURE set, the picture of the README is written anew.
+If WINNOW_PICTURE is set, the tests also write the README's picture.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from model_server import ModelServer
 QUESTION = "how are migrations ordered and applied"
 TERMS = "MigrationExecutor apply_migration migration_plan"
 EXECUTOR = "django/db/migrations/executor.py"
-# The issue's: from the accepted command to the first line in the list.
+# The required time from pressing Enter to the first line in the list.
 FIRST_LINE_SECONDS = 0.2
 MEASURED = "WINNOW_MEASURE" in os.environ
 
@@ -48,7 +48,7 @@ def link(source: str, target: str) -> None:
 
 @pytest.fixture(scope="session")
 def django(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Django's source, to which files may be added, with a git repository's look."""
+    """A git repository with Django's source. Tests may add files."""
     folder = tmp_path_factory.mktemp("trees") / "django"
     ignored = shutil.ignore_patterns(".winnow", ".git")
     shutil.copytree(corpora.django(), folder, ignore=ignored, copy_function=link)
@@ -58,40 +58,40 @@ def django(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start(django: Path, tmp_path: Path) -> Iterator[Start]:
-    """Start editors in a folder, else in Django's."""
+    """A function that starts editors in a folder, by default Django's."""
     editors: list[Editor] = []
 
-    def begin(folder: Path | None = None, **setup: object) -> Editor:
+    def start_editor(folder: Path | None = None, **setup: object) -> Editor:
         editor = Editor(folder or django, tmp_path, **setup)
         editors.append(editor)
         return editor
 
-    yield begin
+    yield start_editor
     for editor in editors:
         editor.close()
 
 
 @pytest.fixture(scope="module")
 def running(django: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    one = Editor(django, tmp_path_factory.mktemp("home"))
-    yield one
-    one.close()
+    editor = Editor(django, tmp_path_factory.mktemp("home"))
+    yield editor
+    editor.close()
 
 
 @pytest.fixture
 def editor(running: Editor) -> Iterator[Editor]:
-    """An editor in Django's source, without a language model. Its server runs for all tests."""
+    """An editor in Django's source, without a language model. All tests share its server."""
     yield running
     running.reset()
 
 
 def search(editor: Editor) -> list[str]:
-    """Search, and give the screen when the answer is on it."""
+    """Search, and return the screen with the answer."""
     editor.command(f"Winnow keyword {QUESTION} -- {TERMS}")
     return editor.see("ranked by the local ranker")
 
 
-def test_the_picker_shows_results_reasons_who_ranked_and_a_preview(editor: Editor) -> None:
+def test_the_picker_shows_results_reasons_the_ranker_and_a_preview(editor: Editor) -> None:
     screen = search(editor)
     text = "\n".join(screen)
     assert f"keyword search: {QUESTION}" in text
@@ -102,27 +102,28 @@ def test_the_picker_shows_results_reasons_who_ranked_and_a_preview(editor: Edito
     assert prompt.bottom < results.top
     assert results.lines[0].startswith(f"  {EXECUTOR}:10: class MigrationEx")
     assert results.lines[1].startswith("    defines MigrationExecutor, apply_migration")
-    # The preview, on the right: the file at the line, with its match in a colour of its own.
+    # The preview on the right shows the file at the line, with the match highlighted.
     preview = box(screen, " django/db/migrations/executor.py ")
     assert results.right < preview.left
     row = next(n for n, line in enumerate(screen) if "10 class MigrationExecutor" in line)
     assert preview.top < row < preview.bottom
     column = screen[row].index("class MigrationExecutor", preview.left)
-    colours = [
-        editor.nvim.call("screenattr", row + 1, column + at) for at in (1, 7, 7 + 16, 7 + 17)
+    colors = [
+        editor.nvim.call("screenattr", row + 1, column + offset)
+        for offset in (1, 7, 7 + 16, 7 + 17)
     ]
-    assert len({colours[1], colours[2]}) == 1, "the match has one colour"
-    assert colours[1] not in (colours[0], colours[3]), "which is not that beside it"
+    assert len({colors[1], colors[2]}) == 1, "the match has one color"
+    assert colors[1] not in (colors[0], colors[3]), "the surrounding text has another color"
 
 
-def test_the_cursor_moves_the_preview_and_enter_lands_on_line_and_column(editor: Editor) -> None:
+def test_moving_changes_the_preview_and_enter_opens_line_and_column(editor: Editor) -> None:
     search(editor)
     editor.press("<C-n>")
     screen = editor.see("migrate.py ─")
     second = box(screen, " keyword search: ").lines[2]
     path, line = second.split(":")[:2]
-    shown = box(screen, f" {path.strip()} ")
-    assert any(one.split()[:1] == [line] for one in shown.lines), shown.text
+    preview = box(screen, f" {path.strip()} ")
+    assert any(text.split()[:1] == [line] for text in preview.lines), preview.text
     editor.press("<C-p>")
     screen = editor.see("executor.py ─")
     assert "10 class MigrationExecutor" in box(screen, "executor.py ─").text
@@ -131,20 +132,20 @@ def test_the_cursor_moves_the_preview_and_enter_lands_on_line_and_column(editor:
     editor.gone("ranked by")
     assert editor.place() == ("executor.py", 10, 7)
     assert editor.nvim.eval("expand('<cword>')") == "MigrationExecutor"
-    # The cursor is on it on the screen, too, and nothing lies above the file.
+    # The cursor is on the match on the screen too, and nothing covers the file.
     screen = editor.screen()
     row, column = editor.lua("return { vim.fn.screenrow(), vim.fn.screencol() }")
     assert screen[row - 1][column - 1 :].startswith("MigrationExecutor:")
     assert not any("╭" in line for line in screen)
 
 
-def test_the_order_of_a_model_follows_that_of_the_machine(start: Start) -> None:
+def test_the_order_of_a_model_replaces_the_local_order(start: Start) -> None:
     model, local_is_seen = ModelServer(), threading.Event()
 
     def choose(files: dict[str, str]) -> list[dict[str, str]]:
         assert local_is_seen.wait(WAIT_SECONDS)
         chosen = enumerate(list(files)[2:0:-1], 1)
-        return [{"id": name, "lines": "1", "reason": f"its no. {place}"} for place, name in chosen]
+        return [{"id": name, "lines": "1", "reason": f"its no. {rank}"} for rank, name in chosen]
 
     model.choose = choose
     try:
@@ -158,15 +159,15 @@ def test_the_order_of_a_model_follows_that_of_the_machine(start: Start) -> None:
         model.stop()
     assert len(model.requests) == 1
     rows = [line for line in screen if "its no." in line]
-    assert [f"no. {place}" in row for place, row in enumerate(rows, 1)] == [True, True]
-    reasons = box(screen, " keyword search: ").lines[1:6:2]
-    assert [one.strip() for one in reasons] == ["its no. 1", "its no. 2", "not chosen by the model"]
+    assert [f"no. {rank}" in row for rank, row in enumerate(rows, 1)] == [True, True]
+    reasons = [reason.strip() for reason in box(screen, " keyword search: ").lines[1:6:2]]
+    assert reasons == ["its no. 1", "its no. 2", "not chosen by the model"]
 
 
-def test_a_model_elsewhere_is_asked_with_consent_only(django: Path, tmp_path: Path) -> None:
-    """In a terminal: who chooses reads what Neovim itself asks."""
+def test_a_remote_model_is_used_only_with_consent(django: Path, tmp_path: Path) -> None:
+    """Run in a terminal, because Neovim itself shows the prompt for consent."""
     model = ModelServer()
-    # It is reached on this machine, by an address that is none of this machine's own.
+    # The server treats this address as remote, but it reaches this machine.
     address = model.address.replace("127.0.0.1", "0.0.0.0")
     terminal = Terminal(django, tmp_path, model=address)
     try:
@@ -184,7 +185,7 @@ def test_a_model_elsewhere_is_asked_with_consent_only(django: Path, tmp_path: Pa
             "3: Withdraw",
         )
         terminal.type("1\r")
-        terminal.see("may be sent, by your consent")
+        terminal.see("may be sent, with your consent")
         terminal.type(":Winnow resume\r")
         terminal.see("ranked by wire")
     finally:
@@ -199,25 +200,25 @@ def test_a_filter_narrows_the_list_and_escape_restores_the_screen(editor: Editor
     search(editor)
     editor.press("command")
     editor.see("> command")
-    screen = editor.see("pass the filter")
+    screen = editor.see("match the filter")
     listed = [line for line in box(screen, " keyword search: ").lines if ".py:" in line]
     assert listed
     assert all("command" in line for line in listed)
     assert box(screen, " filter ").lines == ["> command"]
     editor.press("<Esc>")
-    editor.gone("pass the filter")
+    editor.gone("match the filter")
     assert editor.nvim.eval("mode()") == "n"
-    # But for what the command line has said.
+    # Except for messages in the command line.
     assert editor.screen()[:-2] == before[:-2]
 
 
-def test_what_is_selected_goes_to_the_quickfix_list(editor: Editor) -> None:
+def test_selected_results_go_to_the_quickfix_list(editor: Editor) -> None:
     search(editor)
     editor.press("<Tab><Tab>")
     editor.see("2 selected")
     editor.press("<C-q>")
     screen = editor.see("|10 col 7|")
-    # The list is below the file, and nothing above it any more.
+    # The list is below the file, and the picker is closed.
     row = next(row for row, line in enumerate(screen) if "|10 col 7|" in line)
     assert screen[row].startswith(f"{EXECUTOR}|10 col 7| defines MigrationExecutor")
     assert row > len(screen) // 2
@@ -232,21 +233,21 @@ def test_what_is_selected_goes_to_the_quickfix_list(editor: Editor) -> None:
     assert QUESTION in editor.nvim.call("getqflist", {"title": 0})["title"]
 
 
-def test_text_is_searched_for_while_somebody_types(editor: Editor) -> None:
+def test_text_search_runs_as_the_user_types(editor: Editor) -> None:
     editor.command("Winnow grep include=*.py")
     editor.see("query")
     for key in "def apply_migration":
         editor.press("<Space>" if key == " " else key)
-    editor.see(" grep: def apply_migration ")  # the last key has come
+    editor.see(" grep: def apply_migration ")  # the last key has arrived
     editor.see("executor.py:239")
     screen = editor.see("239     def apply_migration")
     assert box(screen, " query ").lines == ["> def apply_migration"]
     assert "executor.py:239: def apply_mig" in box(screen, " grep: def apply_migration ").lines[0]
     editor.press("<Esc>")
-    editor.wait("its end", lambda: editor.nvim.eval("mode()") == "n")
+    editor.wait("normal mode", lambda: editor.nvim.eval("mode()") == "n")
 
 
-def test_a_column_behind_characters_of_several_bytes_is_exact(editor: Editor, django: Path) -> None:
+def test_a_column_after_multibyte_characters_is_exact(editor: Editor, django: Path) -> None:
     (django / "wide").mkdir()
     (django / "wide/a.py").write_text("x = 1\ny = 'žluťoučký 😀'; needle = 2\n", "utf-8")
     editor.command("Winnow grep path=wide needle")
@@ -257,24 +258,24 @@ def test_a_column_behind_characters_of_several_bytes_is_exact(editor: Editor, dj
     assert editor.place()[1:] == (2, len("y = 'žluťoučký 😀'; ".encode()) + 1)
 
 
-def test_stopping_a_search_ends_ripgrep_and_the_busy_state(editor: Editor) -> None:
+def test_stopping_a_search_kills_ripgrep_and_ends_the_busy_state(editor: Editor) -> None:
     editor.command("Winnow grep warm")
     editor.see(" of ")
     editor.press("<Esc>")
     pid = editor.nvim.eval("getpid()")
 
     def ripgreps() -> list[int]:
-        return [one for one, name in descendants(pid).items() if name == "rg"]
+        return [child for child, name in descendants(pid).items() if name == "rg"]
 
-    # Something that takes ripgrep many seconds.
+    # ripgrep needs many seconds for this pattern.
     slow = r"(\w+\s+){40,80}zzz(\w+\s+){40,80}"
     editor.command(f"Winnow grep multiline=true {slow}")
     for pid_of_rg in editor.wait("ripgrep to run", ripgreps):
-        # Frozen, it does not end by itself: it has to be killed.
+        # A stopped process does not exit on its own; it must be killed.
         os.kill(pid_of_rg, signal.SIGSTOP)
     editor.press("<C-c>")
     editor.see("stopped after 0")
-    editor.wait("its end", lambda: not ripgreps())
+    editor.wait("ripgrep to exit", lambda: not ripgreps())
     editor.press("<Esc>")
     editor.command("Winnow grep MigrationExecutor")
     editor.see("executor.py:10")
@@ -304,7 +305,7 @@ INDEX_STATE = """
 
 
 def seconds_to_first_lines(editor: Editor) -> list[float]:
-    """How long it takes from the accepted command to the first line in the list."""
+    """Measure the time from pressing Enter to the first line in the list, for each question."""
     times = []
     for question, terms in QUESTIONS:
         editor.nvim.input(f":Winnow keyword {question} -- {terms}")
@@ -319,9 +320,9 @@ def seconds_to_first_lines(editor: Editor) -> list[float]:
     return times
 
 
-def told(name: str, times: list[float]) -> str:
-    middle, most = statistics.median(times) * 1000, max(times) * 1000
-    return f"first line, {name}: {middle:.0f} ms (median of {len(times)}), {most:.0f} at most"
+def summary(name: str, times: list[float]) -> str:
+    median, maximum = statistics.median(times) * 1000, max(times) * 1000
+    return f"first line, {name}: {median:.0f} ms (median of {len(times)}), {maximum:.0f} at most"
 
 
 def test_every_question_gets_its_first_line(
@@ -329,31 +330,31 @@ def test_every_question_gets_its_first_line(
 ) -> None:
     times = seconds_to_first_lines(editor)
     with capsys.disabled():
-        print("\n" + told("without an index", times))
-    # On a machine with other work, how long something takes says nothing of it.
+        print("\n" + summary("without an index", times))
+    # Timings are meaningless on a busy machine.
     if MEASURED:
         assert min(times) <= FIRST_LINE_SECONDS
 
 
-@pytest.mark.skipif(not MEASURED, reason="by hand: WINNOW_MEASURE is not set")
-def test_how_long_the_first_line_takes_with_an_index(
+@pytest.mark.skipif(not MEASURED, reason="measured by hand: WINNOW_MEASURE is not set")
+def test_the_first_line_is_fast_with_an_index(
     start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     editor = start(index=True)
     _, *building = seconds_to_first_lines(editor)
-    # The background waits while others keep the processors busy.
+    # Background indexing waits while other processes keep the processors busy.
     editor.wait("the index", lambda: editor.lua(INDEX_STATE) == "ready", 70)
     ready = seconds_to_first_lines(editor)
     with capsys.disabled():
-        print("\n" + told("while the index is built", building))
-        print(told("with the index", ready))
+        print("\n" + summary("while the index is built", building))
+        print(summary("with the index", ready))
     assert statistics.median(ready) <= FIRST_LINE_SECONDS
 
 
-def test_fzf_lua_shows_results_and_goes_to_the_place(start: Start) -> None:
+def test_fzf_lua_shows_results_and_opens_the_place(start: Start) -> None:
     plugin = os.environ.get("WINNOW_FZF_LUA", "")
     if not Path(plugin, "lua").is_dir() or not shutil.which("fzf"):
-        pytest.skip("WINNOW_FZF_LUA names no folder, or there is no fzf")
+        pytest.skip("WINNOW_FZF_LUA is not a folder, or fzf is not installed")
     editor = start(more=f"vim.opt.runtimepath:append('{plugin}')")
     editor.command("Winnow grep picker=fzf_lua include=*.py def apply_migration")
     editor.see("executor.py:239")
@@ -366,8 +367,8 @@ def test_fzf_lua_shows_results_and_goes_to_the_place(start: Start) -> None:
     editor.gone("defines MigrationExecutor")
 
 
-def test_a_picture_of_it(django: Path, tmp_path: Path) -> None:
-    """The screen of a terminal, as the README shows it."""
+def test_the_picture_for_the_readme(django: Path, tmp_path: Path) -> None:
+    """Draw the screen of a terminal as SVG."""
     terminal = Terminal(django, tmp_path)
     try:
         terminal.see("[No Name]")

@@ -1,5 +1,5 @@
--- `:Telescope winnow keyword query=…`; `require("telescope").extensions.winnow.keyword({ query = …
--- })`
+-- The Telescope extension: `:Telescope winnow keyword query=…` or
+-- `require("telescope").extensions.winnow.keyword({ query = … })`.
 
 local telescope = require('telescope')
 
@@ -11,13 +11,13 @@ local function opener(mode)
     ---@type winnow.Request
     local request = { query = options.query, terms = options.terms, params = options.params }
     if type(options.query) == 'string' then
-      local typed = require('winnow.query').parse(mode, options.query)
-      request.query, request.terms = typed.query, options.terms or typed.terms
-      request.params = vim.tbl_extend('force', typed.params, options.params or {})
+      local parsed = require('winnow.query').parse(mode, options.query)
+      request.query, request.terms = parsed.query, options.terms or parsed.terms
+      request.params = vim.tbl_extend('force', parsed.params, options.params or {})
     end
-    adapters.with_query(mode, request, function(asked)
-      require('winnow.history').add(mode, asked)
-      require('winnow.adapters.telescope').open(mode, asked, options)
+    adapters.with_query(mode, request, function(complete)
+      require('winnow.history').add(mode, complete)
+      require('winnow.adapters.telescope').open(mode, complete, options)
     end)
   end
 end

@@ -1,5 +1,5 @@
--- Results in fzf-lua. fzf only adds lines: a ranking, whose order may change, is shown when it is
--- there as a whole; other results as they come.
+-- Show results in fzf-lua. fzf can only add lines, so a ranking, whose order may change, appears
+-- when it is complete. Other results appear as they arrive.
 
 local adapters = require('winnow.adapters')
 local builtin = require('fzf-lua.previewer.builtin')
@@ -9,7 +9,7 @@ local search = require('winnow.search')
 
 local M = {}
 
--- Before each line stands the number of its item, which fzf does not show.
+-- Separates the item's number, which fzf does not show, from the line.
 local SEPARATOR = '\t'
 
 ---@param items winnow.Item[]
@@ -49,59 +49,59 @@ end
 
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param options? table fzf-lua's
+---@param options? table options of fzf-lua
 function M.open(mode, request, options)
-  local told ---@type fun(line?: string)?
+  local add_line ---@type fun(line?: string)?
   local written = 0
-  -- What is written keeps its number, whatever order comes later.
+  -- Items keep the number they were written with, even if the order changes later.
   local items = {} ---@type winnow.Item[]
 
-  ---@param found winnow.Search
-  ---@param line fun(line?: string)
-  local function write(found, line)
-    for nth = written + 1, #found.items do
-      items[nth] = found.items[nth]
-      line(('%d%s%s'):format(nth, SEPARATOR, adapters.line(items[nth])))
+  ---@param current winnow.Search
+  ---@param add fun(line?: string)
+  local function write(current, add)
+    for number = written + 1, #current.items do
+      items[number] = current.items[number]
+      add(('%d%s%s'):format(number, SEPARATOR, adapters.line(items[number])))
     end
-    written = math.max(written, #found.items)
+    written = math.max(written, #current.items)
   end
 
-  local ended = false
-  ---@param so_far winnow.Search
-  local function update(so_far)
-    if told and (not modes.get(mode).ranked or not so_far.busy) then
-      write(so_far, told)
-      if not so_far.busy and not ended then
-        ended = true
-        told(nil)
-        require('winnow.answer').report(so_far)
+  local finished = false
+  ---@param current winnow.Search
+  local function update(current)
+    if add_line and (not modes.get(mode).ranked or not current.busy) then
+      write(current, add_line)
+      if not current.busy and not finished then
+        finished = true
+        add_line(nil)
+        require('winnow.answer').report(current)
       end
     end
   end
-  local found = search.start(mode, request, { told = update })
+  local running = search.start(mode, request, { on_update = update })
 
-  local function chosen(lines)
+  local function items_of(lines)
     return vim.tbl_map(function(line)
       return item_of(items, line)
     end, lines)
   end
   local function opener(how)
     return function(lines)
-      for _, item in ipairs(chosen(lines)) do
-        adapters.show(found, item, how)
+      for _, item in ipairs(items_of(lines)) do
+        adapters.show(running, item, how)
       end
     end
   end
   local function sender(kind)
     return function(lines)
-      adapters.send(found, chosen(lines), kind)
+      adapters.send(running, items_of(lines), kind)
     end
   end
 
   fzf.fzf_exec(
-    function(line)
-      told = line
-      update(found)
+    function(add)
+      add_line = add
+      update(running)
     end,
     vim.tbl_deep_extend('force', {
       prompt = modes.get(mode).title .. '> ',
@@ -124,12 +124,12 @@ function M.open(mode, request, options)
         ['--multi'] = true,
         ['--delimiter'] = SEPARATOR,
         ['--with-nth'] = '2..',
-        -- The order is the ranking's.
+        -- Keep the order of the ranking.
         ['--no-sort'] = true,
       },
       winopts = {
         on_close = function()
-          found:cancel()
+          running:cancel()
         end,
       },
     }, options or {})

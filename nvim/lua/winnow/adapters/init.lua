@@ -1,69 +1,69 @@
--- Pickers of other plugins, over the same items. Each is loaded when it is asked for.
+-- Show results in pickers of other plugins. Each adapter is loaded on first use.
 
 local M = {}
 
 local PLUGINS = { telescope = 'telescope', fzf_lua = 'fzf-lua', snacks = 'snacks' }
 
----Which of them are installed; none is loaded to find out.
+---Return whether each picker is installed, without loading any.
 ---@return table<string, boolean>
-function M.found()
-  local found = {}
+function M.installed()
+  local installed = {}
   for name, module in pairs(PLUGINS) do
     local path = 'lua/' .. module
     local files = { path .. '.lua', path .. '/init.lua' }
-    found[name] = vim.iter(files):any(function(file)
+    installed[name] = vim.iter(files):any(function(file)
       return #vim.api.nvim_get_runtime_file(file, false) > 0
     end)
   end
-  return found
+  return installed
 end
 
----Call back with a request that has a query: the one that is given, or what somebody types.
+---Call back with a request that has a query. Prompt for the query if it is missing.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param go_on fun(request: winnow.Request)
-function M.with_query(mode, request, go_on)
+---@param callback fun(request: winnow.Request)
+function M.with_query(mode, request, callback)
   if vim.trim(request.query or '') ~= '' then
-    return go_on(request)
+    return callback(request)
   end
   local title = require('winnow.modes').get(mode).title
   vim.ui.input({ prompt = ('Winnow, %s: '):format(title) }, function(typed)
     if typed and vim.trim(typed) ~= '' then
-      local asked = require('winnow.query').parse(mode, typed)
-      asked.params = vim.tbl_extend('force', request.params or {}, asked.params)
-      go_on(asked)
+      local parsed = require('winnow.query').parse(mode, typed)
+      parsed.params = vim.tbl_extend('force', request.params or {}, parsed.params)
+      callback(parsed)
     end
   end)
 end
 
----One line for an item.
+---Return an item as one line of text.
 ---@param item winnow.Item
 ---@return string
 function M.line(item)
   local place = item.place and (' (%s)'):format(item.place) or ''
-  local said = vim.tbl_filter(function(part)
+  local parts = vim.tbl_filter(function(part)
     return part ~= ''
   end, { vim.trim(item.text), item.reason })
-  local line = ('%s:%d%s: %s'):format(item.path, item.lnum, place, table.concat(said, ' │ '))
+  local line = ('%s:%d%s: %s'):format(item.path, item.lnum, place, table.concat(parts, ' │ '))
   return (line:gsub('[%c]', ' '))
 end
 
----Tell the server, and show the item.
----@param found winnow.Search
+---Open an item and report it to the server.
+---@param search winnow.Search
 ---@param item winnow.Item
 ---@param how? 'split'|'vsplit'|'tab'
-function M.show(found, item, how)
-  found:opened(item)
+function M.show(search, item, how)
+  search:opened(item)
   require('winnow.place').open(item, how)
 end
 
----Write items to a list, and open its window.
----@param found winnow.Search
+---Write items to a list and open its window.
+---@param search winnow.Search
 ---@param items winnow.Item[]
 ---@param kind winnow.ListKind
-function M.send(found, items, kind)
+function M.send(search, items, kind)
   local list = require('winnow.lists').new(kind)
-  list:write(found, items)
+  list:write(search, items)
   list:show()
 end
 
@@ -71,12 +71,12 @@ end
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 function M.open(name, mode, request)
-  if not M.found()[name] then
+  if not M.installed()[name] then
     error(('winnow: picker `%s` is not installed'):format(name), 0)
   end
-  M.with_query(mode, request, function(asked)
-    require('winnow.history').add(mode, asked)
-    require('winnow.adapters.' .. name).open(mode, asked)
+  M.with_query(mode, request, function(complete)
+    require('winnow.history').add(mode, complete)
+    require('winnow.adapters.' .. name).open(mode, complete)
   end)
 end
 

@@ -1,5 +1,5 @@
--- Results in snacks.picker. It only adds items: a ranking, whose order may change, is shown when it
--- is there as a whole; other results as they come.
+-- Show results in snacks.picker. It can only add items, so a ranking, whose order may change,
+-- appears when it is complete. Other results appear as they arrive.
 
 local adapters = require('winnow.adapters')
 local modes = require('winnow.modes')
@@ -9,7 +9,7 @@ local search = require('winnow.search')
 local M = {}
 
 ---@param item winnow.Item
-local function snack(item)
+local function entry(item)
   return {
     text = adapters.line(item),
     file = item.file,
@@ -19,55 +19,55 @@ local function snack(item)
   }
 end
 
----@param item { winnow: winnow.Item }
-local function format(item)
-  local one = item.winnow
-  local where = one.place and ('%d (%s)'):format(one.lnum, one.place) or tostring(one.lnum)
-  local text = vim.trim(one.text):gsub('%c', ' ')
+---@param snacks_item { winnow: winnow.Item }
+local function format(snacks_item)
+  local item = snacks_item.winnow
+  local where = item.place and ('%d (%s)'):format(item.lnum, item.place) or tostring(item.lnum)
+  local text = vim.trim(item.text):gsub('%c', ' ')
   return {
-    { one.path, 'SnacksPickerFile' },
+    { item.path, 'SnacksPickerFile' },
     { ':' .. where .. ' ', 'SnacksPickerRow' },
     { text },
-    { one.reason ~= '' and '  ' .. one.reason or '', 'SnacksPickerComment' },
+    { item.reason ~= '' and '  ' .. item.reason or '', 'SnacksPickerComment' },
   }
 end
 
----Gives snacks the items of a search while they come.
+---Return a finder that passes the items of a search to snacks as they arrive.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param started fun(found: winnow.Search)
-local function finder(mode, request, started)
+---@param on_start fun(started: winnow.Search)
+local function finder(mode, request, on_start)
   return function()
-    return function(give)
+    return function(add)
       local async = require('snacks.picker.util.async').running()
-      local found ---@type winnow.Search?
+      local running ---@type winnow.Search?
       async:on(
         'abort',
         vim.schedule_wrap(function()
-          if found then
-            found:cancel()
+          if running then
+            running:cancel()
           end
         end)
       )
       vim.schedule(function()
-        found = search.start(mode, request, {
-          told = function(so_far)
-            found = found or so_far
+        running = search.start(mode, request, {
+          on_update = function(current)
+            running = running or current
             async:resume()
-            if not so_far.busy then
-              require('winnow.answer').report(so_far)
+            if not current.busy then
+              require('winnow.answer').report(current)
             end
           end,
         })
-        started(found)
+        on_start(running)
       end)
-      local given, snacks = 0, {}
-      while not found or found.busy or given < #found.items do
-        local item = found and found.items[given + 1]
-        if found and item and (not found.busy or not modes.get(mode).ranked) then
-          given = given + 1
-          snacks[given] = snack(item)
-          give(snacks[given])
+      local count, entries = 0, {}
+      while not running or running.busy or count < #running.items do
+        local item = running and running.items[count + 1]
+        if running and item and (not running.busy or not modes.get(mode).ranked) then
+          count = count + 1
+          entries[count] = entry(item)
+          add(entries[count])
         else
           async:suspend()
         end
@@ -78,38 +78,38 @@ end
 
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param options? table snacks'
+---@param options? table options of snacks
 function M.open(mode, request, options)
-  local found ---@type winnow.Search?
+  local running ---@type winnow.Search?
   local function sender(kind)
     return function(picker)
-      if not found then
+      if not running then
         return
       end
-      local items = vim.tbl_map(function(one)
-        return one.winnow
+      local items = vim.tbl_map(function(snacks_item)
+        return snacks_item.winnow
       end, #picker:selected() > 0 and picker:selected() or picker:items())
       picker:close()
-      adapters.send(found, items, kind)
+      adapters.send(running, items, kind)
     end
   end
   require('snacks').picker.pick(vim.tbl_deep_extend('force', {
     source = 'winnow_' .. mode,
     title = modes.get(mode).title,
-    finder = finder(mode, request, function(new)
-      found = new
+    finder = finder(mode, request, function(started)
+      running = started
     end),
     format = format,
     preview = 'file',
     sort = { fields = { 'idx' } },
-    confirm = function(picker, item, action)
-      if not found or not item then
+    confirm = function(picker, snacks_item, action)
+      if not running or not snacks_item then
         return
       end
       local how = ({ split = 'split', vsplit = 'vsplit', tab = 'tab' })[action and action.cmd]
       place.leave_insert(function()
         picker:close()
-        adapters.show(found, item.winnow, how)
+        adapters.show(running, snacks_item.winnow, how)
       end)
     end,
     actions = { qflist = sender('quickfix'), loclist = sender('loclist') },

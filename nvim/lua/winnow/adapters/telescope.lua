@@ -1,4 +1,4 @@
--- Results in Telescope. They stream into its list; what is selected stays selected.
+-- Show results in Telescope. They stream into its list, and the selection stays on its result.
 
 local action_state = require('telescope.actions.state')
 local actions = require('telescope.actions')
@@ -19,7 +19,7 @@ local function entry(item)
     ordinal = adapters.line(item),
     display = adapters.line(item),
     filename = item.file,
-    -- Its previewer reads files itself, but shows buffers that are there.
+    -- The previewer reads files itself, but can show a buffer with a document's text.
     bufnr = is_document and vim.fn.bufadd(item.file) or nil,
     lnum = item.lnum,
     col = place.list_column(item),
@@ -31,82 +31,82 @@ local function finder(items)
   return finders.new_table({ results = items, entry_maker = entry })
 end
 
----@param found winnow.Search
+---@param running winnow.Search
 ---@param how? 'split'|'vsplit'|'tab'
-local function opener(found, how)
+local function opener(running, how)
   return function(buf)
-    local chosen = action_state.get_selected_entry()
+    local selected = action_state.get_selected_entry()
     place.leave_insert(function()
       actions.close(buf)
-      if chosen then
-        adapters.show(found, chosen.value, how)
+      if selected then
+        adapters.show(running, selected.value, how)
       end
     end)
   end
 end
 
----The results that are selected, else all that pass the filter.
-local function chosen_items(buf)
+---Return the selected items, or all that match the filter if none is selected.
+local function selected_items(buf)
   local picker = action_state.get_current_picker(buf)
   local entries = picker:get_multi_selection()
   if #entries == 0 then
     entries = {}
-    for one in picker.manager:iter() do
-      entries[#entries + 1] = one
+    for listed in picker.manager:iter() do
+      entries[#entries + 1] = listed
     end
   end
-  return vim.tbl_map(function(one)
-    return one.value
+  return vim.tbl_map(function(selected)
+    return selected.value
   end, entries)
 end
 
----@param found winnow.Search
-local function sender(found)
+---@param running winnow.Search
+local function sender(running)
   return function(buf)
-    local items = chosen_items(buf)
+    local items = selected_items(buf)
     place.leave_insert(function()
       actions.close(buf)
-      adapters.send(found, items, 'quickfix')
+      adapters.send(running, items, 'quickfix')
     end)
   end
 end
 
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param options? table Telescope's
+---@param options? table options of Telescope
 function M.open(mode, request, options)
   options = options or {}
   local picker ---@type table?
   local closed = false
-  ---@param so_far winnow.Search
-  local function update(so_far)
+  ---@param current winnow.Search
+  local function update(current)
     if picker and not closed then
-      picker:refresh(finder(so_far.items), { reset_prompt = false })
+      picker:refresh(finder(current.items), { reset_prompt = false })
     end
-    if not so_far.busy then
-      require('winnow.answer').report(so_far)
+    if not current.busy then
+      require('winnow.answer').report(current)
     end
   end
-  local found = search.start(mode, request, { told = update })
+  local running = search.start(mode, request, { on_update = update })
   picker = pickers.new(options, {
     prompt_title = require('winnow.modes').get(mode).title,
     results_title = require('winnow.query').format(request),
-    finder = finder(found.items),
+    finder = finder(running.items),
     previewer = values.grep_previewer(options),
     sorter = values.generic_sorter(options),
     selection_strategy = 'follow',
     attach_mappings = function(buf, map)
-      actions.select_default:replace(opener(found))
-      actions.select_horizontal:replace(opener(found, 'split'))
-      actions.select_vertical:replace(opener(found, 'vsplit'))
-      actions.select_tab:replace(opener(found, 'tab'))
-      map({ 'i', 'n' }, '<C-q>', sender(found))
+      actions.select_default:replace(opener(running))
+      actions.select_horizontal:replace(opener(running, 'split'))
+      actions.select_vertical:replace(opener(running, 'vsplit'))
+      actions.select_tab:replace(opener(running, 'tab'))
+      map({ 'i', 'n' }, '<C-q>', sender(running))
       vim.api.nvim_create_autocmd('BufWipeout', {
         buffer = buf,
         once = true,
         callback = function()
           closed = true
-          found:cancel()
+          running:cancel()
         end,
       })
       return true

@@ -1,8 +1,8 @@
--- The picker: one search, its results as they come, and what is done with them.
+-- The picker: a search, its results as they arrive, and actions on them.
 --
--- The prompt is either the query, which is searched for (while somebody types, if the mode is fast
--- and local, else on Enter), or a filter of the results. The cursor stays on its result whatever
--- comes: nobody opens a file that has just taken another one's place.
+-- The prompt is either the query or a filter of the results. Fast and local modes search as the
+-- user types, the others on Enter. The cursor stays on its result when the order changes, so the
+-- user never opens a file that has just replaced another one.
 
 local client = require('winnow.client')
 local config = require('winnow.config')
@@ -17,43 +17,43 @@ local windows = require('winnow.picker.windows')
 
 local M = {}
 
--- Between two keys of somebody who types.
+-- Delay after typing before a live search starts.
 local TYPING_MS = 90
--- Results are drawn so often at most; the first ones at once.
+-- Minimum interval between draws of the results. The first draw is immediate.
 local DRAW_MS = 30
 
 ---@class winnow.Picker
 ---@field mode winnow.Mode
 ---@field request winnow.Request
----@field search? winnow.Search whose items are shown
----@field running? winnow.Search the last one that was started
----@field shown winnow.Item[] the items that the filter leaves
----@field positions table<integer, integer[]> of the filter's letters, by place in `shown`
+---@field search? winnow.Search the search whose items are shown
+---@field running? winnow.Search the search started last
+---@field shown winnow.Item[] the items that match the filter
+---@field positions table<integer, integer[]> matches of the filter's letters, by index in `shown`
 ---@field selected table<string, boolean> by the items' keys
----@field current integer the place in `shown` of the current item
----@field touched boolean whether somebody has moved or selected since the search was started
+---@field current integer the index in `shown` of the current item
+---@field has_moved boolean true if the user moved or selected since the search started
 ---@field filter string
----@field editing boolean whether the prompt is the query
----@field per_item integer how many lines each item has
----@field drawn integer when it was drawn last
----@field due boolean whether it is to be drawn soon
+---@field editing boolean true if the prompt is the query
+---@field per_item integer number of lines of each item
+---@field drawn_at integer time of the last draw
+---@field draw_pending boolean true if a draw is scheduled
 ---@field windows winnow.Windows
 ---@field preview winnow.Preview
----@field origin_win integer the window that it was opened in
+---@field origin_win integer the window that was current before
 ---@field origin_buf integer
 ---@field draw_timer uv.uv_timer_t
 ---@field type_timer uv.uv_timer_t
----@field group integer of autocommands
+---@field group integer the group of its autocommands
 local Picker = {}
 Picker.__index = Picker
 
----The picker that is open, and what the last one was about.
+---The open picker, and the state of the last closed one.
 ---@type winnow.Picker?
 local open
 ---@type table?
 local last
 
--- What is seen -----------------------------------------------------------------------------
+-- Drawing ----------------------------------------------------------------------------------
 
 ---@return winnow.Item?
 function Picker:item()
@@ -68,26 +68,26 @@ end
 ---@param key string
 ---@return integer?
 function Picker:_find(key)
-  for at, item in ipairs(self.shown) do
+  for index, item in ipairs(self.shown) do
     if item.key == key then
-      return at
+      return index
     end
   end
 end
 
----Whether the cursor is to be on the best result, whatever it is: until somebody moves, while the
----local ranker still orders what is being found, which takes a moment only.
+---Return true if the cursor follows the best result: until the user moves, while the local ranker
+---orders partial results, which takes only a moment.
 ---@return boolean
 function Picker:_follows_best()
   local by = self.search and self.search.ranked_by
-  return not self.touched and by ~= nil and by.kind == 'local'
+  return not self.has_moved and by ~= nil and by.kind == 'local'
 end
 
----Filter the items, and stay on the item that was current, at the same height of the window.
+---Filter the items and keep the current item.
 function Picker:_refilter()
   local before = self:item()
   if self:_follows_best() then
-    self:_restart()
+    self:_reset_cursor()
     before = nil
   end
   self.shown, self.positions = rows.filtered(self:_items(), self.filter)
@@ -96,13 +96,13 @@ function Picker:_refilter()
 end
 
 function Picker:_draw()
-  self.drawn, self.due = vim.uv.now(), false
+  self.drawn_at, self.draw_pending = vim.uv.now(), false
   if not self.windows:is_open() then
     return
   end
-  local view = self:_view()
+  local offset = self:_cursor_offset()
   if self:_follows_best() then
-    view = 0
+    offset = 0
   end
   self:_refilter()
   self.per_item = rows.write(self.windows.list_buf, self.shown, {
@@ -110,34 +110,34 @@ function Picker:_draw()
     selected = self.selected,
     positions = self.positions,
   })
-  self:_show_current(view)
-  self:_say()
+  self:_show_current(offset)
+  self:_show_summary()
 end
 
----How far the current item is below the first line of the window.
+---Return the number of lines between the top of the window and the current item.
 ---@return integer
-function Picker:_view()
+function Picker:_cursor_offset()
   return vim.api.nvim_win_call(self.windows.list, function()
     return vim.fn.line('.') - vim.fn.line('w0')
   end)
 end
 
----The first line of the window, with the current item so far below it: never with room below the
----last item while there are others above; and where nobody has moved, with the best ones in sight.
----@param below integer
+---Return the first line to show so that the current item keeps its offset. There is no empty space
+---below the last item if the list can scroll. Until the user moves, the best items stay visible.
+---@param offset integer
 ---@return integer
-function Picker:_topline(below)
+function Picker:_topline(offset)
   local row = (self.current - 1) * self.per_item
   local height = vim.api.nvim_win_get_height(self.windows.list)
-  if not self.touched and row + self.per_item <= height then
+  if not self.has_moved and row + self.per_item <= height then
     return 1
   end
   local lowest = math.max(1, #self.shown * self.per_item - height + 1)
-  return math.max(1, math.min(row + 1 - below, lowest))
+  return math.max(1, math.min(row + 1 - offset, lowest))
 end
 
----@param below? integer how far below the first line of the window the current item is to stand
-function Picker:_show_current(below)
+---@param offset? integer number of lines to keep between the top of the window and the current item
+function Picker:_show_current(offset)
   local row = (self.current - 1) * self.per_item
   if #self.shown == 0 then
     rows.mark_current(self.windows.list_buf, 0, 0)
@@ -145,10 +145,10 @@ function Picker:_show_current(below)
     rows.mark_current(self.windows.list_buf, row, self.per_item)
     vim.api.nvim_win_set_cursor(self.windows.list, { row + 1, 0 })
     vim.api.nvim_win_call(self.windows.list, function()
-      if below then
-        vim.fn.winrestview({ topline = self:_topline(below) })
+      if offset then
+        vim.fn.winrestview({ topline = self:_topline(offset) })
       end
-      -- Its reason has to be seen, too.
+      -- The item's reason must be visible too.
       if vim.fn.line('w$') < row + self.per_item then
         vim.cmd('normal! ' .. vim.keycode('<C-e>'))
       end
@@ -157,45 +157,45 @@ function Picker:_show_current(below)
   self.preview:show(self:item())
 end
 
----Who ranked, and what the results lack.
-function Picker:_say()
-  local found = self.search
-  local running = self.running and self.running.busy and self.running or found
-  local said = running and running:summary() or ''
+---Show the ranker, the counts and what the results lack.
+function Picker:_show_summary()
+  local shown = self.search
+  local active = self.running and self.running.busy and self.running or shown
+  local summary = active and active:summary() or ''
   local count = vim.tbl_count(self.selected)
   if count > 0 then
-    said = ('%d selected · %s'):format(count, said)
+    summary = ('%d selected · %s'):format(count, summary)
   end
   if self.filter ~= '' then
-    said = ('%d pass the filter · %s'):format(#self.shown, said)
+    summary = ('%d match the filter · %s'):format(#self.shown, summary)
   end
-  local left_out = found and table.concat(found:left_out(), ' · ') or ''
-  self.windows:say(said, left_out, found ~= nil and found.problem ~= nil)
+  local left_out = shown and table.concat(shown:left_out(), ' · ') or ''
+  self.windows:set_summary(summary, left_out, shown ~= nil and shown.problem ~= nil)
 end
 
 function Picker:_titles()
   local spec = modes.get(self.mode)
-  local asked = query.format(self.request):gsub('%s+', ' ')
-  self.windows:set_title('list', ('%s: %s'):format(spec.title, asked))
-  local enter = spec.live and 'query' or 'query, Enter searches'
-  self.windows:set_title('prompt', self.editing and enter or 'filter')
+  local text = query.format(self.request):gsub('%s+', ' ')
+  self.windows:set_title('list', ('%s: %s'):format(spec.title, text))
+  local query_title = spec.live and 'query' or 'query, Enter searches'
+  self.windows:set_title('prompt', self.editing and query_title or 'filter')
 end
 
 -- The search -------------------------------------------------------------------------------
 
----Draw soon: at once if nothing was drawn lately.
+---Draw now, or schedule a draw if the last one was recent.
 function Picker:_draw_soon()
-  local wait = DRAW_MS - (vim.uv.now() - self.drawn)
+  local wait = DRAW_MS - (vim.uv.now() - self.drawn_at)
   if wait <= 0 then
     return self:_draw()
   end
-  if not self.due then
-    self.due = true
+  if not self.draw_pending then
+    self.draw_pending = true
     self.draw_timer:start(
       wait,
       0,
       vim.schedule_wrap(function()
-        if open == self and self.due then
+        if open == self and self.draw_pending then
           self:_draw()
         end
       end)
@@ -203,12 +203,12 @@ function Picker:_draw_soon()
   end
 end
 
----Go back to the first item, whatever is there.
-function Picker:_restart()
+---Reset the cursor to the first item.
+function Picker:_reset_cursor()
   self.current, self.shown = 1, {}
 end
 
----Search anew. While nothing new is there, what was found before stays on the screen.
+---Start a new search. The previous results stay on the screen until the first new ones arrive.
 ---@param request winnow.Request
 function Picker:_search(request)
   if self.running then
@@ -216,21 +216,21 @@ function Picker:_search(request)
     self.running = nil
   end
   self.request = request
-  self.selected, self.touched = {}, false
+  self.selected, self.has_moved = {}, false
   self:_titles()
   if vim.trim(request.query or '') == '' and not modes.get(self.mode).empty then
     self.search = nil
-    self:_restart()
+    self:_reset_cursor()
     return self:_draw()
   end
   self.running = search.start(self.mode, request, {
     buf = self.origin_buf,
-    shown = true,
-    told = function(found)
-      -- Where no server can be started, this is said before `start` has given the search.
-      self.running = self.running or found
-      if open == self and self.running == found then
-        self:_news(found)
+    shows_progress = true,
+    on_update = function(updated)
+      -- If the server can't be started, this runs before `start` returns the search.
+      self.running = self.running or updated
+      if open == self and self.running == updated then
+        self:_on_update(updated)
       end
     end,
   })
@@ -240,14 +240,14 @@ function Picker:_search(request)
   self:_draw()
 end
 
----@param found winnow.Search
-function Picker:_news(found)
-  if found.busy and #found.items == 0 and #self:_items() > 0 then
-    return self:_say()
+---@param updated winnow.Search
+function Picker:_on_update(updated)
+  if updated.busy and #updated.items == 0 and #self:_items() > 0 then
+    return self:_show_summary()
   end
-  if self.search ~= found then
-    self.search = found
-    self:_restart()
+  if self.search ~= updated then
+    self.search = updated
+    self:_reset_cursor()
   end
   self:_draw_soon()
 end
@@ -270,7 +270,7 @@ function Picker:_set_typed(text)
   })
 end
 
----What is typed, as a request like the one before: with its params, unless others are typed.
+---Parse the typed request. It keeps the params of the previous request unless they are typed again.
 ---@return winnow.Request
 function Picker:_typed_request()
   local request = query.parse(self.mode, self:_typed())
@@ -278,13 +278,13 @@ function Picker:_typed_request()
   return request
 end
 
----Something was typed: a filter, or a query that is searched for when the keys pause.
+---Handle typed text: filter the results, or schedule a live search.
 function Picker:_changed()
   local typed = self:_typed()
   if not self.editing then
     if typed ~= self.filter then
       self.filter = typed
-      self:_restart()
+      self:_reset_cursor()
       self:_draw()
     end
     return
@@ -304,7 +304,7 @@ function Picker:_changed()
   )
 end
 
----Let the prompt be the query, or a filter.
+---Switch the prompt between query and filter.
 ---@param editing boolean
 function Picker:_edit(editing)
   self.editing = editing
@@ -321,11 +321,11 @@ local actions = {}
 
 ---@param by integer
 function Picker:_move(by)
-  self.touched = true
+  self.has_moved = true
   if #self.shown == 0 then
     return
   end
-  -- From the last to the first and back, by single steps only.
+  -- Only single steps wrap around.
   local to = self.current + by
   if math.abs(by) == 1 then
     to = (to - 1) % #self.shown + 1
@@ -361,7 +361,7 @@ end
 local function select_and_move(self, by)
   local item = self:item()
   if item then
-    self.touched = true
+    self.has_moved = true
     self.selected[item.key] = not self.selected[item.key] or nil
     self:_draw()
     self:_move(by)
@@ -377,60 +377,60 @@ function actions.select_previous(self)
 end
 
 function actions.select_all(self)
-  local all = vim.iter(self.shown):all(function(item)
+  local all_selected = vim.iter(self.shown):all(function(item)
     return self.selected[item.key]
   end)
   for _, item in ipairs(self.shown) do
-    self.selected[item.key] = not all or nil
+    self.selected[item.key] = not all_selected or nil
   end
   self:_draw()
 end
 
----The selected items in their order, else all that are shown.
+---Return the selected items in their order, or all items shown if none is selected.
 ---@return winnow.Item[]
-function Picker:chosen()
+function Picker:selected_or_all()
   local selected = vim.tbl_filter(function(item)
     return self.selected[item.key]
   end, self:_items())
   return #selected > 0 and selected or self.shown
 end
 
----Leave the picker for the window that it was opened in, and go on there in normal mode.
----@param go_on fun()
-function Picker:_leave(go_on)
+---Close the picker, return to the original window in normal mode, and call back.
+---@param callback fun()
+function Picker:_leave(callback)
   place.leave_insert(function()
     self:close()
     if vim.api.nvim_win_is_valid(self.origin_win) then
       vim.api.nvim_set_current_win(self.origin_win)
     end
-    go_on()
+    callback()
   end)
 end
 
 ---@param self winnow.Picker
 ---@param how? 'split'|'vsplit'|'tab'
 local function open_item(self, how)
-  local found, item = self.search, self:item()
-  if not found or not item then
+  local shown, item = self.search, self:item()
+  if not shown or not item then
     return
   end
-  found:opened(item)
-  history.add(self.mode, found.request)
+  shown:opened(item)
+  history.add(self.mode, shown.request)
   self:_leave(function()
     place.open(item, how)
   end)
 end
 
----Open the item; or search, if the prompt is a query that nothing was searched for yet.
+---Open the item, or search if the prompt has a new query.
 function actions.open(self)
-  local asked = self.search and query.format(self.search.request) or ''
-  if not self.editing or self:_typed() == asked then
+  local searched = self.search and query.format(self.search.request) or ''
+  if not self.editing or self:_typed() == searched then
     return open_item(self)
   end
   self.type_timer:stop()
   local ok, request = pcall(self._typed_request, self)
   if not ok then
-    self.windows:say(tostring(request), '', true)
+    self.windows:set_summary(tostring(request), '', true)
     return
   end
   self:_search(request)
@@ -455,14 +455,14 @@ end
 ---@param self winnow.Picker
 ---@param kind winnow.ListKind
 local function send(self, kind)
-  local found, items = self.search, self:chosen()
-  if not found or #items == 0 then
+  local shown, items = self.search, self:selected_or_all()
+  if not shown or #items == 0 then
     return
   end
-  history.add(self.mode, found.request)
+  history.add(self.mode, shown.request)
   self:_leave(function()
     local list = lists.new(kind, self.origin_win)
-    list:write(found, items)
+    list:write(shown, items)
     list:show()
   end)
 end
@@ -475,7 +475,7 @@ function actions.loclist(self)
   send(self, 'loclist')
 end
 
----Open the document itself, in the program that the system has for it.
+---Open the original document in the system's default program.
 function actions.open_document(self)
   local item = self:item()
   if item and item.open_uri then
@@ -489,29 +489,29 @@ end
 
 ---@param self winnow.Picker
 ---@param by integer
-local function remember(self, by)
-  local known = history.of(self.mode)
-  local at = 0
-  for nth, one in ipairs(known) do
-    if query.format(one) == query.format(self.request) then
-      at = nth
+local function step_history(self, by)
+  local entries = history.of_mode(self.mode)
+  local current = 0
+  for index, entry in ipairs(entries) do
+    if query.format(entry) == query.format(self.request) then
+      current = index
       break
     end
   end
-  local one = known[at + by]
-  if not one then
+  local entry = entries[current + by]
+  if not entry then
     return
   end
-  self:_search({ query = one.query, terms = one.terms, params = one.params })
+  self:_search({ query = entry.query, terms = entry.terms, params = entry.params })
   self:_edit(self.editing)
 end
 
 function actions.older_query(self)
-  remember(self, 1)
+  step_history(self, 1)
 end
 
 function actions.newer_query(self)
-  remember(self, -1)
+  step_history(self, -1)
 end
 
 function actions.preview_down(self)
@@ -524,23 +524,23 @@ end
 
 function actions.toggle_preview(self)
   self.windows:toggle_preview()
-  self.preview:again()
+  self.preview:refresh()
 end
 
----Say all that is said of the result and of the answer, for which there may be no room.
+---Show the details of the result and the answer, for which the windows may be too small.
 function actions.details(self)
-  local found, item = self.search, self:item()
-  if not found then
+  local shown, item = self.search, self:item()
+  if not shown then
     return
   end
-  local said = vim.list_extend({ found:summary() }, found:left_out())
+  local lines = vim.list_extend({ shown:summary() }, shown:left_out())
   if item then
-    table.insert(said, 1, ('%s:%d: %s'):format(item.path, item.lnum, item.reason))
+    table.insert(lines, 1, ('%s:%d: %s'):format(item.path, item.lnum, item.reason))
   end
-  vim.api.nvim_echo({ { table.concat(said, '\n') } }, true, {})
+  vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
 end
 
----End the search if one is running, else the picker.
+---Cancel the running search, or close the picker if there is none.
 function actions.stop(self)
   local running = self.running
   if not (running and running.busy) then
@@ -557,19 +557,19 @@ end
 
 M.actions = vim.tbl_keys(actions)
 
--- Its life ---------------------------------------------------------------------------------
+-- Opening and closing ----------------------------------------------------------------------
 
 function Picker:_map_keys()
-  for name, act in pairs(actions) do
+  for name, action in pairs(actions) do
     for _, key in ipairs(config.current.keys[name] or {}) do
       vim.keymap.set({ 'i', 'n' }, key, function()
-        act(self)
+        action(self)
       end, { buffer = self.windows.prompt_buf, nowait = true, desc = 'Winnow: ' .. name })
     end
   end
 end
 
-function Picker:_watch()
+function Picker:_create_autocmds()
   self.group = vim.api.nvim_create_augroup('winnow-picker', {})
   local function on(events, options)
     options.group = self.group
@@ -585,7 +585,7 @@ function Picker:_watch()
     callback = function()
       self.windows:resize()
       self:_draw()
-      self.preview:again()
+      self.preview:refresh()
     end,
   })
   on('WinClosed', {
@@ -610,7 +610,7 @@ function Picker:_watch()
   })
 end
 
----End the search and close the windows; `:Winnow resume` brings all of it back.
+---Cancel the search and close the windows. `:Winnow resume` restores them.
 function Picker:close()
   if open ~= self then
     return
@@ -651,10 +651,10 @@ local function new(mode, request)
     filter = '',
     editing = false,
     selected = {},
-    touched = false,
+    has_moved = false,
     per_item = 1,
-    drawn = 0,
-    due = false,
+    drawn_at = 0,
+    draw_pending = false,
     origin_win = vim.api.nvim_get_current_win(),
     origin_buf = vim.api.nvim_get_current_buf(),
     draw_timer = assert(vim.uv.new_timer()),
@@ -665,13 +665,13 @@ local function new(mode, request)
   self.preview = require('winnow.picker.preview').new(self.windows, folder)
   vim.b[self.windows.prompt_buf].completion = false
   self:_map_keys()
-  self:_watch()
+  self:_create_autocmds()
   open = self
   vim.cmd.startinsert({ bang = true })
   return self
 end
 
----Open the picker: with a query on its results, else on a prompt for one.
+---Open the picker with the results of the query, or with a prompt for one.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 ---@return winnow.Picker
@@ -684,48 +684,48 @@ function M.open(mode, request)
   if has_query then
     history.add(mode, request)
   else
-    -- The server starts while somebody types. What is wrong with it, the search says.
-    client.with(client.root(self.origin_buf), function() end)
+    -- Start the server while the user types. The search reports problems.
+    client.with_client(client.root(self.origin_buf), function() end)
   end
   return self
 end
 
----A model may now be asked for a folder: what none has ranked there is to be searched for again.
+---After consent for a folder, let `resume` repeat a search there that no model has ranked.
 ---@param folder string
-function M.allowed(folder)
-  local before = last
+function M.on_consent(folder)
+  local state = last
   ---@type winnow.Search?
-  local found = before and before.search
-  if before and found and found.mode == 'keyword' and found.folder == folder then
-    before.again = not (found.ranked_by and found.ranked_by.kind == 'llm')
+  local previous = state and state.search
+  if state and previous and previous.mode == 'keyword' and previous.folder == folder then
+    state.search_again = not (previous.ranked_by and previous.ranked_by.kind == 'llm')
   end
 end
 
----Open the last picker as it was left: its results, filter, selection and place. Of a search that
----was stopped it has what had been found; it is made again where a model may now be asked.
+---Reopen the last picker with its results, filter, selection and cursor. A canceled search shows
+---the results so far. If the user has consented to a model since, search again.
 ---@return winnow.Picker?
 function M.resume()
   if not last then
     vim.notify('winnow: nothing to resume', vim.log.levels.WARN)
     return nil
   end
-  local before = last
-  local self = new(before.mode, before.request)
+  local state = last
+  local self = new(state.mode, state.request)
   for _, name in ipairs({ 'search', 'filter', 'editing', 'selected', 'current' }) do
-    self[name] = before[name]
+    self[name] = state[name]
   end
-  self.touched = true
+  self.has_moved = true
   self:_titles()
   self:_set_typed(self.editing and query.format(self.request) or self.filter)
   self.shown, self.positions = rows.filtered(self:_items(), self.filter)
   self:_draw()
-  if before.again and before.search.folder == client.root(self.origin_buf) then
+  if state.search_again and state.search.folder == client.root(self.origin_buf) then
     self:_search(self.request)
   end
   return self
 end
 
----The picker that is open.
+---Return the open picker, if any.
 ---@return winnow.Picker?
 function M.get()
   return open

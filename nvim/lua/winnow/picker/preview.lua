@@ -1,5 +1,4 @@
--- The preview of an item: its file around the line, as the editor has it, with the match
--- highlighted.
+-- Preview an item: its file around the line, including unsaved changes, with the match highlighted.
 
 local client = require('winnow.client')
 local place = require('winnow.place')
@@ -7,16 +6,16 @@ local place = require('winnow.place')
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace('winnow-preview')
--- A larger file is asked of the server around the line only.
-local WHOLE_BYTES = 256 * 1024
-local AROUND = 200
--- Colours cost more than they tell in lines that are longer.
-local LINE_BYTES = 5000
+-- Of a larger file, the server returns only the lines around the item.
+local MAX_FILE_BYTES = 256 * 1024
+local CONTEXT_LINES = 200
+-- Highlighting files with longer lines is too slow to be worthwhile.
+local MAX_LINE_BYTES = 5000
 
 ---@class winnow.Preview
 ---@field private _windows winnow.Windows
 ---@field private _folder string
----@field private _wanted? winnow.Item
+---@field private _item? winnow.Item the item to show
 ---@field private _cancel? fun()
 local Preview = {}
 Preview.__index = Preview
@@ -31,7 +30,7 @@ end
 ---@param text string
 ---@return string[]
 local function lines_of(text)
-  -- Not by way of iconv: some builds refuse to convert UTF-8 into itself.
+  -- Check with JSON instead of iconv: some builds can't convert UTF-8 to UTF-8.
   if not pcall(vim.fn.json_encode, text) then
     text = vim.iconv(text, 'latin1', 'utf-8') or text
   end
@@ -39,7 +38,7 @@ local function lines_of(text)
   return vim.split((text:gsub('\n$', '')), '\n')
 end
 
----The lines of a file that is small, or open; nil for another.
+---Return the lines of a small or open file, or nil for any other.
 ---@param file string
 ---@return string[]?
 local function local_lines(file)
@@ -48,7 +47,7 @@ local function local_lines(file)
     return vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   end
   local stat = vim.uv.fs_stat(file)
-  if not stat or stat.type ~= 'file' or stat.size > WHOLE_BYTES then
+  if not stat or stat.type ~= 'file' or stat.size > MAX_FILE_BYTES then
     return nil
   end
   local opened = io.open(file, 'rb')
@@ -62,9 +61,9 @@ end
 ---@param buf integer
 ---@param file string
 ---@param lines string[]
-local function colour(buf, file, lines)
+local function highlight_syntax(buf, file, lines)
   for _, line in ipairs(lines) do
-    if #line > LINE_BYTES then
+    if #line > MAX_LINE_BYTES then
       return
     end
   end
@@ -73,7 +72,7 @@ local function colour(buf, file, lines)
     return
   end
   local language = vim.treesitter.language.get_lang(kind) or kind
-  -- Not by way of 'filetype': servers and plugins would start for a preview.
+  -- Setting 'filetype' would start servers and plugins for the preview.
   if not pcall(vim.treesitter.start, buf, language) then
     vim.bo[buf].syntax = kind
   end
@@ -88,8 +87,8 @@ end
 
 ---@param buf integer
 ---@param ranges winnow.Range[]
----@param offset integer lines of the file before those of the buffer
-local function highlight(buf, ranges, offset)
+---@param offset integer number of lines of the file before the buffer's first line
+local function highlight_matches(buf, ranges, offset)
   for _, range in ipairs(ranges) do
     local first = range.lnum - offset
     local last = (range.end_lnum or range.lnum) - offset
@@ -117,17 +116,17 @@ end
 ---@param offset integer
 function Preview:_show(item, lines, offset)
   local win = self._windows.preview
-  if self._wanted ~= item or not win or not vim.api.nvim_win_is_valid(win) then
+  if self._item ~= item or not win or not vim.api.nvim_win_is_valid(win) then
     return
   end
   local buf = vim.api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden = 'wipe'
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  colour(buf, item.file, lines)
+  highlight_syntax(buf, item.file, lines)
   vim.api.nvim_win_set_buf(win, buf)
   vim.wo[win].number = offset == 0
   vim.wo[win].foldenable = false
-  highlight(buf, item.matches, offset)
+  highlight_matches(buf, item.matches, offset)
   local lnum = math.max(1, math.min(item.lnum - offset, #lines))
   vim.api.nvim_win_set_cursor(win, { lnum, 0 })
   vim.wo[win].cursorline = true
@@ -141,8 +140,8 @@ end
 ---@param item winnow.Item
 ---@param method string
 ---@param params table
----@param take fun(answer: table): string, integer gives text, and its first line's number
-function Preview:_ask(item, method, params, take)
+---@param extract fun(answer: table): string, integer returns the text and its first line's number
+function Preview:_fetch(item, method, params, extract)
   local running = client.running(self._folder)
   if not running then
     return
@@ -152,20 +151,20 @@ function Preview:_ask(item, method, params, take)
       if not answer then
         return self:_show(item, { problem }, 0)
       end
-      local text, start = take(answer)
+      local text, start = extract(answer)
       self:_show(item, lines_of(text), start - 1)
     end,
     progress = false,
   })
 end
 
----Show an item, or nothing.
+---Show an item, or an empty preview.
 ---@param item? winnow.Item
 function Preview:show(item)
-  if self._wanted == item and item then
+  if self._item == item and item then
     return
   end
-  self._wanted = item
+  self._item = item
   if self._cancel then
     self._cancel()
     self._cancel = nil
@@ -180,10 +179,10 @@ function Preview:show(item)
     vim.api.nvim_win_set_buf(win, empty)
     return
   end
-  local start = math.max(1, item.lnum - AROUND)
+  local start = math.max(1, item.lnum - CONTEXT_LINES)
   if vim.startswith(item.file, 'winnow-doc://') then
-    local params = { path = item.file, start = start, ['end'] = item.lnum + AROUND }
-    self:_ask(item, '$/documentText', params, function(answer)
+    local params = { path = item.file, start = start, ['end'] = item.lnum + CONTEXT_LINES }
+    self:_fetch(item, '$/documentText', params, function(answer)
       return answer.text, answer.start
     end)
     return
@@ -192,17 +191,17 @@ function Preview:show(item)
   if lines then
     return self:_show(item, lines, 0)
   end
-  local spans = { { start = start, ['end'] = item.lnum + AROUND } }
-  self:_ask(item, '$/readFile', { path = item.file, spans = spans }, function(answer)
+  local spans = { { start = start, ['end'] = item.lnum + CONTEXT_LINES } }
+  self:_fetch(item, '$/readFile', { path = item.file, spans = spans }, function(answer)
     local chunk = answer.chunks[1] or { content = '', start = 1 }
     return chunk.content, chunk.start
   end)
 end
 
----Show the item again, after a change of the windows.
-function Preview:again()
-  local item = self._wanted
-  self._wanted = nil
+---Show the item again after a change of the windows.
+function Preview:refresh()
+  local item = self._item
+  self._item = nil
   self:show(item)
 end
 
@@ -218,7 +217,7 @@ function Preview:scroll(lines)
 end
 
 function Preview:close()
-  self._wanted = nil
+  self._item = nil
   if self._cancel then
     self._cancel()
   end

@@ -1,88 +1,86 @@
--- The list of the picker as text: a line or two for each item, and what is highlighted in them.
+-- Write the picker's list: one or two lines for each item, with highlights.
 
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace('winnow-list')
 local CURRENT = vim.api.nvim_create_namespace('winnow-current')
 local MARK = '●'
--- Text of a minified file need not be built up to its end.
-local TEXT_BYTES = 400
+-- Longer lines, as in minified files, are cut.
+local MAX_TEXT_BYTES = 400
 
 ---@param text string
 ---@return string
-local function short(text)
+local function shorten(text)
   text = vim.trim(text):gsub('[%c]', ' ')
-  return #text > TEXT_BYTES and vim.fn.strcharpart(text, 0, TEXT_BYTES) or text
+  return #text > MAX_TEXT_BYTES and vim.fn.strcharpart(text, 0, MAX_TEXT_BYTES) or text
 end
 
----What a filter looks at, and what stands in the first line: `path:line: text`.
+---Return the first line of an item, `path:line: text`.
 ---@param item winnow.Item
 ---@return string line
----@return integer path bytes of the path
----@return integer number bytes up to the end of the line's number
----@return integer place bytes up to the end of the place in a document
+---@return integer path_end end of the path, in bytes
+---@return integer number_end end of the line number, in bytes
+---@return integer place_end end of the location in a document, in bytes
 local function first_line(item)
   local number = ('%s:%d'):format(item.path, item.lnum)
   local place = item.place and ('%s (%s)'):format(number, item.place) or number
-  local text = short(item.text)
+  local text = shorten(item.text)
   return text == '' and place or ('%s: %s'):format(place, text), #item.path, #number, #place
 end
 
 ---@param item winnow.Item
 ---@return string
 function M.filter_text(item)
-  return (first_line(item)) .. ' ' .. short(item.reason)
+  return (first_line(item)) .. ' ' .. shorten(item.reason)
 end
 
 ---Write items into a buffer.
 ---@param buf integer
 ---@param items winnow.Item[]
 ---@param options { reasons: boolean, selected: table<string, boolean>,
----  positions: table<integer, integer[]> } `positions` are those of a filter's letters, by item
----@return integer per_item how many lines each item has
+---  positions: table<integer, integer[]> } `positions` has the filter's matches, by item
+---@return integer per_item number of lines of each item
 function M.write(buf, items, options)
   local lines, marks = {}, {}
   local per_item = options.reasons and 2 or 1
   local function mark(row, first, last, group)
     marks[#marks + 1] = { row, first, last, group }
   end
-  for place, item in ipairs(items) do
+  for index, item in ipairs(items) do
     local row = #lines
-    local chosen = options.selected[item.key]
-    local indent = chosen and MARK .. ' ' or '  '
-    local text, path, number, place_end = first_line(item)
+    local is_selected = options.selected[item.key]
+    local indent = is_selected and MARK .. ' ' or '  '
+    local text, path_end, number_end, place_end = first_line(item)
     lines[#lines + 1] = indent .. text
-    mark(row, #indent, #indent + path, 'WinnowPath')
-    mark(row, #indent + path, #indent + number, 'WinnowLine')
-    mark(row, #indent + number, #indent + place_end, 'WinnowPlace')
-    if chosen then
+    mark(row, #indent, #indent + path_end, 'WinnowPath')
+    mark(row, #indent + path_end, #indent + number_end, 'WinnowLine')
+    mark(row, #indent + number_end, #indent + place_end, 'WinnowPlace')
+    if is_selected then
       mark(row, 0, #MARK, 'WinnowSelected')
     end
-    local reason = short(item.reason)
+    local reason = shorten(item.reason)
     if options.reasons then
       lines[#lines + 1] = '    ' .. reason
       mark(row + 1, 0, #lines[#lines], 'WinnowReason')
     end
-    for _, at in ipairs(options.positions[place] or {}) do
-      if at < #text then
-        mark(row, #indent + at, #indent + at + 1, 'WinnowFilter')
-      elseif options.reasons and at > #text then
-        mark(row + 1, at - #text + 3, at - #text + 4, 'WinnowFilter')
+    for _, byte in ipairs(options.positions[index] or {}) do
+      if byte < #text then
+        mark(row, #indent + byte, #indent + byte + 1, 'WinnowFilter')
+      elseif options.reasons and byte > #text then
+        mark(row + 1, byte - #text + 3, byte - #text + 4, 'WinnowFilter')
       end
     end
   end
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.api.nvim_buf_clear_namespace(buf, NAMESPACE, 0, -1)
-  for _, one in ipairs(marks) do
-    vim.api.nvim_buf_set_extmark(buf, NAMESPACE, one[1], one[2], {
-      end_col = one[3],
-      hl_group = one[4],
-    })
+  for _, highlight in ipairs(marks) do
+    local row, first, last, group = unpack(highlight)
+    vim.api.nvim_buf_set_extmark(buf, NAMESPACE, row, first, { end_col = last, hl_group = group })
   end
   return per_item
 end
 
----Show which item is the current one.
+---Highlight the current item.
 ---@param buf integer
 ---@param row integer its first line, from 0
 ---@param per_item integer
@@ -95,35 +93,37 @@ function M.mark_current(buf, row, per_item)
   end
 end
 
----Where a word stands in each text, ignoring case unless it has capitals; else its letters in their
----order in the path. Of a long line and a reason, letters in their order would be in everything.
----@param looked_at { path: string, text: string }[] of each item
+---Find a word in the text of each item, ignoring case unless it has capitals; otherwise find its
+---letters, in order, in the item's path. In the longer text, letters in order would match
+---everything.
+---@param candidates { path: string, text: string }[] the path and text of each item
 ---@param word string
----@return table<integer, integer[]> positions bytes from 0, by the item's place
-local function occurrences(looked_at, word)
-  local found = {}
+---@return table<integer, integer[]> positions bytes from 0, by index
+local function occurrences(candidates, word)
+  local positions = {}
   local ignore_case = word:lower() == word
-  local others = {}
-  for place, one in ipairs(looked_at) do
-    local at = (ignore_case and one.text:lower() or one.text):find(word, 1, true)
-    if at then
-      found[place] = vim.fn.range(at - 1, at + #word - 2)
+  local unmatched = {}
+  for index, candidate in ipairs(candidates) do
+    local text = ignore_case and candidate.text:lower() or candidate.text
+    local start = text:find(word, 1, true)
+    if start then
+      positions[index] = vim.fn.range(start - 1, start + #word - 2)
     else
-      others[#others + 1] = { place = place, path = one.path }
+      unmatched[#unmatched + 1] = { index = index, path = candidate.path }
     end
   end
-  -- It knows no case.
-  local fuzzy = vim.fn.matchfuzzypos(ignore_case and others or {}, word, { key = 'path' })
-  for nth, one in ipairs(fuzzy[1]) do
-    found[one.place] = vim.tbl_map(function(at)
-      return vim.str_byteindex(one.path, 'utf-32', at, false)
-    end, fuzzy[2][nth])
+  -- Fuzzy matching always ignores case.
+  local fuzzy = vim.fn.matchfuzzypos(ignore_case and unmatched or {}, word, { key = 'path' })
+  for number, match in ipairs(fuzzy[1]) do
+    positions[match.index] = vim.tbl_map(function(character)
+      return vim.str_byteindex(match.path, 'utf-32', character, false)
+    end, fuzzy[2][number])
   end
-  return found
+  return positions
 end
 
----The items that have all words of a filter, and where. Items stay in the order that they have: a
----ranking is worth more than how letters fall.
+---Return the items that contain all words of a filter, and the positions of the matches. The items
+---keep their order, because the ranking is better than the quality of the matches.
 ---@param items winnow.Item[]
 ---@param filter string
 ---@return winnow.Item[]
@@ -133,24 +133,24 @@ function M.filtered(items, filter)
   if #words == 0 then
     return items, {}
   end
-  local looked_at = vim.tbl_map(function(item)
+  local candidates = vim.tbl_map(function(item)
     return { path = item.path, text = M.filter_text(item) }
   end, items)
-  local found = vim.tbl_map(function(word)
-    return occurrences(looked_at, word)
+  local by_word = vim.tbl_map(function(word)
+    return occurrences(candidates, word)
   end, words)
-  local kept, positions = {}, {}
-  for place, item in ipairs(items) do
-    local all = {}
-    for _, by_place in ipairs(found) do
-      all[#all + 1] = by_place[place]
+  local matching, positions = {}, {}
+  for index, item in ipairs(items) do
+    local matches = {}
+    for _, word_positions in ipairs(by_word) do
+      matches[#matches + 1] = word_positions[index]
     end
-    if #all == #words then
-      kept[#kept + 1] = item
-      positions[#kept] = vim.iter(all):flatten():totable()
+    if #matches == #words then
+      matching[#matching + 1] = item
+      positions[#matching] = vim.iter(matches):flatten():totable()
     end
   end
-  return kept, positions
+  return matching, positions
 end
 
 return M

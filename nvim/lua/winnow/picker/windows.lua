@@ -1,12 +1,12 @@
--- The windows of the picker: prompt, list, what the answer says, preview; and their size.
+-- The windows of the picker: prompt, list, summary and preview.
 
 local config = require('winnow.config')
 
 local M = {}
 
--- In a picker narrower than this there is no room for a preview beside the list.
+-- A narrower picker has no room for a preview next to the list.
 M.preview_columns = 90
-local INFO_LINES = 4
+local MAX_INFO_LINES = 4
 
 ---@class winnow.Windows
 ---@field prompt integer
@@ -37,7 +37,7 @@ local LINKS = {
   WinnowProblem = 'ErrorMsg',
 }
 
----A colour scheme may define them, and `:highlight clear` may have taken them away.
+---Define the default highlights again, because `:highlight clear` may have removed them.
 function M.define_highlights()
   for name, link in pairs(LINKS) do
     vim.api.nvim_set_hl(0, name, { link = link, default = true })
@@ -53,7 +53,7 @@ local function scratch(kind)
   return buf
 end
 
----The columns and lines that there are.
+---Return the available columns and lines.
 ---@return integer
 ---@return integer
 function M.screen()
@@ -66,7 +66,7 @@ end
 ---@field width integer
 ---@field height integer
 
----Where the windows stand, borders left out.
+---Return the positions and sizes of the windows, without borders.
 ---@return { prompt: winnow.Box, list: winnow.Box, info: winnow.Box, preview?: winnow.Box }
 function Windows:_boxes()
   local columns, lines = M.screen()
@@ -77,7 +77,7 @@ function Windows:_boxes()
   local col = math.max(0, math.floor((columns - width) / 2))
   local has_preview = self._wants_preview and width >= M.preview_columns
   local left = has_preview and math.floor(width / 2) or width
-  -- Borders: two lines each of prompt, list and info.
+  -- Borders: two lines each for prompt, list and info.
   local list_height = math.max(1, height - 7 - self._info_lines)
   local info_row = row + 3 + list_height + 2
   return {
@@ -107,13 +107,13 @@ end
 ---@param focus boolean
 ---@return integer
 function Windows:_open(buf, box, focus)
-  local placed = vim.tbl_extend('error', float(box), {
+  local window_config = vim.tbl_extend('error', float(box), {
     style = 'minimal',
     border = self._border,
     focusable = true,
     zindex = 50,
   })
-  local win = vim.api.nvim_open_win(buf, focus, placed)
+  local win = vim.api.nvim_open_win(buf, focus, window_config)
   vim.wo[win].winhighlight = 'Normal:NormalFloat'
   vim.wo[win].wrap = false
   vim.wo[win].foldenable = false
@@ -160,7 +160,7 @@ end
 
 M.PROMPT = '> '
 
----Take the size that the screen has now.
+---Adapt the windows to the size of the screen.
 function Windows:resize()
   local boxes = self:_boxes()
   for _, name in ipairs({ 'prompt', 'list', 'info' }) do
@@ -187,11 +187,11 @@ function Windows:set_title(name, title)
   end
 end
 
----Say what the answer is and lacks, in as many lines as there is room for.
+---Show the summary of the answer and what it left out, and resize the window to fit.
 ---@param summary string
 ---@param left_out string
 ---@param failed boolean
-function Windows:say(summary, left_out, failed)
+function Windows:set_summary(summary, left_out, failed)
   local function one_line(text)
     return (text:gsub('%s+', ' '))
   end
@@ -214,7 +214,7 @@ function Windows:say(summary, left_out, failed)
       hl_group = groups[row],
     })
   end
-  needed = math.min(needed, INFO_LINES)
+  needed = math.min(needed, MAX_INFO_LINES)
   if needed ~= self._info_lines then
     self._info_lines = needed
     self:resize()
