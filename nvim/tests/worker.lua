@@ -10,7 +10,7 @@ local number, seed
 ---@type table<string, fun()>
 local tests
 local outcome
--- The mode in which Neovim blocked_mode for Enter during a test.
+-- The mode in which Neovim waited for Enter during a test.
 local blocked_mode
 
 ---@param event string
@@ -84,7 +84,7 @@ end
 function M.report()
   if blocked_mode and outcome.outcome == 'ok' then
     outcome.outcome = 'FAILED'
-    outcome.details = ('\nNeovim blocked_mode for a key (mode %s) after:\n%s'):format(
+    outcome.details = ('\nNeovim waited for a key (mode %s) after:\n%s'):format(
       blocked_mode,
       vim.fn.execute('messages')
     )

@@ -48,7 +48,7 @@ export function programEnvironment(keys: Readonly<Record<string, string>> = {}):
  * Find the server: the first of the configured command, `winnow` on PATH, in the selected Python
  * environment, or in the extension's own environment.
  *
- * Throws ServerMissing if there is none, or if the configured command or each program found is unusable.
+ * Throws ServerMissing if none is usable. A configured command has no fallback.
  */
 export async function locate(context: vscode.ExtensionContext): Promise<Program> {
   const configured = vscode.workspace.getConfiguration('winnow').get<string[]>('server.command', [])

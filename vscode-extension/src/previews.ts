@@ -16,7 +16,7 @@ interface SavedState {
 }
 
 /**
- * The previews of hits while the user moves through a list. They can be undone.
+ * Previews of hits while the user moves through a list, and the state to restore afterwards.
  *
  * The server isn't notified of previewed documents: it ranks open documents higher, and the text of
  * a preview is the same as on disk.

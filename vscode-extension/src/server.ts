@@ -60,7 +60,7 @@ export class Server implements vscode.Disposable {
   }
 
   /**
-   * Send a request and return its result. Starts the server if necessary.
+   * Send a request and return its result. Start the server if necessary.
    *
    * Throws CancellationError if cancelled, ServerMissing if there is no server, and otherwise an
    * error with the server's message.

@@ -1,4 +1,4 @@
--- The options of the plugin and their defaults. Settings of the server belong into
+-- The options of the plugin and their defaults. Settings of the server belong in
 -- `vim.lsp.config('winnow', { settings = { winnow = … } })`.
 
 local M = {}

@@ -26,14 +26,14 @@ local function entry(item)
   }
 end
 
----@param running winnow.Search
+---@param source winnow.Search
 ---@return string
-local function title(running)
-  local text = ('winnow %s: %s'):format(running.mode, running.request.query or '')
-  if running.answer then
-    local count = answers.count(running.answer, #running.items)
-    local by = answers.ranked_by(running.answer)
-    local incomplete = #answers.left_out(running.answer) > 0 and ', incomplete' or ''
+local function title(source)
+  local text = ('winnow %s: %s'):format(source.mode, source.request.query or '')
+  if source.answer then
+    local count = answers.count(source.answer, #source.items)
+    local by = answers.ranked_by(source.answer)
+    local incomplete = #answers.left_out(source.answer) > 0 and ', incomplete' or ''
     text = ('%s [%s%s%s]'):format(text, count, by and ', ' .. by or '', incomplete)
   end
   return text
@@ -74,20 +74,20 @@ function List:_get(what)
 end
 
 ---Write items of a search to the list. The first call creates it.
----@param running winnow.Search
+---@param source winnow.Search
 ---@param items winnow.Item[]
-function List:write(running, items)
+function List:write(source, items)
   local what = {
-    title = title(running),
+    title = title(source),
     items = vim.tbl_map(entry, items),
     context = {
       winnow = {
-        mode = running.mode,
-        query = running.request.query,
-        terms = running.request.terms,
-        params = running.request.params,
-        search_id = running.answer and running.answer.search_id,
-        left_out = running:left_out(),
+        mode = source.mode,
+        query = source.request.query,
+        terms = source.request.terms,
+        params = source.request.params,
+        search_id = source.answer and source.answer.search_id,
+        left_out = source:left_out(),
       },
     },
   }
@@ -128,27 +128,27 @@ function M.search(mode, request)
   modes.get(mode)
   local list = M.new(request.list or config.current.list, request.win)
   local written = 0
-  local function write(running)
+  local function write(source)
     local is_shown = list.id ~= nil
-    list:write(running, running.items)
+    list:write(source, source.items)
     written = vim.uv.now()
     if not is_shown then
       list:show()
     end
   end
   return search.start(mode, request, {
-    on_update = function(running)
-      local is_due = #running.items > 0 and vim.uv.now() - written >= UPDATE_MS
-      if running.busy then
+    on_update = function(source)
+      local is_due = #source.items > 0 and vim.uv.now() - written >= UPDATE_MS
+      if source.busy then
         if is_due then
-          write(running)
+          write(source)
         end
         return
       end
-      if #running.items > 0 or list.id then
-        write(running)
+      if #source.items > 0 or list.id then
+        write(source)
       end
-      answers.report(running)
+      answers.report(source)
     end,
   })
 end

@@ -6,7 +6,7 @@ local place = require('winnow.place')
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace('winnow-preview')
--- Of a larger file, the server returns only the lines around the item.
+-- For larger files, the preview requests the lines around the item from the server.
 local MAX_FILE_BYTES = 256 * 1024
 local CONTEXT_LINES = 200
 -- Highlighting files with longer lines is too slow to be worthwhile.
