@@ -120,7 +120,7 @@ def test_a_model_finds_something_by_the_tools_alone(
     offered = {
         one["function"]["name"]: one["function"] for one in model_server.requests[0]["tools"]
     }
-    assert set(offered) == set(for_agents(Config()))
+    assert set(offered) == set(for_agents(Config().is_on))
     for name, one in offered.items():
         assert one["description"] == TOOLS[name].description
         assert one["parameters"] == json.loads(json.dumps(TOOLS[name].input_schema))

@@ -178,7 +178,8 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
     """Run a tool's example, without any key, with the settings that are built in."""
     _take_time()
     await prepare(folder)
-    workspace = EngineWorkspace([folder], tool.by_hand(SETTINGS), environment(folder))
+    settings = SETTINGS.turned_on(tool.switch) if tool.switch else SETTINGS
+    workspace = EngineWorkspace([folder], settings, environment(folder))
     try:
         return Example(await tool.call(workspace, dict(tool.example), progress), folder)
     finally:

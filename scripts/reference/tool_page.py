@@ -115,7 +115,7 @@ def _doors(tool: Tool[Any, Any]) -> str:
         ["Command", f"`{' '.join(synopsis(tool))}`"],
         ["Name for agents", f"`{tool.name}`" if tool.for_agents else "none: not for agents"],
     ]
-    if not tool.offered(Config()):
+    if tool.switch and not Config().is_on(tool.switch):
         rows.append(
             ["Availability", "off as a request unless enabled in [the settings](../settings.md)"]
         )

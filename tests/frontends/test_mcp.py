@@ -79,7 +79,7 @@ async def test_the_tools_equal_the_manifest(project: Path, mode: str) -> None:
 async def test_annotations_and_schemas_come_from_the_definitions(project: Path) -> None:
     async with connected_here(project) as client:
         listed = {one.name: one for one in (await client.list_tools()).tools}
-    assert set(listed) == set(for_agents(Config()))
+    assert set(listed) == set(for_agents(Config().is_on))
     changing = set()
     for name, told in listed.items():
         hints, effects = told.annotations, TOOLS[name].effects
@@ -98,7 +98,7 @@ async def test_annotations_and_schemas_come_from_the_definitions(project: Path) 
 async def test_every_tool_answers_with_text_and_with_data(example: Path, tmp_path: Path) -> None:
     """The examples of the documentation; the client holds the data against the schema."""
     settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
-    offered = for_agents(Config(bash=BashSettings(enabled=True)))
+    offered = for_agents(Config(bash=BashSettings(enabled=True)).is_on)
     await prepare(example)
     # The user is the one of the examples.
     state = {"XDG_STATE_HOME": str(example.parent / ".local/state")}
@@ -170,7 +170,7 @@ async def test_every_tool_fits_its_budget(tmp_path: Path) -> None:
         "tree": {"depth": 3, "show_sizes": True},
     }
     settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
-    offered = for_agents(Config(bash=BashSettings(enabled=True)))
+    offered = for_agents(Config(bash=BashSettings(enabled=True)).is_on)
     limited = {name for name, tool in offered.items() if "max_tokens" in _properties(tool)}
     assert set(asked) == limited
     async with connected_here(

@@ -318,6 +318,17 @@ class Config(Section, frozen=True, kw_only=True):
         """The patterns of secrets that the user and the workspace have added."""
         return (*self.llm.secrets, *self.search.secrets)
 
+    def is_on(self, switch: str) -> bool:
+        """Return the value of a setting such as `bash.enabled`."""
+        section, name = switch.split(".")
+        return bool(getattr(getattr(self, section), name))
+
+    def turned_on(self, switch: str) -> Config:
+        """Return the configuration with a setting such as `bash.enabled` turned on."""
+        section, name = switch.split(".")
+        changed = msgspec.structs.replace(getattr(self, section), **{name: True})
+        return msgspec.structs.replace(self, **{section: changed})
+
 
 def merge_layer(config: Config, layer: Mapping[str, Any], source: str) -> tuple[Config, list[str]]:
     """Return the configuration with a layer's values, and a message for each invalid value."""

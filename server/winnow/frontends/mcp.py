@@ -160,7 +160,7 @@ class _Session:
 
     async def list_tools(self, _: Context, __: object) -> types.ListToolsResult:
         self._begin()
-        tools = for_agents(self.workspace.config).values()
+        tools = for_agents(self.workspace.config.is_on).values()
         return types.ListToolsResult(tools=[self._description(tool) for tool in tools])
 
     def _description(self, tool: Tool[Any, Any]) -> types.Tool:
@@ -186,7 +186,7 @@ class _Session:
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool = for_agents(self.workspace.config).get(params.name)
+        tool = for_agents(self.workspace.config.is_on).get(params.name)
         if tool is None:
             problem = f"unknown or disabled tool {params.name[:100]!r}"
             raise MCPError(types.INVALID_PARAMS, problem)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from typing import Any
 
-from winnow.config import Config
 from winnow.tools.registry import Tool
 
 
@@ -23,6 +23,10 @@ TOOLS = _discover()
 """All tools, by name."""
 
 
-def for_agents(config: Config) -> dict[str, Tool[Any, Any]]:
-    """Return the tools that are offered to models with this configuration, by name."""
-    return {name: tool for name, tool in TOOLS.items() if tool.for_agents and tool.offered(config)}
+def for_agents(is_on: Callable[[str], bool]) -> dict[str, Tool[Any, Any]]:
+    """Return the tools that are offered to models, by name. ``is_on`` returns a setting's value."""
+    return {
+        name: tool
+        for name, tool in TOOLS.items()
+        if tool.for_agents and (not tool.switch or is_on(tool.switch))
+    }

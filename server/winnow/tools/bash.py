@@ -9,7 +9,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from winnow.config import Config
 from winnow.errors import NotAllowed, NotFound, NoWorkspace, ProgramNotInstalled, SearchFailed
 from winnow.search.answer.shorten import shorten
 from winnow.text.paths import shown_folder
@@ -83,10 +82,6 @@ def _notes(result: BashResult) -> list[str]:
     return notes
 
 
-def _enabled(config: Config) -> Config:
-    return msgspec.structs.replace(config, bash=msgspec.structs.replace(config.bash, enabled=True))
-
-
 @tool(
     plain=plain,
     text=text,
@@ -97,8 +92,7 @@ def _enabled(config: Config) -> Config:
     # Sorted, because ripgrep's threads print files in any order.
     example={"command": "rg -n --sort path load_plugin src | head -3"},
     raises=(NotAllowed, NoWorkspace, NotFound, ProgramNotInstalled, SearchFailed),
-    offered=lambda config: config.bash.enabled,
-    by_hand=_enabled,
+    switch="bash.enabled",
     learn=runs(lambda params: params.command),
 )
 async def bash(workspace: EngineWorkspace, params: BashParams, progress: Progress) -> BashResult:

@@ -19,7 +19,6 @@ from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 import msgspec
 from msgspec import inspect as inspection
 
-from winnow.config import Config
 from winnow.errors import InvalidParams, SearchError
 from winnow.text.ignore_files import with_restarts
 from winnow.tools.recording import Learn, RecordingProgress, ToolCall
@@ -96,9 +95,9 @@ class Tool(Generic[P, R]):
     - `example` has params for the project in `docs/example`, for the documentation
     - `raises` are the errors besides InvalidParams
     - `partial` is the type of partial results, if there are any
-    - `offered` returns False if the configuration disables the tool
-    - `by_hand` changes the configuration, and `for_people` the default params, of a call at the
-      command line
+    - `switch` is the setting that offers the tool to clients, such as `bash.enabled`, if it needs
+      one; a call at the command line does not
+    - `for_people` changes the default params of a call at the command line
     - `learn` records a call in the search history
     - `effects` are the side effects of a call
     - `for_agents` is False for a tool that no model should call
@@ -115,8 +114,7 @@ class Tool(Generic[P, R]):
         example: Mapping[str, Any],
         raises: Sequence[type[SearchError]],
         partial: type[Result] | None,
-        offered: Callable[[Config], bool],
-        by_hand: Callable[[Config], Config],
+        switch: str,
         learn: Learn | None = None,
         effects: Effects = Effects(),  # noqa: B008 - frozen
         for_agents: bool = True,
@@ -133,8 +131,7 @@ class Tool(Generic[P, R]):
         self.example = example
         self.raises: tuple[type[SearchError], ...] = (InvalidParams, *raises)
         self.partial = partial
-        self.offered = offered
-        self.by_hand = by_hand
+        self.switch = switch
         self.learn = learn
         self.effects = effects
         self.for_agents = for_agents
@@ -238,8 +235,7 @@ def tool(
     example: Mapping[str, Any],
     raises: Sequence[type[SearchError]] = (),
     partial: type[Result] | None = None,
-    offered: Callable[[Config], bool] = lambda config: True,
-    by_hand: Callable[[Config], Config] = lambda config: config,
+    switch: str = "",
     learn: Learn | None = None,
     effects: Effects = Effects(),  # noqa: B008 - frozen
     for_agents: bool = True,
@@ -251,7 +247,7 @@ def tool(
 
     def decorate(run: Run[P, R]) -> Tool[P, R]:
         return Tool(
-            *(run, plain, text, command, positional, example, raises, partial, offered, by_hand),
+            *(run, plain, text, command, positional, example, raises, partial, switch),
             learn,
             effects,
             for_agents,

@@ -60,6 +60,6 @@ async def tools(workspace: EngineWorkspace, params: ToolsParams, progress: Progr
                 input_schema=tool.input_schema,
                 method=tool.method,
             )
-            for tool in for_agents(workspace.config).values()
+            for tool in for_agents(workspace.config.is_on).values()
         ]
     )

@@ -19,7 +19,9 @@ async def test_tools_lists_descriptions_and_schemas_for_a_model(client: Client) 
     result = await client.request("$/tools", {})
     tools = {tool["name"]: tool for tool in result["tools"]}
     assert set(tools) == {
-        name for name, tool in TOOLS.items() if tool.for_agents and tool.offered(Config())
+        name
+        for name, tool in TOOLS.items()
+        if tool.for_agents and (not tool.switch or Config().is_on(tool.switch))
     }
     # What a person decides, and what other workspaces sent, is not a model's to ask for.
     assert {"consent", "audit", "tools"}.isdisjoint(tools)

@@ -222,7 +222,9 @@ async def _call(
     if consent:
         llm = msgspec.structs.replace(config.llm, consent="always")
         config = msgspec.structs.replace(config, llm=llm)
-    workspace = EngineWorkspace([folder], tool.by_hand(config))
+    if tool.switch:
+        config = config.turned_on(tool.switch)
+    workspace = EngineWorkspace([folder], config)
     if workspace.refusal(folder) and (named := _folder_of(raw.get("path", ""))):
         workspace.change_folders([named], [folder])
     for notice in new_notices(workspace.roots(), workspace.user):
