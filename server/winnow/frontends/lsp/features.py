@@ -32,9 +32,8 @@ if TYPE_CHECKING:
         SymbolAtPosition,
         SymbolUse,
     )
+    from winnow.search.symbols.outline import OutlineEntry
     from winnow.search.symbols.requests import EarlyResults, Prerequisites
-    from winnow.symbols.file_symbols import Definition
-    from winnow.symbols.resolve.places import NamePlace
     from winnow.text.lines import SourceText
     from winnow.workspace import EngineWorkspace
 
@@ -122,6 +121,7 @@ class _Request:
     # --- answers ---------------------------------------------------------------------------
 
     async def outline(self) -> list[Plain] | None:
+        from winnow.search.symbols.outline import outline
         from winnow.search.symbols.requests import Prerequisites
 
         if self.path is None:
@@ -135,9 +135,9 @@ class _Request:
             source = navigation.sources.read(path)
             if source is None:
                 return None
-            definitions = navigation.view.definitions_in(path)
+            entries = outline(navigation.view.definitions_in(path))
             spelled = _Spelled(navigation, self.encoding)
-            return spelled.tree(source, definitions) if nested else spelled.flat(path, definitions)
+            return spelled.tree(source, entries) if nested else spelled.flat(path, entries)
 
         found = await self._ask(Prerequisites(paths=[path]), work)
         if not found and (problem := (await self.workspace.index.problems()).get(path)):
@@ -324,42 +324,38 @@ class _Spelled:
         found = self.range(source, at, end) if source else {"start": zero, "end": zero}
         return {"uri": Path(path).as_uri(), "range": found}
 
-    def tree(self, source: SourceText, definitions: Iterable[Definition]) -> list[Plain]:
-        """Return the outline. Members are children of the definition around them; members defined
-        elsewhere have their qualified names."""
+    def tree(self, source: SourceText, entries: Iterable[OutlineEntry]) -> list[Plain]:
+        """Return an outline as a tree."""
         roots: list[Plain] = []
-        around: list[tuple[Definition, Plain]] = []
-        for one in definitions:
-            while around and around[-1][0].end <= one.start:
-                around.pop()
-            outer, children = _outer(one, around)
-            above = outer.qualified_name if outer is not None else ""
-            name = one.qualified_name
+        symbols: list[Plain] = []
+        for definition, name, parent in entries:
+            at = definition.at
             symbol = {
-                "name": name.removeprefix(f"{above}.") or " ",
-                "detail": one.signature,
-                "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
-                "range": self.range(source, one.start, one.end),
-                "selectionRange": self.range(source, one.at, one.at + len(one.name.encode())),
+                "name": name or " ",
+                "detail": definition.signature,
+                "kind": SYMBOL_KINDS.get(definition.kind, VARIABLE),
+                "range": self.range(source, definition.start, definition.end),
+                "selectionRange": self.range(source, at, at + len(definition.name.encode())),
                 "children": [],
             }
-            (roots if children is None else children).append(symbol)
-            around.append((one, symbol))
+            symbols.append(symbol)
+            (roots if parent is None else symbols[parent]["children"]).append(symbol)
         return roots
 
-    def flat(self, path: str, definitions: Iterable[Definition]) -> list[Plain]:
+    def flat(self, path: str, entries: Iterable[OutlineEntry]) -> list[Plain]:
         return [
             {
-                "name": one.name or " ",
-                "kind": SYMBOL_KINDS.get(one.kind, VARIABLE),
-                "location": self.location(path, one.at, one.name),
-                **({"containerName": one.container} if one.container else {}),
+                "name": definition.name or " ",
+                "kind": SYMBOL_KINDS.get(definition.kind, VARIABLE),
+                "location": self.location(path, definition.at, definition.name),
+                **({"containerName": definition.container} if definition.container else {}),
             }
-            for one in definitions
+            for definition, _, _ in entries
         ]
 
-    def item(self, place: NamePlace) -> Plain:
+    def item(self, call: FunctionCalls) -> Plain:
         """Return a call hierarchy item for a function, or for a file outside functions."""
+        place = call.place
         location = self.location(place.path, place.at, place.name)
         source = self.navigation.sources.read(place.path)
         definition = place.definition
@@ -374,27 +370,6 @@ class _Spelled:
             "range": whole,
             "selectionRange": location["range"],
         }
-
-
-def _outer(
-    one: Definition, around: list[tuple[Definition, Plain]]
-) -> tuple[Definition | None, list[Plain] | None]:
-    """Return the definition that contains this one in the outline, and its list of children: the
-    one it is a member of, else the innermost that can have members, else None for the file."""
-    from winnow.symbols.file_symbols import CONTAINERS
-
-    enclosing = [
-        (outer, symbol)
-        for outer, symbol in reversed(around)
-        if outer.start <= one.start and one.end <= outer.end and one.container
-    ]
-    for outer, symbol in enclosing:
-        if outer.qualified_name == one.container:
-            return outer, symbol["children"]
-    for outer, symbol in enclosing:
-        if outer.kind in CONTAINERS:
-            return outer, symbol["children"]
-    return None, None
 
 
 def _definitions(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
@@ -413,13 +388,7 @@ def _highlights(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPositi
 
 
 def _functions(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
-    from winnow.symbols.resolve.places import FUNCTIONS
-
-    return [
-        spelled.item(place)
-        for place in asked.places
-        if place.definition is not None and place.definition.kind in FUNCTIONS
-    ][:DEFINITIONS]
+    return [spelled.item(call) for call in navigation.functions(asked)[:DEFINITIONS]]
 
 
 def _incoming(navigation: Navigation, spelled: _Spelled, asked: SymbolAtPosition) -> list[Plain]:
@@ -435,7 +404,7 @@ def _calls(
 ) -> Iterator[Plain]:
     for call in calls:
         yield {
-            side: spelled.item(call.place),
+            side: spelled.item(call),
             "fromRanges": [
                 spelled.location(call.path, at, name or call.place.name)["range"]
                 for at in call.calls

@@ -14,7 +14,7 @@ from winnow.text.ignore_files import with_restarts
 
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
-    from winnow.symbols.search.find import Symbol
+    from winnow.search.symbols.search import TypedSymbol
 
 REQUEST_FAILED = -32803
 # As many as a list can show; typing more letters finds others.
@@ -66,24 +66,23 @@ async def workspace_symbols(
     return []
 
 
-def _spelled(symbol: Symbol, encoding: str) -> Plain:
-    definition = symbol.definition
-    column = definition.columns[_COLUMNS[encoding]]
-    name = definition.name
+def _spelled(symbol: TypedSymbol, encoding: str) -> Plain:
+    column = symbol.columns[_COLUMNS[encoding]]
+    name = symbol.name
     size = len(name) if name.isascii() or encoding == "utf-32" else _units(name, encoding)
     found: Plain = {
-        "name": symbol.name,
-        "kind": SYMBOL_KINDS.get(definition.kind, VARIABLE),
+        "name": symbol.shown,
+        "kind": SYMBOL_KINDS.get(symbol.kind, VARIABLE),
         "location": {
-            "uri": Path(symbol.file.path).as_uri(),
+            "uri": Path(symbol.path).as_uri(),
             "range": {
-                "start": {"line": definition.line, "character": column},
-                "end": {"line": definition.line, "character": column + size},
+                "start": {"line": symbol.line, "character": column},
+                "end": {"line": symbol.line, "character": column + size},
             },
         },
     }
-    if definition.container:
-        found["containerName"] = definition.container
+    if symbol.container:
+        found["containerName"] = symbol.container
     return found
 
 

@@ -34,7 +34,7 @@ from winnow.symbols.file_symbols import (
     unpack_occurrences,
 )
 from winnow.symbols.resolve.names import External, Module, Name, ResolvedReference, Target, Tier
-from winnow.symbols.resolve.places import NamePlace, function_around, places
+from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around, places
 from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile
@@ -268,6 +268,14 @@ class Navigation:
             for target in symbol.targets
         )
         return kind if is_variable else "read"
+
+    def functions(self, symbol: SymbolAtPosition) -> list[FunctionCalls]:
+        """Return the functions that a symbol means, without their calls."""
+        return [
+            FunctionCalls(place, place.path, [])
+            for place in symbol.places
+            if place.definition is not None and place.definition.kind in FUNCTIONS
+        ]
 
     def callers(self, symbol: SymbolAtPosition) -> list[FunctionCalls]:
         """Return the functions that call a symbol, or the file for calls outside of functions."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -118,10 +119,23 @@ async def find_symbols(
     return search
 
 
+class TypedSymbol(NamedTuple):
+    """A definition for an editor: ``shown`` is the name that the query named, see :class:`Symbol`,
+    and ``columns`` are those of ``name`` in bytes, code points and UTF-16."""
+
+    shown: str
+    name: str
+    kind: str
+    container: str
+    path: str
+    line: int
+    columns: tuple[int, int, int]
+
+
 @again_if_damaged
 async def typed_symbols(
     workspace: EngineWorkspace, text: str, limit: int, progress: Progress
-) -> Sequence[Symbol]:
+) -> list[TypedSymbol]:
     """Return the best symbols for what a user types in an editor, from current files."""
     await open_index(workspace, progress)
     opened = _absolute(workspace.buffers)
@@ -148,7 +162,14 @@ async def typed_symbols(
         await prepare()
         prepare = None
     await retry_until_current(workspace, search, prepare, TYPING_SECONDS)
-    return found
+    return [_typed(symbol) for symbol in found]
+
+
+def _typed(symbol: Symbol) -> TypedSymbol:
+    found, path = symbol.definition, symbol.file.path
+    return TypedSymbol(
+        symbol.name, found.name, found.kind, found.container, path, found.line, found.columns
+    )
 
 
 @dataclass
