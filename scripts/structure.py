@@ -2,8 +2,9 @@
 
     python scripts/structure.py [--package FOLDER]
 
-`--package` measures the package of another checkout. Imports are read from the source: lazy imports
-and those for type checkers count. `tests/test_structure.py` enforces the order of packages.
+`--package` measures the package of another checkout. Imports are read from the source and include
+lazy imports and imports for type checkers. `tests/test_structure.py` enforces the order of
+packages.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-# Bottom to top: each may import only those before it.
+# Bottom to top: each package may import only the packages before it.
 ORDER = (
     *("errors", "config", "types", "storage", "processes", "text", "privacy", "symbols"),
     *("documents", "index", "ranking", "workspace", "search", "tools", "frontends"),
@@ -27,7 +28,7 @@ NOUN_CLAUSES = frozenset({"What", "Whether", "Who", "How"})
 
 
 class Import(NamedTuple):
-    """One imported name: the module that imports it, and the module that has it."""
+    """An imported name: the importing module, and the module that defines it."""
 
     importer: str
     imported: str
@@ -44,9 +45,9 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def imports(files: Mapping[str, Path]) -> set[Import]:
-    """Return all imports of one module of a package by another, those within functions included.
+    """Return all imports between modules of a package, including imports within functions.
 
-    Imports of the package itself are left out: it has the version, and whatever imports a module
+    Imports of the top-level package are excluded: it has only the version, and importing any module
     imports it.
     """
     root = min(files, key=len)
@@ -70,7 +71,7 @@ def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def entry(module: str) -> str:
-    """Return the entry at the top of the package that a module belongs to."""
+    """Return the top-level entry of the package that contains a module."""
     return [*module.split("."), ""][1]
 
 
@@ -148,15 +149,14 @@ def main(arguments: list[str]) -> None:
     files = modules(package)
     found = imports(files)
     entries = {entry(module) for module in files} - {""}
-    arrows = {
-        pair for one in found if (pair := (entry(one.importer), entry(one.imported)))[0] != pair[1]
-    }
+    pairs = {(entry(link.importer), entry(link.imported)) for link in found}
+    arrows = {(importer, imported) for importer, imported in pairs if importer != imported}
     edges = collections.defaultdict(set)
-    for one in found:
-        edges[one.importer].add(one.imported)
+    for link in found:
+        edges[link.importer].add(link.imported)
     groups = cycles(edges)
-    known = list(docstrings(files))
-    clauses = sum(text.split(maxsplit=1)[0] in NOUN_CLAUSES for text in known)
+    texts = list(docstrings(files))
+    clauses = sum(text.split(maxsplit=1)[0] in NOUN_CLAUSES for text in texts)
     shared = {name: where for name, where in classes(files).items() if len(where) > 1}
     names = collections.Counter(file.name for file in files.values())
     lines = sum(len(file.read_text("utf-8").splitlines()) for file in files.values())
@@ -173,8 +173,8 @@ def main(arguments: list[str]) -> None:
     repeated = sorted(name for name, count in names.items() if count > 1 and name != "__init__.py")
     print(f"file names used more than once: {len(repeated)}: {', '.join(repeated)}")
     print(
-        f"docstrings that start with {', '.join(sorted(NOUN_CLAUSES))}: {clauses} of {len(known)}"
-        f" ({clauses / len(known):.1%})"
+        f"docstrings that start with {', '.join(sorted(NOUN_CLAUSES))}: {clauses} of {len(texts)}"
+        f" ({clauses / len(texts):.1%})"
     )
 
 

@@ -1,10 +1,10 @@
-"""Print which packages of the server a request passes through, and where it goes back up.
+"""Print the packages of the server that a request passes through, and its callbacks.
 
     python scripts/walks.py [REQUEST…]
 
 Each request runs on a small project with an index, under a profiler that follows one value: a call
-counts if an argument is that value or holds it. A call into a package above the caller's
-(`structure.ORDER`) can only be a callback: imports go one way.
+counts if an argument is this value or contains it. A call into a package above the caller's package
+(`structure.ORDER`) is a callback, because imports go one way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FILES = {
     "docs/plugins.md": "# Plugins\n\nHow plugins are loaded when the program starts.\n",
 }
 DEPTH = 3  # a list in a struct in a list
-# Every package uses these: a request does not pass through them.
+# Every package uses these; they are not counted.
 VOCABULARY = ("errors", "config", "types")
 
 
@@ -129,7 +129,7 @@ async def _call(workspace: EngineWorkspace, tool: str, **params: object) -> None
 
 
 def _text(text: str) -> str:
-    """Return a string that is no other object's."""
+    """Return a new string object, so that its identity is unique."""
     return "".join(list(text))
 
 

@@ -1,4 +1,4 @@
-"""The generated documentation is what the code makes, and its examples are what happens."""
+"""The generated documentation matches the code, and its examples match the real behavior."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ def page_of(tool: AnyTool) -> str:
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """What stands in the blocks of the section with the example."""
+    """Return the code blocks in the example's section."""
     section = page.partition("\n## Example\n")[2]
     return re.findall(rf"^```{language}\n(.*?)\n```$", section, re.M | re.S)
 
 
 @pytest.mark.slow
-async def test_the_pages_are_what_scripts_docs_writes() -> None:
+async def test_the_pages_are_up_to_date() -> None:
     made = await all_pages()
     assert generated_files() == set(made)
     for file, text in made.items():
         assert (DOCS / file).read_text("utf-8") == text, f"docs/{file} is stale: run scripts/docs"
 
 
-def test_what_the_extension_says_of_settings_and_tools_is_what_scripts_docs_writes() -> None:
+def test_the_extensions_settings_and_tools_are_up_to_date() -> None:
     assert PACKAGE.read_text("utf-8") == package_text(), "package.json is stale: run scripts/docs"
 
 
-def test_the_types_of_the_python_api_are_what_scripts_docs_writes() -> None:
+def test_the_type_stub_of_the_python_api_is_up_to_date() -> None:
     assert STUB.read_text("utf-8") == stub_text(), "tool_methods.pyi is stale: run scripts/docs"
 
 
-def test_a_workspace_may_not_set_what_names_programs_addresses_or_keys() -> None:
+def test_a_workspace_cannot_set_programs_addresses_or_keys() -> None:
     shown = settings()
     window = {name for name, schema in shown.items() if schema["scope"] == "window"}
     assert {"programs.rg", "bash.enabled", "llm.models", "llm.enabled"}.isdisjoint(window)
@@ -79,7 +79,7 @@ def test_a_workspace_may_not_set_what_names_programs_addresses_or_keys() -> None
 
 @pytest.mark.slow
 @each_tool
-def test_commands_print_what_their_page_shows(tool: AnyTool, example: Path) -> None:
+def test_commands_print_the_output_on_their_page(tool: AnyTool, example: Path) -> None:
     page = page_of(tool)
     commands = blocks(page, "sh")
     assert commands
@@ -93,29 +93,27 @@ def test_commands_print_what_their_page_shows(tool: AnyTool, example: Path) -> N
 
 
 @each_tool
-def test_requests_answer_what_their_page_shows(tool: AnyTool) -> None:
+def test_requests_return_the_result_on_their_page(tool: AnyTool) -> None:
     request, answer = map(json.loads, blocks(page_of(tool), "json"))
     assert request == {"method": tool.method, "params": tool.example}
     found = answer["tools"] if tool.name == "tools" else answer["returned"]
     assert found
-    # Nothing is left out, or of another form than the result's.
+    # The page has all fields, in the same form as the result.
     result = msgspec.convert(answer, tool.result)
     assert json.loads(msgspec.json.encode(result)) == answer
 
 
 @pytest.mark.slow
 @each_tool
-async def test_a_tool_sends_the_partial_results_that_its_page_names(
-    tool: AnyTool, example: Path
-) -> None:
+async def test_a_tool_sends_the_partial_results_on_its_page(tool: AnyTool, example: Path) -> None:
     recorder = Recorder()
     recorder.streaming = True
     await run(tool, example, recorder)
-    assert {type(one) for one in recorder.partials} == {tool.partial} - {None}
+    assert {type(partial) for partial in recorder.partials} == {tool.partial} - {None}
 
 
 @each_tool
-def test_every_field_of_an_answer_says_what_it_is(tool: AnyTool) -> None:
+def test_every_field_of_an_answer_has_a_description(tool: AnyTool) -> None:
     partial: list[Struct] = [tool.partial] if tool.partial else []
     for struct in (tool.result, *structs_in(tool.result), *partial):
         assert sentence(struct).endswith("."), struct
@@ -123,7 +121,7 @@ def test_every_field_of_an_answer_says_what_it_is(tool: AnyTool) -> None:
             assert field.description.endswith("."), f"{struct.__name__}.{field.name}"
 
 
-def test_every_error_is_raised_by_a_tool_and_says_what_it_is() -> None:
+def test_every_error_is_raised_by_a_tool_and_has_a_description() -> None:
     assert {error for tool in TOOLS.values() for error in tool.raises} == set(error_classes())
     for error in error_classes():
         assert sentence(error).endswith("."), error
@@ -132,8 +130,8 @@ def test_every_error_is_raised_by_a_tool_and_says_what_it_is() -> None:
 @each_tool
 def test_errors_that_the_engine_documents_are_on_the_page(tool: AnyTool) -> None:
     names = {error.__name__ for error in error_classes()}
-    said = set(re.findall(r"\w+", " ".join(engine_docstrings(tool)))) & names
-    assert said <= {error.__name__ for error in tool.raises}
+    documented = set(re.findall(r"\w+", " ".join(engine_docstrings(tool)))) & names
+    assert documented <= {error.__name__ for error in tool.raises}
 
 
 def engine_docstrings(tool: AnyTool) -> Iterator[str]:
@@ -151,7 +149,7 @@ def engine_docstrings(tool: AnyTool) -> Iterator[str]:
                 yield inspect.getdoc(getattr(module, alias.name)) or ""
 
 
-def test_every_setting_says_what_it_is() -> None:
+def test_every_setting_has_a_description() -> None:
     for path, struct in sections():
         missing = {field.name for field in fields_of(struct)} - sentences_of(struct).keys()
         below = {name.rpartition(".")[2] for name, _ in sections() if name.startswith(path)}

@@ -1,5 +1,5 @@
-"""The generated documentation: made of the definitions of tools, errors and settings.
+"""Generate documentation from the definitions of tools, errors and settings.
 
-It is no part of the package: users get the pages. ``scripts/docs`` writes them, and
-``tests/test_reference.py`` compares what is committed with what this makes.
+Not part of the published package, which doesn't need it. ``scripts/docs`` writes the pages, and
+``tests/test_reference.py`` compares the committed pages with generated ones.
 """

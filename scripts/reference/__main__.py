@@ -1,4 +1,4 @@
-"""Write all pages, the generated part of the extension's package.json, and the stub of the API."""
+"""Write all pages, the generated part of the extension's package.json, and the API's type stub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of errors, from the classes in ``winnow/errors.py``."""
+"""Generate the page of errors from the classes in ``winnow/errors.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ starts with the field, and -32803 (`RequestFailed`) for all other kinds. The com
 message to standard error and exits with code 2. With `--json` it prints
 `{"error": {"message": …, "kind": …}}`, including the extra data, to standard output."""
 
-OTHERS = """\
+OTHER_CODES = """\
 Other codes over LSP: -32601 for an unknown method, -32800 for a canceled request, -32002 for a
 request before `initialize`, -32700 for invalid JSON, -32600 for JSON that is not a request, and
 -32603 for a bug in Winnow. The message of -32603 has an incident number, which also appears in the
@@ -35,22 +35,22 @@ TYPES = {
 
 
 def error_page() -> str:
-    """All errors, with what they carry and which tools raise them."""
+    """Return the page of all errors, with their data and the tools that raise them."""
     rows = [
         [f"`{error.kind}`", sentence(error), "<br>".join(_data(error)), ", ".join(_tools(error))]
         for error in sorted(error_classes(), key=kind_of)
     ]
     head = ["Kind", "When", "Extra data", "Raised by"]
-    return page("Errors", INTRODUCTION, table(head, rows), OTHERS)
+    return page("Errors", INTRODUCTION, table(head, rows), OTHER_CODES)
 
 
 def error_classes() -> list[type[SearchError]]:
-    """Every kind of error."""
+    """Return the classes of all error kinds."""
     return SearchError.__subclasses__()
 
 
 def kind_of(error: type[SearchError]) -> str:
-    """The `kind` in its data."""
+    """Return the `kind` of an error class."""
     return error.kind
 
 
@@ -64,14 +64,14 @@ def _tools(error: type[SearchError]) -> Iterator[str]:
 
 
 def _data(error: type[SearchError]) -> Iterator[str]:
-    """Name and type of what the class hands to the base class as data."""
+    """Yield the name and type of each value that the class passes to its base class as data."""
     tree = ast.parse(inspect.getsource(errors))
-    [found] = [
-        one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == error.__name__
+    [definition] = [
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == error.__name__
     ]
-    [made] = [one for one in found.body if isinstance(one, ast.FunctionDef)]
-    types = {one.arg: ast.unparse(one.annotation) for one in made.args.args if one.annotation}
-    for call in ast.walk(made):
+    [init] = [node for node in definition.body if isinstance(node, ast.FunctionDef)]
+    types = {arg.arg: ast.unparse(arg.annotation) for arg in init.args.args if arg.annotation}
+    for call in ast.walk(init):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__":
             for keyword in call.keywords:
                 yield f"`{keyword.arg}`: {TYPES[types[ast.unparse(keyword.value)]]}"

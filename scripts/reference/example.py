@@ -1,10 +1,10 @@
-"""The examples: run in a copy of the project in ``docs/example``, which looks the same everywhere.
+"""Run the examples in a copy of ``docs/example``, so that they give the same results everywhere.
 
-The copy lies in no repository, is the root of its own, and all its files were changed at
-:data:`CHANGED`. Two searches are remembered in it, whatever was searched there before, and the
-folder around it is the home of somebody who has had a model asked. What then still differs from one
-run to the next is where the copy is, the id of a search, how long one took, and when the index
-changed: :func:`steady` replaces these, and nothing else.
+The copy is not inside another repository. It is the root of its own repository, and the
+modification time of all files is :data:`CHANGED`. Its search history contains two searches, and the
+parent folder is the home of a user who has sent a request to a language model. The remaining
+differences between runs are the path of the copy, the id and duration of a search, and the time of
+the index update. :func:`steady` replaces only these.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ PROJECT = Path(__file__).parents[2] / "docs" / "example"
 SHOWN_ROOT = "/example"
 SHOWN_HOME = "/home/you"
 SHOWN_ID = "5ea7c41d5ea7"
-# Whether there are embeddings depends on what is installed; the settings of a command whose home is
-# the folder that holds the copy say so, too. Where terms are searched for together, as they are if
-# one takes long by itself, scores are others.
+# Embeddings are off, because they depend on installed packages; the user's settings file repeats
+# this for commands. Terms are probed without a time limit: if one takes too long, terms are
+# searched together, which changes the scores.
 SETTINGS = Config(index=IndexSettings(embeddings="off"), limits=Limits(probe_seconds=60.0))
 OPENAI = "https://api.openai.com"
 CHANGED = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
@@ -51,9 +51,9 @@ _ID = re.compile(r'(?<="search_id": ")[0-9a-f]{12}(?=")')
 _SECONDS = re.compile(r'(?<="seconds": )[0-9.]+')
 _INDEXED = re.compile(r'(?<="updated_at": )[0-9.]+')
 _INDEXED_AT = re.compile(r"(?<=last updated at )[0-9T:-]+(?=Z)")
-# What an index takes, and where it is.
+# Values of an index that differ between machines: its path and its resource usage.
 _STORE = re.compile(r"(?<=index-)[0-9a-f]{12}(?=\.db)")
-_TAKEN = (
+_USAGE = (
     (re.compile(r'(?<="bytes_on_disk": )[0-9]+'), "108076"),
     (re.compile(r'(?<="workers": )[0-9]+'), "1"),
     (re.compile(r'(?<="memory_mb": )[0-9.]+'), "68.4"),
@@ -64,7 +64,7 @@ _TAKEN = (
 
 
 class Example(Struct, frozen=True):
-    """An example that was run: the result, and where."""
+    """The result of an example, and the folder in which it ran."""
 
     result: Result
     folder: Path
@@ -72,11 +72,11 @@ class Example(Struct, frozen=True):
 
 @contextlib.contextmanager
 def project() -> Iterator[Path]:
-    """A copy of the project, for the time of the block."""
+    """Create a copy of the project and delete it at the end of the ``with`` block."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(os.path.realpath(temporary)) / "example"
         shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
-        (folder / ".git").mkdir()  # what marks the root of a repository
+        (folder / ".git").mkdir()  # marks the root of a repository
         for file in folder.rglob("*"):
             os.utime(file, (CHANGED, CHANGED))
         settings = Path(temporary, ".config/winnow/config.toml")
@@ -91,8 +91,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def remember(folder: Path) -> None:
-    """What is remembered of searches in the copy, and nothing else: nothing that examples ask for,
-    or their scores would change as time goes by."""
+    """Replace the search history of the copy. It contains no queries of examples: their scores
+    would change as the history ages."""
     for file in folder.glob(f"{OWN_FOLDER}/learning.db*"):
         file.unlink()
     store = HistoryStore.open(folder, User.of(environment(folder)))
@@ -111,8 +111,8 @@ def remember(folder: Path) -> None:
     store.close()
 
 
-def take_down(folder: Path) -> None:
-    """In the state of the user whose home holds the copy: a request to a model, and a consent."""
+def write_audit_log(folder: Path) -> None:
+    """Record a request to a language model, and a consent, in the user's state folder."""
     state = state_folder(environment(folder))
     assert state is not None
     for file in (*state.glob("audit*"), *state.glob("consent*")):
@@ -145,12 +145,12 @@ def take_down(folder: Path) -> None:
     Consents(state).give(roots, [OPENAI])
 
 
-def _take_time() -> None:
-    """Counting symlinks, and waiting for the index, is given up where it takes long, which would
-    show on a slow machine."""
+def _lift_time_limits() -> None:
+    """Lift the time limits for counting symlinks and for waiting for the index: on a slow machine,
+    reaching them would change the answers."""
     completeness.LINKS_SECONDS = completeness.SMALL_TREE_SECONDS = 60.0
     index_results.COMMAND_SECONDS = 60.0
-    vars(indexed)["CATCH_UP_SECONDS"] = 60.0  # imported there, so mypy lets nobody set it
+    vars(indexed)["CATCH_UP_SECONDS"] = 60.0  # mypy rejects assigning an imported name
 
 
 def _has_index(folder: Path) -> bool:
@@ -158,12 +158,11 @@ def _has_index(folder: Path) -> bool:
 
 
 async def prepare(folder: Path) -> None:
-    """What is remembered of searches in the copy, and its index: what an answer says of one that is
-    being made is another thing each time. No example changes what is in the index, so the first
-    builds it for all."""
-    # All files in one segment: how many files import another is only known about, for each segment.
+    """Write the search history and the audit log of the copy, and build its index: answers during
+    a build differ between runs. No example changes the index, so only the first call builds it."""
+    # All files in one segment: across segments, the number of importing files is approximate.
     index_folder.BATCH_SECONDS = 60.0
-    take_down(folder)
+    write_audit_log(folder)
     remember(folder)
     if _has_index(folder):
         return
@@ -175,8 +174,8 @@ async def prepare(folder: Path) -> None:
 
 
 async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progress) -> Example:
-    """Run a tool's example, without any key, with the settings that are built in."""
-    _take_time()
+    """Run a tool's example with default settings and without API keys."""
+    _lift_time_limits()
     await prepare(folder)
     settings = SETTINGS.turned_on(tool.switch) if tool.switch else SETTINGS
     workspace = EngineWorkspace([folder], settings, environment(folder))
@@ -187,18 +186,18 @@ async def run(tool: Tool[Any, Any], folder: Path, progress: Progress = no_progre
 
 
 def steady(text: str, folder: Path) -> str:
-    """The text without what differs from run to run."""
+    """Replace the values that differ between runs."""
     text = text.replace(str(folder), SHOWN_ROOT).replace(str(folder.parent), SHOWN_HOME)
     text = _ID.sub(SHOWN_ID, text)
     text = _INDEXED.sub(str(CHANGED), _SECONDS.sub("0.021", text))
     text = _STORE.sub(SHOWN_ID, _INDEXED_AT.sub("2026-01-01T00:00:00", text))
-    for pattern, shown in _TAKEN:
+    for pattern, shown in _USAGE:
         text = pattern.sub(shown, text)
     return text
 
 
 def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) -> str:
-    """The command that passes these params, as a person would type it."""
+    """Return the command line with these parameters, as a user would type it."""
     required: list[str] = []
     options: list[str] = []
     for field in tool.fields:
@@ -207,19 +206,19 @@ def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) ->
         value = params[field.name]
         values = value if isinstance(value, list) else [value]
         if is_list_of_ranges(field.kind):
-            values = [f"{one.get('start', 1)}-{one.get('end', '')}" for one in values]
+            values = [f"{span.get('start', 1)}-{span.get('end', '')}" for span in values]
         option = "--" + field.name.replace("_", "-")
         if field.required:
             required += map(str, values)
         elif isinstance(value, bool):
             options.append(option if value else option.replace("--", "--no-", 1))
         else:
-            options += [word for one in values for word in (option, str(one))]
+            options += [word for item in values for word in (option, str(item))]
     return shlex.join(["winnow", tool.command, *required, *options, *more])
 
 
 def synopsis(tool: Tool[Any, Any]) -> Sequence[str]:
-    """The words of the command in general."""
+    """Return the words of the command's synopsis."""
     words = [
         field.name.removeprefix("search_").upper().rstrip("S") + "..."
         if field.name == "search_terms"

@@ -1,6 +1,6 @@
-"""What the VS Code extension's package.json says of settings and tools, from their definitions.
+"""Generate the settings and tools in the VS Code extension's package.json from their definitions.
 
-All else in that file is written by hand, the extension's own settings too, which stand first.
+The rest of the file is written by hand, including the extension's own settings, which come first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from winnow.tools.registry import Tool, fields_of, inlined
 PACKAGE = Path(__file__).parents[2] / "vscode-extension/package.json"
 Plain = dict[str, Any]
 
-# They name programs, addresses, keys, folders to search or what leaves the machine: a workspace may
-# not set them.
+# A workspace may not set these: they name programs, addresses, keys or folders to search, or
+# control the data that leaves the machine.
 MACHINE_SECTIONS = frozenset({"programs", "bash", "llm", "workspace"})
 MACHINE_SETTINGS = frozenset(
     {
@@ -34,7 +34,7 @@ MACHINE_SETTINGS = frozenset(
 
 
 def package_text() -> str:
-    """The file as it is to be."""
+    """Return the expected text of the file."""
     package: Plain = json.loads(PACKAGE.read_text("utf-8"))
     contributes = package["contributes"]
     by_hand = contributes["configuration"][:1]
@@ -43,14 +43,14 @@ def package_text() -> str:
         language_model_tool(tool) for tool in TOOLS.values() if tool.for_agents
     ]
     package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
-        *(name for one in by_hand for name in one["properties"]),
+        *(name for category in by_hand for name in category["properties"]),
         *(f"winnow.{name}" for name in settings() if name.split(".")[0] not in WORKSPACE_SECTIONS),
     ]
     return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
 
 
 def configuration(order: int) -> list[Plain]:
-    """A category of settings for each section of the configuration."""
+    """Return a category of settings for each section of the configuration."""
     categories: dict[str, Plain] = {}
     for name, schema in settings().items():
         section = name.split(".")[0]
@@ -67,7 +67,7 @@ def configuration(order: int) -> list[Plain]:
 
 
 def settings() -> dict[str, Plain]:
-    """Every setting by its path, with its schema as VS Code takes it."""
+    """Return all settings by their paths, with schemas in VS Code's format."""
     return {
         f"{path}.{name}": schema
         for path, struct in sections()
@@ -82,7 +82,7 @@ def _settings_of(path: str, struct: Struct) -> Iterator[tuple[str, Plain]]:
         machine = path in MACHINE_SECTIONS or full in MACHINE_SETTINGS
         sentences = schema.pop("description")
         if schema.get("type") == "object":
-            schema["default"] = {}  # those that are built in are the server's
+            schema["default"] = {}  # the server has the built-in values
         yield name, {**schema, "markdownDescription": sentences, "scope": _scope(machine)}
 
 
@@ -91,7 +91,7 @@ def _scope(machine: bool) -> str:
 
 
 def _properties(struct: Struct) -> dict[str, Plain]:
-    """The schema of each field, with the sentence below it."""
+    """Return the schema of each field, with the sentence below the field."""
     sentences, hints = sentences_of(struct), get_type_hints(struct, include_extras=True)
     properties = {}
     for field in fields_of(struct):
@@ -108,7 +108,7 @@ def _properties(struct: Struct) -> dict[str, Plain]:
 
 
 def _described(components: Plain) -> Plain:
-    """The schemas of structs within a setting, with what their fields say."""
+    """Add descriptions to the schemas of structs within a setting."""
     from winnow import config
 
     for name, schema in components.items():
@@ -121,16 +121,16 @@ def _described(components: Plain) -> Plain:
 
 
 def _without_null(schema: Any) -> Any:
-    """The schema of something that may be null, as the editor of settings understands it."""
+    """Rewrite the schema of a nullable value in the form that VS Code supports."""
     kinds = schema.get("anyOf", []) if isinstance(schema, dict) else []
-    others = [one for one in kinds if one != {"type": "null"}]
-    if len(others) == 1 and len(kinds) == 2 and isinstance(others[0].get("type"), str):
-        return {**others[0], "type": [others[0]["type"], "null"]}
+    non_null = [kind for kind in kinds if kind != {"type": "null"}]
+    if len(non_null) == 1 and len(kinds) == 2 and isinstance(non_null[0].get("type"), str):
+        return {**non_null[0], "type": [non_null[0]["type"], "null"]}
     return schema
 
 
 def language_model_tool(tool: Tool[Any, Any]) -> Plain:
-    """A tool as agents in the editor are offered it."""
+    """Return the definition of a tool for agents in the editor."""
     offered: Plain = {} if tool.name != "bash" else {"when": "config.winnow.bash.enabled"}
     return {
         "name": f"winnow_{tool.name}",

@@ -1,4 +1,4 @@
-"""What type checkers know of `winnow.Workspace`: a stub with each tool as a method."""
+"""Generate the type stub of `winnow.Workspace`, with each tool as a method."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from typing import Literal
 
 
 def stub_text() -> str:
-    """The file as it is to be."""
+    """Return the expected text of the stub."""
     imports: set[tuple[str, str]] = set()
     methods = [line for tool in TOOLS.values() for line in _method(tool, imports)]
     lines = [f"from {module} import {name}" for module, name in sorted(imports)]
@@ -58,11 +58,11 @@ def _default(parameter: inspect.Parameter) -> str:
 
 
 def spelled(kind: Any, imports: set[tuple[str, str]]) -> str:
-    """A type of a field as it is written; what has to be imported for it is added."""
+    """Return the source of a field's type; add its imports to ``imports``."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, arguments))}]"
-    inner = [spelled(one, imports) for one in arguments]
+    inner = [spelled(argument, imports) for argument in arguments]
     if origin in (typing.Union, UnionType):
         return " | ".join(inner)
     if origin is list:

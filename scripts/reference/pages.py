@@ -1,4 +1,4 @@
-"""All pages: one for each tool, the list of tools, the errors, the settings."""
+"""Generate all pages: one for each tool, the list of tools, the errors, and the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 async def all_pages() -> dict[str, str]:
-    """The pages by their files, relative to ``docs/``; the examples are run for it."""
+    """Run the examples and return all pages by their files, relative to ``docs/``."""
     pages = {
         "tools/README.md": index_page(),
         "errors.md": error_page(),
@@ -27,6 +27,6 @@ async def all_pages() -> dict[str, str]:
 
 
 def generated_files() -> set[str]:
-    """The pages that are there, relative to ``docs/``."""
+    """Return the existing generated pages, relative to ``docs/``."""
     files = [*DOCS.glob("tools/*.md"), DOCS / "errors.md", DOCS / "settings.md"]
     return {file.relative_to(DOCS).as_posix() for file in files if file.exists()}

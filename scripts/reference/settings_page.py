@@ -1,4 +1,4 @@
-"""The page of settings, from ``winnow/config.py``: each is a field with a sentence below it."""
+"""Generate the page of settings from ``winnow/config.py``: fields with a sentence below each."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ environment variable with its key."""
 
 
 def settings_page() -> str:
-    """Every setting, section by section."""
+    """Return the page of all settings, by section."""
     parts = [part for path, struct in sections() for part in _section(path, struct)]
     return page("Settings", INTRODUCTION, *parts, "## Built-in models", _models())
 
 
 def sections() -> Iterator[tuple[str, Struct]]:
-    """The tables of the file, with the structs that they are."""
+    """Yield the tables of the settings file with their structs."""
     for field in fields_of(Config):
         yield from _sections(field.name, field.kind)
 
@@ -50,7 +50,7 @@ def _sections(path: str, kind: inspection.Type) -> Iterator[tuple[str, Struct]]:
 
 
 def _bare(kind: inspection.Type) -> inspection.Type:
-    """The type without annotations and without None."""
+    """Return the type without annotations and without None."""
     while isinstance(kind, (inspection.Metadata, inspection.UnionType)):
         kind = kind.type if isinstance(kind, inspection.Metadata) else kind.types[0]
         if isinstance(kind, inspection.NoneType):
@@ -78,7 +78,7 @@ def _default(field: ToolField) -> str:
 
 
 def sentences_of(struct: Struct) -> dict[str, str]:
-    """The text below each field in the source."""
+    """Return the text below each field in the source."""
     [found] = ast.parse(inspect.getsource(struct)).body
     assert isinstance(found, ast.ClassDef)
     sentences = {}

@@ -1,4 +1,4 @@
-"""Types as a reader of JSON knows them, and tables of the fields of structs."""
+"""Format types as JSON types, and the fields of structs as tables."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NAMES: Mapping[type, str] = {
     inspection.AnyType: "anything",
 }
 Struct = type[msgspec.Struct]
-# Where the tables of structs are that stand on another page.
+# The pages with tables of structs that other pages share.
 Elsewhere = Mapping[Struct, str]
 
 
 def json_type(kind: inspection.Type, elsewhere: Elsewhere | None = None) -> str:
-    """The type in Markdown, with its limits; structs are links to their tables."""
+    """Format a type and its limits as Markdown; structs are links to their tables."""
     if isinstance(kind, inspection.Metadata):
         return json_type(kind.type, elsewhere)
     if isinstance(kind, inspection.UnionType):
-        others = [one for one in kind.types if not isinstance(one, inspection.NoneType)]
-        return " or ".join(json_type(one, elsewhere) for one in others)
+        members = [member for member in kind.types if not isinstance(member, inspection.NoneType)]
+        return " or ".join(json_type(member, elsewhere) for member in members)
     if isinstance(kind, inspection.LiteralType):
-        return ", ".join(f"`{json.dumps(one)}`" for one in kind.values)
+        return ", ".join(f"`{json.dumps(value)}`" for value in kind.values)
     if isinstance(kind, inspection.StructType):
         name = kind.cls.__name__
         return f"[{name}]({(elsewhere or {}).get(kind.cls, '')}#{name.lower()})"
@@ -40,7 +40,7 @@ def json_type(kind: inspection.Type, elsewhere: Elsewhere | None = None) -> str:
         item, _, limits = json_type(kind.item_type, elsewhere).partition(", ")
         return f"array of {item}" + f" ({limits})" * bool(limits) + _length(kind, "")
     if isinstance(kind, inspection.TupleType):
-        return f"[{', '.join(json_type(one, elsewhere) for one in kind.item_types)}]"
+        return f"[{', '.join(json_type(item, elsewhere) for item in kind.item_types)}]"
     if isinstance(kind, inspection.DictType):
         return "object"
     if isinstance(kind, inspection.StrType):
@@ -68,15 +68,15 @@ def _bounds(kind: inspection.IntType | inspection.FloatType) -> str:
 
 
 def structs_in(struct: Struct) -> list[Struct]:
-    """The structs that the fields of a struct hold, at any depth, each once, in order."""
+    """Return the structs in the fields of a struct, at any depth, in order and without repeats."""
     found: dict[Struct, None] = {}
-    waiting = [struct]
-    while waiting:
-        for field in fields_of(waiting.pop(0)):
+    queue = [struct]
+    while queue:
+        for field in fields_of(queue.pop(0)):
             for inner in _structs(field.kind):
                 if inner is not struct and inner not in found:
                     found[inner] = None
-                    waiting.append(inner)
+                    queue.append(inner)
     return list(found)
 
 
@@ -86,15 +86,15 @@ def _structs(kind: inspection.Type) -> Iterator[Struct]:
     elif isinstance(kind, inspection.StructType):
         yield kind.cls
     elif isinstance(kind, inspection.UnionType):
-        for one in kind.types:
-            yield from _structs(one)
+        for member in kind.types:
+            yield from _structs(member)
     elif isinstance(kind, inspection.ListType):
         yield from _structs(kind.item_type)
 
 
 def params_table(struct: Struct, shared: Collection[str] = ()) -> str:
-    """What can be passed: required params first, those that are ``shared`` by tools last."""
-    fields = sorted(fields_of(struct), key=lambda one: (not one.required, one.name in shared))
+    """Return the table of parameters: required ones first, ``shared`` ones last."""
+    fields = sorted(fields_of(struct), key=lambda field: (not field.required, field.name in shared))
     rows = [
         [f"`{field.name}`", json_type(field.kind), _default(field), field.description]
         for field in fields
@@ -109,7 +109,8 @@ def _default(field: ToolField) -> str:
 
 
 def result_table(struct: Struct, elsewhere: Elsewhere, shared: Struct | None = None) -> str:
-    """What is answered; optional fields are in italics. Those of ``shared`` come last."""
+    """Return the table of a result's fields. Optional fields are in italics; the fields of
+    ``shared`` come last."""
     last = {field.name for field in fields_of(shared)} if shared else set()
     fields = sorted(fields_of(struct), key=lambda field: field.name in last)
     rows = [
@@ -124,5 +125,5 @@ def result_table(struct: Struct, elsewhere: Elsewhere, shared: Struct | None = N
 
 
 def sentence(described: type) -> str:
-    """A class's docstring as one paragraph of Markdown."""
+    """Return a class's docstring as one paragraph of Markdown."""
     return " ".join(inspect.cleandoc(described.__doc__ or "").split()).replace("``", "`")

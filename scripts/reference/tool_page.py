@@ -1,4 +1,4 @@
-"""The page of a tool, and the list of all."""
+"""Generate the page of a tool, and the list of all tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from winnow.types import (
 )
 
 INDEX = "README.md"
-# Their tables are on the page that lists the tools.
+# Structs whose tables are on the page that lists the tools.
 SHARED: dict[Struct, str] = {Completeness: INDEX, Skipped: INDEX, IndexState: INDEX}
 
 INTRODUCTION = """\
@@ -41,7 +41,7 @@ Python method, with the same params and results. These pages are generated from 
 definitions. The examples are run in [a small project](../example), shown as `/example`; a test
 fails if a page differs from the code."""
 
-DOORS = """\
+FRONT_ENDS = """\
 **Over LSP**, in an editor or elsewhere, a tool is a request with one object of params. With a
 `workDoneToken` it reports progress; `$/cancelRequest` or `window/workDoneProgress/cancel` cancels
 it. With a `partialResultToken`, tools with partial results stream them.
@@ -79,7 +79,7 @@ def index_page() -> str:
         table(["Tool", "Request", "Command", "Description"], rows),
         "See also [errors](../errors.md) and [settings](../settings.md).",
         "## How to call them",
-        DOORS,
+        FRONT_ENDS,
         "## In every answer",
         "Every answer except that of `tools` has these fields.",
         ABSENT,
@@ -93,7 +93,7 @@ def tool_page(tool: Tool[Any, Any], example: Example) -> str:
     return page(
         tool.name,
         tool.summary,
-        _doors(tool),
+        _front_ends(tool),
         "## What agents read",
         block("text", tool.description),
         "## Params",
@@ -109,7 +109,7 @@ def tool_page(tool: Tool[Any, Any], example: Example) -> str:
     )
 
 
-def _doors(tool: Tool[Any, Any]) -> str:
+def _front_ends(tool: Tool[Any, Any]) -> str:
     rows = [
         ["Request", f"`{tool.method}`"],
         ["Command", f"`{' '.join(synopsis(tool))}`"],
@@ -124,8 +124,8 @@ def _doors(tool: Tool[Any, Any]) -> str:
 
 def _inherited(params: Struct) -> set[str]:
     """Return the names of params that several tools share."""
-    shared = [one for one in (PageParams, SearchParams, FileParams) if issubclass(params, one)]
-    return {field.name for one in shared for field in fields_of(one)}
+    bases = [base for base in (PageParams, SearchParams, FileParams) if issubclass(params, base)]
+    return {field.name for base in bases for field in fields_of(base)}
 
 
 def _param_structs(tool: Tool[Any, Any]) -> list[str]:
