@@ -1,4 +1,4 @@
-"""Tools asked as coroutines: an answer that says how much of it is there, and all its pages."""
+"""Call tools as coroutines: check an answer's counts, and read all its pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ async def answered(
     *,
     items: str = "",
 ) -> A:
-    """What a tool answers; `items` is the field that holds what was found, unless it streams."""
+    """Call a tool and return its answer; `items` is the field with the results, unless it streams
+    them."""
     result = await tool.call(workspace, dict(params), progress)
     assert isinstance(result, kind)
     assert not items or progress.streaming or result.returned == len(getattr(result, items))
@@ -32,7 +33,7 @@ async def answered(
 async def pages(
     ask: Callable[..., Awaitable[A]], workspace: EngineWorkspace, **params: Any
 ) -> AsyncIterator[A]:
-    """The answer and all that its cursors continue it with."""
+    """Yield the answer and all further pages."""
     result = await ask(workspace, **params)
     yield result
     while result.cursor:

@@ -1,4 +1,4 @@
-"""Entries of the audit log, for processes that load nothing else of the tests."""
+"""Create entries of the audit log, for processes that load no other test code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The command line, run in the process of the test: a new process takes half a second.
+"""Run the command line in the test's process: a new process takes half a second.
 
-What only a process has (its exit, signals, streams that are closed or full, imports) is tested with
-`python -m winnow` itself.
+Tests of exits, signals, closed or full streams, and imports start `python -m winnow` instead.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from winnow.frontends.cli.main import main
 def command(
     folder: Path, *arguments: str, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run `winnow` with these arguments in a folder, and with nothing but this environment."""
+    """Run `winnow` with these arguments in a folder, and with only this environment."""
     with (
         running_in(folder),
         mock.patch.dict(os.environ, environment, clear=True),
-        mock.patch("gc.freeze"),  # for a process that serves: this one has garbage of tests
+        mock.patch("gc.freeze"),  # would keep the garbage of tests
     ):
         with streams() as (out, err):
             try:
@@ -49,7 +48,7 @@ def running_in(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def streams() -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
-    """Standard streams as a program has them whose output is read: bytes, and no terminal."""
+    """Replace the standard streams with byte buffers that are not terminals."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     with (
         mock.patch.object(sys, "stdin", io.StringIO()),

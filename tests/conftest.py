@@ -1,4 +1,4 @@
-"""Fixtures: real little projects on disk, a workspace, and the stand-in for remote models."""
+"""Fixtures: small projects on disk, workspaces, and the fake server for remote models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
-# It asserts for several test modules, and says what differs.
+# Several test modules use its assertions; rewriting makes them report differences.
 pytest.register_assert_rewrite("symbols.references")
 
 from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
@@ -34,7 +34,7 @@ from winnow.workspace import EngineWorkspace  # noqa: E402
 
 pytest_plugins = ["hazard_table", "leftovers", "process_marks", "shared_workers"]
 
-# What Winnow runs where no folder is open.
+# The ripgrep that Winnow runs if no folder is open.
 RIPGREP = InstalledPrograms(os.environ, ()).ripgrep()
 
 CI = os.environ.get("CI") == "true"
@@ -62,9 +62,9 @@ FILES = {
 
 
 def child_environment(home: Path, **variables: str) -> dict[str, str]:
-    """The environment of a program under test: without the settings of whoever runs the tests."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**kept, "HOME": str(home), **variables}
+    """Return the environment of a program under test, without the settings of the current user."""
+    passed_on = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**passed_on, "HOME": str(home), **variables}
 
 
 def write_files(folder: Path, files: dict[str, str]) -> Path:
@@ -76,7 +76,7 @@ def write_files(folder: Path, files: dict[str, str]) -> Path:
 
 
 def git_init(folder: Path) -> Path:
-    """Make an empty repository, as `git init` does without templates, but without a process."""
+    """Create an empty repository like `git init` without templates, but without a process."""
     for name in ("objects", "refs/heads", "info"):
         (folder / ".git" / name).mkdir(parents=True, exist_ok=True)
     (folder / ".git/HEAD").write_text("ref: refs/heads/master\n")
@@ -85,7 +85,7 @@ def git_init(folder: Path) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder, with an identity; what it prints."""
+    """Run git in a folder, with an author, and return its output."""
     identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
     command = ["git", "-C", str(folder), *identity, *arguments]
     run = subprocess.run(command, check=True, capture_output=True)
@@ -93,7 +93,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def git_commit(folder: Path, files: dict[str, str] | None = None) -> Path:
-    """A repository in which these files and all others are committed."""
+    """Commit these files and all existing files; create the repository if needed."""
     if not (folder / ".git").exists():
         git_init(folder)
     write_files(folder, files or {})
@@ -103,8 +103,8 @@ def git_commit(folder: Path, files: dict[str, str] | None = None) -> Path:
 
 
 def aged(folder: Path) -> Path:
-    """Wait until all files are older than the grain of the clock: a file that was written a moment
-    ago is read again, since it may have changed within that."""
+    """Wait until all files are older than the clock's resolution. The index reads newer files
+    again, because another change could have the same timestamp."""
     changed = max(file.lstat().st_ctime_ns for file in folder.rglob("*"))
     while time.time_ns() - changed <= CLOCK_NS:
         time.sleep(0.01)
@@ -119,7 +119,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is kept for a user goes to a folder of the tests' own."""
+    """Use a temporary folder as the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -127,7 +127,7 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which Winnow keeps what left this machine, and consents: of this test's own."""
+    """Use a new folder for the audit log and the consents of each test, and return it."""
     base = tmp_path_factory.getbasetemp() / "state" / uuid.uuid4().hex
     monkeypatch.setenv("XDG_STATE_HOME", str(base))
     state_folder = user_folders.state_folder
@@ -143,7 +143,7 @@ def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="session", autouse=True)
 def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing that the tests run reaches beyond this machine; at the end, nothing has tried."""
+    """Block network access of the tests and their child processes; fail at the end if any tried."""
     here = Path(sitecustomize.__file__).parent
     refused = tmp_path_factory.mktemp("network") / "refused"
     with pytest.MonkeyPatch.context() as patch:
@@ -155,9 +155,9 @@ def no_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lift the time limits after which a search gives up counting, reading and second looks.
+    """Raise the time limits after which a search stops counting, reading and repeating searches.
 
-    A busy machine would reach them, and the answer would say so.
+    A busy machine would reach them, and the answer would report it.
     """
     for module, names in PATIENT.items():
         for name in names:
@@ -166,8 +166,8 @@ def time_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def time_to_catch_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an index is about to read is waited for: on a busy machine, answers would say that it is
-    stale."""
+    """Let searches wait longer for pending index updates: on a busy machine, answers would report
+    a stale index."""
     for module in ("search", "requests"):
         monkeypatch.setattr(f"winnow.search.symbols.{module}.CATCH_UP_SECONDS", 30.0)
 
@@ -180,8 +180,8 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector ignore the tests themselves: to look at thousands of them again
-    and again takes a third of the time of collecting them."""
+    """Exclude the collected tests from garbage collection: traversing thousands of them repeatedly
+    takes a third of the collection time."""
     gc.freeze()
     gc.enable()
 
@@ -200,7 +200,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest_asyncio.fixture
 async def make_workspace(shared_workers: None) -> AsyncIterator[MakeWorkspace]:
-    """Workspaces on folders, closed at the end; without any key unless one is given."""
+    """Create workspaces, and close them after the test; they have no API key by default."""
     made: list[EngineWorkspace] = []
 
     def make(
@@ -226,7 +226,7 @@ def model_server() -> Iterator[ModelServer]:
 
 
 def models_config(server: ModelServer, *names: str, **llm: object) -> Config:
-    """A configuration whose only models are the stand-in's, one for each wire format named."""
+    """Return a configuration whose only models are those of the fake server, by wire format."""
     models = {}
     for name in names:
         provider = "anthropic" if name.startswith("anthropic") else "openai"
@@ -247,7 +247,7 @@ def models_config(server: ModelServer, *names: str, **llm: object) -> Config:
 
 
 class Recorder(Progress):
-    """Progress that remembers what it was told."""
+    """Progress that records its messages and partial results."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []

@@ -1,6 +1,6 @@
-"""The table of hazards: each of its rows is a test, which says what it tried and what came of it.
+"""The table of hazards: each row is a test, with its number of attempts and its result.
 
-`python benchmarks/hazards.py` prints it; so does every run of pytest that has such a test in it.
+`python benchmarks/hazards.py` prints the table, and so does every pytest run with such a test.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pytest
 IS_CI = os.environ.get("CI") == "true"
 REQUESTS = 500
 SOAK_SECONDS = 60.0 if IS_CI else 20.0
-# With `--thorough`, so many times as often.
+# The factor for the number of attempts with `--thorough`.
 THOROUGH = 4
 
 
 @dataclass
 class Row:
-    """A row of the table; what is not set when its test fails is not known."""
+    """A row of the table; values that a failed test has not set are unknown."""
 
     hazard: str = ""
     tries: int = 0
@@ -29,14 +29,12 @@ class Row:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hazards")
-    group.addoption("--seed", type=int, default=9, help="what is drawn at random begins with it")
+    group.addoption("--seed", type=int, default=9, help="seed for random input")
     group.addoption(
-        "--fuzz", type=float, default=0, metavar="SECONDS", help="for so long, not so often"
+        "--fuzz", type=float, default=0, metavar="SECONDS", help="duration instead of a count"
     )
     group.addoption("--requests", type=int, default=REQUESTS, metavar="COUNT")
-    group.addoption(
-        "--thorough", action="store_true", help=f"{THOROUGH} times as many turns of everything"
-    )
+    group.addoption("--thorough", action="store_true", help=f"{THOROUGH} times as many attempts")
     group.addoption("--soak", type=float, default=SOAK_SECONDS, metavar="SECONDS")
 
 
@@ -47,21 +45,21 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def often(request: pytest.FixtureRequest) -> int:
-    """How many times as often as usual something is to be tried."""
+    """Return the factor for the number of attempts."""
     return THOROUGH if request.config.getoption("--thorough") else 1
 
 
 @pytest.fixture
 def row(request: pytest.FixtureRequest) -> Row:
-    """The row of the table that the test is."""
-    made = Row(request.node.name)
-    request.node.user_properties.append(("hazard", made))
-    return made
+    """Return the test's row of the table."""
+    row = Row(request.node.name)
+    request.node.user_properties.append(("hazard", row))
+    return row
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Make rows plain values: reports are sent to the process that prints the table."""
+    """Convert rows to plain values: reports are sent to the process that prints the table."""
     report = yield
     report.user_properties = [
         (name, asdict(made) if isinstance(made, Row) else made)
@@ -86,18 +84,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def table(rows: Sequence[tuple[Row, str]]) -> list[str]:
-    """The lines of the table; a row whose test has not passed says so."""
+    """Format the table; rows of tests that have not passed start with their outcome."""
     width = max(len(row.hazard) for row, _ in rows)
     lines = [f"{'hazard':{width}}{'tries':>8}  result"]
     for row, outcome in rows:
-        said = {"passed": "", "xpassed": "", "xfailed": "KNOWN: "}.get(
+        prefix = {"passed": "", "xpassed": "", "xfailed": "KNOWN: "}.get(
             outcome, f"{outcome.upper()} "
         )
-        result = f"{said}{row.result}".rstrip()
+        result = f"{prefix}{row.result}".rstrip()
         lines.append(f"{row.hazard:{width}}{row.tries:8,}  {result}")
     return lines
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that so great a share of all does not exceed."""
+    """Return the value that this share of all values does not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]

@@ -1,4 +1,4 @@
-"""Views over real little projects, made without workers, for tests and benchmarks."""
+"""Build index snapshots of small projects without workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 def fill(store: Store, root: Path) -> int:
-    """Keep the facts of all files of a folder whose language is known; how many these are."""
+    """Index all files of a folder in supported languages; return their number."""
     batch = {}
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if not name.startswith(".")]
@@ -25,16 +25,16 @@ def fill(store: Store, root: Path) -> int:
             path = os.path.relpath(os.path.join(folder, name), root)
             if language_of(path):
                 job = IndexJob(os.fsencode(root), os.fsencode(path), MAX_BYTES)
-                facts = extract_file(job)
-                if facts is not None:
-                    batch[path.replace(os.sep, "/")] = facts
+                record = extract_file(job)
+                if record is not None:
+                    batch[path.replace(os.sep, "/")] = record
     store.write(batch)
     return len(batch)
 
 
 @contextlib.contextmanager
 def indexed(*roots: Path, overlay: Overlay | None = None) -> Iterator[Snapshot]:
-    """A view of all files of these folders; nothing is written there."""
+    """Open a snapshot of all files in these folders; nothing is written to them."""
     with contextlib.ExitStack() as stack:
         readers = []
         for root in roots:

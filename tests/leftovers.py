@@ -1,8 +1,8 @@
-"""A pytest plugin: a test leaves nothing behind, or it fails, by its own name.
+"""A pytest plugin that fails each test that leaves something behind.
 
-It compares processes (also those whose parent has ended), threads, open files, environment
-variables, the working folder, and the files in the folders for temporary files, in the home folder
-and in the checkout. What a fixture of a module or of the session makes is its own until it ends.
+It compares processes (including orphans), threads, open files, environment variables, the working
+directory, and the files in the temporary folder, the home folder and the checkout. Fixtures with a
+wider scope than a function may keep resources until they end.
 """
 
 from __future__ import annotations
@@ -20,23 +20,22 @@ from pathlib import Path
 
 import pytest
 
-# What ends by itself has so long for it, on a machine as busy as may be.
+# Time for resources to disappear by themselves, long enough for a busy machine.
 SECONDS = 30.0
 CHECKOUT = Path(__file__).parent.parent
-# What tools write beside the code, and where the tests of the clients write meanwhile.
+# Folders in which tools, or tests of the clients that run in parallel, write files.
 NOT_OURS = {"__pycache__", "dist", "nvim", "vscode-extension"}
 PR_SET_CHILD_SUBREAPER = 36
-# The granularity of file times is finer than this.
+# Longer than the resolution of file times.
 GRAIN_NS = 50_000_000
 
-Found = dict[str, dict[object, str]]
-# Of each folder of the checkout: when it was changed, the folders in it, and the files.
+Resources = dict[str, dict[object, str]]
+# By folder of the checkout: its modification time, subfolders and files.
 CHECKED_OUT: dict[str, tuple[int, list[str], list[str]]] = {}
 
 
 def processes() -> dict[object, str]:
-    """The processes below this one. Those that have ended, whose parent did not wait for them, are
-    taken from the table of processes."""
+    """Return the descendants of this process. Reap orphans that have ended."""
     found: dict[object, str] = {}
     below = [os.getpid()]
     while below:
@@ -56,7 +55,7 @@ def children(pid: int) -> list[int]:
         for task in os.listdir(folder):
             with open(f"{folder}/{task}/children", "rb") as file:
                 found += map(int, file.read().split())
-    except OSError:  # it has ended meanwhile
+    except OSError:  # the process has ended
         pass
     return found
 
@@ -82,16 +81,16 @@ def command_of(pid: int) -> str:
 
 
 def threads() -> dict[object, str]:
-    return {one: one.name for one in threading.enumerate()}
+    return {thread: thread.name for thread in threading.enumerate()}
 
 
 def open_files() -> dict[object, str]:
-    """The descriptors of this process but its streams, and what libraries map for good."""
+    """Return the descriptors of this process, except its standard streams and files of packages."""
     found: dict[object, str] = {}
     for number in os.listdir("/proc/self/fd"):
         try:
             name = os.readlink(f"/proc/self/fd/{number}")
-        except OSError:  # that of the listing itself
+        except OSError:  # the descriptor of the listing itself
             continue
         if int(number) > 2 and "/site-packages/" not in name:
             found[number, name] = f"{number} -> {name}"
@@ -99,7 +98,7 @@ def open_files() -> dict[object, str]:
 
 
 def variables() -> dict[object, str]:
-    return {one: one[0] for one in os.environ.items() if one[0] != "PYTEST_CURRENT_TEST"}
+    return {item: item[0] for item in os.environ.items() if item[0] != "PYTEST_CURRENT_TEST"}
 
 
 def working_folder() -> dict[object, str]:
@@ -110,30 +109,30 @@ def working_folder() -> dict[object, str]:
 def files() -> dict[object, str]:
     found: dict[object, str] = {}
     for folder in (tempfile.gettempdir(), os.path.expanduser("~")):
-        found.update((one.path, one.path) for one in os.scandir(folder))
+        found.update((entry.path, entry.path) for entry in os.scandir(folder))
     below = [str(CHECKOUT)]
     while below:
         folder = below.pop()
         try:
             changed = os.stat(folder).st_mtime_ns
-            known = CHECKED_OUT.get(folder)
-            if known is None or known[0] != changed:
+            cached = CHECKED_OUT.get(folder)
+            if cached is None or cached[0] != changed:
                 # A folder that has just changed may change again within the same tick.
                 is_old = time.time_ns() - changed > GRAIN_NS
-                known = CHECKED_OUT[folder] = changed if is_old else -1, *listed(folder)
-        except FileNotFoundError:  # deleted meanwhile
+                cached = CHECKED_OUT[folder] = changed if is_old else -1, *listed(folder)
+        except FileNotFoundError:  # deleted in the meantime
             continue
-        below += known[1]
-        found.update((path, path) for path in known[2])
+        below += cached[1]
+        found.update((path, path) for path in cached[2])
     return found
 
 
 def listed(folder: str) -> tuple[list[str], list[str]]:
-    """The folders in a folder of the checkout, and the files."""
-    with os.scandir(folder) as all_of_it:
-        some = [one for one in all_of_it if one.name not in NOT_OURS and one.name[0] != "."]
-    folders = [one.path for one in some if one.is_dir(follow_symlinks=False)]
-    return folders, sorted({one.path for one in some}.difference(folders))
+    """Return the subfolders and files of a folder in the checkout."""
+    with os.scandir(folder) as scan:
+        entries = [entry for entry in scan if entry.name not in NOT_OURS and entry.name[0] != "."]
+    folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return folders, sorted({entry.path for entry in entries}.difference(folders))
 
 
 KINDS: dict[str, Callable[[], dict[object, str]]] = {
@@ -146,24 +145,24 @@ if sys.platform == "linux":
     KINDS |= {"processes": processes, "open files": open_files}
 
 
-def everything() -> Found:
-    return {kind: look() for kind, look in KINDS.items()}
+def everything() -> Resources:
+    return {kind: collect() for kind, collect in KINDS.items()}
 
 
-def added(before: Found, now: Found) -> Found:
-    """What was not there before, by kind."""
+def added(before: Resources, now: Resources) -> Resources:
+    """Return the new resources, by kind."""
     found = {
-        kind: {key: name for key, name in some.items() if key not in before[kind]}
-        for kind, some in now.items()
+        kind: {key: name for key, name in current.items() if key not in before[kind]}
+        for kind, current in now.items()
     }
     return {kind: names for kind, names in found.items() if names}
 
 
 class Leftovers:
-    """The plugin: what there was before all tests, and before the one that runs."""
+    """The plugin, with the resources before all tests and before the current test."""
 
-    first: Found
-    before: Found
+    first: Resources
+    before: Resources
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
@@ -172,7 +171,7 @@ class Leftovers:
         return (yield)
 
     def check(self) -> str:
-        """Wait until what is new has gone; return what has not, in words."""
+        """Wait until new resources are gone; describe the remaining ones."""
         end, pause = time.monotonic() + SECONDS, 0.001
         while left := added(self.first, added(self.before, now := everything())):
             if time.monotonic() > end:
@@ -187,7 +186,7 @@ class Leftovers:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object]
     ) -> Generator[None, object, object]:
-        """Count what a fixture makes for several tests to what was there."""
+        """Accept the resources of fixtures that several tests share."""
         made = yield
         if fixturedef.scope != "function":
             self.before = everything()
@@ -201,16 +200,16 @@ class Leftovers:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if sys.platform == "linux":  # become the parent of those that have lost theirs
+    if sys.platform == "linux":  # become the parent of orphans
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
     own = tempfile.TemporaryDirectory(prefix="winnow-tests-")
     config.add_cleanup(own.cleanup)
     os.chmod(own.name, 0o755)  # tests run programs as other users
-    # pip asks rustc for its version, which is found by the home folder.
+    # pip runs `rustc --version`, which finds its toolchain through the home folder.
     patch.setenv("RUSTUP_HOME", os.environ.get("RUSTUP_HOME", os.path.expanduser("~/.rustup")))
-    # An empty home folder, and one for temporary files; `tmp_path` stays where it is.
+    # An empty home folder and a new temporary folder; `tmp_path` doesn't move.
     patch.setenv("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     for variable in ("HOME", "TMPDIR"):
         patch.setenv(variable, f"{own.name}/{variable.lower()}")

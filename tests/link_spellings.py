@@ -1,4 +1,4 @@
-"""Links in the spellings that a model can use, each of which carries data to a host."""
+"""Links in spellings that a language model can use to send data to a host."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SCRIPTS = [
     *("javascript:", "JavaScript:", "data:text/html,", "command:", "mailto:a@b.com?"),
     *("vbscript:", "tel:"),
 ]
-# Of each, what stands for a dot, a slash and a colon.
+# Characters that look like a dot, a slash and a colon.
 SIGNS = {".": ".\u3002\uff0e\uff61\u2024", "/": "/\uff0f\u2044\u2215", ":": ":\uff1a\ufe55\u2236"}
-# In no answer: what programs make a link of, written without the code that is tested.
+# Matches text that programs turn into a link; independent of the tested code.
 A_LINK = re.compile(
     r"[:\uff1a][/\\]{2}|(?<![\w/\\.:])[/\\]{2}[\w\[]|www\.\w|https?:\S"
     r"|(?:javascript|data|mailto|command):\S"
@@ -45,7 +45,7 @@ A_LINK = re.compile(
 
 
 def spellings() -> Iterator[str]:
-    """Yield every scheme, host and path, what surrounds them, and signs that look alike."""
+    """Yield combinations of schemes, hosts and paths, with context and look-alike characters."""
     links = [a + b + c for a, b, c in itertools.product(SCHEMES, HOSTS, PATHS)]
     links += [script + DATA for script in SCRIPTS]
     around = itertools.cycle(itertools.product(BEFORE, AFTER))
@@ -58,8 +58,8 @@ def spellings() -> Iterator[str]:
         yield f"[a]: {link}"
         yield f"[[a]({link})](b)"
         yield _wide(link)
-        for sign, others in SIGNS.items():
-            yield from (link.replace(sign, other) for other in others[1:])
+        for sign, variants in SIGNS.items():
+            yield from (link.replace(sign, variant) for variant in variants[1:])
         yield link.replace("//", "//\u200b")
         yield link.replace(".", "[.]")
         yield link.replace(":", "&colon;").replace("/", "&#47;")
@@ -68,10 +68,10 @@ def spellings() -> Iterator[str]:
 
 def _wide(link: str) -> str:
     """Return the link in full-width characters."""
-    table = {ord(one): chr(ord(one) + 0xFEE0) for one in string.printable if "!" <= one <= "~"}
+    table = {ord(char): chr(ord(char) + 0xFEE0) for char in string.printable if "!" <= char <= "~"}
     return link.translate(table)
 
 
-def leads_somewhere(reason: str) -> bool:
-    """Return whether a program can make a link of a part of the text."""
+def contains_link(reason: str) -> bool:
+    """Return True if a program would turn a part of the text into a link."""
     return A_LINK.search(unicodedata.normalize("NFKC", reason)) is not None

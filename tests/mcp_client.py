@@ -1,4 +1,4 @@
-"""The official client library, connected to a real `winnow mcp`, or to one in this process."""
+"""Connect the official MCP client to `winnow mcp` in a new process, or in this process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def connected(
     variables: Mapping[str, str] | None = None,
     seconds: float = 60,
 ) -> AsyncIterator[Client]:
-    """A client of a server that was started for it in a folder, with a user's settings."""
+    """Start a server in a folder with a user's settings, and yield a client."""
     server = StdioServerParameters(
         command=command[0],
         args=[*command[1:], *arguments],
@@ -53,11 +53,11 @@ async def connected_here(
     settings: str = WITHOUT_INDEX,
     variables: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of a server in this process: the same but for its streams and its end, and it starts
-    at once."""
+    """Yield a client of a server in this process. It starts immediately; only its streams and its
+    exit differ from a real server."""
     environment = _environment(home or folder.parent, settings, variables)
     options = _parser().parse_args(["mcp", *arguments])
-    folders = [Path(one) for one in options.folders] or [folder]
+    folders = [Path(name) for name in options.folders] or [folder]
     config, problems = config_files.load(environment, folders[0])
     assert not problems
     budget = MAX_TOKENS if options.max_tokens is None else options.max_tokens
@@ -73,7 +73,7 @@ async def connected_here(
 
 
 def _environment(home: Path, settings: str, variables: Mapping[str, str] | None) -> dict[str, str]:
-    """The environment of a user with these settings."""
+    """Return the environment of a user with these settings."""
     if settings:
         write_files(home, {".config/winnow/config.toml": settings})
     cache = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
@@ -81,7 +81,7 @@ def _environment(home: Path, settings: str, variables: Mapping[str, str] | None)
 
 
 async def indexed(client: Client) -> None:
-    """Wait until the index is there, which is begun once something was asked."""
+    """Wait until the index is ready; the first request starts its build."""
     end = time.monotonic() + 60
     while True:
         answer = await client.call_tool("index_status", {})

@@ -1,8 +1,8 @@
-"""A stand-in for remote models: an HTTP server that speaks both APIs' wire formats.
+"""A fake server for remote models, with the wire formats of both APIs.
 
-It answers ``POST /v1/chat/completions`` as OpenAI's API does and ``POST /v1/messages`` as
-Anthropic's, streaming, in one of the ways that such servers fail. A mode may be one for all
-requests or a list, one for each request in turn.
+It answers ``POST /v1/chat/completions`` like OpenAI's API and ``POST /v1/messages`` like
+Anthropic's, with streaming. Its mode selects success or one of the failures of such servers. The
+mode is a single value for all requests, or a list with one value for each request in turn.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MODES = (
 
 
 class ModelServer:
-    """The server: set ``mode``, and look at ``requests`` afterwards.
+    """The server: set ``mode`` before the requests, and read ``requests`` afterwards.
 
-    ``choose`` makes the answer of the good modes from the ids and paths in the prompt; ``reply``,
-    where it is set, from the whole of it. A request that hands tools to the model is answered by
-    ``act``, with a message made of those so far.
+    In successful modes, ``choose`` creates the answer from the ids and paths in the prompt, or
+    ``reply``, if set, from the complete prompt. For requests with tools, ``act`` creates the next
+    message from the previous messages.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class ModelServer:
         return None
 
     def _act(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        """A message of an agent's model, whole, as OpenAI's API has it."""
+        """Send the complete message of an agent's model in the format of OpenAI's API."""
         message = {"role": "assistant", "content": None, **self.act(body["messages"])}
         reason = "tool_calls" if message.get("tool_calls") else "stop"
         answer = {
@@ -148,7 +148,7 @@ class ModelServer:
         _send_json(handler, 200, answer)
 
     def _flood(self, handler: BaseHTTPRequestHandler) -> None:
-        """A line that does not end, of 200 MB at most."""
+        """Send a line without an end, up to 200 MB."""
         handler.close_connection = True
         try:
             handler.wfile.write(b"data: ")
@@ -166,7 +166,7 @@ class ModelServer:
             mode == "no_schema" and not ("output_config" in body or "response_format" in body)
         )
         if plain:
-            text = "".join(f"{one['id']}: {one['reason']}\n" for one in chosen)
+            text = "".join(f"{file['id']}: {file['reason']}\n" for file in chosen)
         elif mode == "bad_json":
             text = '{"files": [{"id": "f01" "lines": oh no'
         elif mode == "unknown_ids":

@@ -1,4 +1,4 @@
-"""A pytest plugin that fails a test that starts a process without a marker for it."""
+"""A pytest plugin that fails tests that start a process without a marker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARKS = "process workspace wire local_llm slow serial hazard network long".split
 
 
 class ProcessMarks:
-    """Records the processes that the current test starts."""
+    """The plugin, with the processes that the current test has started."""
 
     def __init__(self) -> None:
         self._started: list[str] = []
@@ -48,5 +48,5 @@ class ProcessMarks:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    platform.processor()  # its first call starts a program, which no test is to blame for
+    platform.processor()  # its first call starts a program
     config.pluginmanager.register(ProcessMarks(), "marks of processes")

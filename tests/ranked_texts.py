@@ -1,4 +1,4 @@
-"""Small code bases as what can be ranked."""
+"""Build ranked corpora from small code bases."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from winnow.symbols.language import language_of
 
 
 def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | None = None) -> Corpus:
-    """What can be ranked of some files, in so many segments."""
+    """Build the ranked corpus of some files, in this number of segments."""
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     parts: list[dict[int, Contents]] = [{} for _ in range(segments)]
     for number, (path, text) in enumerate(files.items()):
         source = text.encode()
         language = language_of(path)
-        facts = extract(language, source) if language else None
-        known = facts.definitions if facts else []
-        name = facts.language if facts else ""
-        kept = contents_of(path, source, known, name, covered=True, embed=embed)
-        parts[number % segments][number] = kept
-        for one in known:
-            definitions[one.name].append((number, one))
+        symbols = extract(language, source) if language else None
+        defined = symbols.definitions if symbols else []
+        name = symbols.language if symbols else ""
+        text_contents = contents_of(path, source, defined, name, covered=True, embed=embed)
+        parts[number % segments][number] = text_contents
+        for definition in defined:
+            definitions[definition.name].append((number, definition))
     return Corpus(
         [_part(part, gone=number == 0) for number, part in enumerate(parts)],
         [*files],
@@ -40,7 +40,7 @@ def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | Non
 
 
 def _part(contents: Mapping[int, Contents], gone: bool) -> CorpusPart:
-    # Another order than that of the files, and in one part a text that no file has any more.
+    # In a different order than the files; one part also contains the text of a deleted file.
     numbers = sorted(contents, reverse=True)
     texts = {number.to_bytes(16, "big"): contents[number] for number in numbers}
     if gone:

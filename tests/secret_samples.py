@@ -1,7 +1,7 @@
-"""Made-up secrets and look-alikes to judge filters by, written apart from the tests of the rules.
+"""Generated secrets and look-alikes to evaluate filters, independent of the tests of the rules.
 
-Values are drawn at random from a seed and put together from pieces, so that nothing here looks like
-a key. server/README.md says which misses the rules were changed for.
+Values are random (with a seed) and assembled from pieces, so that no text in this file looks like a
+key. server/README.md lists the misses for which the rules were changed.
 """
 
 # ruff: noqa: E501 (tables)
@@ -20,7 +20,7 @@ WORD = string.ascii_letters + string.digits
 LOWER = string.ascii_lowercase + string.digits
 UPPER = string.ascii_uppercase + string.digits
 URL = WORD + "_-"
-# Of a value, so many characters in a row that are left are a leak.
+# This number of consecutive characters of a value in the redacted text is a leak.
 LEAK = 8
 WORDS = (
     "maple harbor violet copper meadow lantern granite walnut ember orchid saddle pepper falcon"
@@ -29,7 +29,7 @@ WORDS = (
 
 
 class Sample(Struct, frozen=True):
-    """A text with a secret, all of which is to go."""
+    """A text with a secret that must be redacted completely."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ class Sample(Struct, frozen=True):
 
 
 class Draw:
-    """Characters at random, with one of each kind that the alphabet has."""
+    """A generator of random text with at least one character of each kind in the alphabet."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -58,7 +58,7 @@ class Draw:
         return " ".join(self.random.sample(WORDS, count))
 
     def chosen(self) -> str:
-        """A password as people choose them."""
+        """Return a password like those that people choose."""
         word = self.random.choice(WORDS)
         return word.title() + self.of(string.digits, 4) + self.random.choice("!$%&*")
 
@@ -75,7 +75,7 @@ def _pem(draw: Draw) -> str:
     return "\\n".join(draw.of(WORD + "+/", 64) for _ in range(6))
 
 
-# A name, what makes the value, and the text that it stands in.
+# A name, the function that generates the value, and the text that contains it.
 FIXED: list[tuple[str, Callable[[Draw], str], str]] = [
     ("aws id", lambda d: "AK" + "IA" + d.of(string.ascii_uppercase + "234567", 16), "id: {}\n"),
     ("aws temporary id", lambda d: "AS" + "IA" + d.of(string.ascii_uppercase + "234567", 16), "'{}',"),
@@ -231,7 +231,7 @@ password = forms.CharField(widget=forms.PasswordInput, label="New password")
 
 
 def samples(table: list[tuple[str, Callable[[Draw], str], str]], seed: int) -> list[Sample]:
-    """One of each; braces that belong to the text are doubled in it."""
+    """Generate one sample of each form; literal braces in a form are doubled."""
     draw = Draw(seed)
     made = []
     for name, make, form in table:
@@ -241,7 +241,7 @@ def samples(table: list[tuple[str, Callable[[Draw], str], str]], seed: int) -> l
 
 
 def is_left(sample: Sample, text: str) -> bool:
-    """Whether something of the value is still there."""
+    """Return True if a part of the value remains in the text."""
     size = min(LEAK, len(sample.value))
     pieces = (sample.value[i : i + size] for i in range(len(sample.value) - size + 1))
     return any(piece in text for piece in pieces)

@@ -1,7 +1,7 @@
 """Secrets and look-alikes in the syntax of real files, written before the rules were changed (#21).
 
-`secret_samples` holds the older set. Every value is drawn at random from a seed and put together
-from pieces, so that no file of the project holds text that looks like a key.
+`secret_samples` has the older set. All values are random (with a seed) and assembled from pieces,
+so that no file of the project contains text that looks like a key.
 """
 
 # ruff: noqa: E501 (tables)
@@ -20,7 +20,7 @@ B64 = WORD + "+/"
 LETTERS = string.ascii_letters
 DIGITS = string.digits
 CRYPT = WORD + "./"
-# Stands for the value in a form; no form holds it otherwise.
+# The placeholder for the value in a form.
 HOLE = "§"
 SYLLABLES = "mer sol ran tik vor bel hun dra pol nim gar lek wis tor fal jun kep ost".split()
 NAMES = "ada grace linus ken barbara dennis".split()
@@ -31,12 +31,12 @@ def _b64(text: str) -> str:
 
 
 def _word(draw: Draw) -> str:
-    """Return a word of letters, as people choose for passwords."""
+    """Return a word of letters, like a chosen password."""
     return "".join(draw.random.choices(SYLLABLES, k=3)).title()
 
 
 def _words(draw: Draw) -> str:
-    """Return four words without anything between them."""
+    """Return four words without separators."""
     return "".join("".join(draw.random.choices(SYLLABLES, k=2)) for _ in range(4))
 
 
@@ -67,7 +67,7 @@ def _hex(draw: Draw) -> str:
 
 
 def _encoded(draw: Draw) -> str:
-    """Return a password with signs as it stands in an address or a form."""
+    """Return a percent-encoded password with special characters, as in a URL or a form."""
     return quote(draw.of(WORD, 4) + "@" + draw.of(WORD, 5) + "/" + draw.of(WORD, 4) + "#", safe="")
 
 
@@ -101,7 +101,7 @@ def _bedrock(draw: Draw) -> str:
 
 Form = tuple[str, Callable[[Draw], str], tuple[str, ...]]
 
-# Formats that a provider or a program defines: name, value, and the files that it stands in.
+# Formats that a provider or a program defines: name, value, and files that contain it.
 FIXED: list[Form] = [
     ("aws id of letters", lambda d: "AK" + "IA" + d.of(string.ascii_uppercase, 16), (
         "[default]\naws_access_key_id = §\nregion = eu-central-1\n",
@@ -195,7 +195,7 @@ FIXED: list[Form] = [
         "      wg_private_key: §\n")),
 ]  # fmt: skip
 
-# Forms in which a program gets a secret whose value has no form of its own.
+# Generic forms: the value itself has no specific format.
 GENERIC: list[Form] = [
     ("letters in code", _letters, (
         'password = "§"\n',
@@ -319,7 +319,7 @@ GENERIC: list[Form] = [
         "# password: §\n")),
 ]  # fmt: skip
 
-# A marker such as §hex40§ stands for so many random characters.
+# A marker such as §hex40§ stands for this number of random characters.
 LINES = r"""
 password = "<your-password>"
 DB_PASSWORD=<password>
@@ -477,7 +477,7 @@ BLOCKS = (
 
 
 def samples(table: list[Form], seed: int) -> list[Sample]:
-    """Return each value in each of its files."""
+    """Generate each value in each of its files."""
     draw = Draw(seed)
     return [
         Sample(name, form.replace(HOLE, value), value)
@@ -488,7 +488,7 @@ def samples(table: list[Form], seed: int) -> list[Sample]:
 
 
 def look_alikes(seed: int) -> list[str]:
-    """Return the texts that have to stay as they are."""
+    """Return the texts that a filter must not change."""
     draw = Draw(seed)
     alphabets = {"hex": HEX, "b64": B64, "bech": "qpzry9x8gf2tvdw0s3jn54khce6mua7l"}
 

@@ -1,4 +1,4 @@
-"""Contents of texts for tests, and small texts at random."""
+"""Create contents of texts for tests, including random ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIMENSIONS = 4
 
 
 def postings(entries: dict[tuple[int, int], int], lengths: list[int]) -> Postings:
-    """Postings of counts by term and unit."""
+    """Build postings from counts by term and unit."""
     order = sorted(entries)
     return Postings(
         np.array([term for term, _ in order], np.uint64).tobytes(),
@@ -76,7 +76,7 @@ def some_texts(most: int = 8) -> st.SearchStrategy[dict[bytes, Contents]]:
 
 
 def random_texts(count: int, chunks: int = 3, vocabulary: int = 30) -> dict[bytes, Contents]:
-    """Texts with terms and trigrams in common, always the same."""
+    """Generate texts that share terms and trigrams; the same in every run."""
     chance = random.Random(count)
     texts = {}
     for document in range(count):

@@ -1,7 +1,7 @@
-"""A pytest plugin: worker processes for indexes and documents, shared by tests.
+"""A pytest plugin that shares worker processes for indexes and documents between tests.
 
-To start one takes longer than most tests do. A test that is about a worker itself, and what becomes
-of it, has its own: see `make_workers` in tests/index.
+Starting a worker takes longer than most tests. Tests of the workers' own life cycle start new
+workers: see `make_workers` in tests/index.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from winnow.processes.memory import anonymous_bytes
 from winnow.processes.worker_side import LENGTH_BYTES
 from winnow.processes.workers import ENVIRONMENT, HERE
 
-# Arguments of `python -m`: a module, and limits.parse_seconds or QUICK_SECONDS of documents.
+# Arguments of `python -m`: a module, and `limits.parse_seconds` or the documents' QUICK_SECONDS.
 Command = tuple[str, ...]
 COUNTS: dict[Command, int] = {
     ("winnow.index.builder.worker", "5.0"): 2,
     ("winnow.documents.extract.worker", "3.0"): 1,
 }
-# One that has more is not used again.
+# A worker with more memory is not reused.
 MOST_BYTES = 100 * 1024**2
-# What is begun when a test ends may take so long.
+# Time for unfinished jobs at the end of a test.
 DRAIN_SECONDS = 10.0
 
 
 class Pool:
-    """Workers that are ready."""
+    """A pool of idle workers."""
 
     def __init__(self) -> None:
         self._ready: dict[Command, list[subprocess.Popen[bytes]]] = {key: [] for key in COUNTS}
 
     def fill(self) -> None:
-        """Start as many as are missing."""
+        """Start the missing workers."""
         new = []
         for command, ready in self._ready.items():
-            ready[:] = [one for one in ready if one.poll() is None]
+            ready[:] = [worker for worker in ready if worker.poll() is None]
             new += [(command, self._start(command)) for _ in range(COUNTS[command] - len(ready))]
-        for command, one in new:
-            assert one.stdout is not None
-            assert one.stdout.read(LENGTH_BYTES) == bytes(LENGTH_BYTES)
-            self._ready[command].append(one)
+        for command, worker in new:
+            assert worker.stdout is not None
+            assert worker.stdout.read(LENGTH_BYTES) == bytes(LENGTH_BYTES)
+            self._ready[command].append(worker)
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -65,19 +65,19 @@ class Pool:
         )
 
     def take(self, command: Command) -> subprocess.Popen[bytes] | None:
-        """Return one that nobody uses, if there is one of this kind."""
+        """Return an idle worker of this kind, or None."""
         ready = self._ready.get(command, [])
         while ready:
-            if (one := ready.pop()).poll() is None:
-                return one
+            if (worker := ready.pop()).poll() is None:
+                return worker
         return None
 
-    def give_back(self, command: Command, one: subprocess.Popen[bytes]) -> None:
-        """Keep one that has nothing to do for the next who takes one."""
-        if one.poll() is None and anonymous_bytes(one.pid) < MOST_BYTES:
-            self._ready[command].append(one)
+    def give_back(self, command: Command, worker: subprocess.Popen[bytes]) -> None:
+        """Return an idle worker to the pool; end it if it uses too much memory."""
+        if worker.poll() is None and anonymous_bytes(worker.pid) < MOST_BYTES:
+            self._ready[command].append(worker)
         else:
-            end(one)
+            end(worker)
 
     def close(self) -> None:
         """Close the input of all workers; they exit at its end."""
@@ -87,15 +87,15 @@ class Pool:
                     pass
 
 
-def end(one: subprocess.Popen[bytes]) -> None:
-    one.kill()
-    with one:
+def end(worker: subprocess.Popen[bytes]) -> None:
+    worker.kill()
+    with worker:
         pass
 
 
 class Lent(Child):
-    """A worker of the pool, as a child of those who use it. It is not killed but given back, once
-    it has done what was begun."""
+    """A worker of the pool that appears as a child process. It is not killed, but returned to the
+    pool after it has finished its jobs."""
 
     def __init__(
         self, owner: Processes, pool: Pool, command: Command, process: subprocess.Popen[bytes]
@@ -111,8 +111,8 @@ class Lent(Child):
         self._transports: list[asyncio.BaseTransport] = []
 
     async def __aenter__(self) -> Lent:
-        # To start one takes longer. Files that are read so soon after they were written are read
-        # again.
+        # `_connect` waits, because starting a new worker takes longer: files that are read too soon
+        # after they were written are read again.
         try:
             await self._connect()
         except BaseException:
@@ -171,7 +171,7 @@ class Lent(Child):
         self._writer.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
 
     async def receive(self) -> bytes:
-        if self._is_new:  # the pool has heard that it is ready
+        if self._is_new:  # the pool has already read the ready message
             self._is_new = False
             return b""
         if self._killed:
@@ -181,7 +181,7 @@ class Lent(Child):
     async def _answer(self) -> bytes:
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._read())
-        # Who waits may be cancelled; half an answer is none.
+        # Shielded: a canceled caller must not discard a part of an answer.
         answer = await asyncio.shield(self._reading)
         self._reading = None
         self._waiting -= 1
@@ -196,7 +196,7 @@ class Lent(Child):
 
 
 def copied(pipe: IO[bytes] | None, mode: str) -> Any:
-    """Another descriptor for a pipe, which may be closed."""
+    """Duplicate a pipe's descriptor, so that it can be closed."""
     assert pipe is not None
     return os.fdopen(os.dup(pipe.fileno()), mode, buffering=0)
 
@@ -210,7 +210,7 @@ def pool() -> Iterator[Pool]:
 
 @pytest.fixture(scope="module")
 def shared_workers(pool: Pool) -> Iterator[None]:
-    """Workspaces have workers that are there already."""
+    """Let workspaces use the workers of the pool."""
     pool.fill()
     start_worker = Processes.start_worker
 
@@ -223,8 +223,8 @@ def shared_workers(pool: Pool) -> Iterator[None]:
         **more: Any,
     ) -> Child:
         command = (*arguments[2:],)
-        if "PYTHONPATH" not in (environment or {}) and (one := pool.take(command)):
-            return Lent(processes, pool, command, one)
+        if "PYTHONPATH" not in (environment or {}) and (worker := pool.take(command)):
+            return Lent(processes, pool, command, worker)
         return start_worker(processes, arguments, cwd=cwd, environment=environment, **more)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The trees that tests search can be fetched on a machine that has none (#21)."""
+"""The source trees for tests can be downloaded on a new machine (#21)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ sys.path.append(str(BENCHMARKS))
 import corpora  # noqa: E402
 
 NOBODY = 65534  # the numeric id of a user that owns no files
-# An `apt-get` that writes down its arguments, and fails to download.
+# A fake `apt-get` that records its arguments and fails to download.
 FAKE_APT_GET = """\
 #!{python}
 import os, sys
@@ -27,7 +27,7 @@ sys.exit(sys.argv[1] == "source")
 
 
 def may_delete_files_of_others() -> bool:
-    """Return whether this process is no root, or one that ignores permissions."""
+    """Return True if this process isn't root, or if it may ignore permissions as root."""
     if not hasattr(os, "geteuid") or os.geteuid():
         return True
     status = Path("/proc/self/status").read_text()
@@ -36,7 +36,7 @@ def may_delete_files_of_others() -> bool:
 
 
 @pytest.mark.skipif(may_delete_files_of_others(), reason="needs root without DAC_OVERRIDE")
-def test_a_folder_of_another_user_in_the_temporary_folder_does_not_fail_the_fetch(
+def test_another_users_folder_in_the_temporary_folder_does_not_fail_the_download(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(corpora, "CORPORA", tmp_path / "corpora")
@@ -75,10 +75,10 @@ def test_apt_downloads_as_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not list((tmp_path / "corpora").iterdir())
 
 
-def test_a_tree_that_cannot_be_fetched_is_an_exit_code_and_does_not_stop_the_others(
+def test_a_failed_download_sets_the_exit_code_and_does_not_stop_other_downloads(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "redis").mkdir()  # as if fetched before
+    (tmp_path / "redis").mkdir()  # as if downloaded before
     environment = {**os.environ, "WINNOW_CORPORA": str(tmp_path), "PATH": "/nowhere"}
     run = subprocess.run(
         [sys.executable, str(BENCHMARKS / "corpora.py"), "rxjs", "redis"],
@@ -87,5 +87,5 @@ def test_a_tree_that_cannot_be_fetched_is_an_exit_code_and_does_not_stop_the_oth
         env=environment,
     )
     assert run.returncode == 1
-    assert "rxjs: cannot be fetched" in run.stderr
+    assert "Cannot download rxjs" in run.stderr
     assert str(tmp_path / "redis") in run.stdout

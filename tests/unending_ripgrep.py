@@ -1,7 +1,6 @@
-"""A ripgrep for tests of deadlines: a search for :data:`UNENDING` finds what there is, and where it
-is in a folder with a file of that name, it does not end then. It takes no processor, unlike a
-search that is really slow, so that what is to be found before the deadline is found in time on a
-busy machine, too."""
+"""A ripgrep for tests of deadlines. In a folder with a file named :data:`UNENDING`, a search prints
+all matches and then never ends. Unlike a slow search, it uses no CPU time, so that even a busy
+machine finds the matches before the deadline."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ exec sleep 1000
 
 
 def unending_ripgrep(folder: Path) -> str:
-    """The path of this ripgrep, which is written into a folder of its own beside others."""
+    """Write this ripgrep into a new subfolder, and return its path."""
     file = folder / "programs" / "rg"
     file.parent.mkdir()
     file.write_text(SCRIPT)

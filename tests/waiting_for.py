@@ -1,6 +1,6 @@
-"""One way to wait for something, with one limit that a busy machine does not reach.
+"""Wait for conditions, with a time limit that even a busy machine does not reach.
 
-What comes late is no failure; a test fails here only where something does not come at all.
+A condition that becomes true late is not a failure; a test fails only if it never becomes true.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 SECONDS = 60.0
-# Between two looks, at first and at last.
+# The first and the longest pause between two checks.
 SHORT, LONG = 0.002, 0.1
 
 T = TypeVar("T")
@@ -20,8 +20,8 @@ T = TypeVar("T")
 def wait_until(
     look: Callable[[], T], what: str | Callable[[], object] = "", seconds: float = SECONDS
 ) -> T:
-    """Look again and again until there is something; return it. What is missing is said in words,
-    or by what ``what`` returns."""
+    """Call ``look`` until its result is true, and return the result. ``what`` describes the missing
+    condition, or returns its description."""
     end, pause = time.monotonic() + seconds, SHORT
     while not (found := look()):
         assert time.monotonic() < end, _missing(look, what)
@@ -35,7 +35,7 @@ async def until(
     what: str | Callable[[], object] = "",
     seconds: float = SECONDS,
 ) -> Any:
-    """As `wait_until`, in an event loop, for what can be seen at once or has to be asked for."""
+    """Wait like `wait_until`, in an event loop; ``look`` may be a function or a coroutine."""
     end, pause = time.monotonic() + seconds, SHORT
     while True:
         seen = look()
@@ -48,5 +48,5 @@ async def until(
 
 
 def _missing(look: Callable[[], object], what: str | Callable[[], object]) -> object:
-    said = what() if callable(what) else what
-    return said or f"{getattr(look, '__name__', 'it')} has not come"
+    missing = what() if callable(what) else what
+    return missing or f"{getattr(look, '__name__', 'the condition')} did not become true"

@@ -19,7 +19,7 @@ from frontends.lsp.test_index_hazards import started
 from frontends.lsp.test_keyword_search import llm_options
 from frontends.lsp.test_symbols_hazards import Session
 from hazard_table import Row
-from link_spellings import leads_somewhere, spellings
+from link_spellings import contains_link, spellings
 from model_server import ModelServer
 from waiting_for import wait_until
 from winnow.ranking.answer import AnswerReader, Validator, clean_reason
@@ -88,7 +88,7 @@ def check_reply(pieces: list[str], size: int) -> None:
 def check_reason(reason: str) -> None:
     assert len(reason) <= REASON_CHARACTERS
     assert not LINK.search(reason), reason
-    assert not leads_somewhere(reason), reason
+    assert not contains_link(reason), reason
     assert not UNSEEN.search(reason), reason
     json.dumps(reason).encode()
 
@@ -103,7 +103,7 @@ def test_random_replies(row: Row) -> None:
 def test_links_in_reasons(row: Row) -> None:
     row.hazard = "spellings of links in a model's reason"
     made = list(dict.fromkeys(spellings()))
-    left = [text for text in made if leads_somewhere(clean_reason(text))]
+    left = [text for text in made if contains_link(clean_reason(text))]
     row.tries = len(made)
     row.result = f"{len(left)} links left"
     assert left == []
