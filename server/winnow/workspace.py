@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from winnow.config import Config
-from winnow.errors import RootRefused, SearchError
 from winnow.index.untracked_files import UntrackedFilesCache
 from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
@@ -28,7 +27,14 @@ from winnow.text.paths import shown_folder
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
-from winnow.text.scope import Filters, Scope, search_roots, search_scope, unusable_file_warnings
+from winnow.text.scope import (
+    Filters,
+    Scope,
+    existing_roots,
+    search_roots,
+    search_scope,
+    unusable_file_warnings,
+)
 from winnow.text.selection import Selector
 
 if TYPE_CHECKING:
@@ -164,10 +170,7 @@ class EngineWorkspace:
 
     def roots(self) -> list[Path]:
         """Return the repositories of the open folders, or an empty list if none can be searched."""
-        try:
-            return self.search_roots()
-        except SearchError:
-            return []
+        return existing_roots(self.folders, self.refusal)
 
     @property
     def user(self) -> User:
@@ -180,12 +183,7 @@ class EngineWorkspace:
         Raise NoWorkspace if no folder is open, RootRefused if none of them may be searched, and
         NotFound if none exists.
         """
-        folders = self.folders if folders is None else folders
-        allowed = [folder for folder in folders if not self.refusal(folder)]
-        if folders and not allowed:
-            first = folders[0]
-            raise RootRefused(shown_folder(first), self.refusal(first))
-        return search_roots(allowed, self.refusal)
+        return search_roots(self.folders if folders is None else folders, self.refusal)
 
     @property
     def shown_root(self) -> str:

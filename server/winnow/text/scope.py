@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from winnow.config.globs import InvalidGlob, escaped, glob_regex, name_pattern
-from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace
+from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace, RootRefused
 from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
 from winnow.storage.state_folder import OWN_FOLDER, state_root
 from winnow.storage.untrusted import UnusableFile, read_untrusted
-from winnow.text.paths import is_in_later_root, locate
+from winnow.text.paths import is_in_later_root, locate, shown_folder
 
 IGNORE_FILE = ".winnowignore"
 # Of `.winnowignore` and `.gitmodules`. Each line becomes a pattern to match with every path.
@@ -293,26 +293,45 @@ def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool
     return matches
 
 
+def _not_refused(folder: Path) -> str:
+    return ""
+
+
 def search_roots(
-    folders: Sequence[Path], is_refused: Callable[[Path], object] = lambda folder: False
+    folders: Sequence[Path], refusal: Callable[[Path], str] = _not_refused
 ) -> list[Path]:
     """Return the existing repositories of the folders, without duplicates.
 
-    If ``is_refused`` rejects a folder's repository, the folder itself is the root: a home folder
-    may be a repository. Raises NotFound if no folder exists, and NoWorkspace.
+    ``refusal`` returns why a folder may not be searched, or "". If it refuses a folder's
+    repository, the folder itself is the root: a home folder may be a repository. Raises NoWorkspace
+    without folders, RootRefused if none of them may be searched, and NotFound if none exists.
     """
-    distinct: dict[str, Path] = {}
-    for folder in folders:
-        root = repository_root(folder)
-        root = folder if root != folder and is_refused(root) else root
-        distinct.setdefault(real_path(root), root)
-    roots = list(distinct.values())
-    if not roots:
+    if not folders:
         raise NoWorkspace
+    roots = _repositories(folders, refusal)
+    if not roots:
+        raise RootRefused(shown_folder(folders[0]), refusal(folders[0]))
     existing = [root for root in roots if root.is_dir()]
     if not existing:
-        raise NotFound(shown_path(str(roots[0]))[0])
+        raise NotFound(shown_folder(roots[0]))
     return existing
+
+
+def existing_roots(
+    folders: Sequence[Path], refusal: Callable[[Path], str] = _not_refused
+) -> list[Path]:
+    """Return the same roots as :func:`search_roots`, or an empty list where that raises."""
+    return [root for root in _repositories(folders, refusal) if root.is_dir()]
+
+
+def _repositories(folders: Sequence[Path], refusal: Callable[[Path], str]) -> list[Path]:
+    distinct: dict[str, Path] = {}
+    for folder in folders:
+        if not refusal(folder):
+            root = repository_root(folder)
+            root = folder if root != folder and refusal(root) else root
+            distinct.setdefault(real_path(root), root)
+    return list(distinct.values())
 
 
 def search_scope(
@@ -330,7 +349,7 @@ def search_scope(
     """
     roots = list(search_roots(folders) if roots is None else roots)
     warnings = [
-        f"not searched: {shown_path(str(folder))[0]}, a workspace folder that does not exist"
+        f"not searched: {shown_folder(folder)}, a workspace folder that does not exist"
         for folder in folders
         if not folder.is_dir()
     ]
