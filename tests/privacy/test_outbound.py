@@ -34,9 +34,8 @@ from winnow.config import Config, LlmSettings, ModelSettings, Prices, merge_laye
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable, StateUnavailable
 from winnow.privacy.outbound import audit_log, destination_of, is_this_machine, no_consent
 from winnow.privacy.outbound.audit_log import AuditLog, DayUse
-from winnow.privacy.outbound.caps import cost
 from winnow.privacy.outbound.consent import Consents
-from winnow.ranking.models import Models
+from winnow.ranking.models import Models, cost
 from winnow.ranking.providers import ModelError, ModelRequest
 from winnow.ranking.providers.editor import EditorProvider
 from winnow.storage.user_folders import state_folder

@@ -33,7 +33,7 @@ from winnow.privacy.outbound import (
     no_consent,
 )
 from winnow.privacy.outbound.audit_log import Outcome, RequestEnd, SentRequest, now
-from winnow.privacy.outbound.caps import cost
+from winnow.privacy.outbound.caps import Caps
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider, Usage
 from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
 from winnow.ranking.tokens import estimated_tokens
@@ -88,7 +88,13 @@ class Models:
     ) -> None:
         self.settings = settings
         self._rules = (*settings.secrets, *rules)
-        self.egress = Egress(settings, environment, roots)
+        caps = Caps(
+            request_tokens=settings.request_tokens,
+            daily_tokens=settings.daily_tokens,
+            request_usd=settings.request_usd,
+            daily_usd=settings.daily_usd,
+        )
+        self.egress = Egress(environment, roots, caps, always=settings.consent == "always")
         self.known: Mapping[str, ModelSettings] = settings.models
         self._ask_editor = ask_editor
         if ask_editor and not any(model.provider == "editor" for model in self.known.values()):
@@ -123,7 +129,7 @@ class Models:
         problem = self._problem_of_settings(name)
         if problem is None:
             model = self.named(name)
-            problem = self.egress.consent_problem(model.settings, model.base_url)
+            problem = self.egress.consent_problem(model.settings.provider, model.base_url)
         return problem or self._pause_problem(name)
 
     def _problem_of_settings(self, name: str) -> str | None:
@@ -216,12 +222,12 @@ class Models:
         Each request is logged before it is sent. Raises ModelError, and NotSent without consent, at
         a cap, or if the log cannot be written.
         """
-        if problem := self.egress.consent_problem(model.settings, model.base_url):
+        if problem := self.egress.consent_problem(model.settings.provider, model.base_url):
             raise NotSent(problem)
         provider = await asyncio.to_thread(self.provider, model)
         sent = self._sent(model, request)
         try:
-            await asyncio.to_thread(self.egress.begin, sent, model.settings)
+            await asyncio.to_thread(self.egress.begin, sent)
         except RequestBlocked as error:
             raise NotSent(str(error)) from error
         pieces = provider.stream(request)
@@ -365,6 +371,20 @@ def connect(
 
 async def _no_editor(_: Mapping[str, object]) -> object:
     raise ModelError("no editor offers a model", 424)
+
+
+def cost(
+    prices: Prices, input_tokens: int, output_tokens: int, cached_tokens: int | None = None
+) -> float:
+    """Return the cost of tokens in US dollars; ``cached_tokens`` are part of the input."""
+    cached = cached_tokens or 0
+    cached_price = prices.input if prices.cached_input is None else prices.cached_input
+    dollars = (
+        (input_tokens - cached) * prices.input
+        + cached * cached_price
+        + output_tokens * prices.output
+    ) / 1_000_000
+    return round(dollars, 6)
 
 
 def with_cost(usage: Usage | None, prices: Prices | None) -> Usage | None:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from winnow.config import LlmSettings, ModelSettings
 from winnow.privacy.outbound.audit_log import AuditLog, DayUse, SentRequest
-from winnow.privacy.outbound.caps import cap_problem
+from winnow.privacy.outbound.caps import Caps, cap_problem
 from winnow.privacy.outbound.consent import Consents
 from winnow.storage.paths import shown_path
 from winnow.storage.user_folders import state_folder
@@ -33,16 +32,18 @@ class RequestBlocked(Exception):
 class Egress:
     """Check and log requests to models about the code in the ``roots`` of a workspace.
 
-    ``settings`` are the user's. All processes of the user share consents and log.
+    ``caps`` are the user's, and ``always`` is True if the user's settings consent to everything.
+    All processes of the user share consents and log.
     """
 
     def __init__(
-        self, settings: LlmSettings, environment: Mapping[str, str], roots: Roots = tuple[Path]
+        self, environment: Mapping[str, str], roots: Roots, caps: Caps, *, always: bool
     ) -> None:
         folder = state_folder(environment)
         self.log = AuditLog(folder)
         self.consents = Consents(folder)
-        self._settings = settings
+        self._caps = caps
+        self._always = always
         self._roots = roots
 
     def roots(self) -> list[str]:
@@ -50,14 +51,9 @@ class Egress:
         shown = (shown_path(os.path.realpath(root)) for root in self._roots())
         return [uri or path for path, uri in shown]
 
-    def needs_consent(self, model: ModelSettings, address: str) -> bool:
-        """Return True if the model is on another machine and needs the user's consent."""
-        is_elsewhere = model.provider != "editor" and not is_this_machine(address)
-        return is_elsewhere and self._settings.consent != "always"
-
-    def consent_problem(self, model: ModelSettings, address: str) -> str | None:
-        """Return why code may not be sent to the model and how to allow it; None if it may."""
-        if not self.needs_consent(model, address):
+    def consent_problem(self, provider: str, address: str) -> str | None:
+        """Return why code may not be sent to a model and how to allow it; None if it may."""
+        if self._always or provider == "editor" or is_this_machine(address):
             return None
         destination, roots = destination_of(address), self.roots()
         if self.consents.refused(roots):
@@ -66,16 +62,16 @@ class Egress:
             return None
         return no_consent([destination])
 
-    def begin(self, sent: SentRequest, model: ModelSettings) -> None:
+    def begin(self, sent: SentRequest) -> None:
         """Log a request before it is sent. Raises RequestBlocked at a cap, or if a remote request
         cannot be logged."""
 
         def check(used: DayUse) -> None:
-            problem = cap_problem(self._settings, model, sent, used) if sent.remote else None
+            problem = cap_problem(self._caps, sent, used) if sent.remote else None
             if problem:
                 raise RequestBlocked(problem)
 
-        has_daily_cap = (self._settings.daily_tokens, self._settings.daily_usd) != (None, None)
+        has_daily_cap = (self._caps.daily_tokens, self._caps.daily_usd) != (None, None)
         try:
             self.log.begin(sent, check, needs_use=sent.remote and has_daily_cap)
         except OSError as error:
