@@ -1,10 +1,10 @@
-"""A small agent: a language model that searches the current folder by Winnow's tools.
+"""A small agent: a language model that searches the current folder with Winnow's tools.
 
     OPENAI_API_KEY=… python agent.py "where are plugins loaded?" --model gpt-5-mini
 
-It starts `winnow serve`, hands the tools of `$/tools` to the model, and calls by `$/callTool` what
-the model asks for. Any server that speaks OpenAI's API will do (OPENAI_BASE_URL). Needs the
-packages winnow-ls and openai.
+It starts `winnow serve`, passes the tools of `$/tools` to the model, and runs the model's tool
+calls with `$/callTool`. Any server with OpenAI's API works (OPENAI_BASE_URL). Needs the packages
+winnow-ls and openai.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 from openai import AsyncOpenAI
 
 TURNS = 12
-# What a tool may answer, unless the model wants more: it reads every answer again in each turn.
+# The default size limit of a tool's answer: the model reads every answer again in each turn.
 MAX_TOKENS = 4_000
 SYSTEM = "Answer the question about the code in the current folder, with the files and lines."
 
 
 class RequestFailed(Exception):
-    """The server's message says what would help; a model can act on it."""
+    """An error response. Its message suggests a fix, so the model can correct its call."""
 
 
 class Winnow:
-    """A language server, and its answers: `async with Winnow(folder) as winnow`."""
+    """A client of a language server: `async with Winnow(folder) as winnow`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Winnow:
     async def __aenter__(self) -> Winnow:
         pipe = asyncio.subprocess.PIPE
         command = [sys.executable, "-m", "winnow", "serve"]
-        # Else `-m` would run modules of the folder that happen to have a name that it looks for.
+        # Otherwise `-m` would import modules from the current folder.
         environment = {**os.environ, "PYTHONSAFEPATH": "1"}
         self._process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, env=environment
@@ -49,21 +49,22 @@ class Winnow:
         self._reading = asyncio.create_task(self._read())
         root = {"name": self._folder.name, "uri": self._folder.as_uri()}
         client = {"processId": os.getpid(), "capabilities": {}, "workspaceFolders": [root]}
-        await self.ask("initialize", {**client, "rootUri": root["uri"]})
+        await self.request("initialize", {**client, "rootUri": root["uri"]})
         self._send({"method": "initialized", "params": {}})
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        with contextlib.suppress(RequestFailed):  # it may have ended already
-            await self.ask("shutdown", None)
+        with contextlib.suppress(RequestFailed):  # the server may have exited already
+            await self.request("shutdown", None)
             self._send({"method": "exit"})
         await self._process.wait()
         await self._reading
 
-    async def ask(self, method: str, params: Any) -> Any:
-        """The result of a request. Raises RequestFailed. Cancelled here, it is cancelled there."""
+    async def request(self, method: str, params: Any) -> Any:
+        """Send a request and return its result. Raise RequestFailed for an error. Canceling the
+        task cancels the request."""
         if self._reading.done():
-            raise RequestFailed("the server has ended")
+            raise RequestFailed("The server has exited")
         self._number += 1
         number = self._number
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -92,14 +93,15 @@ class Winnow:
                     for line in headers.splitlines()
                     if line.lower().startswith(b"content-length:")
                 )
-                self._hear(json.loads(await stream.readexactly(length)))
+                self._handle(json.loads(await stream.readexactly(length)))
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(RequestFailed("the server has ended"))
+                answer.set_exception(RequestFailed("The server has exited"))
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         answer = self._waiting.get(message.get("id", -1))
-        # What else it says is news for an editor; it asks nothing of a client without capabilities.
+        # Other messages are notifications for an editor; without client capabilities, the server
+        # sends no requests.
         if answer is None or answer.done() or "method" in message:
             return
         if "error" in message:
@@ -109,31 +111,31 @@ class Winnow:
 
 
 async def answer(question: str, model: str, winnow: Winnow) -> str:
-    """What the model says in the end."""
-    described = (await winnow.ask("$/tools", {}))["tools"]
+    """Return the model's final answer."""
+    descriptions = (await winnow.request("$/tools", {}))["tools"]
     limited = {
-        one["name"] for one in described if "max_tokens" in one["input_schema"]["properties"]
+        tool["name"] for tool in descriptions if "max_tokens" in tool["input_schema"]["properties"]
     }
     tools = [
         {
             "type": "function",
             "function": {
-                "name": one["name"],
-                "description": one["description"],
-                "parameters": one["input_schema"],
+                "name": tool["name"],
+                "description": tool["description"],
+                "parameters": tool["input_schema"],
             },
         }
-        for one in described
+        for tool in descriptions
     ]
 
     async def call(function: Any) -> str:
-        """A tool's answer, or what is wrong with the call: the model can do better then."""
+        """Return a tool's answer, or the error, so that the model can correct the call."""
         try:
             arguments = json.loads(function.arguments)
             if function.name in limited:
                 arguments = {"max_tokens": MAX_TOKENS, **arguments}
-            called = {"name": function.name, "arguments": arguments}
-            return str((await winnow.ask("$/callTool", called))["text"])
+            params = {"name": function.name, "arguments": arguments}
+            return str((await winnow.request("$/callTool", params))["text"])
         except (RequestFailed, ValueError, TypeError) as error:
             return f"Error: {error}"
 
@@ -148,14 +150,15 @@ async def answer(question: str, model: str, winnow: Winnow) -> str:
                 messages=messages,
                 tools=tools,  # type: ignore[arg-type]  # plain data
             )
-            said = done.choices[0].message
-            if not said.tool_calls:
-                return said.content or ""
-            messages.append(said)
-            texts = await asyncio.gather(*(call(one.function) for one in said.tool_calls))  # type: ignore[union-attr]
-            for one, text in zip(said.tool_calls, texts, strict=True):
-                print(f"{one.function.name} {one.function.arguments}", file=sys.stderr)  # type: ignore[union-attr]
-                messages.append({"role": "tool", "tool_call_id": one.id, "content": text})
+            message = done.choices[0].message
+            if not message.tool_calls:
+                return message.content or ""
+            messages.append(message)
+            calls = message.tool_calls
+            texts = await asyncio.gather(*(call(item.function) for item in calls))  # type: ignore[union-attr]
+            for item, text in zip(calls, texts, strict=True):
+                print(f"{item.function.name} {item.function.arguments}", file=sys.stderr)  # type: ignore[union-attr]
+                messages.append({"role": "tool", "tool_call_id": item.id, "content": text})
     return f"No answer after {TURNS} turns"
 
 

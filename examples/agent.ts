@@ -1,11 +1,11 @@
 /**
- * A small agent: a language model that searches the current folder by Winnow's tools.
+ * A small agent: a language model that searches the current folder with Winnow's tools.
  *
  *     OPENAI_API_KEY=… node agent.ts "where are plugins loaded?" gpt-5-mini
  *
- * It starts `winnow serve`, hands the tools of `$/tools` to the model, and calls by `$/callTool` what
- * the model asks for. Any server that speaks OpenAI's API will do (OPENAI_BASE_URL). Needs Node.js
- * 22.18 or newer, `winnow` on PATH (or WINNOW_COMMAND), and the package vscode-jsonrpc 10.
+ * It starts `winnow serve`, passes the tools of `$/tools` to the model, and runs the model's tool calls
+ * with `$/callTool`. Any server with OpenAI's API works (OPENAI_BASE_URL). Needs Node.js 22.18 or newer,
+ * `winnow` on PATH (or WINNOW_COMMAND), and the package vscode-jsonrpc 10.
  */
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
@@ -17,7 +17,7 @@ import {
   StreamMessageWriter,
 } from 'vscode-jsonrpc/node'
 
-interface Described {
+interface Tool {
   readonly name: string
   readonly description: string
   readonly input_schema: { readonly properties: Record<string, unknown> }
@@ -36,11 +36,11 @@ interface Message {
 }
 
 const TURNS = 12
-// What a tool may answer, unless the model wants more: it reads every answer again in each turn.
+// The default size limit of a tool's answer: the model reads every answer again in each turn.
 const MAX_TOKENS = 4000
 const SYSTEM = 'Answer the question about the code in the current folder, with the files and lines.'
 
-/** Runs `work` beside a language server for the folder, which ends with it. */
+/** Runs `work` with a language server for the folder, and stops the server afterwards. */
 async function withWinnow<T>(
   folder: string,
   work: (winnow: MessageConnection) => Promise<T>,
@@ -75,7 +75,7 @@ async function withWinnow<T>(
   }
 }
 
-/** What the model says next. */
+/** Returns the model's next message. */
 async function complete(model: string, messages: Message[], tools: unknown): Promise<Message> {
   const address = process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1'
   const response = await fetch(`${address}/chat/completions`, {
@@ -86,31 +86,31 @@ async function complete(model: string, messages: Message[], tools: unknown): Pro
     },
     body: JSON.stringify({ model, messages, tools }),
   })
-  if (!response.ok) throw new Error(`The model: ${response.status} ${await response.text()}`)
+  if (!response.ok) throw new Error(`Model error ${response.status}: ${await response.text()}`)
   const { choices } = (await response.json()) as { choices: { message: Message }[] }
   const message = choices[0]?.message
-  if (!message) throw new Error('The model says nothing')
+  if (!message) throw new Error('The model returned no message')
   return message
 }
 
-/** What the model says in the end. */
+/** Returns the model's final answer. */
 async function answer(question: string, model: string, winnow: MessageConnection): Promise<string> {
-  const { tools } = await winnow.sendRequest<{ tools: Described[] }>('$/tools', {})
+  const { tools } = await winnow.sendRequest<{ tools: Tool[] }>('$/tools', {})
   const limited = new Set(
-    tools.filter((one) => 'max_tokens' in one.input_schema.properties).map((one) => one.name),
+    tools.filter((tool) => 'max_tokens' in tool.input_schema.properties).map((tool) => tool.name),
   )
   const functions = tools.map(({ name, description, input_schema }) => ({
     type: 'function',
     function: { name, description, parameters: input_schema },
   }))
 
-  /** A tool's answer, or what is wrong with the call: the model can do better then. */
+  /** Returns a tool's answer, or the error, so that the model can correct the call. */
   async function call({ name, arguments: text }: Call['function']): Promise<string> {
     try {
       const given = JSON.parse(text) as object
       const params = { ...(limited.has(name) ? { max_tokens: MAX_TOKENS } : {}), ...given }
-      const called = { name, arguments: params }
-      return (await winnow.sendRequest<{ text: string }>('$/callTool', called)).text
+      const request = { name, arguments: params }
+      return (await winnow.sendRequest<{ text: string }>('$/callTool', request)).text
     } catch (error) {
       return `Error: ${error instanceof Error ? error.message : error}`
     }
@@ -121,13 +121,13 @@ async function answer(question: string, model: string, winnow: MessageConnection
     { role: 'user', content: question },
   ]
   for (let turn = 0; turn < TURNS; turn++) {
-    const said = await complete(model, messages, functions)
-    if (!said.tool_calls?.length) return said.content ?? ''
-    messages.push(said)
-    const texts = await Promise.all(said.tool_calls.map((one) => call(one.function)))
-    said.tool_calls.forEach((one, place) => {
-      console.error(one.function.name, one.function.arguments)
-      messages.push({ role: 'tool', tool_call_id: one.id, content: texts[place] ?? '' })
+    const message = await complete(model, messages, functions)
+    if (!message.tool_calls?.length) return message.content ?? ''
+    messages.push(message)
+    const texts = await Promise.all(message.tool_calls.map((item) => call(item.function)))
+    message.tool_calls.forEach((item, place) => {
+      console.error(item.function.name, item.function.arguments)
+      messages.push({ role: 'tool', tool_call_id: item.id, content: texts[place] ?? '' })
     })
   }
   return `No answer after ${TURNS} turns`

@@ -268,10 +268,10 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def slow_project(tmp_path: Path) -> Path:
-    """A file that keeps a real ripgrep busy for many seconds with :data:`SLOW_TERM`."""
+    """Create a file in which a search for :data:`SLOW_TERM` takes ripgrep many seconds."""
     folder = tmp_path / "slow"
     folder.mkdir()
-    # Not ASCII, with a word boundary in the pattern: ripgrep's slowest engine has to run.
+    # Non-ASCII text and a word boundary in the pattern: this needs ripgrep's slowest engine.
     line = "the quick brown fox jumps over the lazy dög and runs away " * 2 + "\n"
     (folder / "big.txt").write_text(line * 200_000, "utf-8")
     return folder
@@ -281,13 +281,13 @@ SLOW_TERM = r"\b(\w+\W+){5,30}\b[0-9]{4}\b"
 
 
 def requires(*programs: str) -> pytest.MarkDecorator:
-    """Skip a test where a program is missing; CI has them all, and fails."""
+    """Skip a test if a program is missing. In CI, the test fails instead."""
     missing = [program for program in programs if shutil.which(program) is None]
     return pytest.mark.skipif(bool(missing) and not CI, reason=f"needs {', '.join(missing)}")
 
 
-# No deadline: a busy machine makes examples slow. Every run tries the same examples, so that none
-# fails by chance; `--hypothesis-profile random` tries more, and others.
+# No deadline: a busy machine makes examples slow. Every run tries the same examples, so that no run
+# fails by chance; `--hypothesis-profile random` tries more and random ones.
 settings.register_profile(
     "random", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2_000
 )
@@ -302,10 +302,10 @@ settings.load_profile("winnow")
 
 
 @pytest.fixture(autouse=True)
-def memory_is_no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of tests have left in memory what no server has: an index made in this process would
-    be held back for it. Where that memory is what is measured, a module has its own fixture of this
-    name."""
+def ignore_test_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count this process's memory as 0: hundreds of tests have used more memory than a server, and
+    building an index in this process would be throttled. Modules that measure this memory override
+    the fixture."""
     memory_of = Machine.memory_of
 
     def without_pytest(machine: Machine, pid: int) -> int:
@@ -315,8 +315,8 @@ def memory_is_no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _permissions_hold() -> bool:
-    """Whether it is for this user that something may not be read or written. Root may, unless
-    `scripts/test` has taken that away."""
+    """Return True if file permissions apply to this user. They don't apply to root, unless
+    `scripts/test` has dropped this right."""
     if os.name == "nt":
         return False
     with tempfile.TemporaryDirectory() as folder:
@@ -325,13 +325,13 @@ def _permissions_hold() -> bool:
 
 
 requires_permissions = pytest.mark.skipif(
-    not _permissions_hold(), reason="whoever runs this may read and write all"
+    not _permissions_hold(), reason="file permissions don't apply to this user"
 )
 without_coverage = pytest.mark.skipif(
-    "coverage" in sys.modules, reason="coverage imports modules and writes files of its own"
+    "coverage" in sys.modules, reason="coverage imports modules and writes files"
 )
 requires_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="only inotify says that all has been told"
+    sys.platform != "linux", reason="only inotify confirms that all changes were reported"
 )
 requires_posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
 
@@ -340,19 +340,19 @@ T = TypeVar("T")
 
 
 def timed(turn: Callable[[], T], seconds: float, turns: int = 3) -> tuple[float, T]:
-    """How long something takes, and what it gives: in the first turn that takes less than so many
-    seconds, or in the last of some. Beside other work, one may take longer."""
+    """Call `turn` until it takes less than `seconds`, at most `turns` times. Return the duration
+    and the result of the last call. On a busy machine, a single call may take longer."""
     while True:
-        began = time.monotonic()
-        given = turn()
-        taken = time.monotonic() - began
+        started = time.monotonic()
+        result = turn()
+        duration = time.monotonic() - started
         turns -= 1
-        if taken < seconds or not turns:
-            return taken, given
+        if duration < seconds or not turns:
+            return duration, result
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not asked for its exit code does not."""
+    """Return True if a process is running; a zombie is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

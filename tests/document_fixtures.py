@@ -1,4 +1,4 @@
-"""What is where in the documents of `documents/fixtures/`, as `truth.toml` says it."""
+"""The expected words and locations in `documents/fixtures/`, from `truth.toml`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ else:
 
 FIXTURES = Path(__file__).parent / "documents/fixtures"
 
-Where = dict[str, Any]  # the fields of a place that a format has, with the cell
+Where = dict[str, Any]  # the parts of a location in a format, including the cell
 
 
 class Planted(Struct, frozen=True):
-    """A word of a document, with all the places where it stands, in the order of the text."""
+    """A word in a document, with all its locations, in the order of the text."""
 
     file: str
     word: str
@@ -30,7 +30,7 @@ class Planted(Struct, frozen=True):
 
 
 def planted() -> list[Planted]:
-    """All words of all documents."""
+    """Return all words of all documents."""
     found = []
     for group in _truth()["documents"]:
         for word, places in group["words"].items():
@@ -42,12 +42,12 @@ def planted() -> list[Planted]:
 
 
 def unread() -> dict[str, str]:
-    """The documents that cannot be read, with the beginning of the reason."""
+    """Return the documents that cannot be read, with the start of the reason."""
     return dict(_truth()["unread"])
 
 
 def missed_by_rga() -> set[tuple[str, str]]:
-    """Documents and words in them that ripgrep-all does not find."""
+    """Return documents with words that ripgrep-all does not find."""
     return {
         (file, word)
         for group in _truth()["missed_by_rga"]
@@ -57,7 +57,7 @@ def missed_by_rga() -> set[tuple[str, str]]:
 
 
 def known_to_rga(place: Where) -> Where:
-    """What ripgrep-all can know of a place."""
+    """Return the parts of a location that ripgrep-all reports."""
     return {name: value for name, value in place.items() if name in ("page", "member")}
 
 
@@ -66,7 +66,7 @@ def _truth() -> Any:
 
 
 def found_places(word: str, lines: Sequence[str], known: TextMap) -> list[Where]:
-    """Where a word stands in a text: its lines' places, of sheets once for each cell."""
+    """Return the locations of a word in a text: one for each line, or for each cell in sheets."""
     found: list[Where] = []
     for number, line in enumerate(lines, 1):
         start = line.find(word)

@@ -1,7 +1,7 @@
-"""Made-up secrets, and what looks like secrets and is none.
+"""Generated secrets, and look-alikes that are not secrets.
 
-Every value is drawn at random and put together from pieces, so that no file of the project holds
-anything that looks like a key.
+All values are random and assembled from pieces, so that no file of the project contains text that
+looks like a key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UPPER = string.ascii_uppercase + string.digits
 
 @dataclass(frozen=True)
 class Planted:
-    """A text with a secret in it: all of ``value`` must go, and nothing else."""
+    """A text with a secret: exactly ``value`` must be redacted."""
 
     rule: str
     text: str
@@ -29,17 +29,18 @@ class Planted:
 
 
 class Draw:
-    """Random characters, always with a digit, a small and a capital letter where there are some."""
+    """A generator of random text with at least one digit, lowercase and uppercase letter, if the
+    alphabet has them."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
     def of(self, alphabet: str, count: int) -> str:
         kinds = (str.isdigit, str.islower, str.isupper)
-        wanted = [kind for kind in kinds if any(map(kind, alphabet))]
+        required = [kind for kind in kinds if any(map(kind, alphabet))]
         while True:
             text = "".join(self.random.choices(alphabet, k=count))
-            if all(any(map(kind, text)) for kind in wanted) and text[-1].isalnum():
+            if all(any(map(kind, text)) for kind in required) and text[-1].isalnum():
                 return text
 
 
@@ -49,7 +50,7 @@ def _jwt(draw: Draw) -> str:
     return f"{head}.{body.decode().rstrip('=')}.{draw.of(URL, 43)}"
 
 
-# The format of each provider: rule, and what makes a value.
+# The format of each provider: rule, and the function that generates a value.
 FORMATS: list[tuple[str, Callable[[Draw], str]]] = [
     *(
         ("aws-access-key-id", lambda d, n=name: n + "IA" + d.of(UPPER, 16))
@@ -115,7 +116,7 @@ FORMATS: list[tuple[str, Callable[[Draw], str]]] = [
     ("heroku-key", lambda d: "HR" + "KU-" + d.of(URL, 60)),
     ("brevo-key", lambda d: "xkey" + "sib-" + d.of(LOWER_HEX, 64) + "-" + d.of(WORD, 16)),
 ]  # fmt: skip
-# What surrounds them in files.
+# The context of a value in a file.
 AROUND = ["{}", 'x = "{}"\n', "- {}\n", "send({}, 3)\n", '{{"a":"b\\n{}"}}', "see {}\n", "{},\n"]
 
 VALUES: list[Callable[[Draw], str]] = [
@@ -126,7 +127,7 @@ VALUES: list[Callable[[Draw], str]] = [
     lambda d: d.of(BASE64, 43) + "=",
     lambda d: d.of(URL, 24),
 ]
-# Forms in which something gets a value, with the rule that finds it.
+# Assignments of a value, with the rule that finds it.
 GENERIC = [
     ("password", 'password = "{}"\n'),
     ("password", "PASSWORD = '{}'\n"),
@@ -178,7 +179,7 @@ GENERIC = [
     ("token", "tool login --auth-token='{}'\n"),
     ("token", "ENV NPM_TOKEN {}\n"),
 ]  # fmt: skip
-# The value cannot hold every character in some forms.
+# Forms in which a value cannot contain every character.
 PLAIN_FORMS = ("://", "?access_token")
 
 LOOK_ALIKES = """\
@@ -249,14 +250,14 @@ max_tokens=4096, pad_token_id=50256
 
 
 def private_key(draw: Draw, kind: str = "RSA ") -> tuple[str, list[str]]:
-    """A private key as a file has it, and the lines of its value."""
+    """Return a private key in its file format, and the lines of its value."""
     lines = [draw.of(BASE64, 64) for _ in range(12)] + [draw.of(BASE64, 26) + "=="]
     begin, end = f"-----BEGIN {kind}PRIV" + "ATE KEY-----", f"-----END {kind}PRIV" + "ATE KEY-----"
     return "\n".join([begin, *lines, end, ""]), lines
 
 
 def all_planted(seed: int) -> list[Planted]:
-    """One of every format in every surrounding, and of every form with every kind of value."""
+    """Generate one value of each format in each context, and each form with each kind of value."""
     draw = Draw(seed)
     planted = [
         Planted(rule, form.format(value), value)
@@ -267,6 +268,6 @@ def all_planted(seed: int) -> list[Planted]:
     for rule, form in GENERIC:
         for make in VALUES:
             value = make(draw)
-            if not any(one in form for one in PLAIN_FORMS) or not set("+/=") & set(value):
+            if not any(plain in form for plain in PLAIN_FORMS) or not set("+/=") & set(value):
                 planted.append(Planted(rule, form.format(value), value))
     return planted

@@ -1,4 +1,4 @@
-"""What the pages show is what happens, nothing is left out of them, and their links are whole."""
+"""The pages match the program, document everything, and have no broken links."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fenced(text: str, language: str) -> list[str]:
 
 
 def section(text: str, heading: str) -> str:
-    """What stands below a heading, up to the next one of its level or above."""
+    """Return the text below a heading, up to the next heading of the same or a higher level."""
     level = len(heading.partition(" ")[0])
     end = rf"(?=^#{{1,{level}}} |\Z)"
     found = re.search(rf"^{re.escape(heading)}\n(.*?){end}", text, re.M | re.S)
@@ -62,13 +62,13 @@ def section(text: str, heading: str) -> str:
 
 
 @pytest.mark.process
-def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+def test_the_first_command_prints_the_output_in_the_readme(tmp_path: Path) -> None:
     readme = read("README.md")
     line = fenced(readme, "sh")[0].rpartition("&&")[2].strip()
     program, *arguments = shlex.split(line)
     assert program == ".venv/bin/winnow"
     done = command(ROOT, *arguments, environment=child_environment(tmp_path))
-    # Line numbers and counts change with the sources; what is found and why does not.
+    # Line numbers and counts change with the sources; files and reasons do not.
     assert re.sub(r"\d+", "N", done.stdout) == re.sub(r"\d+", "N", fenced(readme, "text")[0])
 
 
@@ -85,11 +85,13 @@ def test_each_claim_of_the_readme_names_a_test_or_a_benchmark() -> None:
     for row in rows:
         proofs = LINK.findall(row.rpartition(" | ")[2])
         assert proofs, row
-        assert all(one.startswith(("tests/", "benchmarks/", "nvim/tests/")) for one in proofs), row
+        assert all(link.startswith(("tests/", "benchmarks/", "nvim/tests/")) for link in proofs), (
+            row
+        )
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/language-models.md"])
-def test_the_settings_shown_are_settings(page: str, tmp_path: Path) -> None:
+def test_the_settings_on_a_page_exist(page: str, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     [shown] = fenced(read(page), "toml")
     file.write_text(re.sub(r"^# (\w+ =)", r"\1", shown, flags=re.M))
@@ -98,7 +100,7 @@ def test_the_settings_shown_are_settings(page: str, tmp_path: Path) -> None:
     assert config != load({})[0]
 
 
-def test_models_and_their_keys_are_those_that_are_there() -> None:
+def test_the_page_lists_all_models_and_their_keys() -> None:
     text = read("docs/language-models.md")
     assert [name for name in re.findall(r"`([\w.-]+)`", text) if name in MODELS] == list(PREFERRED)
     for model in MODELS.values():
@@ -142,7 +144,8 @@ def test_every_kind_of_error_is_on_the_page_of_errors() -> None:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    [found] = [one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    actions = _parser()._actions
+    [found] = [action for action in actions if isinstance(action, argparse._SubParsersAction)]
     return dict(found.choices)
 
 
@@ -150,13 +153,13 @@ def test_every_command_is_on_the_page_of_the_command_line() -> None:
     page = read("docs/command-line.md")
     own = section(page, "## Other commands")
     tools = {tool.command for tool in TOOLS.values()}
-    # Those of tools are in the list that is generated; here are examples.
+    # The generated list has the commands of tools; this page has examples.
     assert set(re.findall(r"^winnow ([\w-]+)", fenced(page, "sh")[0], re.M)) <= tools
     titles = re.findall(r"^### `winnow ([\w-]+).*`$", own, re.M)
     assert sorted(titles) == sorted(commands().keys() - tools)
 
 
-def test_every_option_of_a_command_that_is_no_tool_is_below_its_heading() -> None:
+def test_every_option_of_a_command_without_a_tool_is_below_its_heading() -> None:
     page = read("docs/command-line.md")
     tools = {tool.command for tool in TOOLS.values()}
     for name, parser in commands().items():
@@ -164,11 +167,11 @@ def test_every_option_of_a_command_that_is_no_tool_is_below_its_heading() -> Non
             continue
         [heading] = [line for line in page.splitlines() if line.startswith(f"### `winnow {name}")]
         for action in parser._actions:
-            if option := next((one for one in action.option_strings if one != "-h"), ""):
+            if option := next((name for name in action.option_strings if name != "-h"), ""):
                 assert option == "--help" or f"`{option}" in section(page, heading), (name, option)
 
 
-def test_every_request_that_is_no_tool_is_on_the_page_of_the_language_server() -> None:
+def test_every_request_without_a_tool_is_on_the_page_of_the_language_server() -> None:
     page = read("docs/language-server.md")
     for method in (*REQUESTS, COMPLETE):
         assert f"| `{method}` |" in page, method
@@ -177,13 +180,13 @@ def test_every_request_that_is_no_tool_is_on_the_page_of_the_language_server() -
 def test_every_command_of_the_extension_is_in_its_readme() -> None:
     readme = read("vscode-extension/README.md")
     package = json.loads(read("vscode-extension/package.json"))["contributes"]
-    # What a row or a button does says so itself; the palette shows the others.
+    # Commands of rows and buttons are not in the palette and need no documentation.
     hidden = {
-        one["command"] for one in package["menus"]["commandPalette"] if one["when"] == "false"
+        item["command"] for item in package["menus"]["commandPalette"] if item["when"] == "false"
     }
-    for one in package["commands"]:
-        if one["command"] not in hidden:
-            title = one["title"]
+    for entry in package["commands"]:
+        if entry["command"] not in hidden:
+            title = entry["title"]
             assert f"**{title}**" in readme or f"*{title}*" in readme, title
     for binding in package["keybindings"]:
         key = "+".join(part.capitalize() for part in binding["key"].split("+"))
@@ -209,20 +212,20 @@ def neovim_commands() -> set[str]:
 
 
 def test_every_subcommand_in_neovim_is_in_its_help_and_in_the_readme() -> None:
-    known, help_, readme = neovim_commands(), read("nvim/doc/winnow.txt"), read("nvim/README.md")
-    assert {"keyword", "log"} < known
+    defined, help_, readme = neovim_commands(), read("nvim/doc/winnow.txt"), read("nvim/README.md")
+    assert {"keyword", "log"} < defined
     in_help = set(re.findall(r"^:Winnow (\w+)", help_, re.M))
     modes = help_.partition(":Winnow!")[0].partition("Modes:")[2]
     in_help |= set(re.findall(r"^        (\w+)  ", modes, re.M))
-    assert in_help == known
+    assert in_help == defined
     in_readme = set()
     for cell in re.findall(r"^\| (`:Winnow .*?) \|", readme, re.M):
-        in_readme |= {re.split(r"\W", one.removeprefix(":Winnow "))[0] for one in code(cell)}
-    assert in_readme - {""} == known
+        in_readme |= {re.split(r"\W", line.removeprefix(":Winnow "))[0] for line in code(cell)}
+    assert in_readme - {""} == defined
 
 
 def code(text: str) -> list[str]:
-    """What stands between backquotes."""
+    """Return the texts between backquotes."""
     return re.findall(r"`([^`]*)`", text)
 
 
@@ -231,7 +234,7 @@ def code(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package, with the files that the page adds: one for each thing."""
+    """Copy the package, and add the files on the page, one for each addition."""
     folder = tmp_path_factory.mktemp("server") / "winnow"
     shutil.copytree(Path(winnow.__file__).parent, folder)
     added = re.findall(r"^```python (\S+)\n(.*?)^```$", read("docs/contributing.md"), re.M | re.S)
@@ -286,13 +289,14 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 
 def within(page: Path) -> Path:
-    """Where a page may lead: a client is packed without what is outside of its folder."""
+    """Return the folder that the links of a page may lead to: a client is published without the
+    files outside its folder."""
     clients = (ROOT / "vscode-extension", ROOT / "nvim")
-    return next((one for one in clients if one in page.parents), ROOT)
+    return next((client for client in clients if client in page.parents), ROOT)
 
 
 def links(text: str) -> Iterator[str]:
-    """What a page links to or shows, on this side of the network."""
+    """Yield the local files that a page links to or shows."""
     prose = re.sub(r"^```.*?^```$|`[^`\n]*`(?!\])", "", text, flags=re.M | re.S)
     for link in (*LINK.findall(prose), *re.findall(r"(?:src|href)=\"(.*?)\"", prose)):
         if not re.match(r"\w[\w+.-]*:", link):
@@ -300,18 +304,18 @@ def links(text: str) -> Iterator[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """The headings of a page, as GitHub makes anchors of them."""
+    """Return the anchors of a page's headings, in GitHub's format."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     titles = re.findall(r"^#+ (.*)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in titles}
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_the_security_page_names_tests_that_exist() -> None:
     page = (ROOT / "docs/security.md").read_text("utf-8")
     named = set(re.findall(r"`(test_\w+)`", page))
     files = (ROOT / "tests").rglob("test_*.py")
-    known = {
-        name for one in files for name in re.findall(r"def (test_\w+)", one.read_text("utf-8"))
+    existing = {
+        name for file in files for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))
     }
     assert len(named) > 50
-    assert named <= known
+    assert named <= existing

@@ -1,4 +1,4 @@
-"""The agents in `examples/`: a model drives the server over LSP, and answers in the end."""
+"""The agents in `examples/`: a model calls the server's tools over LSP, and then answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.wire
 
 
 def node() -> str | None:
-    """A Node.js that runs TypeScript."""
+    """Return a Node.js that runs TypeScript."""
     found = shutil.which("node")
     if found is None or not (PACKAGES / "vscode-jsonrpc").exists():
         return None
-    said = subprocess.run([found, "--version"], capture_output=True, text=True).stdout
-    version = tuple(map(int, said.strip().lstrip("v").split(".")))
+    output = subprocess.run([found, "--version"], capture_output=True, text=True).stdout
+    version = tuple(map(int, output.strip().lstrip("v").split(".")))
     return found if version >= (22, 18) else None
 
 
@@ -40,7 +40,7 @@ requires_node = pytest.mark.skipif(
 
 
 def start(language: str, folder: Path, home: Path, server: ModelServer) -> list[str]:
-    """The command of an example; TypeScript finds packages beside itself."""
+    """Return the command of an example. TypeScript needs its packages in the same folder."""
     if language == "python":
         return [sys.executable, str(EXAMPLES / "agent.py")]
     program = node()
@@ -52,8 +52,8 @@ def start(language: str, folder: Path, home: Path, server: ModelServer) -> list[
 
 
 class Scripted:
-    """A model that looks for a function, reads around it, and says where it is; at first it makes
-    mistakes that models make."""
+    """A model that finds a function, reads its lines, and answers with its location. At first, it
+    makes typical mistakes."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -62,11 +62,11 @@ class Scripted:
         self.turns += 1
         last = messages[-1]
         if self.turns == 1:
-            assert [one["role"] for one in messages] == ["system", "user"]
-            # Two calls at once: one that does not fit, and one of a tool that is not there.
+            assert [message["role"] for message in messages] == ["system", "user"]
+            # Two calls at once: one with a wrong type, and one of a missing tool.
             return _calls(("grep", '{"pattern": 5}'), ("shell", '{"command": "ls"}'))
         if self.turns == 2:
-            errors = [one["content"] for one in messages if one["role"] == "tool"]
+            errors = [message["content"] for message in messages if message["role"] == "tool"]
             assert errors[0] == "Error: `pattern`: expected string, got integer"
             assert errors[1].startswith("Error: unknown or disabled tool 'shell'")
             return _calls(("find_symbol", "{not json"), ("find_symbol", '{"name": "load_plugin"}'))
@@ -92,7 +92,7 @@ def _calls(*calls: tuple[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("language", ["python", pytest.param("typescript", marks=requires_node)])
-def test_a_model_finds_something_by_the_tools_alone(
+def test_a_model_answers_with_the_tools_alone(
     language: str, project: Path, tmp_path: Path, model_server: ModelServer
 ) -> None:
     model_server.act = Scripted()
@@ -116,18 +116,18 @@ def test_a_model_finds_something_by_the_tools_alone(
     assert done.returncode == 0, done.stderr
     assert done.stdout == "In src/loader.py, line 5: it looks the name up in `registry`.\n"
     assert 'find_symbol {"name": "load_plugin"}' in done.stderr
-    # What the model was handed is what `$/tools` says.
+    # The model gets the definitions in `$/tools`.
     offered = {
-        one["function"]["name"]: one["function"] for one in model_server.requests[0]["tools"]
+        tool["function"]["name"]: tool["function"] for tool in model_server.requests[0]["tools"]
     }
     assert set(offered) == set(for_agents(Config().is_on))
-    for name, one in offered.items():
-        assert one["description"] == TOOLS[name].description
-        assert one["parameters"] == json.loads(json.dumps(TOOLS[name].input_schema))
+    for name, function in offered.items():
+        assert function["description"] == TOOLS[name].description
+        assert function["parameters"] == json.loads(json.dumps(TOOLS[name].input_schema))
 
 
 @requires_node
-def test_the_typescript_example_is_typed(tmp_path: Path) -> None:
+def test_the_typescript_example_has_no_type_errors(tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(PACKAGES)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     shutil.copy(EXAMPLES / "agent.ts", tmp_path)

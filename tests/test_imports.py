@@ -1,4 +1,4 @@
-"""What stays unloaded: the command line is light, and an SDK is imported when it is called."""
+"""Commands load no heavy packages, and SDKs are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for command in json.loads(sys.argv[1]):
 
 
 @pytest.mark.process
-def test_nothing_heavy_is_loaded(project: Path) -> None:
+def test_commands_load_no_heavy_packages(project: Path) -> None:
     commands = [
         ["--help"],
         ["keyword-search", "--help"],
@@ -43,13 +43,13 @@ def test_nothing_heavy_is_loaded(project: Path) -> None:
         ["read", "src/loader.py", "--spans", "1-2"],
     ]
     loaded = loaded_by(project, *commands)
-    # Each has what those before it have loaded: the first one is the culprit.
+    # Packages stay loaded for later commands: the first command with a package is the culprit.
     heavy = {command: packages & HEAVY for command, packages in loaded.items()}
     assert heavy == {" ".join(command): set() for command in commands}
 
 
 def loaded_by(project: Path, *commands: Sequence[str]) -> dict[str, set[str]]:
-    """The packages that are loaded after each of these commands, one after another."""
+    """Run commands in one process; return the loaded packages after each command."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(commands)],
         cwd=project,
@@ -58,20 +58,20 @@ def loaded_by(project: Path, *commands: Sequence[str]) -> dict[str, set[str]]:
         text=True,
         check=True,
     )
-    told = [json.loads(line[7:]) for line in done.stdout.split("\n") if line[:7] == "LOADED "]
-    loaded = {" ".join(command): set(packages) for command, code, packages in told if code != 2}
+    rows = [json.loads(line[7:]) for line in done.stdout.split("\n") if line[:7] == "LOADED "]
+    loaded = {" ".join(command): set(packages) for command, code, packages in rows if code != 2}
     assert all("winnow" in packages for packages in loaded.values())
     return loaded
 
 
 @pytest.mark.process
-def test_what_reads_the_index_loads_no_parser_and_no_sdk(project: Path) -> None:
+def test_reading_the_index_loads_no_parser_and_no_sdk(project: Path) -> None:
     """Files are parsed in another process."""
     [loaded] = loaded_by(project, ["find-references", "load_plugin"]).values()
     assert loaded & HEAVY <= {"numpy"}
 
 
-def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() -> None:
+def test_one_folder_imports_pygls_and_one_module_starts_processes() -> None:
     package = Path(__file__).parent.parent / "server" / "winnow"
     for file in package.rglob("*.py"):
         name = file.relative_to(package).as_posix()
@@ -85,7 +85,7 @@ def test_pygls_is_known_in_one_folder_and_processes_are_started_in_one_module() 
             assert "os.system" not in text, name
 
 
-def test_mcp_is_known_in_one_module() -> None:
+def test_one_module_imports_mcp() -> None:
     package = Path(__file__).parent.parent / "server" / "winnow"
     for file in package.rglob("*.py"):
         if file.relative_to(package).as_posix() != "frontends/mcp.py":
@@ -114,7 +114,7 @@ def test_a_worker_loads_no_event_loop_and_no_database() -> None:
 
 
 def test_programs_written_as_text_import_names_that_exist() -> None:
-    """No linter sees these names: a rename misses them."""
+    """Linters and rename tools miss these names."""
     checked = 0
     root = Path(__file__).parent.parent
     for file in (*root.glob("tests/**/*.py"), *root.glob("benchmarks/*.py")):

@@ -1,4 +1,4 @@
-"""Nothing that the tests run reaches beyond this machine, and the index has no sockets at all."""
+"""Tests and their child processes cannot reach the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from conftest import child_environment
 from offline.sitecustomize import REFUSED, SOCKETS
 
-# Of the addresses that are for documentation.
+# An address that is reserved for documentation.
 ELSEWHERE = ("192.0.2.1", 9)
 PROGRAM = f"""
 import socket
@@ -31,7 +31,7 @@ for reach in (
 
 
 @pytest.mark.process
-def test_whoever_reaches_beyond_this_machine_fails_and_is_told_of(
+def test_network_access_fails_and_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REFUSED, str(tmp_path / "refused"))

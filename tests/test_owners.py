@@ -1,8 +1,8 @@
-"""One owner per operation: what opens, writes, resolves or starts something stands in one module.
+"""Each risky operation has one owner: a single module opens, writes, resolves or starts things.
 
-The owners refuse symlinks, FIFOs, endless files and programs of the workspace. Code that does these
-things by itself forgets one of them, as it did before (#21). So each direct use is a violation,
-unless its module is listed here with the reason.
+The owners reject symlinks, FIFOs, endless files and programs of the workspace. Code that bypasses
+them forgets one of these checks, as it did before (#21). So each direct use is a violation, unless
+its module is listed here with a reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNTRUSTED, WRITING = "storage/untrusted.py", "storage/writing.py"
 DATABASE = "storage/database.py"
 PROGRAMS, PROCESS = "processes/programs.py", "processes/children.py"
 
-# By kind: the dotted names that a use of it resolves to; one with a star stands for all below.
+# The dotted names of each kind of operation; `.*` matches all names below.
 NAMES = {
     "opens": ("open", "io.open", "io.FileIO", "codecs.open", "os.open", "fileinput.*", "mmap.open"),
     "writes": (
@@ -53,7 +53,7 @@ NAMES = {
         *("ctypes.cdll.*", "importlib.util.spec_from_file_location"),
     ),
 }
-# Methods of paths, whatever they are called on.
+# Methods of paths, on any object.
 METHODS = {
     "opens": {"read_text", "read_bytes"},
     "writes": {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "rename"},
@@ -61,7 +61,7 @@ METHODS = {
 }
 MODES = frozenset("rwaxbt+")
 
-# Module -> kinds it may use, and why.
+# The kinds that a module may use directly, and the reason.
 ALLOWED: dict[str, tuple[set[str], str]] = {
     UNTRUSTED: ({"opens"}, "the owner of opening"),
     WRITING: ({"opens", "writes"}, "the owner of writing"),
@@ -76,7 +76,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "frontends/cli/main.py": ({"opens"}, "the null device"),
     "processes/worker_side.py": ({"opens"}, "the null device, and /proc"),
     "processes/memory.py": ({"opens", "executes"}, "/proc; the C library"),
-    "documents/extract/input_stream.py": ({"writes"}, "a file without a name, in a worker"),
+    "documents/extract/input_stream.py": ({"writes"}, "an unnamed temporary file, in a worker"),
     "frontends/lsp/transport.py": ({"opens"}, "standard input and output"),
     "frontends/server_process.py": ({"opens"}, "standard error"),
     "frontends/cli/doctor.py": ({"opens"}, "/proc"),
@@ -85,8 +85,8 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "storage/identity.py": ({"executes"}, "the C library"),
     "storage/state_folder.py": (
         {"writes"},
-        "folders that are complete when they get their name: `.winnow`, and those in the user's"
-        " own cache folder",
+        "folders that are renamed once they are complete: `.winnow`, and folders in the user's"
+        " cache folder",
     ),
     "index/watch/inotify.py": ({"executes"}, "the C library"),
     "processes/sandbox.py": ({"executes", "opens"}, "the C library; O_PATH"),
@@ -96,14 +96,14 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "index/vectors/safetensors.py": ({"opens"}, "a model of a package or of the user's settings"),
     "index/vectors/tokenizer.py": ({"opens"}, "a model of a package or of the user's settings"),
     "ranking/semantic/decision_trees.py": ({"opens"}, "package data"),
-    "index/workspace_index.py": ({"opens"}, "an index, and no file"),
-    "workspace.py": ({"opens"}, "an index, and no file"),
+    "index/workspace_index.py": ({"opens"}, "opens an index, not a file"),
+    "workspace.py": ({"opens"}, "opens an index, not a file"),
     "index/store/store.py": (
         {"opens", "writes"},
         "its own source files; a private temporary folder",
     ),
-    "storage/lock.py": ({"opens"}, "a file to lock, which is opened without symlinks"),
-    "index/store/segments.py": ({"writes"}, "times of files in a folder of ours"),
+    "storage/lock.py": ({"opens"}, "a lock file, opened without following symlinks"),
+    "index/store/segments.py": ({"writes"}, "file times in Winnow's own folder"),
 }
 
 
@@ -117,7 +117,7 @@ def test_all_code_goes_through_the_owners() -> None:
         found[module] = {kind for kind, _, _ in violations}
         allowed = ALLOWED.get(module, (set[str](), ""))[0]
         wrong += [
-            f"{module}:{line}: {name} {kind} by itself"
+            f"{module}:{line}: {name} {kind} directly"
             for kind, name, line in violations
             if kind not in allowed
         ]
@@ -133,10 +133,10 @@ def test_all_code_goes_through_the_owners() -> None:
 def uses(source: str) -> Iterator[tuple[str, str, int]]:
     """Yield each direct use in a module: its kind, name and line."""
     tree = ast.parse(source)
-    known = _imports(tree)
+    targets = _imports(tree)
     for node in _code(tree):
         if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
-            name = _dotted(node, known)
+            name = _dotted(node, targets)
             if name is not None:
                 for kind in _kinds_of(name):
                     yield kind, name, node.lineno
@@ -144,14 +144,14 @@ def uses(source: str) -> Iterator[tuple[str, str, int]]:
             for kind, methods in METHODS.items():
                 if node.attr in methods and isinstance(node.ctx, ast.Load):
                     yield kind, f".{node.attr}", node.lineno
-        elif isinstance(node, ast.Call) and _opens_a_path(node, known):
+        elif isinstance(node, ast.Call) and _opens_a_path(node, targets):
             yield "opens", ".open", node.lineno
         elif isinstance(node, ast.Call) and _replaces_a_path(node):
             yield "writes", ".replace", node.lineno
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all below, without annotations."""
+    """Yield a node and its descendants, except annotations."""
     yield node
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns"):
@@ -161,28 +161,29 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _imports(tree: ast.Module) -> dict[str, str]:
-    """Return the names that imports bind, with what they stand for; functions and classes of the
-    module stand for themselves."""
-    known = {}
+    """Return the targets of imported names; functions and classes of the module map to
+    themselves."""
+    targets = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for one in node.names:
-                bound = one.asname or one.name.partition(".")[0]
-                known[bound] = one.name if one.asname else bound
+            for alias in node.names:
+                bound = alias.asname or alias.name.partition(".")[0]
+                targets[bound] = alias.name if alias.asname else bound
         elif isinstance(node, ast.ImportFrom):
-            for one in node.names:
-                known[one.asname or one.name] = f"{'.' * node.level}{node.module or ''}.{one.name}"
+            base = f"{'.' * node.level}{node.module or ''}"
+            for alias in node.names:
+                targets[alias.asname or alias.name] = f"{base}.{alias.name}"
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            known[node.name] = f".{node.name}"
-    return known
+            targets[node.name] = f".{node.name}"
+    return targets
 
 
-def _dotted(node: ast.expr, known: dict[str, str]) -> str | None:
-    """Return the dotted name that an expression stands for, as `os.open` for `o.open`."""
+def _dotted(node: ast.expr, targets: dict[str, str]) -> str | None:
+    """Return the dotted name of an expression's target, such as `os.open` for `o.open`."""
     if isinstance(node, ast.Name):
-        return known.get(node.id, node.id)
-    if isinstance(node, ast.Attribute) and (above := _dotted(node.value, known)):
+        return targets.get(node.id, node.id)
+    if isinstance(node, ast.Attribute) and (above := _dotted(node.value, targets)):
         return f"{above}.{node.attr}"
     return None
 
@@ -194,17 +195,20 @@ def _kinds_of(name: str) -> list[str]:
 
 def _is_one_of(name: str, names: tuple[str, ...]) -> bool:
     name = name.removeprefix("builtins.")
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names)
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+        for pattern in names
+    )
 
 
-def _opens_a_path(call: ast.Call, known: dict[str, str]) -> bool:
-    """Tell whether a call is of `Path.open`: its first argument is a mode, or there is none."""
+def _opens_a_path(call: ast.Call, targets: dict[str, str]) -> bool:
+    """Return True for a call of `Path.open`, with a mode as the first argument or no arguments."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr != "open":
         return False
-    if _dotted(function.value, known) in ("os", "io", "codecs"):  # which are known by name
+    if _dotted(function.value, targets) in ("os", "io", "codecs"):  # listed in NAMES
         return False
-    modes = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "mode")]
+    modes = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "mode")]
     if not modes:
         return not call.args
     [mode, *_] = modes
@@ -214,7 +218,7 @@ def _opens_a_path(call: ast.Call, known: dict[str, str]) -> bool:
 
 
 def _replaces_a_path(call: ast.Call) -> bool:
-    """Tell whether a call is of `Path.replace`, which unlike that of a string has one argument."""
+    """Return True for a call of `Path.replace`, which has one argument, unlike `str.replace`."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr != "replace" or call.keywords:
         return False
@@ -303,9 +307,9 @@ def test_each_direct_use_is_found(source: str, kind: str) -> None:
         "'open(1)'  # open('a')",
     ],
 )
-def test_nothing_else_is_found(source: str) -> None:
+def test_other_code_is_not_a_violation(source: str) -> None:
     assert list(uses(source)) == []
 
 
-def test_a_reason_is_given_for_each_module() -> None:
+def test_each_listed_module_has_a_reason() -> None:
     assert all(reason for _, reason in ALLOWED.values())

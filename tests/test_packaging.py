@@ -1,4 +1,4 @@
-"""What `scripts/build` builds, as a user gets it: installed where nothing else is, and run."""
+"""Install the packages that `scripts/build` builds into empty environments, and run them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ pytestmark = [pytest.mark.slow, requires_posix]
 
 
 def with_network() -> dict[str, str]:
-    """The environment of what may fetch something, which no test otherwise does."""
+    """Return an environment with network access, which other tests don't have."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def build(target: Path, *parts: str) -> Path:
-    """The folder in which `scripts/build` puts these parts."""
+    """Build these parts with `scripts/build`, and return the output folder."""
     own = {name: str(target / name) for name in ("TMPDIR", "npm_config_cache")}
     (target / "TMPDIR").mkdir()
     environment = {**with_network(), **own, "WINNOW_DIST": str(target / "dist")}
@@ -58,9 +58,9 @@ def wheel(dist: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an empty environment into which the wheel was installed, without a compiler.
+    """Install the wheel into an empty environment, without a compiler; return its programs' folder.
 
-    It has no pip, as those of uv have none.
+    The environment has no pip, like those of uv.
     """
     environment = tmp_path_factory.mktemp("installed") / "environment"
     venv.create(environment)
@@ -72,7 +72,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def variables(tmp_path: Path) -> dict[str, str]:
-    """Nothing but what the wheel brings: no ripgrep of the system's, no settings."""
+    """Return an environment without the system's ripgrep and without settings."""
     found = child_environment(tmp_path)
     found.pop("PYTHONPATH", None)
     return {**found, "PATH": "/nowhere"}
@@ -83,7 +83,7 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_package(wheel: Path) -> None:
     found = contents(wheel)
     tracked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "winnow"]
     listed = subprocess.run(tracked, cwd=ROOT / "server", capture_output=True, text=True).stdout
@@ -99,7 +99,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert b"winnow = winnow.__main__:main" in found[f"{about}/entry_points.txt"]
 
 
-def test_the_sdist_gives_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path) -> None:
+def test_the_sdist_builds_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path) -> None:
     sdist = dist / f"winnow_ls-{__version__}.tar.gz"
     with tarfile.open(sdist) as archive:
         top = {"/".join(name.split("/")[1:2]) for name in archive.getnames()}
@@ -113,7 +113,7 @@ def test_the_sdist_gives_the_same_wheel(dist: Path, wheel: Path, tmp_path: Path)
 
 
 @pytest.mark.network
-def test_the_installed_command_does_its_work(
+def test_the_installed_command_works(
     installed: Path, project: Path, variables: dict[str, str]
 ) -> None:
     def winnow(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -133,8 +133,9 @@ def test_the_installed_command_does_its_work(
     assert searched.stderr == ""
     assert searched.stdout.startswith("src/loader.py:2\n")
     assert "src/loader.py" in winnow("find-symbol", "Loader", "--json").stdout
-    findings = {one["subject"]: one for one in json.loads(winnow("doctor", "--json").stdout)}
-    assert all(one["good"] for one in findings.values() if one["required"])
+    checks = json.loads(winnow("doctor", "--json").stdout)
+    findings = {finding["subject"]: finding for finding in checks}
+    assert all(finding["good"] for finding in findings.values() if finding["required"])
     for extra in EXTRAS:
         advice = findings[f"winnow-ls[{extra}]"]["advice"]
         assert advice.endswith(f"uv pip install --python {installed}/python 'winnow-ls[{extra}]'")
@@ -173,7 +174,7 @@ def send(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 def request(server: subprocess.Popen[bytes], number: int, method: str, params: Any) -> Any:
-    """What a server answers to a request; what else it says is passed over."""
+    """Send a request and return its result; skip other messages."""
     send(server, {"id": number, "method": method, "params": params})
     assert server.stdout is not None
     while True:
@@ -181,7 +182,7 @@ def request(server: subprocess.Popen[bytes], number: int, method: str, params: A
         while header := server.stdout.readline().strip():
             name, _, value = header.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
-        assert length, "the server has ended"
+        assert length, "the server has exited"
         message = json.loads(server.stdout.read(length))
         if message.get("id") == number and "method" not in message:
             assert "error" not in message, message
@@ -191,7 +192,7 @@ def request(server: subprocess.Popen[bytes], number: int, method: str, params: A
 # --- the editors ---------------------------------------------------------------------------
 
 
-def test_the_extension_holds_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+def test_the_extension_contains_only_the_files_it_needs(tmp_path: Path) -> None:
     folder = ROOT / "vscode-extension"
     if not (folder / "node_modules").exists() and not CI:
         pytest.skip("the extension's npm packages are not installed")
@@ -225,7 +226,7 @@ def neovim() -> str | None:
 
 
 @pytest.mark.network
-def test_the_plugin_searches_in_neovim_from_where_it_was_unpacked(
+def test_the_unpacked_plugin_searches_in_neovim(
     dist: Path, installed: Path, project: Path, tmp_path: Path, variables: dict[str, str]
 ) -> None:
     program = neovim()
@@ -252,7 +253,7 @@ def test_the_plugin_searches_in_neovim_from_where_it_was_unpacked(
     assert done.stderr.splitlines()[-1:] == [f"{__version__} src/loader.py 2"], done.stderr
 
 
-# Everything is loaded once, the help is found, and a search is answered by the installed server.
+# Load all modules, open the help, and search with the installed server.
 PLUGIN_CHECK = """
 local ok, problem = pcall(function()
   assert(vim.fn.exists(':Winnow') == 2, 'there is no :Winnow')
@@ -272,7 +273,7 @@ local ok, problem = pcall(function()
   end)
   assert(vim.wait(20000, function() return answered end), 'no answer')
   assert(items, failed)
-  -- What Neovim has shown last may have no line end.
+  -- Neovim's last message may have no newline.
   io.stderr:write('\\n', require('winnow.version'), ' ', items[1].path, ' ', items[1].lnum)
 end)
 if not ok then io.stderr:write(problem) end
@@ -283,13 +284,13 @@ vim.cmd(ok and 'qall!' or 'cquit!')
 # --- the version ---------------------------------------------------------------------------
 
 
-def test_there_is_one_version() -> None:
+def test_all_files_have_the_same_version() -> None:
     found = release.versions()
     assert len(found) == 7
     assert set(found.values()) == {__version__}
 
 
-def test_nothing_is_built_where_versions_differ(tmp_path: Path) -> None:
+def test_the_build_fails_if_versions_differ(tmp_path: Path) -> None:
     needed = {name.partition(",")[0] for name in release.versions()}
     needed |= {"pyproject.toml", "nvim/tests/ui/requirements.txt"}
     needed |= {f"scripts/{name}" for name in ("build", "environment", "release.py")}
@@ -302,12 +303,12 @@ def test_nothing_is_built_where_versions_differ(tmp_path: Path) -> None:
         [tmp_path / "scripts/build", "plugin"], env=with_network(), capture_output=True, text=True
     )
     assert done.returncode == 1
-    said = f"nvim/lua/winnow/version.lua has version 9.9.9, and {release.SOURCE} {__version__}\n"
-    assert done.stderr == said
+    file_name, source = "nvim/lua/winnow/version.lua", release.SOURCE
+    assert done.stderr == f"{file_name} has version 9.9.9, but {source} has {__version__}\n"
     assert not (tmp_path / "dist").exists()
 
 
-def test_the_same_files_give_the_same_archive(tmp_path: Path) -> None:
+def test_the_same_files_produce_the_same_archive(tmp_path: Path) -> None:
     for name in ("one", "two"):
         release.pack_plugin(tmp_path / name, 1_700_000_000)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -1,4 +1,4 @@
-"""The order of the packages: each imports only those below it, and no modules import each other."""
+"""Packages import only packages below them, and modules have no import cycles."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import structure
 import walks
 
 
-def test_packages_import_only_those_below() -> None:
+def test_packages_import_only_packages_below_them() -> None:
     files = structure.modules(structure.ROOT / "server/winnow")
     places = {name: place for place, name in enumerate(structure.ORDER)}
     assert {structure.entry(module) for module in files} == {"", "__main__", *places}
     upward = [
-        one
-        for one in structure.imports(files)
-        if structure.entry(one.importer) in places
-        and places[structure.entry(one.imported)] > places[structure.entry(one.importer)]
+        link
+        for link in structure.imports(files)
+        if structure.entry(link.importer) in places
+        and places[structure.entry(link.imported)] > places[structure.entry(link.importer)]
     ]
-    assert not upward, "\n".join(f"{one.importer} imports {one.imported}" for one in upward)
+    assert not upward, "\n".join(f"{link.importer} imports {link.imported}" for link in upward)
 
 
-def test_no_modules_import_each_other() -> None:
+def test_there_are_no_import_cycles() -> None:
     files = structure.modules(structure.ROOT / "server/winnow")
     edges = collections.defaultdict(set)
-    for one in structure.imports(files):
-        edges[one.importer].add(one.imported)
+    for link in structure.imports(files):
+        edges[link.importer].add(link.imported)
     assert structure.cycles(edges) == []
 
 
-def test_an_import_in_a_circle_is_found() -> None:
+def test_import_cycles_are_found() -> None:
     edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set[str]()}
     assert structure.cycles(edges) == [["a", "b", "c"]]
     assert structure.layers({("a", "b"), ("b", "c")}) == 3

@@ -75,7 +75,7 @@ def throttle(machine: OtherMachine) -> Throttle:
 
 
 @pytest.fixture(autouse=True)
-def memory_is_no_servers() -> None:
+def ignore_test_memory() -> None:
     """This test measures the memory of its own process."""
 
 
