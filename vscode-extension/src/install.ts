@@ -103,7 +103,7 @@ function isOlder([major, minor]: readonly [number, number]): boolean {
   return major < OLDEST_PYTHON[0] || (major === OLDEST_PYTHON[0] && minor < OLDEST_PYTHON[1])
 }
 
-/** Run a program and write its output to the log. Throws if it fails or is cancelled. */
+/** Run a program and write its output to the log. Throws if it fails or is canceled. */
 function run(command: string, args: string[], token: vscode.CancellationToken): Promise<void> {
   log.info(`${command} ${args.join(' ')}`)
   return new Promise((resolve, reject) => {

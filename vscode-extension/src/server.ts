@@ -62,7 +62,7 @@ export class Server implements vscode.Disposable {
   /**
    * Send a request and return its result. Start the server if necessary.
    *
-   * Throws CancellationError if cancelled, ServerMissing if there is no server, and otherwise an
+   * Throws CancellationError if canceled, ServerMissing if there is no server, and otherwise an
    * error with the server's message.
    */
   async request<P extends object, R, Partial>(
