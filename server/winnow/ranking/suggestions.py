@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from winnow.index.postings.terms import content_words, stem
-
-if TYPE_CHECKING:
-    from winnow.symbols.search.name_table import NameTable
-    from winnow.symbols.view import SymbolView
-
-# Returns names of the index that are spelled like one of some words, MAX_SUGGESTIONS at most and
-# the nearest first.
-KnownTerms = Callable[[Sequence[str]], Sequence[str]]
+from winnow.index.postings.terms import content_words
+from winnow.index.similar_names import KnownTerms
 
 # A search with so few results, or none with a good score, has found little.
 FEW = 3
 LOW_SCORE = 0.3
 MAX_SUGGESTIONS = 5
-# A word of this length may have two wrong letters; in a shorter word that gives another word.
-LONG = 6
-# Two words are related if they share a beginning of this length.
-PREFIX = 4
-# Limit of the names with nearly the letters of a word that are compared with it: about 1 ms.
-MAX_COMPARED = 400
-
-_PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+")
 
 
 def found_little(scores: Sequence[float]) -> bool:
@@ -45,113 +26,3 @@ def suggest(query: str, useful: Iterable[str], known_terms: KnownTerms) -> list[
     earlier = [past for past in useful if past.strip().lower() not in present]
     found += earlier[: MAX_SUGGESTIONS - len(found)]
     return [term for term in dict.fromkeys(found) if term.lower() not in present]
-
-
-def terms_of_index(view: SymbolView, tables: Sequence[NameTable]) -> KnownTerms:
-    """Return a function that finds names of definitions, for use while the view is open.
-
-    ``tables`` also hold names that are no longer defined; the function leaves those out.
-    """
-
-    def known(words: Sequence[str]) -> list[str]:
-        near = [pair for word in words for pair in near_names(tables, word)]
-        # The nearest of each word come first.
-        names = dict.fromkeys(name for _, name in sorted(near, key=lambda pair: -pair[0]))
-        defined = (name for name in names if next(iter(view.definitions(name)), None) is not None)
-        return list(islice(defined, MAX_SUGGESTIONS))
-
-    return known
-
-
-def near_names(
-    tables: Iterable[NameTable], word: str, limit: int = MAX_SUGGESTIONS
-) -> list[tuple[float, str]]:
-    """Return the names nearest to a word with their nearness, the nearest first."""
-    found: dict[str, float] = {}
-    matcher = WordMatcher(word)
-    for table in tables:
-        for name in table.like(matcher.stem, mistakes(word), MAX_COMPARED):
-            near = matcher.nearness(name)
-            if near > 0 and name != word:
-                found[name] = near
-    pairs = [(near, name) for name, near in found.items()]
-    return sorted(pairs, key=lambda pair: (-pair[0], len(pair[1]), pair[1]))[:limit]
-
-
-class WordMatcher:
-    """A word of a query, to be compared with many names."""
-
-    def __init__(self, word: str) -> None:
-        self._word = word.lower()
-        self._letters, self._mistakes = set(self._word), mistakes(self._word)
-        self._initials = {self._word[:1], self._word[:1].upper()}
-        self._nearness: dict[str, float] = {}  # names share parts
-        self.stem = stem(self._word)
-
-    def nearness(self, name: str) -> float:
-        """Return how near a name or a part of it is to the word, from 0 to 1: the same spelling or
-        stem, a common beginning, or a distance of a letter or two."""
-        parts = _PART.findall(name)
-        near = 0.0
-        for part in (*parts, name, name.replace("_", "")):
-            # A stem keeps the first letter, and people seldom mistype it.
-            if part[:1] in self._initials:
-                lower = part.lower()
-                if lower not in self._nearness:
-                    self._nearness[lower] = self._compare(lower)
-                near = max(near, self._nearness[lower])
-        # A name of many parts is also about other things.
-        return near * (0.8 + 0.2 / max(1, len(parts)))
-
-    def _compare(self, other: str) -> float:
-        if self._word == other:
-            return 1.0
-        # Words with the same stem differ at most in its last letter.
-        if other.startswith(self.stem[:-1]) and self.stem == stem(other):
-            return 0.9
-        word, limit = self._word, self._mistakes
-        is_prefix = other.startswith(word) or word.startswith(other)
-        if is_prefix and min(len(word), len(other)) >= PREFIX:
-            return 0.8
-        # Each letter that only one word has costs a change.
-        letters = set(other)
-        if len(self._letters - letters) > limit or len(letters - self._letters) > limit:
-            return 0.0
-        if not _may_be_misspelled(word, other):
-            return 0.0
-        apart = distance(word, other, limit)
-        return 0.0 if apart is None else 0.85 - 0.15 * apart
-
-
-def _may_be_misspelled(word: str, other: str) -> bool:
-    """Return True if a word may be meant for another with the same first letter. Short words are
-    often a letter apart and unrelated, such as `note` and `node`, so one of them must have all
-    letters of the other."""
-    if len(other) < PREFIX:
-        return False
-    if len(word) >= LONG:
-        return True
-    return not (Counter(word) - Counter(other) and Counter(other) - Counter(word))
-
-
-def mistakes(word: str) -> int:
-    """Return the number of letters of a word that may be wrong."""
-    return 0 if len(word) < PREFIX else 1 if len(word) < LONG else 2
-
-
-def distance(word: str, other: str, limit: int) -> int | None:
-    """Return the number of letters to change, insert, delete or swap with the next to turn one word
-    into the other (optimal string alignment); None if it is over the limit."""
-    if abs(len(word) - len(other)) > limit:
-        return None
-    before, row = list[int](), list(range(len(other) + 1))
-    for i, letter in enumerate(word, 1):
-        above, before, row = before, row, [i]
-        for j, other_letter in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other_letter))
-            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == other_letter:
-                cost = min(cost, above[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return None
-    return row[-1] if row[-1] <= limit else None

@@ -22,6 +22,10 @@ class CorpusPart(Struct, frozen=True):
     files: npt.NDArray[np.int32]
 
 
+# Definitions with the numbers of their files.
+Definitions = Sequence[tuple[int, Definition]]
+
+
 class Corpus(Struct, frozen=True):
     """The texts and files to rank. Files are numbered from 0: ``paths`` are relative to ``roots``,
     and ``root_of`` says which root contains a file (all 0 if there is one). ``paths`` includes
@@ -35,6 +39,6 @@ class Corpus(Struct, frozen=True):
     paths: Sequence[str]
     roots: Sequence[str]
     root_of: npt.NDArray[np.int32]
-    definitions: Callable[[str], Sequence[tuple[int, Definition]]]
+    definitions: Callable[[str], Definitions]
     # A cache between requests, for data derived from paths alone.
     cache: dict[str, Any]

@@ -30,7 +30,8 @@ from winnow.ranking.history.store import (
     Signal,
     is_satisfied,
 )
-from winnow.ranking.suggestions import KnownTerms, suggest
+from winnow.index.similar_names import KnownTerms
+from winnow.ranking.suggestions import suggest
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.state_folder import User

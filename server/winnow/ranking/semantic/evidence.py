@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.index.postings.contents import MEASURES
-from winnow.index.postings.corpus import Corpus, CorpusPart
+from winnow.index.postings.corpus import Corpus, CorpusPart, Definitions
 from winnow.index.postings.segment import chunk_numbers
 from winnow.index.postings.terms import name_term, term_number
 from winnow.index.vectors.best import Floats, starts_of
@@ -26,12 +26,9 @@ from winnow.ranking.semantic.candidates import (
 )
 from winnow.ranking.semantic.path_index import PathIndex, Traits
 from winnow.ranking.semantic.question import Question
-from winnow.symbols.file_symbols import Definition
 
 # Only the best chunks of a longer text are used.
 MAX_CHUNKS = 200
-
-Definitions = Sequence[tuple[int, Definition]]
 
 
 class Chunks(NamedTuple):

@@ -15,18 +15,17 @@ import numpy as np
 from msgspec import Struct
 
 from winnow.index.postings.contents import TYPES
-from winnow.index.postings.corpus import Corpus
+from winnow.index.postings.corpus import Corpus, Definitions
 from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
 from winnow.ranking.semantic.candidates import SINGLE, find_candidates, read_postings
 from winnow.ranking.semantic.decision_trees import trained
-from winnow.ranking.semantic.evidence import Definitions, Evidence, gather
+from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
-from winnow.symbols.file_symbols import Definition
 
 # Bonus of a chunk that defines a term over a chunk that only mentions it.
 DEFINING = 0.5
@@ -56,9 +55,9 @@ def derive(corpus: Corpus) -> None:
 class FoundPassage(Struct, frozen=True):
     """A passage: lines ``first`` to ``last``, from 1, of the file with this number in the corpus.
 
-    ``score`` is from 0 to 1, ``why`` the evidence. ``symbol`` is the definition that the query
-    names, if the passage is that definition; otherwise ``number`` is the number of the definition
-    that contains the passage or is first in it, from 1, or 0 for none.
+    ``score`` is from 0 to 1, ``why`` the evidence. ``symbol`` is the qualified name of the
+    definition that the query names, if the passage is that definition; otherwise ``number`` is the
+    number of the definition that contains the passage or is first in it, from 1, or 0 for none.
     """
 
     file: int
@@ -66,7 +65,7 @@ class FoundPassage(Struct, frozen=True):
     last: int
     score: float
     why: tuple[str, ...]
-    symbol: Definition | None = None
+    symbol: str | None = None
     number: int = 0
 
 
@@ -208,11 +207,8 @@ class _Passages:
         file = int(evidence.candidates.files[place])
         question, chunks = evidence.question, evidence.chunks
         why = list(self._why(place, file))
-        symbol = _symbol(question, evidence.defined, file)
-        if symbol is not None:
-            return FoundPassage(
-                file, symbol.line + 1, symbol.end_line + 1, score, tuple(why), symbol
-            )
+        if (defined := self._definition(file, score, why)) is not None:
+            return defined
         own = self._chunks[self._starts[place] : self._starts[place + 1]]
         if not len(own):
             return FoundPassage(file, 1, 1, score, tuple(why))
@@ -225,6 +221,23 @@ class _Passages:
             total = len(dict.fromkeys(question.spelled))
             why.append(f"has {len(present)} of {total} query terms")
         return FoundPassage(file, first, last, score, tuple(why), number=number)
+
+    def _definition(self, file: int, score: float, why: Sequence[str]) -> FoundPassage | None:
+        """Return the definition in a file that a query for a symbol means, as a passage."""
+        question = self._evidence.question
+        for name in question.names if question.symbol else ():
+            here = [
+                definition
+                for number, definition in self._evidence.defined[name]
+                if number == file and not definition.local
+            ]
+            if here:
+                best = max(
+                    here, key=lambda d: (not d.declared, d.kind in TYPES, d.end - d.start, -d.at)
+                )
+                first, last = best.line + 1, best.end_line + 1
+                return FoundPassage(file, first, last, score, tuple(why), best.qualified_name)
+        return None
 
     def _why(self, place: int, file: int) -> Iterator[str]:
         """Yield the evidence for the file."""
@@ -269,20 +282,3 @@ def _names(defined: Mapping[str, Definitions]) -> dict[int, dict[str, None]]:
             if not definition.local:
                 found.setdefault(file, {})[name] = None
     return found
-
-
-def _symbol(question: Question, defined: Mapping[str, Definitions], file: int) -> Definition | None:
-    """Return the definition in a file that a query for a symbol means."""
-    if not question.symbol:
-        return None
-    for name in question.names:
-        here: Sequence[Definition] = [
-            definition
-            for path, definition in defined[name]
-            if path == file and not definition.local
-        ]
-        if here:
-            return max(
-                here, key=lambda d: (not d.declared, d.kind in TYPES, d.end - d.start, -d.at)
-            )
-    return None

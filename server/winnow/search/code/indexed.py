@@ -194,7 +194,8 @@ def _search(
             learned = "near in meaning"
         symbol = passage.symbol
         if symbol is None and passage.number and len(hits) < search_for.shown:
-            symbol = view.definition_at(paths[-1], passage.number - 1)
+            definition = view.definition_at(paths[-1], passage.number - 1)
+            symbol = definition.qualified_name if definition is not None else None
         hits.append(_hit(passage, path, symbol, learned))
     return hits, paths
 
@@ -252,7 +253,7 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
     return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
-def _hit(found: FoundPassage, path: str, symbol: Definition | None, learned: str) -> Hit:
+def _hit(found: FoundPassage, path: str, symbol: str | None, learned: str) -> Hit:
     return Hit(
         path,
         "passage",
@@ -260,7 +261,7 @@ def _hit(found: FoundPassage, path: str, symbol: Definition | None, learned: str
         "; ".join([*[learned] * bool(learned), *found.why]),
         first=found.first,
         last=found.last,
-        symbol=symbol.qualified_name if symbol is not None else None,
+        symbol=symbol,
     )
 
 

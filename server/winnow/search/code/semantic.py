@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from winnow.errors import IndexUnavailable
 from winnow.index.postings.terms import content_words
-from winnow.ranking.suggestions import terms_of_index
+from winnow.index.similar_names import terms_of_index
 from winnow.search.answer.completeness import with_reasons
 from winnow.search.answer.hits import SPARE_HITS, Engine, HitList, SearchFallback
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
