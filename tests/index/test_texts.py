@@ -18,12 +18,13 @@ from winnow.config import Config, IndexSettings, merge_layer
 from winnow.index.builder.extraction import extract_file
 from winnow.index.builder.folder import FULL_AT, MEGABYTE, FolderIndex
 from winnow.index.builder.workers import IndexWorkers
+from winnow.index.not_covered import NotCovered
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.trigrams import Condition, TrigramQuery, required_by
-from winnow.index.report import NotCovered
 from winnow.index.store import rows
 from winnow.index.store.file_record import EXCLUDED, FULL, FileRecord, IndexJob
 from winnow.index.store.store import Store
+from winnow.search.index.state import current_status
 from winnow.storage.database import value_of
 from winnow.text.ripgrep import TextPattern
 from winnow.workspace import EngineWorkspace
@@ -52,7 +53,7 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def folder_of(workspace: EngineWorkspace) -> FolderIndex:
-    (folder,) = workspace.index._folder_indexes()
+    (folder,) = workspace.index.folder_indexes()
     return folder
 
 
@@ -464,7 +465,7 @@ async def test_the_status_reports_files_that_are_not_covered_and_why(
     )
     workspace = make_workspace(project)
     await workspace.index.build()
-    status = await workspace.index.status()
+    status = await current_status(workspace)
     [folder] = status.folders
     assert (folder.state, folder.files_indexed, folder.files_total) == ("ready", 7, 7)
     assert folder.not_covered == NotCovered(excluded=1, too_large=1, secret=1, binary=1)
@@ -483,14 +484,14 @@ async def test_a_paused_index_reports_it_and_continues_when_resumed(
     building = asyncio.create_task(workspace.index.build())
 
     async def is_paused() -> bool:
-        return (await workspace.index.status()).folders[0].state == "paused"
+        return (await current_status(workspace)).folders[0].state == "paused"
 
     await until(is_paused)
-    assert (await workspace.index.status()).paused
+    assert (await current_status(workspace)).paused
     assert any("paused" in one for one in workspace.index.problem_messages())
     workspace.index.resume()
     await building
-    assert (await workspace.index.status()).folders[0].state == "ready"
+    assert (await current_status(workspace)).folders[0].state == "ready"
 
 
 async def test_added_secret_rules_apply_to_an_existing_index(

@@ -23,7 +23,7 @@ from winnow.errors import IndexUnavailable
 from winnow.index.builder import folder as folder_module
 from winnow.index.builder import unsaved
 from winnow.index.builder.disk_scan import IndexScope
-from winnow.index.report import IndexStatus
+from winnow.index.not_covered import NotCovered
 from winnow.index.store import file_record
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
@@ -71,7 +71,7 @@ async def names(workspace: EngineWorkspace, seconds: float = SECONDS) -> dict[st
 
 
 async def known(workspace: EngineWorkspace, root: str) -> list[str]:
-    folders = {one.root.as_posix(): one for one in workspace.index._folder_indexes()}
+    folders = {one.root.as_posix(): one for one in workspace.index.folder_indexes()}
     reader = await folders[root].reader()
     try:
         unsaved = [str(path).removeprefix(f"{root}/") for path in workspace.buffers]
@@ -142,7 +142,7 @@ async def test_removed_folders_do_not_reduce_the_parse_limit(
     large = write_files(tmp_path / "large", {"a.py": ""})
     workspace = make_workspace(project, large)
     alone = make_workspace(project).index._settings().max_parsed
-    for folder in workspace.index._folder_indexes():
+    for folder in workspace.index.folder_indexes():
         folder.total = 1_000_000 if folder.root == large else 4
     assert workspace.index._settings().max_parsed < alone
     workspace.folders = [project]
@@ -427,7 +427,7 @@ async def test_a_full_disk_leaves_a_temporary_index(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    (folder,) = workspace.index._folder_indexes()
+    (folder,) = workspace.index.folder_indexes()
     store = await folder.store()
     pages = value_of(store._writer, "PRAGMA page_count")
     store._writer.execute(f"PRAGMA max_page_count={pages}")
@@ -527,7 +527,7 @@ async def test_a_file_dated_to_the_far_future_is_indexed(
     await workspace.index.build()
     assert await state(workspace) == ("ready", 4, 4)
     assert await names(workspace) == ALL
-    assert len(await workspace.index._folder_indexes()[0].changes(IndexScope(), relist=True)) == 0
+    assert len(await workspace.index.folder_indexes()[0].changes(IndexScope(), relist=True)) == 0
     (project / "src/main.py").write_text("def principal(): ...\n")
     assert await names(workspace) == {**ALL, "src/main.py": "principal"}
 
@@ -598,13 +598,13 @@ async def test_excluded_files_are_counted_only_after_a_write(
     workspace = make_workspace(project)
     await workspace.index.build()
     asked = []
-    status = workspace.index.status
+    count_left_out = workspace.index._count_left_out
 
-    async def counted() -> IndexStatus:
+    async def counted() -> NotCovered:
         asked.append(1)
-        return await status()
+        return await count_left_out()
 
-    monkeypatch.setattr(workspace.index, "status", counted)
+    monkeypatch.setattr(workspace.index, "_count_left_out", counted)
     for _ in range(3):
         assert await state(workspace) == ("ready", 4, 4)
         assert (await workspace.index.left_out()).binary is None
@@ -661,7 +661,7 @@ async def test_a_store_opened_by_a_cancelled_request_is_closed(
 
     monkeypatch.setattr(folder_module, "_temporary", late)
     workspace = make_workspace(project)
-    request = asyncio.create_task(workspace.index._folder_indexes()[0].store())
+    request = asyncio.create_task(workspace.index.folder_indexes()[0].store())
     await asyncio.to_thread(begun.wait)
     request.cancel()
     await asyncio.sleep(0)
@@ -678,7 +678,7 @@ async def test_a_reader_opened_by_a_cancelled_request_is_closed(
     begun, go_on = threading.Event(), threading.Event()
     closed: list[Reader] = []
     workspace = make_workspace(project)
-    folder = workspace.index._folder_indexes()[0]
+    folder = workspace.index.folder_indexes()[0]
     read, close = Store.reader, Reader.close
 
     def late(store: Store) -> Reader:
@@ -703,7 +703,7 @@ async def test_a_reader_opened_by_a_cancelled_request_is_closed(
 
 
 async def test_a_closed_index_opens_no_store(make_workspace: MakeWorkspace, project: Path) -> None:
-    folder = make_workspace(project).index._folder_indexes()[0]
+    folder = make_workspace(project).index.folder_indexes()[0]
     await folder.aclose()
     with pytest.raises(IndexUnavailable):
         await folder.store()

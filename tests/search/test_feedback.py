@@ -86,7 +86,7 @@ async def test_metrics_report_once_that_the_index_is_full(
 ) -> None:
     workspace = make_workspace(project)
     await workspace.index.build()
-    (folder,) = workspace.index._folder_indexes()
+    (folder,) = workspace.index.folder_indexes()
     store = await folder.store()
     assert store.trim(0)
     write_files(project, {"src/new.py": "new = 1\n"})

@@ -14,6 +14,7 @@ import hashlib
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -37,15 +38,14 @@ from winnow.index.builder.folder import FolderIndex, FolderSettings, OrderFiles,
 from winnow.index.builder.throttle import Throttle, most_parsed
 from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.report import IndexStatus, IndexStatusSettings, NotCovered
+from winnow.index.not_covered import NotCovered
+from winnow.index.problems import not_covered
 from winnow.index.snapshot import Overlay, Snapshot
-from winnow.index.status import folder_status, total_of
 from winnow.index.store.file_record import FULL
 from winnow.index.store.reader import Reader, ReaderStopped, StoreVersion
 from winnow.index.store.segments import SegmentMissing
-from winnow.index.vectors.embeddings import load_model, model_or_reason
+from winnow.index.vectors.embeddings import load_model
 from winnow.processes.children import Processes
-from winnow.processes.memory import anonymous_bytes
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.paths import real_path
 from winnow.storage.state_folder import User, is_indexed
@@ -182,7 +182,7 @@ class WorkspaceIndex:
             return []
         return [
             folder
-            for folder in self._folder_indexes()
+            for folder in self.folder_indexes()
             if not (folder in self._opened or folder.complete)
         ]
 
@@ -257,7 +257,7 @@ class WorkspaceIndex:
         """Do the same as :meth:`snapshot`, and also yield its folders and documents."""
         with self.throttle.requests():
             await self._catch_up(seconds, begin)
-            folders = self._folder_indexes()
+            folders = self.folder_indexes()
             texts = await self._texts_in_place(folders, buffers, requested)
             unsaved = await self._documents.known(texts)
         overlay = {path: document.symbols for path, document in unsaved.items()}
@@ -325,7 +325,7 @@ class WorkspaceIndex:
         date."""
         if not await self._is_exact(seconds):
             return None
-        folders = self._folder_indexes()
+        folders = self.folder_indexes()
         try:
             async with self._view(folders) as (view, readers):
                 if not self._is_exact_now():  # something has changed meanwhile
@@ -344,7 +344,7 @@ class WorkspaceIndex:
         """Return True if every file is indexed as it is now. Waits ``seconds`` for changes to be
         indexed."""
         if not self._knows_files():
-            self._start_check([folder for folder in self._folder_indexes() if folder.complete])
+            self._start_check([folder for folder in self.folder_indexes() if folder.complete])
             return False
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._wait_for_events(seconds):
@@ -358,7 +358,7 @@ class WorkspaceIndex:
         return not busy and self._knows_files()
 
     def _knows_files(self) -> bool:
-        folders = self._folder_indexes()
+        folders = self.folder_indexes()
         return bool(folders) and all(
             folder.is_exact_for(self._scope_of(folder)) for folder in folders
         )
@@ -369,7 +369,7 @@ class WorkspaceIndex:
         """Index files before the index is complete; yield their paths as they enter the store.
         ``paths`` are absolute, of files that a search covers."""
         end = asyncio.get_running_loop().time() + seconds
-        for folder, below in _by_folder(self._folder_indexes(), paths).items():
+        for folder, below in _by_folder(self.folder_indexes(), paths).items():
             left = end - asyncio.get_running_loop().time()
             async with contextlib.aclosing(folder.index_files(sorted(below), left)) as batches:
                 async for batch in batches:
@@ -377,7 +377,7 @@ class WorkspaceIndex:
 
     def state(self) -> IndexState:
         """Return how much of the workspace is indexed, and whether the index is up to date."""
-        folders = self._folder_indexes()
+        folders = self.folder_indexes()
         state: Literal["none", "opening", "building", "ready", "stale"] = "ready"
         if not folders or not all(folder.complete for folder in folders):
             # The next request's check rebuilds a damaged or deleted store.
@@ -401,62 +401,39 @@ class WorkspaceIndex:
         found none."""
         return bool(self._builds) and any(
             folder.is_behind or folder.is_due or not folder.was_listed_with(self._scope_of(folder))
-            for folder in self._folder_indexes()
+            for folder in self.folder_indexes()
         )
 
-    async def status(self) -> IndexStatus:
-        """Return the full status of the index and of the work on it."""
-        index, state, folders = self._config().index, self.state().state, []
-        for folder in self._folder_indexes():
-            reader = await folder.reader()
-            try:
-                folders.append(await asyncio.to_thread(folder_status, folder, reader, state))
-            finally:
-                reader.close()
-        paused = self.throttle.state == "paused"
-        if paused:
-            folders = [
-                msgspec.structs.replace(status, state="paused")
-                if status.state in ("building", "stale")
-                else status
-                for status in folders
-            ]
-        return IndexStatus(
-            folders=folders,
-            settings=IndexStatusSettings(
-                enabled=index.enabled,
-                max_files=index.max_files,
-                max_index_size_mb=index.max_index_size_mb,
-                max_memory_usage_mb=index.max_memory_usage_mb,
-                cpu_throttle_threshold=index.cpu_throttle_threshold,
-                exclude_patterns=list(index.exclude_patterns),
-                watch=index.watch,
-                embeddings=index.embeddings,
-            ),
-            workers=len(self._workers.pids),
-            memory_mb=round(self.throttle.memory() / 1e6, 1),
-            workers_memory_mb=round(sum(map(anonymous_bytes, self._workers.pids)) / 1e6, 1),
-            paused=paused,
-            waits_for=self.throttle.reason or None,
-            embeddings=model_or_reason(index.embeddings),
-        )
+    @property
+    def worker_pids(self) -> list[int]:
+        """The process ids of the workers."""
+        return self._workers.pids
 
     async def left_out(self, view: Snapshot | None = None) -> NotCovered:
         """Return how many files cannot be found, by reason. A current snapshot saves reading the
         stores."""
         written = (
-            view.written()
-            if view
-            else [await folder.written() for folder in self._folder_indexes()]
+            view.written() if view else [await folder.written() for folder in self.folder_indexes()]
         )
         if self._not_covered is None or self._not_covered[0] != written:
-            self._not_covered = written, total_of((await self.status()).folders)
+            self._not_covered = written, await self._count_left_out()
         return self._not_covered[1]
+
+    async def _count_left_out(self) -> NotCovered:
+        problems, binaries = Counter[str](), 0
+        for folder in self.folder_indexes():
+            reader = await folder.reader()
+            try:
+                problems.update(await asyncio.to_thread(reader.problem_counts))
+                binaries += await asyncio.to_thread(reader.binaries)
+            finally:
+                reader.close()
+        return not_covered(problems, binaries)
 
     async def count_indexed_files(self) -> int:
         """Return how many files the stores contain, current or not."""
         count = 0
-        for folder in self._folder_indexes():
+        for folder in self.folder_indexes():
             if folder.damage:
                 continue
             reader = await folder.reader()
@@ -469,7 +446,7 @@ class WorkspaceIndex:
     @property
     def has_complete_folder(self) -> bool:
         """True if the index of at least one folder is complete."""
-        return any(folder.complete for folder in self._folder_indexes())
+        return any(folder.complete for folder in self.folder_indexes())
 
     @property
     def build_was_requested(self) -> bool:
@@ -479,11 +456,11 @@ class WorkspaceIndex:
     def temporary_folders(self) -> list[Path]:
         """Return the folders whose index ends with this process, because nothing is or can be
         written there."""
-        return [folder.root for folder in self._folder_indexes() if folder.is_lost_on_exit]
+        return [folder.root for folder in self.folder_indexes() if folder.is_lost_on_exit]
 
     def notices(self) -> list[str]:
         """Return messages for the user about ignored `.winnow` folders."""
-        return [folder.notice for folder in self._folder_indexes() if folder.notice]
+        return [folder.notice for folder in self.folder_indexes() if folder.notice]
 
     @property
     def stores_changed(self) -> int:
@@ -497,13 +474,13 @@ class WorkspaceIndex:
         )
         return [
             f"the index of {folder.root} is damaged ({folder.damage}): {rebuilt}"
-            for folder in self._folder_indexes()
+            for folder in self.folder_indexes()
             if folder.damage
         ]
 
     def problem_messages(self) -> list[str]:
         """Explain why folders are not fully indexed."""
-        folders = self._folder_indexes()
+        folders = self.folder_indexes()
         found = [f"{folder.root}: {folder.problem}" for folder in folders if folder.problem]
         found += self.damages()
         if left_out := sum(folder.left_out for folder in folders):
@@ -517,7 +494,7 @@ class WorkspaceIndex:
         """Return the files that could not be indexed, by absolute path, and the reasons; also
         folders that could not be indexed."""
         found = {}
-        for folder in self._folder_indexes():
+        for folder in self.folder_indexes():
             if folder.problem:
                 found[folder.root.as_posix()] = folder.problem
             for path, problem in (await folder.problems()).items():
@@ -553,7 +530,7 @@ class WorkspaceIndex:
         repeats checks that were just made."""
         await self.open()
         pause = self._opened_at + LATER_SECONDS - time.monotonic()
-        if pause > 0 and all(folder.complete for folder in self._folder_indexes()):
+        if pause > 0 and all(folder.complete for folder in self.folder_indexes()):
             await asyncio.sleep(pause)
             await self.throttle.turn()
 
@@ -562,7 +539,7 @@ class WorkspaceIndex:
         self._has_consent |= consent
         for folder in self._indexes.values():
             self._build_when_there(folder)
-        for folder in self._folder_indexes():
+        for folder in self.folder_indexes():
             with _logged(folder):
                 if consent:
                     folder.consent(is_indexable(folder.root, self._environment))
@@ -620,14 +597,14 @@ class WorkspaceIndex:
     async def clear(self) -> None:
         """Delete the index of all folders; it is built again only on request."""
         await _cancelled(list(self._builds))
-        for folder in self._folder_indexes():
+        for folder in self.folder_indexes():
             await folder.clear()
 
     async def refresh(self, paths: Collection[str | Path], seconds: float) -> bool:
         """Check some files, or all, whatever was reported. Return True if all changes are indexed
         in time."""
         end = asyncio.get_running_loop().time() + seconds
-        for folder in self._folder_indexes():
+        for folder in self.folder_indexes():
             if not paths:
                 folder.schedule_rescan()
         self.files_changed(paths)
@@ -642,7 +619,7 @@ class WorkspaceIndex:
         :meth:`follow_settings` has ended."""
         if not (self._config().index.enabled or self._has_consent):
             return
-        for folder, below in _by_folder(self._folder_indexes(), paths).items():
+        for folder, below in _by_folder(self.folder_indexes(), paths).items():
             if folder.is_open:
                 self._changed_files.setdefault(folder, set()).update(below)
         if self._changed_files and not _is_busy(self._updating) and not self._closed:
@@ -674,11 +651,11 @@ class WorkspaceIndex:
         too."""
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._wait_for_events(seconds):
-            for folder in self._folder_indexes():
+            for folder in self.folder_indexes():
                 folder.schedule_check()
         had_changes = await _finished(self._updating, end - asyncio.get_running_loop().time())
         self._start_check(
-            [folder for folder in self._folder_indexes() if folder.built or folder.writable], begin
+            [folder for folder in self.folder_indexes() if folder.built or folder.writable], begin
         )
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if had_changes else left)
@@ -712,7 +689,7 @@ class WorkspaceIndex:
         """Return True if all changes until now have been reported, in the watched folders."""
         watchers = [
             folder.watcher
-            for folder in self._folder_indexes()
+            for folder in self.folder_indexes()
             if folder.watcher and folder.is_watched
         ]
         return all(await asyncio.gather(*[watcher.settle(seconds) for watcher in watchers]))
@@ -739,7 +716,7 @@ class WorkspaceIndex:
 
     # --- folders ---------------------------------------------------------------------------
 
-    def _folder_indexes(self) -> list[FolderIndex]:
+    def folder_indexes(self) -> list[FolderIndex]:
         """Return the indexes of the workspace's folders."""
         try:
             roots = self._roots()
@@ -771,7 +748,7 @@ class WorkspaceIndex:
         return self._cached_roots[2]
 
     def _scope_of(self, folder: FolderIndex) -> IndexScope:
-        others = [other.root for other in self._folder_indexes() if other is not folder]
+        others = [other.root for other in self.folder_indexes() if other is not folder]
         config = self._config()
         return IndexScope(config.search.exclude, tuple(others), config.index.exclude_patterns)
 
@@ -783,7 +760,7 @@ class WorkspaceIndex:
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(
-                config.index, sum(folder.total for folder in self._folder_indexes())
+                config.index, sum(folder.total for folder in self.folder_indexes())
             ),
             max_size_mb=config.index.max_index_size_mb,
             threshold=config.index.auto_index_threshold,

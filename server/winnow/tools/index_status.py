@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
-from winnow.index.report import FolderStatus, IndexStatus
+from winnow.search.index.rows import FolderStatus, IndexStatus
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import MakeWorkspace, git_commit, write_files
 from winnow.index.builder.folder import FolderIndex
-from winnow.index.report import FolderStatus
 from winnow.index.store.store import Store
+from winnow.search.index.rows import FolderStatus
 from winnow.search.index.state import read_status
 from winnow.storage.database import StoreDamaged
 from winnow.tools.find_symbol import FindSymbolParams, find_symbol
@@ -38,7 +38,7 @@ def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def folder_of(workspace: EngineWorkspace) -> FolderIndex:
-    (folder,) = workspace.index._folder_indexes()
+    (folder,) = workspace.index.folder_indexes()
     return folder
 
 

@@ -17,6 +17,7 @@ from winnow.config import Config, IndexSettings
 from winnow.config import merge_layer as with_layer
 from winnow.errors import InvalidParams
 from winnow.search.code.indexed import merged
+from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
@@ -99,7 +100,7 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
 
 
 async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:
-    (folder,) = workspace.index._folder_indexes()
+    (folder,) = workspace.index.folder_indexes()
     await folder._write_excluded(["docs/mail.md"], "it took longer than 5 seconds")
     await folder._write_excluded(["src/mail/sending.py"], "it is larger than 1,000 bytes")
     await folder._write_excluded(["tests/test_login.py"], "it cannot be read")
@@ -419,7 +420,7 @@ async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
     small, _ = with_layer(LEXICAL, {"index": {"max_index_size_mb": 1}}, "test")
     workspace.reconfigure(small)
     await workspace.index.build()
-    [folder] = (await workspace.index.status()).folders
+    [folder] = (await current_status(workspace)).folders
     assert folder.bytes_on_disk is not None
     assert folder.bytes_on_disk <= 1024 * 1024
     left_out = folder.not_covered.size_limit

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from winnow.index.similar_names import KnownTerms
 from winnow.ranking.history.boosts import SIMILAR, BoostTable, form_of, similarity, words_of
 from winnow.ranking.history.store import (
     BATCH,
@@ -30,7 +31,6 @@ from winnow.ranking.history.store import (
     Signal,
     is_satisfied,
 )
-from winnow.index.similar_names import KnownTerms
 from winnow.ranking.suggestions import suggest
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.index.builder.disk_scan import ContentExclusions
-from winnow.index.report import NotCovered
+from winnow.index.not_covered import NotCovered
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import FEEDBACK
 from winnow.search.index.retry import again_if_damaged, retry_until_current
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from winnow.index.snapshot import Snapshot
     from winnow.index.vectors.embeddings import EmbeddingModel
     from winnow.ranking.semantic.search import FoundPassage
-    from winnow.symbols.file_symbols import Definition
 
 
 # How long a search waits for changed files to be indexed before it also searches texts.

@@ -24,7 +24,7 @@ async def index_facts(workspace: EngineWorkspace, root: Path) -> IndexFacts:
         return facts
     try:
         problems = await workspace.index.problems()
-        status = await workspace.index.status()
+        left_out = await workspace.index.left_out()
     except (SearchError, StoreDamaged, DatabaseError):
         return facts
     prefix = f"{root.as_posix().rstrip('/')}/"
@@ -39,5 +39,5 @@ async def index_facts(workspace: EngineWorkspace, root: Path) -> IndexFacts:
         problem_messages=tuple(
             message for message in workspace.index.problem_messages() if FULL not in message
         ),
-        left_out=sum(folder.not_covered.size_limit or 0 for folder in status.folders),
+        left_out=left_out.size_limit or 0,
     )

@@ -8,12 +8,18 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from winnow.index.report import IndexStatus, NotCovered
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.not_covered import NotCovered
+from winnow.index.problems import not_covered
 from winnow.index.snapshot import Snapshot
-from winnow.index.status import not_covered
+from winnow.index.store.reader import Reader
+from winnow.index.store.store import REPLACED
+from winnow.index.vectors.embeddings import model_or_reason
 from winnow.index.workspace_index import WorkspaceIndex
+from winnow.processes.memory import anonymous_bytes
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
+from winnow.search.index.rows import FolderStatus, IndexStatus, IndexStatusSettings
 from winnow.storage.paths import shown_path
 from winnow.text.paths import containing_root
 from winnow.text.scope import Scope
@@ -35,7 +41,68 @@ async def read_status(workspace: EngineWorkspace, progress: Progress) -> IndexSt
     await open_index(workspace, progress)
     # Opens the index, without building a deleted one, so that the status is current.
     async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS, begin=False):
-        return await workspace.index.status()
+        return await current_status(workspace)
+
+
+async def current_status(workspace: EngineWorkspace) -> IndexStatus:
+    """Return the state of the index of every folder, as it is."""
+    index, settings = workspace.index, workspace.config.index
+    state, folders = index.state().state, []
+    for folder in index.folder_indexes():
+        reader = await folder.reader()
+        try:
+            folders.append(await asyncio.to_thread(_folder_status, folder, reader, state))
+        finally:
+            reader.close()
+    paused = index.throttle.state == "paused"
+    if paused:
+        folders = [
+            msgspec.structs.replace(status, state="paused")
+            if status.state in ("building", "stale")
+            else status
+            for status in folders
+        ]
+    return IndexStatus(
+        folders=folders,
+        settings=IndexStatusSettings(
+            enabled=settings.enabled,
+            max_files=settings.max_files,
+            max_index_size_mb=settings.max_index_size_mb,
+            max_memory_usage_mb=settings.max_memory_usage_mb,
+            cpu_throttle_threshold=settings.cpu_throttle_threshold,
+            exclude_patterns=list(settings.exclude_patterns),
+            watch=settings.watch,
+            embeddings=settings.embeddings,
+        ),
+        workers=len(index.worker_pids),
+        memory_mb=round(index.throttle.memory() / 1e6, 1),
+        workers_memory_mb=round(sum(map(anonymous_bytes, index.worker_pids)) / 1e6, 1),
+        paused=paused,
+        waits_for=index.throttle.reason or None,
+        embeddings=model_or_reason(settings.embeddings),
+    )
+
+
+def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStatus:
+    """Return the status of a folder's index, from a reader of its store. ``state`` is the state of
+    the workspace's index."""
+    store = folder.opened
+    own = state if folder.complete or state in ("none", "opening") else "building"
+    return FolderStatus(
+        folder=shown_path(folder.root.as_posix())[0],
+        state="none" if state == "none" or not folder.has_index else own,  # type: ignore[arg-type]
+        files_indexed=folder.indexed,
+        files_total=folder.total,
+        not_covered=not_covered(reader.problem_counts(), reader.binaries()),
+        store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
+        bytes_on_disk=reader.size(),
+        updated_at=folder.updated_at,
+        watching="events" if folder.is_watched else "asked",
+        watching_why=folder.watcher.reason or None if folder.watcher else None,
+        problem=folder.problem or None,
+        damage=folder.damage or None,
+        replaced=reader.notes().get(REPLACED),
+    )
 
 
 def index_completeness(workspace: EngineWorkspace) -> Completeness:
