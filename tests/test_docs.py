@@ -24,9 +24,9 @@ from winnow.config import MODELS, PREFERRED
 from winnow.frontends.cli.main import _parser
 from winnow.frontends.config_files import load
 from winnow.frontends.lsp.protocol import REQUESTS
-from winnow.ranking.providers.editor import COMPLETE
 from winnow.tools import TOOLS
 from winnow.tools.registry import fields_of
+from winnow.types import EDITOR_REQUEST
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -173,7 +173,7 @@ def test_every_option_of_a_command_without_a_tool_is_below_its_heading() -> None
 
 def test_every_request_without_a_tool_is_on_the_page_of_the_language_server() -> None:
     page = read("docs/language-server.md")
-    for method in (*REQUESTS, COMPLETE):
+    for method in (*REQUESTS, EDITOR_REQUEST):
         assert f"| `{method}` |" in page, method
 
 

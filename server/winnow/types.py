@@ -95,6 +95,9 @@ class Completeness(Result, frozen=True, kw_only=True):
     ] = None
 
 
+EDITOR_REQUEST = "$/complete"
+"""The request that asks the editor's own model."""
+
 COMPLETE = Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=False)
 """The completeness of an answer that cannot miss anything."""
 

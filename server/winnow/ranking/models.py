@@ -35,9 +35,10 @@ from winnow.privacy.outbound import (
 from winnow.privacy.outbound.audit_log import Outcome, RequestEnd, SentRequest, now
 from winnow.privacy.outbound.caps import Caps
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, NotSent, Provider, Usage
-from winnow.ranking.providers.editor import COMPLETE, AskEditor, EditorProvider
+from winnow.ranking.providers.editor import AskEditor, EditorProvider
 from winnow.ranking.tokens import estimated_tokens
 from winnow.storage.paths import shown_path
+from winnow.types import EDITOR_REQUEST
 
 if TYPE_CHECKING:
     from winnow.privacy.secrets import Redacted
@@ -343,7 +344,7 @@ class Models:
 
     def _address(self, model: ModelSettings) -> str:
         if model.provider == "editor":
-            return COMPLETE
+            return EDITOR_REQUEST
         variable, own = OWN_ADDRESS[model.provider]
         return model.base_url or self._environment.get(variable) or own
 
@@ -370,7 +371,7 @@ def connect(
 
 
 async def _no_editor(_: Mapping[str, object]) -> object:
-    raise ModelError("no editor offers a model", 424)
+    raise ConnectionError("no editor offers a model")
 
 
 def cost(

@@ -22,7 +22,6 @@ from winnow.processes import sandbox
 from winnow.processes.children import Processes
 from winnow.processes.installing import pip_install
 from winnow.processes.programs import InstalledPrograms
-from winnow.ranking.models import Models
 from winnow.search.index.background import watch_problem
 from winnow.storage import user_folders
 from winnow.storage.database import has_checksums
@@ -76,7 +75,6 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[CheckResult]:
     """Check everything a search needs, without sending anything."""
     root = repository_root(folder)
     config, problems = config_files.load(environment, root)
-    models = Models(config.llm, environment, roots=lambda: [root])
     installed = InstalledPrograms(environment, [folder, root])
     python = f"Python {sys.version.split()[0]}, {sys.executable}"
     return [
@@ -94,8 +92,7 @@ def examine(folder: Path, environment: Mapping[str, str]) -> list[CheckResult]:
         *_index(folder, root, config, environment),
         *_watching(root),
         *(CheckResult("configuration", False, problem) for problem in problems),
-        *(_model(models, name) for name in models.names()),
-        _ranking(models),
+        *asyncio.run(_models(root, config, environment)),
     ]
 
 
@@ -116,7 +113,18 @@ def _search_root(root: Path, config: Config, environment: Mapping[str, str]) -> 
     return CheckResult("search root", True, str(root))
 
 
-def _ranking(models: Models) -> CheckResult:
+async def _models(root: Path, config: Config, environment: Mapping[str, str]) -> list[CheckResult]:
+    """Check each model, and show which one ranks."""
+    workspace = EngineWorkspace([root], config, environment)
+    try:
+        names = workspace.models.names()
+        return [*(_model(workspace, name) for name in names), _ranking(workspace)]
+    finally:
+        await workspace.aclose()
+
+
+def _ranking(workspace: EngineWorkspace) -> CheckResult:
+    models = workspace.models
     if not models.settings.enabled:
         return CheckResult("ranking", True, "by the local ranker (`llm.enabled` is off)")
     usable, _ = models.usable()
@@ -329,7 +337,8 @@ def _size(folder: Path) -> int:
     return size
 
 
-def _model(models: Models, name: str) -> CheckResult:
+def _model(workspace: EngineWorkspace, name: str) -> CheckResult:
+    models = workspace.models
     settings = models.known[name]
     detail = f"{settings.model} at {models.named(name).base_url}"
     key = f"key in {settings.key_env}" if settings.key_env else "no key needed"

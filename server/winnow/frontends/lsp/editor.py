@@ -15,9 +15,8 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServ
 from winnow.errors import InvalidParams
 from winnow.frontends.lsp.progress import without_tokens
 from winnow.frontends.lsp.protocol import SUGGEST_TERMS
-from winnow.ranking.providers import ModelError
-from winnow.ranking.providers.editor import COMPLETE
 from winnow.tools.registry import check_texts
+from winnow.types import EDITOR_REQUEST
 
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
@@ -71,20 +70,20 @@ def offers_model(capabilities: types.ClientCapabilities) -> bool:
     value: Any = capabilities.experimental
     for name in ("winnow", "requests"):
         value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-    return isinstance(value, (list, tuple)) and COMPLETE in value
+    return isinstance(value, (list, tuple)) and EDITOR_REQUEST in value
 
 
 async def ask_editor(server: WinnowServer, params: Mapping[str, object]) -> object:
     """Send a `$/complete` request and return the client's answer. Cancel it if this is canceled.
 
-    Raise ModelError with the client's error message.
+    Raise ConnectionError with the client's error message.
     """
     protocol = server.protocol
     msg_id = f"winnow-{uuid.uuid4().hex[:12]}"
     try:
-        return await protocol.send_request_async(COMPLETE, dict(params), msg_id)
+        return await protocol.send_request_async(EDITOR_REQUEST, dict(params), msg_id)
     except JsonRpcException as error:
-        raise ModelError(error.message, 424) from error
+        raise ConnectionError(error.message) from error
     except asyncio.CancelledError:
         # A late answer has no receiver.
         protocol._request_futures.pop(msg_id, None)

@@ -14,10 +14,9 @@ from winnow.config import ModelSettings
 from winnow.ranking.providers import AnsweredBy, ModelError, ModelRequest, Usage
 from winnow.text.sanitize import clean_line
 
-COMPLETE = "$/complete"
 NAME_CHARACTERS = 100
 
-# Sends the params of `$/complete` and returns the result, or raises ModelError.
+# Sends the params of `$/complete` and returns the result, or raises ConnectionError.
 AskEditor = Callable[[Mapping[str, object]], Awaitable[object]]
 
 
@@ -27,7 +26,10 @@ class EditorProvider:
         self._ask = ask
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage | AnsweredBy]:
-        answer = await self._ask(self._params(request))
+        try:
+            answer = await self._ask(self._params(request))
+        except ConnectionError as error:
+            raise ModelError(str(error), 424) from error
         text = answer.get("text") if isinstance(answer, dict) else None
         if not isinstance(answer, dict) or not isinstance(text, str):
             raise ModelError("the editor's answer has no text", 422)
