@@ -1,4 +1,4 @@
-"""Run `winnow` with these arguments and without the time limits that a busy machine would reach."""
+"""Run `winnow` with the given arguments, without time limits that a busy machine would reach."""
 
 from __future__ import annotations
 

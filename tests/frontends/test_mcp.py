@@ -367,7 +367,7 @@ def test_a_signal_ends_the_server_and_its_children(slow_project: Path, number: i
 
 @requires_posix
 @pytest.mark.parametrize("how", ["closed", "SIGTERM"])
-async def test_a_server_whose_answers_nobody_reads_ends(project: Path, how: str) -> None:
+async def test_a_server_with_unread_answers_exits(project: Path, how: str) -> None:
     """Its threads wait in writes (#21)."""
     import fcntl
     import termios

@@ -1,11 +1,11 @@
-"""A hostile clone: a repository of an attacker, and everything around it that must not be touched.
+"""A hostile clone: an attacker's repository, and the files around it that must not be touched.
 
-Real git makes and clones the repository, and an attacker's Winnow makes the `.winnow` in it: its
-user has another home folder, and its code files what it knows of a harmless text under the key of
-the text that is published. What git cannot carry (FIFOs, sockets, sparse files, a `.git` of its
-own) is added behind the clone, as an archive or a synchronized folder would bring it.
+Real git creates and clones the repository. The `.winnow` in it comes from an attacker's Winnow,
+with another home folder and modified code: it stores the index entry of a harmless text under the
+key of the published text. Files that git cannot store (FIFOs, sockets, sparse files, a custom
+`.git`) are added after cloning, as an archive or a synchronized folder would bring them.
 
-Every source of the clone is in :data:`TRUTH`, so the right answers are known.
+The sources are constants, so the correct answers are known.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Variant = Literal["cloned", "git_file", "ignore_files", "archive"]
 VARIANTS: tuple[Variant, ...] = ("cloned", "git_file", "ignore_files", "archive")
 
 NEEDLE = "backdoor_handler"
-PLANTED = "planted_symbol"  # what the forged index says is there, and is not
+PLANTED = "planted_symbol"  # exists only in the forged index
 TOPIC = "how are stored passwords hashed"
-PROMOTED = "src/topic_5.py"  # what the forged learning store moves to the top
+PROMOTED = "src/topic_5.py"  # the forged search history moves it to the top
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SPARSE_BYTES = 3 * 1024**3
 WATCHED = (
@@ -54,7 +54,7 @@ REAL_SERVICE = (
 )
 HARMLESS_SERVICE = f'def {PLANTED}(value):\n    """Return the value."""\n    return value\n'
 CALLER = "src/caller.py"
-# What is odd about these is their names; each has this word in its text.
+# Files with unusual names; each contains this word.
 ODD = "odd_needle"
 ODD_NAMES: tuple[bytes, ...] = (
     b"new\nline.py",
@@ -118,7 +118,7 @@ PROGRAMS = (
 )
 PROGRAM_FOLDERS = (".", "bin", ".venv/bin", "node_modules/.bin")
 MODULES = ("json", "sitecustomize", "usercustomize", "msgspec", "numpy", "logging", "tree_sitter")
-# Names that Winnow, ripgrep, git or the resolution of imports open by themselves.
+# Names that Winnow, ripgrep, git or import resolution open automatically.
 LINKED = {
     "README.md": "canary.md",
     "package.json": "package.json",
@@ -144,10 +144,10 @@ LINKED = {
 
 @dataclass(frozen=True)
 class Places:
-    """The folders of a clone: it may use ``root`` and ``home``; ``outside`` must stay as it is.
+    """The folders of a clone. Winnow may use ``root`` and ``home``; ``outside`` must not change.
 
-    A program of the workspace that runs leaves its name in ``marks``. ``needles`` are files that
-    an answer must have, ``allowed`` those that it may have besides.
+    Programs of the workspace that run leave their names in ``marks``. Answers must contain the
+    files in ``needles``, and may contain the files in ``allowed``.
     """
 
     base: Path
@@ -175,7 +175,7 @@ class Places:
 
     @property
     def search_path(self) -> str:
-        """A PATH that leads into the workspace in all ways, and behind these to the real one."""
+        """A PATH with all kinds of entries in the workspace, followed by the real PATH."""
         entries = [
             *(".", "", "bin", "./node_modules/.bin", "/proc/self/cwd/bin"),
             *(str(self.root / folder) for folder in (".venv/bin", "node_modules/.bin", "bin")),
@@ -187,7 +187,7 @@ class Places:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of a front end that somebody starts in the clone."""
+        """The environment of a front end that a user starts in the clone."""
         return child_environment(
             self.home,
             PATH=self.search_path,
@@ -203,7 +203,7 @@ class Places:
 
 # --- the attacker ---------------------------------------------------------------------------
 
-# Winnow as an attacker changes it: what it knows of a text goes under the key of another one.
+# An attacker's modified Winnow: it stores the index entry of a text under the key of another text.
 FORGER = """
 import json, sys
 import msgspec
@@ -224,7 +224,7 @@ Store.write = write_forged
 from winnow.frontends.cli.main import main
 sys.exit(main(sys.argv[2:]))
 """
-# And one who uses it until it has learned what to promote.
+# The attacker searches and gives feedback until the search history promotes a file.
 LEARNER = """
 import asyncio, sys
 from winnow import Workspace
@@ -241,7 +241,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def attackers_winnow(folder: Path, home: Path, *arguments: str) -> dict[str, Any]:
-    """Run a command of the attacker's Winnow in a folder; its answer."""
+    """Run a command of the attacker's Winnow in a folder, and return its answer."""
     forged = json.dumps({SERVICE: REAL_SERVICE})
     home.mkdir(exist_ok=True)
     run = subprocess.run(
@@ -257,7 +257,7 @@ def attackers_winnow(folder: Path, home: Path, *arguments: str) -> dict[str, Any
 
 
 def make_forged_state(twin: Path, home: Path) -> None:
-    """Have the attacker's Winnow make an index of a harmless twin, and learn what to promote."""
+    """Let the attacker's Winnow index a harmless twin, and write a forged search history."""
     attackers_winnow(twin, home, "index", "build")
     command = [sys.executable, "-c", LEARNER, TOPIC, PROMOTED]
     subprocess.run(command, cwd=twin, env=child_environment(home), check=True)
@@ -267,7 +267,7 @@ def make_forged_state(twin: Path, home: Path) -> None:
 
 
 def make_upstream(folder: Path, places: Places, forged: Path) -> Path:
-    """Commit everything that git can carry, with a forged `.winnow` made in a twin."""
+    """Commit all files that git can store, with a forged `.winnow` from a twin."""
     git_init(folder)
     write_files(folder, SOURCES)
     write_files(folder, {".gitignore": GITIGNORE, MAIL: MAIL_TEXT})
@@ -283,7 +283,7 @@ def make_upstream(folder: Path, places: Places, forged: Path) -> Path:
     if forged.is_dir():
         shutil.copytree(forged, folder / ".winnow", symlinks=True)
         plant_links_in_state(folder / ".winnow", places.outside)
-        # A tree elsewhere in the clone, which the repository's own list of working trees names.
+        # Another tree in the clone, which is in the repository's list of working trees.
         shutil.copytree(forged, folder / "twin/.winnow", symlinks=True)
     git(folder, "add", "--all", "--force")
     git(folder, "commit", "--quiet", "--message=x")
@@ -291,7 +291,7 @@ def make_upstream(folder: Path, places: Places, forged: Path) -> Path:
 
 
 def settings_files(folder: Path) -> dict[str, str]:
-    """Settings of other programs, which name programs, servers and files of the user's."""
+    """Return settings files of other programs that name programs, servers and the user's files."""
     program = "bin/cat"
     return {
         ".ripgreprc": f"--pre={program}\n--hidden\n--no-ignore\n--follow\n",
@@ -317,7 +317,8 @@ def settings_files(folder: Path) -> dict[str, str]:
 
 
 def plant_links(folder: Path, outside: Path) -> None:
-    """Symlinks to files and folders outside, to `/`, and loops, named as what programs open."""
+    """Create symlinks to outside files and folders, to `/`, and in loops, with names that programs
+    open."""
     links = {name: outside / target for name, target in LINKED.items()}
     links |= {
         "all": Path("/"),
@@ -336,12 +337,12 @@ def plant_links(folder: Path, outside: Path) -> None:
 
 
 def plant_programs(folder: Path, marks: Path) -> None:
-    """Programs and modules that leave a mark when they run."""
+    """Create programs and modules that leave a mark when they run."""
     for place in PROGRAM_FOLDERS:
         (folder / place).mkdir(parents=True, exist_ok=True)
         for name in PROGRAMS:
             program = folder / place / name
-            if program.name == "winnow" and place == ".":  # a package of this name is there
+            if program.name == "winnow" and place == ".":  # a package with this name exists
                 continue
             program.write_text(f"#!/bin/sh\n: > '{marks}/'$$.{name}\nexit 0\n")
             program.chmod(0o755)
@@ -351,7 +352,7 @@ def plant_programs(folder: Path, marks: Path) -> None:
 
 
 def plant_git_folder(folder: Path, places: Places) -> None:
-    """A folder that can be a repository's: its settings run programs, its names lead outside."""
+    """Create a git folder whose settings run programs and whose paths lead outside."""
     program = places.root / "bin/git"
     config = (
         "[core]\n\trepositoryformatversion = 1\n\tbare = false\n"
@@ -393,7 +394,7 @@ def plant_git_folder(folder: Path, places: Places) -> None:
 
 
 def plant_links_in_state(folder: Path, outside: Path) -> None:
-    """Symlinks in `.winnow`, where Winnow may write."""
+    """Create symlinks in `.winnow`, where Winnow may write."""
     for database in list(folder.glob("index-*.db")):
         for ending in ("-journal", "-wal", "-shm"):
             link = Path(f"{database}{ending}")
@@ -406,11 +407,11 @@ def plant_links_in_state(folder: Path, outside: Path) -> None:
             (folder / name).symlink_to(outside / "victim")
 
 
-# --- around it ------------------------------------------------------------------------------
+# --- outside the clone ----------------------------------------------------------------------
 
 
 def make_outside(folder: Path, canary: str) -> None:
-    """Files of the user's, each with a text that no answer may have."""
+    """Create files of the user, each with a text that no answer may contain."""
     write_files(
         folder,
         {
@@ -449,18 +450,18 @@ def make_home(places: Places, settings: str) -> None:
         (places.base / "programs" / name).symlink_to(places.root / "bin" / name)
 
 
-# --- what git does not carry ----------------------------------------------------------------
+# --- files that git cannot store ------------------------------------------------------------
 
 
 def add_git_file(root: Path) -> None:
-    """A `.git` that is a file, and names a folder that git brought as ordinary files."""
+    """Create a `.git` file that names a folder of committed files."""
     shutil.rmtree(root / ".git")
     (root / ".git").write_text("gitdir: gitdata\n")
     (root / "twin/.git").write_text("gitdir: ../gitdata/worktrees/other\n")
 
 
 def add_ignore_files(root: Path) -> None:
-    """Ignore and settings files that block who reads them, or fill the memory."""
+    """Create ignore and settings files that block their readers or exhaust the memory."""
     (root / ".git/info").mkdir(parents=True, exist_ok=True)
     for name in (
         ".gitignore",
@@ -487,13 +488,13 @@ def make_sparse(file: Path) -> None:
 
 
 def add_archive(root: Path, places: Places) -> None:
-    """Everything at once: sources that are FIFOs and sockets, and a `.git` with settings that run
+    """Add everything: sources that are FIFOs and sockets, and a `.git` whose settings run
     programs."""
     for name in ("src/blocks.py", "docs/blocks.eml", "src/deep/blocks.js", ".winnow/index.lock"):
         if not os.path.lexists(root / name):
             os.mkfifo(root / name)
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as opened:
-        inside = os.open(root / "src", os.O_PATH)  # the whole path may be too long for a socket's
+        inside = os.open(root / "src", os.O_PATH)  # the complete path may be too long for a socket
         opened.bind(f"/proc/self/fd/{inside}/socket.py")
         os.close(inside)
     make_sparse(root / "lib/sparse.py")
@@ -505,13 +506,13 @@ def add_archive(root: Path, places: Places) -> None:
     add_ignore_files(root)
 
 
-# --- the whole ------------------------------------------------------------------------------
+# --- the complete clone ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What all clones of a session share: a copy of the attacker's forged state, and the place and
-    the user for which it was made."""
+    """The forged state, which all clones of a session share, and the folder and home for which the
+    attacker created it."""
 
     state: Path
     twin: Path
@@ -530,8 +531,8 @@ def make_attack(base: Path) -> Attack:
 
 
 def make_clone(base: Path, variant: Variant, attack: Attack | None, settings: str = "") -> Places:
-    """Publish the repository, clone it, and add what the variant brings besides. Without an attack
-    no `.winnow` is in it."""
+    """Publish the repository, clone it, and add the files of the variant. Without an attack, the
+    clone has no `.winnow`."""
     base.mkdir(parents=True, exist_ok=True)
     allowed = IGNORED_WITH_NEEDLE if variant in ("ignore_files", "archive") else frozenset()
     canary = f"canary_{uuid.uuid4().hex}"
@@ -553,12 +554,12 @@ def make_clone(base: Path, variant: Variant, attack: Attack | None, settings: st
     return places
 
 
-# --- what must not happen -------------------------------------------------------------------
+# --- detecting harm -------------------------------------------------------------------------
 
 
 class Watch:
-    """Notices every file outside that is opened or changed, and every program of the workspace
-    that runs."""
+    """A watcher that detects opened or changed outside files, and programs of the workspace that
+    run."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -572,22 +573,24 @@ class Watch:
             self._names[self._queue.add(below, sum(WATCHED))] = Path(below)
 
     def harm(self) -> list[str]:
-        """What happened since the last call, in words; nothing if all is well."""
-        events = self._queue.read()
-        found = [f"outside: {self._names[one.watch] / one.name} {one.mask:#x}" for one in events]
+        """Describe the harm since the last call."""
+        found = [
+            f"outside: {self._names[event.watch] / event.name} {event.mask:#x}"
+            for event in self._queue.read()
+        ]
         for mark in self.places.marks.iterdir():
             found.append(f"a program of the workspace ran: {mark.name}")
             mark.unlink()
         return found
 
     def changes(self) -> list[str]:
-        """What is different on disk, outside and in the clone, beside what Winnow may write."""
+        """Describe changed files outside and in the clone, except files that Winnow may write."""
         found = [
             f"changed: {path}"
             for folder, before in self._before.items()
             for path in different(before, digests(folder))
         ]
-        self._queue.read()  # of the comparison itself
+        self._queue.read()  # discard the events of this comparison
         if (self.places.home / ".bashrc").read_bytes() != self._settings:
             found.append("changed: .bashrc")
         found += [
@@ -600,7 +603,8 @@ class Watch:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """What each file is and holds, without Winnow's own folder and without opening FIFOs."""
+    """Return the type and digest of each file, without Winnow's folder and without opening
+    FIFOs."""
     return dict(_digests(folder))
 
 
@@ -610,15 +614,15 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
         for name in (*files, *folders):
             path = os.path.join(below, name)
             status = os.lstat(path)
-            said = f"{stat.S_IFMT(status.st_mode):o}"
+            digest = f"{stat.S_IFMT(status.st_mode):o}"
             if stat.S_ISLNK(status.st_mode):
-                said += os.fsdecode(os.readlink(path))
+                digest += os.fsdecode(os.readlink(path))
             elif stat.S_ISREG(status.st_mode) and status.st_size < 1_000_000:
                 with open(path, "rb") as file:
-                    said += hashlib.sha256(file.read()).hexdigest()
+                    digest += hashlib.sha256(file.read()).hexdigest()
             elif stat.S_ISREG(status.st_mode):
-                said += str(status.st_size)
-            yield os.fsdecode(os.path.relpath(path, os.fsencode(folder))), said
+                digest += str(status.st_size)
+            yield os.fsdecode(os.path.relpath(path, os.fsencode(folder))), digest
 
 
 def different(before: Mapping[str, str], now: Mapping[str, str]) -> Sequence[str]:

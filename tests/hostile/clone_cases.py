@@ -1,4 +1,4 @@
-"""Requests of every tool for a hostile clone, with what is known of the right answers."""
+"""Requests of every tool for a hostile clone, with properties of the correct answers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from hostile.clone import (
     Variant,
 )
 
-SEARCH_ID = "the last answer's"  # in the place of a `search_id`
+SEARCH_ID = "the last answer's"  # placeholder for a `search_id`
 OUTSIDE = ("path_outside_workspace", "not_found")
 NO_FILE = (*OUTSIDE, "not_a_file", "not_a_folder")
-# git cannot read every repository that these are.
+# git cannot read some of these repositories.
 NO_CHANGES = ("invalid_params", "timeout")
 TOPICS = frozenset(f"src/topic_{number}.py" for number in range(8))
 SPECIAL: tuple[Variant, ...] = ("ignore_files", "archive")
 
 
 class Case(NamedTuple):
-    """A request: the files that its answer must name, or the kinds of error that it must be.
+    """A request, with the files that its answer must contain, or the expected kinds of error.
 
-    With ``needles`` these are the files that hold the needle, and where the answer says that it is
-    complete it must name no others. ``says`` is text that the answer must have, ``at_least`` the
-    smallest number of files. ``nothing`` says that nothing can be found.
+    With ``needles``, the answer must contain the files with the needle; with ``exact``, a complete
+    answer must contain no other files. ``says`` is text in the answer, ``at_least`` the minimum
+    number of files. With ``nothing``, the answer must be empty.
     """
 
     params: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Case(NamedTuple):
     at_least: int = 0
     nothing: bool = False
     variants: Sequence[Variant] = VARIANTS
-    seconds: float = 0.0  # a deadline of its own
+    seconds: float = 0.0  # overrides the default deadline
 
 
 def grep(**params: Any) -> dict[str, Any]:
@@ -273,11 +273,11 @@ CASES: dict[str, list[Case]] = {
 
 
 def at(path: str, line: int, character: int) -> dict[str, Any]:
-    """A position, of a file that is named below the root."""
+    """Return the parameters of a position in a file, relative to the root."""
     return {"textDocument": {"uri": path}, "position": {"line": line, "character": character}}
 
 
-# Standard requests; `uri` is completed with that of the root.
+# Standard requests; each `uri` is relative to the root.
 WIRE_CASES: list[tuple[str, dict[str, Any], str]] = [
     ("workspace/symbol", {"query": NEEDLE}, SERVICE),
     ("workspace/symbol", {"query": "canary"}, ""),

@@ -1,4 +1,4 @@
-"""The front ends in a hostile clone: each is started in it, as somebody who works there does."""
+"""Front ends that are started in a hostile clone, as by a user who works there."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mcp_client import connected
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool
 
-# As the program `winnow` is: `python -m winnow` would look for the package in the workspace. At
-# its end it tells how much memory it had, which the parent would only know with its own.
+# The program `winnow`: `python -m winnow` would import the package from the workspace. At its end
+# it writes its peak memory, because the parent's figures would include the parent's own memory.
 PROGRAM = """
 import sys
 from winnow.frontends.cli.main import main
@@ -56,7 +56,7 @@ HANG_SECONDS = 60.0
 
 
 class Answer(NamedTuple):
-    """What a front end answered; ``error`` has a `kind` and a message."""
+    """The answer of a front end; ``error`` has a `kind` and a message."""
 
     result: dict[str, Any] | None
     error: dict[str, Any] | None
@@ -64,18 +64,18 @@ class Answer(NamedTuple):
 
 
 class Front(Protocol):
-    """A front end that runs, or can be run, in a clone."""
+    """A front end in a clone."""
 
     places: Places
 
     def ask(self, tool: str, params: Mapping[str, Any]) -> Answer: ...
 
     def peak_mb(self) -> float:
-        """Return the most memory that it had, in MB."""
+        """Return its peak memory, in MB."""
         ...
 
     def log(self) -> str:
-        """Return what it wrote to its standard error."""
+        """Return its standard error."""
         ...
 
 
@@ -123,7 +123,7 @@ class LanguageServer:
 
 
 class CommandLine:
-    """The command line: a process for each request."""
+    """The command line, with a new process for each request."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -226,7 +226,7 @@ class PythonProgram:
 
 
 class Agent:
-    """An agent's connection to `winnow mcp`, by the official client library."""
+    """An agent's connection to `winnow mcp`, with the official client library."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -279,7 +279,7 @@ FRONTS: dict[str, type[LanguageServer | CommandLine | PythonProgram | Agent]] = 
 
 @contextlib.contextmanager
 def opened(name: str, places: Places) -> Iterator[Front]:
-    """Start a front end in a clone, and end it."""
+    """Start a front end in a clone, and stop it at the end."""
     front = FRONTS[name](places)
     try:
         yield front
@@ -288,7 +288,7 @@ def opened(name: str, places: Places) -> Iterator[Front]:
 
 
 def program(places: Places, peak: Path | str = "") -> Path:
-    """The program `winnow`; it is in no folder of the clone."""
+    """Write the program `winnow` outside the clone, and return its path."""
     file = places.base / "winnow_program.py"
     if not file.exists():
         file.write_text(PROGRAM.format(peak=peak))
@@ -300,7 +300,7 @@ def peak_in(status: str) -> float:
 
 
 def arguments_of(tool: Tool[Any, Any], params: Mapping[str, Any]) -> list[str]:
-    """The arguments of the command line for params."""
+    """Return the command-line arguments for params."""
     options: list[str] = []
     positional: list[str] = []
     for field in tool.fields:
@@ -313,7 +313,7 @@ def arguments_of(tool: Tool[Any, Any], params: Mapping[str, Any]) -> list[str]:
         elif isinstance(value, bool):
             options.append(f"--{'' if value else 'no-'}{field.name}".replace("_", "-"))
         else:
-            options += [f"--{field.name.replace('_', '-')}={_text(one)}" for one in values]
+            options += [f"--{field.name.replace('_', '-')}={_text(item)}" for item in values]
     return [tool.command, *options, *(["--", *positional] if positional else [])]
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of hostile tests: folders are git repositories, servers have few descriptors."""
+"""Fixtures of hostile tests: folders are git repositories, and servers have few descriptors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frontends.lsp.wire import Wire
 
 __all__ = ["no_server_is_left"]
 
-# A leak shows after so many requests; the usual limit is 1,024.
+# The usual limit is 1,024; with a lower limit, leaks show after fewer requests.
 OPEN_FILES = 256
 
 

@@ -1,4 +1,4 @@
-"""A repository that brings a `.winnow`: it changes no answer, and stays as it is (#21)."""
+"""A `.winnow` in a cloned repository changes no answers, and Winnow does not change it (#21)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILES = {
     "README.md": "# Installer\n\nInstalls parts.\n",
 }
 HARMLESS = {HOSTILE: "def install(command):\n    return command\n"}
-# The last one of the ranking, without what was learned.
+# The last file in the ranking without a search history.
 PUSHED = "src/part9.py"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("grep", {"pattern": r"os\.system"}),
@@ -45,9 +45,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("semantic_search", {"query": "backdoor function that runs a command"}),
     ("keyword_search", {"query": "install part", "search_terms": ["install", "part"]}),
 ]
-# Their answers do not depend on how far the index is.
+# Their answers do not depend on the progress of the index.
 EXACT = CALLS[:3]
-# A score depends on the segments, and these on how soon files were read; a cursor on their times.
+# Scores depend on the segments, and thus on the order of reading files; cursors depend on file
+# times.
 VARYING = {"search_id", "updated_at", "elapsed_ms", "score", "cursor"}
 
 
@@ -57,21 +58,21 @@ def winnow(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a user, whose state is there too, has made a forged `.winnow`."""
+    """Create a forged `.winnow`, and the state folder of the user who created it."""
     folder = tmp_path_factory.mktemp("forged")
     make_forged(folder, folder / "state")
     return folder
 
 
 def forged(made: Path, state: Path) -> Path:
-    """The forged `.winnow`, of the user whose state is in this folder from now on."""
+    """Copy the user's state into a folder, and return the user's forged `.winnow`."""
     shutil.copytree(made / "state", state, dirs_exist_ok=True)
     return made / "twin/.winnow"
 
 
 def make_forged(tmp_path: Path, state: Path) -> None:
-    """Make a `.winnow` of a user's that says of the hostile file what is in a harmless one, and
-    that another file was of use."""
+    """Create a `.winnow` whose index has the content of a harmless file for the hostile one, and
+    whose search history promotes another file."""
     real = write_files(tmp_path / "real", FILES)
     (_, key) = content_keys(real, [HOSTILE])[HOSTILE]
     twin = git_commit(tmp_path / "twin", {**FILES, **HARMLESS})
@@ -91,7 +92,7 @@ def make_forged(tmp_path: Path, state: Path) -> None:
 
 
 def clones(tmp_path: Path, made: Path, state: Path) -> tuple[Path, Path]:
-    """A clone of a repository that brings a forged `.winnow`, and one of the same without it."""
+    """Return a clone of a repository with a forged `.winnow`, and a clone without it."""
     folder = forged(made, state)
     upstream = git_commit(tmp_path / "upstream", FILES)
     found = tmp_path / "brought/project", tmp_path / "plain/project"
@@ -105,11 +106,11 @@ def clones(tmp_path: Path, made: Path, state: Path) -> tuple[Path, Path]:
 
 
 def plain(value: Any, root: Path) -> Any:
-    """An answer without what differs from call to call, and without the name of its root."""
+    """Remove values that differ between calls from an answer, and the path of its root."""
     if isinstance(value, dict):
-        return {key: plain(one, root) for key, one in value.items() if key not in VARYING}
+        return {key: plain(inner, root) for key, inner in value.items() if key not in VARYING}
     if isinstance(value, list):
-        return [plain(one, root) for one in value]
+        return [plain(inner, root) for inner in value]
     return value.replace(str(root), "ROOT") if isinstance(value, str) else value
 
 
@@ -123,13 +124,13 @@ def folders(
 
 @pytest.fixture
 def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a search of symbols as long as it needs: what it had no time for, its answer names."""
+    """Give symbol searches enough time: otherwise their answers would report timeouts."""
     for module, names in PATIENT.items():
         for name in names:
             monkeypatch.setattr(f"{module}.{name}", PATIENT_SECONDS)
 
 
-async def test_answers_of_the_engine_are_those_without_it(
+async def test_a_foreign_state_folder_does_not_change_answers_of_the_engine(
     make_workspace: MakeWorkspace, folders: tuple[Path, Path], time_to_read: None
 ) -> None:
     found: list[list[Any]] = []
@@ -140,18 +141,20 @@ async def test_answers_of_the_engine_are_those_without_it(
             for name, params in calls:
                 result = await TOOLS[name].call(workspace, params, no_progress)
                 answers.append(plain(msgspec.to_builtins(result), folder))
-            await workspace.index.build()  # which reads and checks all
+            await workspace.index.build()  # reads and checks all files
             assert workspace.index.state().state == "ready"
-        assert [one["total_found"] > 0 for one in answers] == [True] * len(answers)
+        assert [answer["total_found"] > 0 for answer in answers] == [True] * len(answers)
         found.append(answers)
         notices.append(workspace.index.notices())
         await workspace.aclose()
     assert found[0] == found[1]
-    assert [len(one) for one in notices] == [1, 0]
+    assert [len(texts) for texts in notices] == [1, 0]
     assert git(folders[0], "status", "--porcelain") == ""
 
 
-def test_answers_of_the_command_line_are_those_without_it(folders: tuple[Path, Path]) -> None:
+def test_a_foreign_state_folder_does_not_change_answers_of_the_command_line(
+    folders: tuple[Path, Path],
+) -> None:
     found: list[list[Any]] = []
     for folder in folders:
         answers = []
@@ -165,7 +168,7 @@ def test_answers_of_the_command_line_are_those_without_it(folders: tuple[Path, P
         ):
             done = winnow(folder, *arguments, "--format=json")
             assert done.returncode == 0, (arguments, done.stderr)
-            assert ".winnow in" not in done.stderr  # which was shown once
+            assert ".winnow in" not in done.stderr  # the notice appears only once
             answers.append(plain(json.loads(done.stdout), folder))
         found.append(answers)
     assert found[0] == found[1]
@@ -173,7 +176,7 @@ def test_answers_of_the_command_line_are_those_without_it(folders: tuple[Path, P
     assert existing(folders[1]) == folders[1] / ".winnow"
 
 
-def test_git_pull_of_one_has_it_ignored_from_then_on(
+def test_a_state_folder_from_git_pull_is_ignored(
     tmp_path: Path, made: Path, user_state: Path
 ) -> None:
     folder = forged(made, user_state.parent)
@@ -189,7 +192,7 @@ def test_git_pull_of_one_has_it_ignored_from_then_on(
     done = winnow(clone, "find-symbol", "backdoor_function")
     assert done.returncode == 0
     assert f".winnow in {clone} was not created by Winnow for you here" in done.stderr
-    again = winnow(clone, "find-symbol", "backdoor_function")  # which need not be said twice
+    again = winnow(clone, "find-symbol", "backdoor_function")  # the notice appears only once
     assert (again.returncode, again.stderr) == (0, "")
 
 
@@ -206,11 +209,11 @@ def test_a_project_that_moves_keeps_its_index(tmp_path: Path) -> None:
     assert file.stat().st_ino == before
 
 
-# --- what leaves a folder behind, and where ------------------------------------------------
+# --- where `.winnow` is created ------------------------------------------------------------
 
 
 def test_a_command_without_an_index_leaves_nothing(tmp_path: Path) -> None:
-    """#21: also outside of git, and in an empty folder."""
+    """#21: also outside git, and in an empty folder."""
     project = write_files(tmp_path / "project", FILES)
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -222,16 +225,16 @@ def test_a_command_without_an_index_leaves_nothing(tmp_path: Path) -> None:
         assert sorted(folder.rglob("*")) == before
 
 
-def test_a_subfolder_outside_of_git_has_the_index_of_its_parent(tmp_path: Path) -> None:
-    """#21: no folder of its own."""
+def test_a_subfolder_outside_git_uses_the_index_of_its_parent(tmp_path: Path) -> None:
+    """#21: the subfolder gets no `.winnow`."""
     project = write_files(tmp_path / "project", FILES)
     assert winnow(project, "index", "build").returncode == 0
     done = winnow(project / "src", "find-symbol", "backdoor_function", "--format=json")
     assert json.loads(done.stdout)["completeness"]["index"]["state"] == "ready"
-    assert [one.parent for one in project.rglob(".winnow")] == [project]
+    assert [folder.parent for folder in project.rglob(".winnow")] == [project]
 
 
-def test_without_a_home_nothing_is_trusted_and_all_is_found(tmp_path: Path) -> None:
+def test_without_a_home_no_index_is_trusted_and_searches_work(tmp_path: Path) -> None:
     project = git_commit(tmp_path / "project", FILES)
     nowhere = {"HOME": "/dev/null/none", "XDG_STATE_HOME": "", "XDG_CACHE_HOME": ""}
     done = winnow(project, "find-symbol", "backdoor_function", **nowhere)
@@ -240,7 +243,7 @@ def test_without_a_home_nothing_is_trusted_and_all_is_found(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("location", ["workspace", "user"])
-def test_the_setting_says_where_the_index_is(tmp_path: Path, location: str) -> None:
+def test_the_setting_selects_the_location_of_the_index(tmp_path: Path, location: str) -> None:
     project = git_commit(tmp_path / "project", FILES)
     settings = write_files(tmp_path, {"c.toml": f'[index]\nlocation = "{location}"\n'}) / "c.toml"
     done = winnow(project, "index", "build", WINNOW_CONFIG=str(settings))
@@ -254,7 +257,7 @@ def test_the_setting_says_where_the_index_is(tmp_path: Path, location: str) -> N
     assert done.returncode == 0
 
 
-def test_a_workspace_file_does_not_set_the_location(tmp_path: Path) -> None:
+def test_a_workspace_file_cannot_set_the_location(tmp_path: Path) -> None:
     project = git_commit(tmp_path / "project", FILES)
     write_files(project, {"winnow.toml": '[index]\nlocation = "user"\n'})
     done = winnow(project, "index", "build")

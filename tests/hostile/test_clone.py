@@ -1,5 +1,5 @@
-"""A hostile clone at every front end (#21): nothing outside is read or changed, no program of the
-workspace runs, and no answer says that it is complete when it is not."""
+"""Every front end in a hostile clone (#21): nothing outside is read or changed, no program of the
+workspace runs, and no incomplete answer claims to be complete."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
 SETTINGS = "[bash]\nenabled = true\n[limits]\nsearch_seconds = 5\n[llm]\nenabled = 'off'\n"
 SEARCH_SECONDS = 5.0
-# To start a process and to say that time is over, beside other work.
+# Time to start a process and to report a timeout on a busy machine.
 GRACE_SECONDS = 25.0
 MOST_MB = 300
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -61,19 +61,19 @@ FRONT_VARIANTS: list[tuple[str, Variant]] = [
 
 
 class Attacked(NamedTuple):
-    """A front end in a clone, and what notices harm."""
+    """A front end in a clone, and the watcher that detects harm."""
 
     front: Front
     watch: Watch
     name: str
-    lost: list[str]  # the request that was never answered
+    lost: list[str]  # a request without an answer
 
     @property
     def places(self) -> Places:
         return self.front.places
 
     def ask(self, tool: str, params: Mapping[str, Any]) -> Answer:
-        """Return the answer; fail at once where an earlier request got none."""
+        """Return the answer; fail immediately if an earlier request got none."""
         assert not self.lost, f"{self.lost[0]} was never answered"
         began = time.monotonic()
         try:
@@ -92,7 +92,7 @@ def attack(tmp_path_factory: pytest.TempPathFactory) -> Attack:
 
 @contextlib.contextmanager
 def attacked_by(attack: Attack, folder: Path, name: str, variant: Variant) -> Iterator[Attacked]:
-    """A front end in a clone of its own."""
+    """Start a front end in a new clone."""
     places = make_clone(folder, variant, attack, SETTINGS)
     watch = Watch(places)
     try:
@@ -120,8 +120,8 @@ def test_every_tool_has_cases() -> None:
     assert all(CASES.values())
 
 
-def test_the_forged_state_fools_who_trusts_it(attack: Attack) -> None:
-    """Without this the other tests would prove nothing."""
+def test_the_forged_state_fools_a_user_who_trusts_it(attack: Attack) -> None:
+    """Without this, the other tests would prove nothing."""
     (attack.twin / SERVICE).write_text(REAL_SERVICE)
     for file in attack.twin.rglob("*.py"):
         os.utime(file)  # as a clone does
@@ -134,15 +134,15 @@ def test_the_forged_state_fools_who_trusts_it(attack: Attack) -> None:
     assert moved["results"][0]["path"] == PROMOTED
 
 
-# --- every tool at every front end ----------------------------------------------------------
+# --- every tool through every front end -----------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "variant"), FRONT_VARIANTS)
-def test_every_tool_at_a_front_end(
+def test_every_tool_through_a_front_end(
     attack: Attack, tmp_path: Path, name: str, variant: Variant, row: Row, often: int
 ) -> None:
-    """All that is asked of one front end in one clone; what is wrong is told of each request."""
-    row.hazard = f"every tool at a front end in a hostile clone ({name}, {variant})"
+    """Send all requests to one front end in one clone, and collect the problems of each request."""
+    row.hazard = f"every tool through a front end in a hostile clone ({name}, {variant})"
     wrong: list[str] = []
     with attacked_by(attack, tmp_path / "clone", name, variant) as attacked:
         for tool, case in cases_of(name, variant, often):
@@ -166,16 +166,16 @@ def test_every_tool_at_a_front_end(
 
 
 def cases_of(name: str, variant: Variant, often: int) -> Iterator[tuple[str, Case]]:
-    """The tools that a front end has, with what is asked of them in a clone. Of the command line,
-    for which each is a process, some; thoroughly, all."""
+    """Yield the cases of a front end's tools in a clone. The command line starts a process for each
+    case, so it gets only some of them, unless `--thorough` is set."""
     for tool, cases in CASES.items():
         if name != "mcp" or TOOLS[tool].for_agents:
-            some = [(tool, case) for case in cases if variant in case.variants]
-            yield from some[:2] if name == "cli" and often == 1 else some
+            applicable = [(tool, case) for case in cases if variant in case.variants]
+            yield from applicable[:2] if name == "cli" and often == 1 else applicable
 
 
 def problems_of(attacked: Attacked, tool: str, case: Case) -> list[str]:
-    """What is wrong with an answer, with the answer; nothing if all is well."""
+    """Return the problems of an answer, and the answer; an empty list without problems."""
     params = dict(case.params)
     if params.get("search_id") == SEARCH_ID:
         found = attacked.ask("semantic_search", {"query": TOPIC}).result
@@ -192,7 +192,7 @@ def problems_of(attacked: Attacked, tool: str, case: Case) -> list[str]:
 def problems_of_request(
     attacked: Attacked, front: LanguageServer, method: str, params: dict[str, Any], says: str
 ) -> list[str]:
-    """The same of a request of the protocol that is no tool's."""
+    """Return the problems of a standard LSP request."""
     if document := params.get("textDocument"):
         params = {**params, "textDocument": {"uri": front.uri(document["uri"])}}
     answer = front.request(method, params)
@@ -205,18 +205,18 @@ def problems_of_request(
 
 
 def ignore_files_that_are_not_named(attacked: Attacked) -> Iterator[str]:
-    """Those that are not read, and of which an answer does not say so."""
+    """Yield unread ignore files that an answer does not report."""
     for tool, params in (("grep", {"pattern": NEEDLE}), ("glob", {"pattern": "*.py"})):
         result = attacked.ask(tool, params).result
         assert result is not None
-        said = " ".join([*result["warnings"], *result["completeness"]["reasons"]])
+        notices = " ".join([*result["warnings"], *result["completeness"]["reasons"]])
         for name in (".gitignore", ".winnowignore"):
-            if name not in said:
-                yield f"{tool} does not name {name}: {said}"
+            if name not in notices:
+                yield f"{tool} does not name {name}: {notices}"
 
 
 def control_characters(front: CommandLine) -> Iterator[str]:
-    """Those that a terminal gets."""
+    """Yield commands whose output contains control characters."""
     commands = [
         *(["grep", ODD], ["grep", ODD, "--mode=files"], ["glob", "odd/*"], ["tree", "odd"]),
         *(["keyword-search", "odd", ODD], ["code-search", ODD], ["find-symbol", ODD]),
@@ -230,7 +230,9 @@ def control_characters(front: CommandLine) -> Iterator[str]:
                 yield f"{command} as {form}: {found}"
 
 
-def test_what_a_clone_has_learned_moves_no_result(attack: Attack, tmp_path: Path) -> None:
+def test_a_clones_search_history_does_not_change_the_ranking(
+    attack: Attack, tmp_path: Path
+) -> None:
     orders = []
     for brought in (attack, None):
         places = make_clone(tmp_path / str(brought is None), "cloned", brought, SETTINGS)
@@ -239,15 +241,15 @@ def test_what_a_clone_has_learned_moves_no_result(attack: Attack, tmp_path: Path
             assert built.error is None
             found = front.ask("semantic_search", {"query": TOPIC, "top_k": 50}).result
             assert found is not None
-            orders.append([one["path"] for one in found["results"]])
+            orders.append([result["path"] for result in found["results"]])
     assert orders[0] == orders[1]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-async def test_a_restricted_program_reads_nothing_outside(
+async def test_a_sandboxed_program_reads_nothing_outside(
     attack: Attack, make_workspace: MakeWorkspace, tmp_path: Path, variant: Variant
 ) -> None:
-    """Whatever folder of the clone is open, and whatever its ignore files lead to."""
+    """With any folder of the clone open, and ignore files that lead outside."""
     if not is_available():
         pytest.skip("no Landlock here")
     places = make_clone(tmp_path / "made", variant, attack)
@@ -261,7 +263,7 @@ async def test_a_restricted_program_reads_nothing_outside(
     with contextlib.closing(Watch(places)) as watch:
         for below in ("", "src", "src/deep"):
             root = places.root / below
-            if below:  # else the folder that is open is the repository's
+            if below:  # without a `.git`, the open folder is not the repository's root
                 shutil.rmtree(places.root / ".git", ignore_errors=True)
                 (places.root / ".git").unlink(missing_ok=True)
             workspace = make_workspace(root, environment={"HOME": str(places.home)})
@@ -275,7 +277,7 @@ async def test_a_restricted_program_reads_nothing_outside(
 
 
 def harm_of(attacked: Attacked, answer: Answer) -> list[str]:
-    """Return what an answer did or shows that it must not."""
+    """Return the harm that an answer did, and forbidden content in it."""
     problems = attacked.watch.harm()
     if attacked.places.canary in json.dumps([answer.result, answer.error]):
         problems.append("text from outside is in the answer")
@@ -285,15 +287,15 @@ def harm_of(attacked: Attacked, answer: Answer) -> list[str]:
         problems.append("internal error")
     peak = attacked.front.peak_mb()
     if peak > MOST_MB:
-        problems.append(f"it had {peak:.0f} MB")
+        problems.append(f"it used {peak:.0f} MB")
     return problems
 
 
 def falsehoods_of(places: Places, case: Case, answer: Answer) -> list[str]:
-    """Return how an answer differs from what is known of the clone."""
+    """Return the differences between an answer and the facts about the clone."""
     if answer.error is not None:
         kinds = (*case.refused, *case.may_fail)
-        kind = answer.error.get("kind")  # an agent gets the message alone
+        kind = answer.error.get("kind")  # an agent gets only the message
         right = kind in kinds or (kind is None and bool(kinds))
         return [] if right else [f"{kind}: {answer.error['message']}"]
     if case.refused:
@@ -301,8 +303,8 @@ def falsehoods_of(places: Places, case: Case, answer: Answer) -> list[str]:
     assert answer.result is not None
     text = json.dumps(answer.result, ensure_ascii=False)
     paths = paths_in(answer.result)
-    wanted = case.finds | (places.needles if case.needles else frozenset())
-    problems = [f"not found: {path}" for path in sorted(wanted - paths)]
+    expected = case.finds | (places.needles if case.needles else frozenset())
+    problems = [f"not found: {path}" for path in sorted(expected - paths)]
     if len(paths) < case.at_least:
         problems.append(f"{len(paths)} of {case.at_least} files")
     if case.says and case.says not in text:
@@ -310,9 +312,9 @@ def falsehoods_of(places: Places, case: Case, answer: Answer) -> list[str]:
     if case.nothing and answer.result["total_found"]:
         problems.append("it was found")
     if case.exact and is_complete(answer.result):
-        problems += [f"found: {one}" for one in sorted(paths - wanted - places.allowed)]
+        problems += [f"found: {path}" for path in sorted(paths - expected - places.allowed)]
     if problems and is_complete(answer.result):
-        problems.append("and the answer says that it is complete")
+        problems.append("and the answer claims to be complete")
     return problems
 
 
@@ -321,19 +323,19 @@ def is_complete(result: Mapping[str, Any]) -> bool:
 
 
 def paths_in(value: object) -> frozenset[str]:
-    """Return all paths that an answer names; of `bash` the lines."""
+    """Return all paths in an answer; for `bash`, all lines."""
     found: set[str] = set()
     if isinstance(value, dict):
-        for key, one in value.items():
-            if key == "path" and isinstance(one, str):
-                found.add(one)
+        for key, inner in value.items():
+            if key == "path" and isinstance(inner, str):
+                found.add(inner)
             elif key == "stdout":
-                found.update(one.splitlines())
+                found.update(inner.splitlines())
             else:
-                found |= paths_in(one)
+                found |= paths_in(inner)
     elif isinstance(value, list):
-        for one in value:
-            found |= paths_in(one)
+        for inner in value:
+            found |= paths_in(inner)
     return frozenset(found)
 
 

@@ -1,4 +1,4 @@
-"""Searches that are cancelled, and servers whose clients go: nothing goes on, no child is left."""
+"""Canceled searches, and servers whose clients exit, stop completely and leave no children."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
 CANCELS = 50
 AT_WORK_SHARE = 0.65
-# A tenth of a second and two seconds are promised; a search would take some ten.
+# We promise 0.1 s for an answer and 2 s for the exit; a search would take about 10 s.
 ANSWER_SECONDS = 2.5
 END_SECONDS = 10.0
 CANCELLED = -32800
-# Each takes ripgrep many seconds.
+# ripgrep needs many seconds for each.
 SLOW: list[tuple[str, dict[str, Any]]] = [
     ("$/grep", {"pattern": SLOW_TERM}),
     ("$/grep", {"pattern": SLOW_TERM, "mode": "counts"}),
@@ -39,44 +39,44 @@ SLOW: list[tuple[str, dict[str, Any]]] = [
 
 
 def wait_until_gone(pids: set[int]) -> None:
-    """Before they would have ended by themselves."""
-    wait_until(lambda: not any(map(alive, pids)), "processes are left", END_SECONDS)
+    """Wait for the processes to end, for less time than they would need to finish."""
+    wait_until(lambda: not any(map(alive, pids)), "some processes still run", END_SECONDS)
 
 
 def wait_until_searching(pid: int) -> None:
-    wait_until(lambda: searches(pid), "nothing was started")
+    wait_until(lambda: searches(pid), "no search has started")
 
 
 def test_cancelled(slow_project: Path, row: Row, seed: int, often: int) -> None:
-    row.hazard = "requests cancelled at any moment"
-    one = random.Random(seed)
-    taken: list[float] = []
+    row.hazard = "requests canceled at random moments"
+    chance = random.Random(seed)
+    answer_times: list[float] = []
     busy = 0
     options = {"bash": {"enabled": True}, "index": {"enabled": False}}
     with started(slow_project, **options) as session:
         pid = session.wire.process.pid
         for number in range(often * CANCELS):
-            method, params = one.choice(SLOW)
+            method, params = chance.choice(SLOW)
             session.wire.request(f"slow {number}", method, params)
-            if one.random() < AT_WORK_SHARE:
-                wait_until_searching(pid)  # however long a busy machine takes to start it
-                time.sleep(one.uniform(0, 0.4))
+            if chance.random() < AT_WORK_SHARE:
+                wait_until_searching(pid)  # a busy machine may need long to start it
+                time.sleep(chance.uniform(0, 0.4))
             else:
-                time.sleep(one.choice([0, one.uniform(0, 0.05)]))
+                time.sleep(chance.choice([0, chance.uniform(0, 0.05)]))
             running = searches(pid)
             busy += bool(running)
             began = time.monotonic()
             session.wire.notify("$/cancelRequest", {"id": f"slow {number}"})
             answer = session.wire.receive()
-            taken.append(time.monotonic() - began)
+            answer_times.append(time.monotonic() - began)
             assert (answer["id"], answer["error"]["code"]) == (f"slow {number}", CANCELLED)
             wait_until_gone(running)
             row.tries += 1
         wait_until_gone(searches(pid))
-    p95 = percentile(taken, 0.95)
+    p95 = percentile(answer_times, 0.95)
     row.result = (
-        f"answered in {p95 * 1000:.0f} ms (p95), {max(taken) * 1000:.0f} at most; ripgrep was at"
-        f" work in {busy}; 0 children 1 s later"
+        f"answered in {p95 * 1000:.0f} ms (p95), {max(answer_times) * 1000:.0f} at most; ripgrep"
+        f" was running in {busy}; 0 children 1 s later"
     )
     assert busy > row.tries / 2
     assert p95 < ANSWER_SECONDS
@@ -88,7 +88,7 @@ def ended_by_stdin(wire: Wire, client: subprocess.Popen[bytes]) -> None:
 
 
 def ended_by_parent(wire: Wire, client: subprocess.Popen[bytes]) -> None:
-    client.kill()  # while somebody else still holds the server's standard input
+    client.kill()  # while another process still has the server's standard input open
     client.wait()
 
 
@@ -115,7 +115,7 @@ def descendants(pid: int) -> set[int]:
 
 @pytest.fixture
 def client() -> Iterator[subprocess.Popen[bytes]]:
-    """The process that a server is told to be its client."""
+    """Start a process that the server takes for its client."""
     with subprocess.Popen(["sleep", "600"]) as process:
         yield process
         process.kill()
@@ -127,7 +127,7 @@ def client() -> Iterator[subprocess.Popen[bytes]]:
 def test_the_server_ends(
     slow_project: Path, client: subprocess.Popen[bytes], row: Row, how: str, work: str
 ) -> None:
-    """With all that it has started, whatever it is at."""
+    """The server exits together with all its children, during any work."""
     row.hazard = f"{how}, while {work}"
     if work == "indexing":
         for number in range(500):
@@ -146,7 +146,7 @@ def test_the_server_ends(
     if work == "searching":
         for number in range(1, 6):
             wire.request(number, *SLOW[number % 3])
-    begun = wait_until(lambda: descendants(wire.process.pid), "nothing was started")
+    begun = wait_until(lambda: descendants(wire.process.pid), "no process has started")
     time.sleep(0.3)
     begun |= descendants(wire.process.pid)
     began = time.monotonic()
@@ -161,8 +161,8 @@ def test_the_server_ends(
     assert "Traceback" not in wire.stderr
 
 
-def test_a_client_whose_number_means_nothing_here_is_served(project: Path) -> None:
-    """In a container, processes have numbers of their own."""
+def test_a_client_with_an_unknown_process_id_is_served(project: Path) -> None:
+    """In a container, the client's process id has no meaning."""
     wire = Wire()
     gone = subprocess.Popen(["true"])
     gone.wait()

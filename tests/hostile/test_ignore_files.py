@@ -1,4 +1,4 @@
-"""Ignore files that block their reader or take its memory: tools answer without them (#21)."""
+"""Tools answer without ignore files that would block them or exhaust their memory (#21)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TREE_TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("$/codeSearch", {"query": "needle"}),
     ("$/bash", {"command": "rg -c needle", "timeout": 10}),
 ]
-# Of the answers that do not name all files by their paths.
+# Expected text in answers that do not contain the paths of all files.
 FOUND = {
     "$/searchDocs": "a.docx",
     "$/tree": "b.py",
@@ -61,7 +61,7 @@ FOUND = {
 @pytest.mark.parametrize("place", NAMES)
 @pytest.mark.parametrize("kind", ["FIFO", "file of 3 GB"])
 def test_unusable_ignore_files(tmp_path: Path, row: Row, kind: str, place: str) -> None:
-    row.hazard = f"a {kind} by the name of each ignore file, {place}"
+    row.hazard = f"a {kind} in place of each ignore file, {place}"
     root = write_files(git_init(tmp_path / "root"), FILES)
     (root / "a.docx").write_bytes(make_docx(["needle"]))
     git_init(root / "dep")
@@ -75,7 +75,8 @@ def test_unusable_ignore_files(tmp_path: Path, row: Row, kind: str, place: str) 
             assert FOUND.get(method, "sub/b.py") in json.dumps(result), method
             read = () if method == "$/bash" else read_by_winnow
             for name in (*NAMES[place], *read):
-                assert any(f"not applied: {name}, " in one for one in result["warnings"]), method
+                warnings = result["warnings"]
+                assert any(f"not applied: {name}, " in text for text in warnings), method
         assert watched.ask("workspace/symbol", {"query": "needle"}, SEARCH_SECONDS)["result"]
         assert "result" in watched.ask("$/readFile", {"path": "sub/b.py"}, SEARCH_SECONDS)
         session.wait_for_index()

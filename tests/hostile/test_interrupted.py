@@ -1,7 +1,7 @@
-"""One index, several commands and servers at once, each ended at any moment (#21).
+"""Several commands and servers use one index and are interrupted at random moments (#21).
 
-A healthy index used to be discarded: a process that opened it while another one closed it, or after
-one that was killed at that point, took it for damaged.
+Healthy indexes used to be discarded: a process that opened an index while another process closed
+it, or after a process was killed at that point, considered it damaged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.hazard, requires_posix]
 
 FILES = 200
 SECONDS = 60.0
-# A program that is slow to close its store, by some seconds: what it does then is seen by others.
+# A program that takes some seconds to close its store, so that other processes see this state.
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # while this is loaded
@@ -44,7 +44,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 class Command:
-    """A command of a person's in a folder, whose answer is known."""
+    """A user's command in a folder, with a known answer."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], drawn: random.Random) -> None:
         self.number = drawn.randrange(FILES)
@@ -74,16 +74,16 @@ class Command:
             self.process.stdin.flush()
 
     def end(self, number: int) -> bool:
-        """Send a signal, unless the command has ended; return whether it was too late."""
+        """Send a signal, unless the command has ended. Return True if it was too late."""
         if self.process.poll() is not None:
             return True
         self.process.send_signal(number)
         return False
 
     def check(self) -> bool:
-        """Read the answer, unless it was interrupted; return whether there was one."""
+        """Check the answer, unless the command was interrupted. Return True if it answered."""
         out, err = self.process.communicate(timeout=SECONDS)
-        # Python itself prints one for Ctrl-C while it starts.
+        # Python prints a traceback for Ctrl-C during its startup.
         assert b"Traceback" not in err or b"KeyboardInterrupt" in err, err.decode()
         assert b"Internal error" not in out + err
         if self.process.returncode != 0 or self.kind == "serve":
@@ -91,11 +91,11 @@ class Command:
         answer = json.loads(out)
         path = f"src/m{self.number}.py"
         if self.kind == "find-symbol":
-            assert [one["path"] for one in answer["symbols"]] == [path]
+            assert [symbol["path"] for symbol in answer["symbols"]] == [path]
         elif self.kind == "code-search":
             assert answer["results"][0]["path"] == path
         elif self.kind == "grep":
-            assert [one["path"] for one in answer["matches"]] == [path]
+            assert [match["path"] for match in answer["matches"]] == [path]
         return True
 
 
@@ -124,11 +124,10 @@ def status(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("rounds", [8, pytest.param(200, marks=pytest.mark.long)])
-def test_commands_and_servers_that_are_interrupted(
-    tmp_path: Path, row: Row, seed: int, rounds: int
-) -> None:
-    """Two or three at once, some of them slow to close; Ctrl-C and kill -9 at random moments."""
-    row.hazard, row.tries = "interrupted while several use one index", rounds
+def test_interrupted_commands_and_servers(tmp_path: Path, row: Row, seed: int, rounds: int) -> None:
+    """Two or three processes at once, some of them slow to close; Ctrl-C and kill -9 at random
+    moments."""
+    row.hazard, row.tries = "interruptions while several processes use one index", rounds
     drawn = random.Random(seed)
     files = {f"src/m{number}.py": f"def function_{number}(): ...\n" for number in range(FILES)}
     folder = git_commit(tmp_path / "project", files)
@@ -140,22 +139,22 @@ def test_commands_and_servers_that_are_interrupted(
     answered = interrupted = 0
     for turn in range(rounds):
         running = [Command(folder, environment, drawn) for _ in range(drawn.choice([2, 3]))]
-        for one in drawn.sample(running, len(running)):
+        for started in drawn.sample(running, len(running)):
             time.sleep(drawn.uniform(0, 1.2))
-            if one.kind == "serve" or drawn.random() < 0.5:
-                late = one.end(drawn.choice([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
+            if started.kind == "serve" or drawn.random() < 0.5:
+                late = started.end(drawn.choice([signal.SIGINT, signal.SIGKILL, signal.SIGTERM]))
                 interrupted += not late
-        if turn % 4 == 0:  # a change that the next one has to write
+        if turn % 4 == 0:  # the next process has to index this change
             (folder / f"src/new_{turn}.py").write_text(f"def new_{turn}(): ...\n", "utf-8")
             files[f"src/new_{turn}.py"] = ""
-        for one in running:
-            if one.kind == "serve":
-                one.end(signal.SIGKILL)
-            answered += one.check()
+        for started in running:
+            if started.kind == "serve":
+                started.end(signal.SIGKILL)
+            answered += started.check()
     after = status(folder, environment)
     assert (after["state"], after["files_indexed"]) == ("ready", len(files))
     assert after["store"] == before["store"]
     assert after.get("damage") is None
     assert after.get("replaced") is None
     assert os.listdir(folder / ".winnow").count(Path(before["store"]).name) == 1
-    row.result = f"0 discarded, {answered} answers right, {interrupted} interrupted"
+    row.result = f"0 discarded, {answered} correct answers, {interrupted} interrupted"

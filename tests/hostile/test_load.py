@@ -1,5 +1,5 @@
-"""Many requests: beside a slow one, and for a long time; and what the server takes when it has
-none."""
+"""Many requests at once, during a slow request, and for a long time; and the memory of an idle
+server."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from winnow.processes.workers import IDLE_SECONDS
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
 PER_SECOND = 20
-# What is new at first is kept: modules, caches, a thread for each of some.
+# Modules, caches and threads are created at first and stay.
 WARM_UP_SHARE = 0.25
 SLOPE_MB = 1.0
-# In a shorter time memory goes up and down by more than the slope is.
+# In a shorter time, memory fluctuates by more than the slope.
 SLOPE_SECONDS = 300.0
 GROWTH_MB = 15.0
-# Before descriptors are counted: caches, and the connections of each thread.
+# Rounds before descriptors are counted: they fill caches and open the connections of each thread.
 WARM_UP_TURNS = 8
-# Each of asyncio's threads opens the database of the index when it is first asked.
+# Each of asyncio's threads opens the index database on its first use.
 LAZY_FILES = 8
 IDLE_MB, INDEX_MB = 80, 200
 SERVER = Path(__file__).parents[2] / "server"
 
 
 def mixed(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    """A request of every kind that searches or reads, each with an answer at once."""
+    """Return a request of every kind that searches or reads; all are fast."""
     document = {"textDocument": {"uri": (folder / "src/loader.py").as_uri()}}
     at = {**document, "position": {"line": 4, "character": 9}}
     return [
@@ -68,7 +68,7 @@ def mixed(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def status(pid: int, name: str) -> float:
-    """A line of a process' status, in MB of a million bytes."""
+    """Return a value of a process's status, in MB (1,000,000 bytes)."""
     text = Path(f"/proc/{pid}/status").read_text()
     return int(text.partition(f"{name}:")[2].split()[0]) * 1024 / 1e6
 
@@ -77,19 +77,19 @@ def open_files(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-def test_beside_a_slow_one(slow_project: Path, row: Row) -> None:
-    row.hazard = "100 requests at once, beside a search of many seconds"
+def test_requests_during_a_slow_search(slow_project: Path, row: Row) -> None:
+    row.hazard = "100 requests at once during a search of many seconds"
     write_files(slow_project, FILES)
-    asked = [(m, {**p, "path": "src"} if m in SCOPED else p) for m, p in mixed(slow_project)]
+    calls = [(m, {**p, "path": "src"} if m in SCOPED else p) for m, p in mixed(slow_project)]
     with started(slow_project, limits={"search_seconds": 60}) as session:
         session.wait_for_index()
-        for method, params in asked:
+        for method, params in calls:
             session.ask(method, params)
         session.wire.request("slow", "$/grep", {"pattern": SLOW_TERM, "mode": "counts"})
         pid = session.wire.process.pid
-        wait_until(lambda: searches(pid), "nothing was started")
+        wait_until(lambda: searches(pid), "no search has started")
         began = time.monotonic()
-        for number, (method, params) in zip(range(100), itertools.cycle(asked), strict=False):
+        for number, (method, params) in zip(range(100), itertools.cycle(calls), strict=False):
             session.wire.request(number, method, params)
         for _ in range(100):
             answer = session.wire.receive()
@@ -108,14 +108,14 @@ def test_descriptors(tmp_path: Path, row: Row, request: pytest.FixtureRequest) -
     folder = write_files(git_init(tmp_path / "project"), FILES)
     with started(folder) as session:
         session.wait_for_index()
-        pid, asked = session.wire.process.pid, mixed(folder)
-        for method, params in asked * WARM_UP_TURNS:
+        pid, calls = session.wire.process.pid, mixed(folder)
+        for method, params in calls * WARM_UP_TURNS:
             session.ask(method, params)
         before = settled_files(pid)
-        for method, params in itertools.islice(itertools.cycle(asked), count):
+        for method, params in itertools.islice(itertools.cycle(calls), count):
             session.ask(method, params)
             row.tries += 1
-        # A busy machine has more threads, which go when they have had nothing to do.
+        # A busy machine has more threads, which end when they are idle.
         after = wait_until(lambda: (now := settled_files(pid)) <= before and now)
     row.hazard = f"{count:,} requests in a git repository, {OPEN_FILES} descriptors at most"
     row.result = f"{before} descriptors before, {after} after"
@@ -123,7 +123,7 @@ def test_descriptors(tmp_path: Path, row: Row, request: pytest.FixtureRequest) -
 
 
 def settled_files(pid: int) -> int:
-    """The descriptors of a server that has nothing to do: the fewest of some seconds."""
+    """Return the minimum number of an idle server's descriptors during two seconds."""
     counts = []
     for _ in range(10):
         time.sleep(0.2)
@@ -136,18 +136,18 @@ def test_burst(tmp_path: Path, row: Row) -> None:
     folder = write_files(git_init(tmp_path / "project"), FILES)
     with started(folder) as session:
         session.wait_for_index()
-        asked = mixed(folder)
-        expected = [how_many(session.ask(method, params)) for method, params in asked]
+        calls = mixed(folder)
+        expected = [how_many(session.ask(method, params)) for method, params in calls]
         pid, most = session.wire.process.pid, 0
         began = time.monotonic()
-        sent = list(itertools.islice(itertools.cycle(asked), 100))
+        sent = list(itertools.islice(itertools.cycle(calls), 100))
         for number, (method, params) in enumerate(sent):
             session.wire.request(f"burst {number}", method, params)
         for _ in sent:
             answer = session.wire.receive()
             assert "result" in answer, answer
             number = int(answer["id"].removeprefix("burst "))
-            assert how_many(answer["result"]) == expected[number % len(asked)], sent[number]
+            assert how_many(answer["result"]) == expected[number % len(calls)], sent[number]
             most = max(most, open_files(pid))
             row.tries += 1
         seconds = time.monotonic() - began
@@ -156,16 +156,16 @@ def test_burst(tmp_path: Path, row: Row) -> None:
 
 
 def how_many(result: Any) -> object:
-    """How many results an answer has."""
+    """Return the number of results in an answer."""
     return result.get("total_found") if isinstance(result, dict) else len(result)
 
 
-# What would read the large file, too.
+# Without a path, these would also read the large file.
 SCOPED = ("$/grep", "$/keywordSearch", "$/codeSearch")
 
 
 class Samples:
-    """What a server takes, time and again."""
+    """Periodic samples of a server's resources."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -174,14 +174,14 @@ class Samples:
         self.files: list[int] = []
         self.children: list[int] = []
 
-    def take(self, second: float) -> None:
+    def add(self, second: float) -> None:
         self.seconds.append(second)
         self.memory.append(status(self.pid, "RssAnon"))
         self.files.append(open_files(self.pid))
         self.children.append(len(children(self.pid)))
 
     def slope(self) -> float:
-        """MB per minute."""
+        """Return the memory growth, in MB per minute."""
         return statistics.linear_regression(self.seconds, self.memory).slope * 60
 
 
@@ -191,14 +191,14 @@ def test_soak(tmp_path: Path, row: Row, seed: int, request: pytest.FixtureReques
     row.hazard = f"{PER_SECOND} mixed requests a second for {seconds:.0f} s"
     folder = write_files(git_init(tmp_path / "project"), FILES)
     (folder / ".gitignore").unlink()
-    one = random.Random(seed)
+    chance = random.Random(seed)
     waits: list[float] = []
     with started(folder, forked=False) as session:
         session.wait_for_index()
         for method, params in mixed(folder):
             session.ask(method, params)
         samples = Samples(session.wire.process.pid)
-        soak(session, folder, one, seconds, waits, samples)
+        soak(session, folder, chance, seconds, waits, samples)
         row.tries = len(waits)
     growth = samples.memory[-1] - samples.memory[0]
     slope = samples.slope()
@@ -218,53 +218,53 @@ def test_soak(tmp_path: Path, row: Row, seed: int, request: pytest.FixtureReques
 def soak(
     session: Session,
     folder: Path,
-    one: random.Random,
+    chance: random.Random,
     seconds: float,
     waits: list[float],
     samples: Samples,
 ) -> None:
-    """Send requests at their times, whether or not those before are answered; some are cancelled,
-    and a file changes now and then."""
+    """Send requests at fixed times, even if earlier requests are still pending. Cancel some of
+    them, and sometimes change a file."""
     wire = session.wire
     began = time.monotonic()
-    asked: dict[int, float] = {}
+    pending: dict[int, float] = {}
     count = int(seconds * PER_SECOND)
     second = 0
     for number in range(count):
         due = began + number / PER_SECOND
-        take_answers(wire, asked, waits, due)
-        method, params = one.choice(mixed(folder))
-        asked[number] = time.monotonic()
+        take_answers(wire, pending, waits, due)
+        method, params = chance.choice(mixed(folder))
+        pending[number] = time.monotonic()
         wire.request(number, method, params)
-        if one.random() < 0.05:
+        if chance.random() < 0.05:
             wire.notify("$/cancelRequest", {"id": number})
-        if one.random() < 0.02:
-            (folder / f"src/new{one.randrange(20)}.py").write_text(f"def new{number}(): pass\n")
+        if chance.random() < 0.02:
+            (folder / f"src/new{chance.randrange(20)}.py").write_text(f"def new{number}(): pass\n")
         if int(number / PER_SECOND) > second:
             second = number // PER_SECOND
             if second > seconds * WARM_UP_SHARE:
-                samples.take(second)
-    while asked:
-        take_answers(wire, asked, waits, time.monotonic() + 1)
-        assert time.monotonic() < began + seconds + SECONDS, asked
-    # A busy machine has had one more worker, which ends when it has had no work for long.
+                samples.add(second)
+    while pending:
+        take_answers(wire, pending, waits, time.monotonic() + 1)
+        assert time.monotonic() < began + seconds + SECONDS, pending
+    # A busy machine may have started one more worker, which ends after it has been idle for long.
     end = time.monotonic() + 2 * IDLE_SECONDS
     time.sleep(1)
     while len(children(samples.pid)) > samples.children[0] and time.monotonic() < end:
         time.sleep(1)
-    samples.take(seconds + 1)
+    samples.add(seconds + 1)
 
 
-def take_answers(wire: Wire, asked: dict[int, float], waits: list[float], end: float) -> None:
-    """Take the answers that come until a moment."""
-    while (left := end - time.monotonic()) > 0 and (asked or left > 0):
+def take_answers(wire: Wire, pending: dict[int, float], waits: list[float], end: float) -> None:
+    """Receive answers until a point in time."""
+    while (left := end - time.monotonic()) > 0 and (pending or left > 0):
         try:
             answer = wire.receive(left)
         except queue.Empty:
             return
         error = answer.get("error", {})
         assert error.get("code", -32800) == -32800, answer
-        waits.append(time.monotonic() - asked.pop(answer["id"]))
+        waits.append(time.monotonic() - pending.pop(answer["id"]))
         wire.notifications.clear()
 
 
@@ -276,16 +276,16 @@ def test_memory_when_idle(tmp_path: Path, row: Row) -> None:
         pid = session.wire.process.pid
         session.ask("$/grep", {"pattern": "load"})
         time.sleep(2)
-        wait_until(lambda: not children(pid), "it has children")
+        wait_until(lambda: not children(pid), "the server still has children")
         resident, own = status(pid, "VmRSS"), status(pid, "RssAnon")
     row.tries = 1
-    row.result = f"{resident:.0f} MB resident, of which {own:.0f} MB are no file's"
+    row.result = f"{resident:.0f} MB resident, of which {own:.0f} MB are anonymous"
     assert resident < IDLE_MB
 
 
 @pytest.mark.serial
 def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
-    """Of the server, with that of its workers while they are there."""
+    """The memory of the server, including its workers while they run."""
     folder = git_init(tmp_path / "tree")
     ignored = shutil.ignore_patterns("__pycache__", "node_modules", ".winnow")
     shutil.copytree(SERVER, folder / "server", ignore=ignored)
@@ -304,8 +304,8 @@ def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
     row.hazard = f"memory with an index of {files} files"
     row.tries = 1
     row.result = (
-        f"{resident:.0f} MB resident after queries; {most:.0f} MB at most of its own with all"
-        " workers while it is made"
+        f"{resident:.0f} MB resident after queries; {most:.0f} MB anonymous at most, with all"
+        " workers, during the build"
     )
     assert resident < INDEX_MB
     assert most < INDEX_MB
@@ -313,9 +313,9 @@ def test_memory_with_an_index(tmp_path: Path, row: Row) -> None:
 
 def together(pid: int) -> float:
     total = 0.0
-    for one in (pid, *children(pid)):
+    for process in (pid, *children(pid)):
         try:
-            total += status(one, "RssAnon")
-        except (OSError, IndexError):  # it has ended
+            total += status(process, "RssAnon")
+        except (OSError, IndexError):  # the process has ended
             continue
     return total

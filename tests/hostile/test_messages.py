@@ -1,4 +1,4 @@
-"""Messages that nobody would send, of every method: each that has an id is answered, soon."""
+"""Damaged messages of every method: every message with an id is answered soon."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard]
 
 FRAMED, UNFRAMED = 2_500, 500
 BATCH = 20
-# Half a second is usual. What hangs, hangs for longer.
+# Half a second is usual. A server that hangs takes longer than this.
 SOON_SECONDS = 20.0
 INTERNAL_ERROR = -32603
 OPTIONS = {"bash": {"enabled": True}}
 
 Message = dict[str, Any]
 
-# What is put in the place of something.
+# Replacements for values in a message.
 VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1, 2, 2**31, 2**63, 10**30, 0.5, -1e308, float("nan")),
     *("", " ", "a", "..", "../..", "/", "/etc/passwd", "file:///etc/passwd", "src/loader.py"),
@@ -60,7 +60,7 @@ KEYS = [
 
 
 def messages(folder: Path) -> list[Message]:
-    """A valid message of every method, without ids."""
+    """Return a valid message of every method, without ids."""
     uri = (folder / "src/loader.py").as_uri()
     document = {"uri": uri}
     place = {"line": 4, "character": 9}
@@ -84,7 +84,7 @@ def messages(folder: Path) -> list[Message]:
         ("initialize", {"processId": None, "rootUri": None, "capabilities": {}}),
     ]
     change = {"range": span, "text": "x"}
-    told: list[tuple[str, Any]] = [
+    notifications: list[tuple[str, Any]] = [
         (
             "textDocument/didOpen",
             {"textDocument": {"uri": uri, "languageId": "python", "version": 1, "text": text}},
@@ -105,39 +105,40 @@ def messages(folder: Path) -> list[Message]:
     ]
     return [
         *({"id": 0, "method": method, "params": params} for method, params in requests),
-        *({"method": method, "params": params} for method, params in told),
+        *({"method": method, "params": params} for method, params in notifications),
         {"id": 0, "result": {"text": "x"}},
         {"id": 0, "error": {"code": 1, "message": "x"}},
     ]
 
 
 def every_field(tool: Any) -> Any:
-    """Params with all fields, so that each of them is damaged in its turn."""
-    given = {one.name: one.default for one in tool.fields if not one.required and not one.generated}
-    params = msgspec.to_builtins({**given, **tool.example})
+    """Return params with all fields, so that each field is damaged in some message."""
+    optional = [field for field in tool.fields if not field.required and not field.generated]
+    defaults = {field.name: field.default for field in optional}
+    params = msgspec.to_builtins({**defaults, **tool.example})
     return {name: value for name, value in params.items() if value is not None}
 
 
 class Damage:
-    """Makes something else of a valid message."""
+    """A generator that damages valid messages at random."""
 
     def __init__(self, random: random.Random, valid: list[Message]) -> None:
         self.random = random
         self.valid = valid
 
     def message(self, number: int) -> bytes:
-        """A message, damaged in one to three places, or in its bytes."""
+        """Return a message with one to three damaged values, or with damaged bytes."""
         drawn = self.random.choice(self.valid)
         message = {"jsonrpc": "2.0", **copy.deepcopy(drawn)}
         if "id" in message:
             message["id"] = self.random.choice([number, f"n{number}", -number])
         if self.random.random() < 0.25:
             return self.bytes(json.dumps(message).encode())
-        whole = {"message": message}
+        wrapped = {"message": message}
         for _ in range(self.random.choice([1, 1, 2, 3])):
-            holder, key = self.random.choice(list(places(whole))[1:] or [(whole, "message")])
+            holder, key = self.random.choice(list(places(wrapped))[1:] or [(wrapped, "message")])
             self._change(holder, key)
-        return json.dumps(whole["message"]).encode()
+        return json.dumps(wrapped["message"]).encode()
 
     def _change(self, holder: Any, key: Any) -> None:
         kind = self.random.randrange(8)
@@ -154,7 +155,7 @@ class Damage:
             holder[key] = copy.deepcopy(self.random.choice([*other.values()]))
 
     def bytes(self, raw: bytes) -> bytes:
-        """Bytes with some that are others, missing, or there twice."""
+        """Replace, delete or duplicate some bytes."""
         damaged = bytearray(raw)
         for _ in range(self.random.choice([1, 1, 2, 8])):
             at = self.random.randrange(len(damaged) + 1)
@@ -172,17 +173,17 @@ class Damage:
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """All that a value holds, as what holds it and where."""
-    held = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, one in list(held):
+    """Yield all places in a value, as pairs of a container and a key."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in list(items):
         yield value, key
-        if isinstance(one, (dict, list)):
-            yield from places(one)
+        if isinstance(inner, (dict, list)):
+            yield from places(inner)
 
 
 def answered(body: bytes) -> str | None:
-    """The id, as JSON, of the answer that JSON-RPC wants for a message; None where it wants none.
-    Some that are no requests are answered all the same, by what is wrong with them."""
+    """Return the id, as JSON, of the answer that JSON-RPC requires for a message; None if it
+    requires none. Invalid messages are answered with an error, even if they are not requests."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
@@ -190,10 +191,10 @@ def answered(body: bytes) -> str | None:
     if not isinstance(message, dict):
         return "null"
     given = message.get("id")
-    known = isinstance(given, (str, int)) and not isinstance(given, bool)
-    name = json.dumps(given) if known else "null"
+    is_valid = isinstance(given, (str, int)) and not isinstance(given, bool)
+    name = json.dumps(given) if is_valid else "null"
     unread = given is None and "error" in message
-    if message.get("jsonrpc") != "2.0" or ("id" in message and not known and not unread):
+    if message.get("jsonrpc") != "2.0" or ("id" in message and not is_valid and not unread):
         return name
     if "method" not in message:
         return None if {"result", "error"} & message.keys() else name
@@ -203,7 +204,7 @@ def answered(body: bytes) -> str | None:
 
 
 def check_answer(answer: Any) -> None:
-    """An answer is one of JSON-RPC, and no defect."""
+    """Check that an answer is valid JSON-RPC and not an internal error."""
     assert answer["jsonrpc"] == "2.0"
     assert ("result" in answer) != ("error" in answer), answer
     if "error" in answer:
@@ -214,7 +215,7 @@ def check_answer(answer: Any) -> None:
 
 
 def next_answer(wire: Wire, due: Collection[str], sent: list[bytes]) -> Any:
-    """The next answer, while some are due."""
+    """Return the next answer; fail if it does not arrive."""
     try:
         answer = wire.receive()
     except queue.Empty:
@@ -224,7 +225,7 @@ def next_answer(wire: Wire, due: Collection[str], sent: list[bytes]) -> Any:
 
 
 def send_and_check(wire: Wire, bodies: list[bytes]) -> None:
-    """Send messages, and wait until the last of them is answered."""
+    """Send messages, and wait until all of them are answered."""
     due = Counter(name for body in bodies if (name := answered(body)) is not None)
     for body in bodies:
         wire.send_bytes(body)
@@ -242,7 +243,7 @@ def shortened(bodies: list[bytes]) -> list[bytes]:
 
 
 def end_of(tries: int, request: pytest.FixtureRequest) -> Iterator[int]:
-    """The numbers of the batches: so many tries, or as long as `--fuzz` says."""
+    """Yield the numbers of the batches: for this many tries, or for the seconds of `--fuzz`."""
     tries *= request.getfixturevalue("often")
     seconds = request.config.getoption("--fuzz")
     end = time.monotonic() + seconds
@@ -253,13 +254,13 @@ def end_of(tries: int, request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def test_framed(project: Path, row: Row, seed: int, request: pytest.FixtureRequest) -> None:
-    row.hazard = f"messages of every method, damaged (seed {seed})"
+    row.hazard = f"damaged messages of every method (seed {seed})"
     damage = Damage(random.Random(seed), messages(project))
     slowest = 0.0
     with started(project, **OPTIONS) as session:
         session.wait_for_index()
         for number in end_of(FRAMED, request):
-            bodies = [damage.message(number + one) for one in range(BATCH)]
+            bodies = [damage.message(number + offset) for offset in range(BATCH)]
             began = time.monotonic()
             send_and_check(session.wire, bodies)
             seconds = time.monotonic() - began
@@ -272,11 +273,11 @@ def test_framed(project: Path, row: Row, seed: int, request: pytest.FixtureReque
 
 
 def check_well(session: Session) -> None:
-    """The server still knows what it is asked."""
+    """Check that the server still answers correctly."""
     session.wire.request("well", "$/grep", {"pattern": "def register_plugin", "mode": "files"})
     while (answer := session.wire.receive())["id"] != "well":
-        check_answer(answer)  # a late one, to what was a message after all
-    assert [one["path"] for one in answer["result"]["files"]] == ["src/registry.py"]
+        check_answer(answer)  # a late answer to bytes that formed a message
+    assert [file["path"] for file in answer["result"]["files"]] == ["src/registry.py"]
 
 
 # --- unframed ------------------------------------------------------------------------------
@@ -300,20 +301,22 @@ HEADERS = [
     b"x" * 100_000,
     b"x: y\r\n" * 5_000,
 ]
-# What a wrong length may take of what follows. Blank lines between messages mean nothing.
+# A wrong length may consume this many bytes of the next message. Blank lines between messages are
+# ignored.
 BLANK = b"\r\n" * 2_048
 
 
 def damaged_header(damage: Damage, length: int) -> bytes:
-    """A header that does not ask for the messages behind the next blank lines as well."""
+    """Return a damaged header whose length does not reach beyond the following blank lines."""
     while True:
         header = damage.bytes(b"Content-Length: %d\r\n\r\n" % length)
-        if all(int(one) < length + len(BLANK) // 2 for one in re.findall(rb"\d+", header)):
+        numbers = map(int, re.findall(rb"\d+", header))
+        if all(number < length + len(BLANK) // 2 for number in numbers):
             return header
 
 
 def garbage(damage: Damage, number: int) -> bytes:
-    """Bytes that are no framed message, or one with something before it."""
+    """Return bytes that are not a framed message, or a message with garbage before it."""
     body = damage.message(number)[:2_000]
     wrong = max(0, len(body) + damage.random.choice([-30, -1, 1, 30, 1_000]))
     return damage.random.choice(
@@ -330,13 +333,13 @@ def garbage(damage: Damage, number: int) -> bytes:
 
 
 def test_unframed(project: Path, row: Row, seed: int, request: pytest.FixtureRequest) -> None:
-    row.hazard = f"bytes that are no framed message (seed {seed})"
+    row.hazard = f"bytes that are not a framed message (seed {seed})"
     damage = Damage(random.Random(seed), messages(project))
     slowest = 0.0
     with started(project, **OPTIONS) as session:
         session.wait_for_index()
         for number in end_of(UNFRAMED, request):
-            sent = [garbage(damage, number + one) for one in range(BATCH)]
+            sent = [garbage(damage, number + offset) for offset in range(BATCH)]
             began = time.monotonic()
             probe_behind(session.wire, sent, number)
             seconds = time.monotonic() - began
@@ -349,10 +352,10 @@ def test_unframed(project: Path, row: Row, seed: int, request: pytest.FixtureReq
 
 
 def probe_behind(wire: Wire, sent: list[bytes], number: int) -> None:
-    """Send garbage with a request behind each, and wait until the last of these is answered."""
+    """Send a request after each piece of garbage, and wait until all requests are answered."""
     assert wire.process.stdin is not None
-    for place, one in enumerate(sent):
-        wire.process.stdin.write(one + BLANK)
+    for place, piece in enumerate(sent):
+        wire.process.stdin.write(piece + BLANK)
         wire.request(f"probe {number + place}", "$/nothing", {})
     due = {f"probe {number + place}" for place in range(BATCH)}
     while due:
@@ -360,7 +363,7 @@ def probe_behind(wire: Wire, sent: list[bytes], number: int) -> None:
 
 
 def settle(session: Session) -> None:
-    """Take the answers to what was a message after all."""
+    """Receive the answers to garbage that formed a message."""
     with contextlib.suppress(queue.Empty):
         while True:
             check_answer(session.wire.receive(1))
@@ -398,10 +401,10 @@ LARGE: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.serial
 @pytest.mark.parametrize("name", LARGE)
-def test_requests_behind_a_large_message_are_answered_soon(
+def test_requests_after_a_large_message_are_answered_soon(
     project: Path, row: Row, name: str
 ) -> None:
-    """Valid JSON of unreasonable size takes neither long nor much memory (#21)."""
+    """Valid JSON of unreasonable size needs little time and memory (#21)."""
     row.hazard = f"{name} in one message"
     body = LARGE[name]()
     waited = SOON_SECONDS
@@ -410,7 +413,7 @@ def test_requests_behind_a_large_message_are_answered_soon(
         nonlocal waited
         before = processor_seconds(wire.process.pid)
         wire.send_bytes(body)
-        began = time.monotonic()  # all of it is written
+        began = time.monotonic()  # the complete message is written
         wire.request("behind", "$/tools", {})
         answers: dict[Any, Any] = {}
         while answers.keys() != {"large", "behind"}:
@@ -429,8 +432,8 @@ def test_requests_behind_a_large_message_are_answered_soon(
             seconds = min(seconds, turn())
             row.tries += 1
         row.result = (
-            f"the next request answered in {waited:.2f} s, {seconds:.2f} s of a processor's time"
+            f"the next request answered in {waited:.2f} s, with {seconds:.2f} s of CPU time"
         )
         check_well(session)
-    assert seconds < BESIDE_SECONDS, "in no turn"
+    assert seconds < BESIDE_SECONDS, "in every turn"
     assert waited < SOON_SECONDS

@@ -1,4 +1,4 @@
-"""Paths, patterns and options that strangers send: nothing outside is read, nothing is run."""
+"""Paths, patterns and options from untrusted clients: nothing outside is read, nothing is run."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SECRET = f"def {CANARY}():\n    return '{CANARY}'\n"
 REFUSALS = {"path_outside_workspace", "not_found", "not_a_file", "unreadable_document"}
 SWAPS = 25
 GIT_FILE_SWAPS = 10  # a tenth of the answers had text from outside
-# So that a file is seldom there only while it is looked for.
+# Each state lasts this long, so that programs see all of them.
 PAUSE_SECONDS = 0.0005
 
 
 @pytest.fixture
 def inside(tmp_path: Path) -> Path:
-    """A workspace beside which there are files that are none of its."""
+    """Create a workspace, and other files outside it."""
     write_files(tmp_path, {"outside/secret.py": SECRET, "inside-too/secret.py": SECRET})
     folder = write_files(git_init(tmp_path / "inside"), FILES)
     for name, target in {
@@ -52,7 +52,7 @@ def inside(tmp_path: Path) -> Path:
 
 
 def escapes(inside: Path) -> list[str]:
-    """Names of what is not in the workspace, in every spelling."""
+    """Return paths outside the workspace, in many spellings."""
     outside = inside.parent / "outside/secret.py"
     return [
         *("../outside/secret.py", "../outside", "..", "../", "../../../../../../../../etc/passwd"),
@@ -88,8 +88,8 @@ def escapes(inside: Path) -> list[str]:
     ]
 
 
-def asking(path: str) -> list[tuple[str, dict[str, Any]]]:
-    """A request of every tool that takes a path, with this one."""
+def requests_with(path: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return a request with this path for every tool that has a path."""
     with_path = [
         (tool.method, {**tool.example, "path": path})
         for tool in TOOLS.values()
@@ -100,43 +100,43 @@ def asking(path: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_escapes(inside: Path, row: Row) -> None:
-    row.hazard = "paths that lead out, for every tool that takes a path"
+    row.hazard = "paths that lead outside, for every tool that has a path"
     paths = escapes(inside)
     tools = set()
     with started(inside, bash={"enabled": True}) as session:
         session.wait_for_index()
         for path in paths:
-            for method, params in asking(path):
+            for method, params in requests_with(path):
                 answer = session.answer(method, params)
                 check_refused(answer, (method, path))
                 tools.add(method)
                 row.tries += 1
             quoted = path.replace("'", "")
             answer = session.answer("$/bash", {"command": f"cat '{quoted}'"})
-            check_nothing_of_outside(answer)
+            check_no_outside_text(answer)
             assert "error" in answer or answer["result"]["exit_code"], path
             row.tries += 1
     row.result = f"all refused: {len(paths)} spellings, {len(tools) + 1} tools"
 
 
-def check_refused(answer: Any, asked: tuple[str, str]) -> None:
-    check_nothing_of_outside(answer)
-    if asked[0] == "$/searchDocs" and "result" in answer:  # whose path may be a glob
-        assert answer["result"]["statistics"]["files"] == 0, asked
+def check_refused(answer: Any, request: tuple[str, str]) -> None:
+    check_no_outside_text(answer)
+    if request[0] == "$/searchDocs" and "result" in answer:  # its path may be a glob
+        assert answer["result"]["statistics"]["files"] == 0, request
         return
-    assert "error" in answer, (asked, str(answer)[:500])
+    assert "error" in answer, (request, str(answer)[:500])
     error = answer["error"]
-    assert error["code"] == -32602 or error["data"]["kind"] in REFUSALS, (asked, error)
+    assert error["code"] == -32602 or error["data"]["kind"] in REFUSALS, (request, error)
 
 
-def check_nothing_of_outside(answer: Any) -> None:
+def check_no_outside_text(answer: Any) -> None:
     text = json.dumps(answer)
     for part in (f"return '{CANARY}", "root:x:0", "PATH="):
         assert part not in text, text[:1_000]
 
 
-def test_globs_that_lead_out(inside: Path, row: Row) -> None:
-    row.hazard = "globs that lead out"
+def test_globs_that_lead_outside(inside: Path, row: Row) -> None:
+    row.hazard = "globs that lead outside"
     outside = inside.parent / "outside"
     globs = ["../**", "../outside/*", f"{outside}/*", "/etc/pass*", "src/../../outside/*", "up/**"]
     globs += ["link/*", "all/etc/*", "**/../../outside/**", "{..,src}/outside/*", "chain/**", "*"]
@@ -145,19 +145,19 @@ def test_globs_that_lead_out(inside: Path, row: Row) -> None:
         session.wait_for_index()
         for glob in globs:
             for tool in searches:
-                looking = {
+                query = {
                     name: CANARY for name in ("pattern", "name", "query") if name in tool.example
                 }
                 if tool.name == "glob":
-                    looking = {"pattern": glob}
-                params = {**tool.example, **looking, "include": [glob]}
+                    query = {"pattern": glob}
+                params = {**tool.example, **query, "include": [glob]}
                 if "search_terms" in params:
                     params["search_terms"] = [CANARY]
                 for more in ({}, {"follow_symlinks": True}):
                     if more and not any(f.name == "follow_symlinks" for f in tool.fields):
                         continue
                     answer = session.answer(tool.method, {**params, **more})
-                    check_nothing_of_outside(answer)
+                    check_no_outside_text(answer)
                     text = json.dumps(answer.get("result", {}))
                     assert "secret.py" not in text, (tool.method, params, text[:500])
                     assert "passwd" not in text.replace(json.dumps(glob)[1:-1], "")
@@ -165,13 +165,13 @@ def test_globs_that_lead_out(inside: Path, row: Row) -> None:
     row.result = f"0 files from outside: {len(globs)} globs, {len(searches)} tools"
 
 
-# --- links that are put in the place of files ---------------------------------------------------
+# --- links that replace files -------------------------------------------------------------------
 
 
 @contextmanager
 def swapped(inside: Path) -> Iterator[None]:
-    """While the block runs, a file, a document and a folder are in turn what they are, links to
-    what is outside, and links to what is inside."""
+    """During the ``with`` block, replace a file, a document and a folder repeatedly with links to
+    outside paths, with links to inside paths, and with themselves."""
     targets = {"a.py": "outside/secret.py", "a.docx": "outside/secret.docx", "d": "outside"}
     aside = inside / "aside"
     aside.mkdir()
@@ -216,20 +216,20 @@ OPENED_BY_PROGRAMS: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_swapped(inside: Path, row: Row, often: int) -> None:
-    row.hazard = "links out, swapped in while Winnow opens a file"
+    row.hazard = "links that lead outside, swapped in while Winnow opens a file"
     leaks = swapped_answers(inside, OPENED_HERE, row, often * SWAPS)
-    row.result = f"{leaks} answers saw something of outside"
+    row.result = f"{leaks} answers contain text from outside"
     assert leaks == 0
 
 
 @pytest.mark.xfail(
     not sandbox.is_available(),
-    reason="programs open files by names that were checked before, and there is no Landlock here",
+    reason="without Landlock, programs open files by names that were checked earlier",
 )
 def test_swapped_for_programs(inside: Path, row: Row, often: int) -> None:
-    row.hazard = "links out, swapped in while ripgrep and the programs of `bash` open a file"
+    row.hazard = "links that lead outside, swapped in while ripgrep and `bash` programs open files"
     leaks = swapped_answers(inside, OPENED_BY_PROGRAMS, row, often * SWAPS)
-    row.result = f"{leaks} answers saw something of outside, with a thousand swaps a second"
+    row.result = f"{leaks} answers contain text from outside, with a thousand swaps per second"
     assert leaks == 0
 
 
@@ -256,7 +256,7 @@ GIT_FILES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 
 @pytest.mark.skipif(not sandbox.is_available(), reason="there is no Landlock here")
 @pytest.mark.parametrize("kind", GIT_FILES)
-def test_swapped_beside_a_git_file(inside: Path, row: Row, kind: str, often: int) -> None:
+def test_swapped_with_a_git_file(inside: Path, row: Row, kind: str, often: int) -> None:
     """A repository cannot widen the sandbox (#21)."""
     row.hazard = f"the same beside a `.git` file whose {kind.removeprefix('linked as git does, ')}"
     files, symlinks = GIT_FILES[kind]
@@ -273,7 +273,7 @@ def test_swapped_beside_a_git_file(inside: Path, row: Row, kind: str, often: int
 def swapped_answers(
     inside: Path, requests: list[tuple[str, dict[str, Any]]], row: Row, swaps: int
 ) -> int:
-    """How many answers hold something of outside, of so many to each request."""
+    """Send each request repeatedly; return the number of answers with text from outside."""
     write_files(inside, {"a.py": "def inside(): pass\n", "d/secret.py": "def inside(): pass\n"})
     (inside / "a.docx").write_bytes(make_docx(["inside"]))
     (inside.parent / "outside/secret.docx").write_bytes(make_docx([f"return '{CANARY}'"]))
@@ -294,7 +294,7 @@ def swapped_answers(
 
 
 def options(marker: Path) -> list[str]:
-    """What programs that run below take as an option that runs, reads or writes something."""
+    """Return texts that some programs interpret as options that run, read or write something."""
     return [
         *("--pre=./script", "--pre ./script", "--pre=script", "--pre-glob=*", "--search-zip", "-z"),
         *("--hostname-bin=./script", "--hostname-bin ./script", "-f./script", "--file=/etc/passwd"),
@@ -324,8 +324,8 @@ def options(marker: Path) -> list[str]:
 
 
 def test_options(inside: Path, row: Row, tmp_path: Path, often: int) -> None:
-    """Each text is in each fourth field, each field has each fourth text; thoroughly, all."""
-    row.hazard = "texts that are options or commands, in every field that takes a text"
+    """Each text is tried in a quarter of the fields; with `--thorough`, in all fields."""
+    row.hazard = "texts that are options or commands, in every text field"
     marker = tmp_path / "made"
     script = inside / "script"
     script.write_text(f"#!/bin/sh\ntouch {marker}\necho load_plugin\n")
@@ -351,11 +351,11 @@ def test_options(inside: Path, row: Row, tmp_path: Path, often: int) -> None:
                 row.tries += 1
             assert not marker.exists(), payload
         assert listing(inside) == before
-    row.result = f"0 programs run, 0 files made: {len(payloads)} texts, {len(fields)} fields"
+    row.result = f"0 programs run, 0 files created: {len(payloads)} texts, {len(fields)} fields"
 
 
 def text_fields() -> Iterator[tuple[str, Callable[[str], dict[str, Any]]]]:
-    """Each field of a tool that takes a text or a list of texts, as params with it."""
+    """Yield each text field of a tool, with a function that returns params with a text in it."""
 
     def with_field(
         tool: Tool[Any, Any], name: str, several: bool
@@ -375,4 +375,4 @@ def text_fields() -> Iterator[tuple[str, Callable[[str], dict[str, Any]]]]:
 
 
 def listing(folder: Path) -> set[str]:
-    return {str(one) for one in folder.rglob("*") if ".winnow" not in one.parts}
+    return {str(path) for path in folder.rglob("*") if ".winnow" not in path.parts}

@@ -1,4 +1,4 @@
-"""Trees that are made to do harm: every tool answers, in time, with so much and no more."""
+"""Hostile trees: every tool answers in time and with bounded memory and size."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from hostile.test_load import status
 pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 
 MANY, WIDE, DEEP = 100_000, 10_000, 500
-ANSWER_BYTES = 9_000_000  # `limits.answer_bytes`, and what stands around the matches
+ANSWER_BYTES = 9_000_000  # `limits.answer_bytes`, and the rest of the answer
 MEMORY_MB = 200
-# The deadline of each tool, and what it takes on a busy machine to say that it is over.
+# The deadlines of tools, and the time to report a timeout on a busy machine.
 SEARCH_SECONDS, READ_SECONDS, GRACE_SECONDS = 10.0, 2.0, 25.0
 TURNS = 10
 NEEDLE = "needle"
@@ -88,7 +88,7 @@ CONTENTS: dict[str, bytes] = {
 
 
 def odd(root: Path) -> None:
-    """All that is odd in a few files."""
+    """Create files with all unusual names, contents and types."""
     folder = root / "odd"
     folder.mkdir(parents=True)
     for name in NAMES:
@@ -113,7 +113,7 @@ def odd(root: Path) -> None:
 
 
 def many(root: Path) -> None:
-    """A hundred thousand small files, ten thousand of them in one folder."""
+    """Create a hundred thousand small files, ten thousand of them in one folder."""
     wide = root / "wide"
     wide.mkdir(parents=True)
     for number in range(WIDE):
@@ -133,8 +133,8 @@ def put(file: Path, content: bytes) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[Path]:
-    """An empty repository that is deleted at once, whatever has been made in it; in memory if that
-    can be, where a hundred thousand files are deleted in a second and not in a minute."""
+    """Create an empty repository and delete it at the end. If possible, it is in memory, where
+    deleting a hundred thousand files takes a second instead of a minute."""
     folder = tmp_path / "tree"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", str(folder)]
@@ -151,7 +151,7 @@ def tree(tmp_path: Path) -> Iterator[Path]:
 
 
 def searches() -> list[tuple[str, dict[str, Any]]]:
-    """Requests of every tool that looks at the whole tree."""
+    """Return requests of every tool that searches the entire tree."""
     return [
         ("$/grep", {"pattern": NEEDLE}),
         ("$/grep", {"pattern": ".", "max_results": 1_000_000}),
@@ -186,7 +186,7 @@ def searches() -> list[tuple[str, dict[str, Any]]]:
 
 
 class Watched:
-    """A session whose answers are timed and weighed."""
+    """A session that measures the time and size of answers."""
 
     def __init__(self, session: Session, row: Row) -> None:
         self.session = session
@@ -195,7 +195,7 @@ class Watched:
         self.largest = 0
 
     def ask(self, method: str, params: dict[str, Any], deadline: float) -> Any:
-        """The answer, which comes in time."""
+        """Send a request and return the answer; fail if it is late."""
         most = deadline + GRACE_SECONDS
         began = time.monotonic()
         answer = self._answer(method, params)
@@ -235,31 +235,31 @@ def check_searches(watched: Watched) -> None:
 
 
 def test_odd(tree: Path, row: Row) -> None:
-    row.hazard = "a tree of all that is odd, with an index"
+    row.hazard = "a tree of unusual files, with an index"
     odd(tree)
     with started(tree, forked=False, bash={"enabled": True}) as session:
         session.wait_for_index()
         watched = Watched(session, row)
         check_searches(watched)
         found = session.ask("$/grep", {"pattern": NEEDLE, "mode": "files", "max_results": 1_000})
-        paths = [one["path"] for one in found["files"]]
-        # A file whose name is no text is shown in a way that can be asked for again.
-        assert len([one for one in paths if one.startswith("odd/")]) >= len(NAMES)
-        everything = [str(one.relative_to(tree)) for one in (tree / "odd").iterdir()]
+        paths = [file["path"] for file in found["files"]]
+        # The displayed form of a name that is not valid text is accepted as a path.
+        assert len([path for path in paths if path.startswith("odd/")]) >= len(NAMES)
+        everything = [str(entry.relative_to(tree)) for entry in (tree / "odd").iterdir()]
         for path in {*paths, *map(os.fsencode, everything)}:
             check_file(
                 watched, path if isinstance(path, str) else path.decode("utf-8", "backslashreplace")
             )
         for path in paths:
             if path.startswith("odd/bad."):
-                continue  # no documents
+                continue  # not valid documents
             assert "result" in session.answer("$/readFile", {"path": path}), path
         row.result = watched.summary()
         assert status(session.wire.process.pid, "VmRSS") < MEMORY_MB
 
 
 def check_file(watched: Watched, path: str) -> None:
-    """Every tool that takes one file."""
+    """Call every tool that accepts a single file."""
     requests: list[tuple[str, dict[str, Any]]] = [
         ("$/readFile", {"path": path}),
         ("$/readFile", {"path": path, "spans": [{"start": 999_999}], "line_endings": "keep"}),
@@ -282,7 +282,7 @@ def test_many(tree: Path, row: Row) -> None:
         check_searches(watched)
         for _ in range(TURNS):
             counted = session.ask("$/grep", {"pattern": NEEDLE, "mode": "counts", "max_results": 5})
-            if not counted["completeness"]["timed_out"]:  # while the index is made, beside others
+            if not counted["completeness"]["timed_out"]:  # a busy machine, during indexing
                 break
         assert counted["total_found"] == WIDE // 10 + (MANY - WIDE) // 300
         row.result = watched.summary()

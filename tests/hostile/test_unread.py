@@ -1,5 +1,5 @@
-"""Clients that do not read what a server writes: it neither grows nor stays, and nothing is lost
-for one that reads later (#21)."""
+"""Clients that do not read the server's output: its memory doesn't grow, it can exit, and clients
+that read later lose nothing (#21)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.hazard, requires_linux]
 UNREAD = 300
 MANY = 30_000
 GROWTH_MB = 50
-# Two seconds are promised; a server that waits for its client does not end at all.
+# We promise two seconds; a server that waits for its client would never exit.
 END_SECONDS = 20.0
 CANCELLED = -32800
 STILL_SECONDS = 0.5
@@ -55,7 +55,7 @@ def initialized(folder: Path, process: int | None = None) -> bytes:
 
 
 def wait_until_still(measure: Callable[[], int], at_least: int = 1) -> int:
-    """Wait until a number does not change any more; return it."""
+    """Wait until a number stops changing, and return it."""
     end = time.monotonic() + 60
     seen, since = -1, time.monotonic()
     while seen < at_least or time.monotonic() - since < STILL_SECONDS:
@@ -67,7 +67,7 @@ def wait_until_still(measure: Callable[[], int], at_least: int = 1) -> int:
 
 
 def unread_bytes(pipe: IO[bytes] | None) -> int:
-    """Return how much waits in a pipe from or to a server."""
+    """Return the number of unread bytes in a pipe from or to a server."""
     assert pipe is not None
     found = fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"\0" * 4)
     return int.from_bytes(found, "little")
@@ -79,7 +79,7 @@ def rss_mb(pid: int) -> float:
 
 
 def write_until_full(file: int, message: bytes, limit: int = MANY) -> int:
-    """Write a message again and again, until nothing more is taken; return how often it was."""
+    """Write a message repeatedly until the pipe is full; return the number of writes."""
     os.set_blocking(file, False)
     count, since = 0, time.monotonic()
     rest = b""
@@ -95,7 +95,7 @@ def write_until_full(file: int, message: bytes, limit: int = MANY) -> int:
 
 
 class Flood:
-    """Writes requests from a thread, since the server may stop reading them."""
+    """A thread that writes requests, because the server may stop reading them."""
 
     def __init__(self, wire: Wire, messages: Callable[[int], bytes], count: int) -> None:
         self.sent = 0
@@ -112,13 +112,13 @@ class Flood:
                 self._wire.process.stdin.write(self._messages(number))
                 self._wire.process.stdin.flush()
                 self.sent = number
-        except (OSError, ValueError):  # the server was ended
+        except (OSError, ValueError):  # the server was stopped
             pass
 
 
 @pytest.fixture
 def wire(project: Path) -> Iterator[Wire]:
-    """A server that is initialized and whose output nobody reads."""
+    """Start and initialize a server without reading its output."""
     wire = Wire(reads=False)
     assert wire.process.stdin is not None
     wire.process.stdin.write(initialized(project))
@@ -129,7 +129,7 @@ def wire(project: Path) -> Iterator[Wire]:
 
 
 def leave_unread(wire: Wire, count: int = UNREAD) -> None:
-    """Have a server write more than the pipe takes, and wait until it does no more."""
+    """Make a server write more than the pipe holds, and wait until it blocks."""
     Flood(wire, lambda number: request(number, "$/tools"), count).thread.join(20)
     wait_until_still(lambda: unread_bytes(wire.process.stdout), at_least=32_768)
 
@@ -161,7 +161,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_a_server_whose_answers_nobody_reads_ends(wire: Wire, row: Row, how: str) -> None:
+def test_a_server_with_unread_answers_exits(wire: Wire, row: Row, how: str) -> None:
     row.hazard = f"{how}, with {UNREAD} unread answers"
     leave_unread(wire)
     began = time.monotonic()
@@ -174,8 +174,8 @@ def test_a_server_whose_answers_nobody_reads_ends(wire: Wire, row: Row, how: str
     assert seconds < END_SECONDS
 
 
-def test_a_server_ends_when_it_can_write_no_more(project: Path) -> None:
-    """Although its standard input is open, and nothing more comes from there."""
+def test_a_server_exits_when_its_output_is_closed(project: Path) -> None:
+    """The server exits although its standard input is open and idle."""
     wire = Wire(reads=False)
     assert wire.process.stdin is not None
     wire.process.stdin.write(initialized(project))
@@ -189,9 +189,9 @@ def test_a_server_ends_when_it_can_write_no_more(project: Path) -> None:
     wire.join()
 
 
-def test_a_server_that_does_not_read_either_ends_with_its_input(wire: Wire, row: Row) -> None:
-    """The end of standard input stands behind requests that the server does not read."""
-    row.hazard = "standard input is closed behind unread requests"
+def test_a_server_with_unread_input_exits_at_the_end_of_its_input(wire: Wire, row: Row) -> None:
+    """The end of standard input comes after requests that the server does not read."""
+    row.hazard = "standard input is closed after unread requests"
     leave_unread(wire, 20)
     assert wire.process.stdin is not None
     sent = write_until_full(wire.process.stdin.fileno(), request(1, "$/tools"))
@@ -206,7 +206,7 @@ def test_a_server_that_does_not_read_either_ends_with_its_input(wire: Wire, row:
     assert seconds < END_SECONDS
 
 
-def test_a_server_ends_when_the_client_that_does_not_read_is_gone(project: Path) -> None:
+def test_a_server_exits_when_a_client_that_does_not_read_exits(project: Path) -> None:
     with subprocess.Popen(["sleep", "600"]) as client:
         wire = Wire(reads=False)
         assert wire.process.stdin is not None
@@ -221,8 +221,8 @@ def test_a_server_ends_when_the_client_that_does_not_read_is_gone(project: Path)
 
 @pytest.mark.serial
 @pytest.mark.parametrize("method", ["$/tools", "$/readFile", "$/nothing"])
-def test_many_unread_answers_take_little_memory(wire: Wire, row: Row, method: str) -> None:
-    row.hazard = f"{MANY} requests ({method}) whose answers nobody reads"
+def test_many_unread_answers_use_little_memory(wire: Wire, row: Row, method: str) -> None:
+    row.hazard = f"{MANY} requests ({method}) with unread answers"
     leave_unread(wire, 20)
     before = rss_mb(wire.process.pid)
     params = {"path": "src/loader.py"} if method == "$/readFile" else {}
@@ -230,15 +230,15 @@ def test_many_unread_answers_take_little_memory(wire: Wire, row: Row, method: st
     sent = wait_until_still(lambda: flood.sent, UNREAD)
     growth = rss_mb(wire.process.pid) - before
     row.tries = sent
-    row.result = f"{sent} taken, {growth:.0f} MB more"
+    row.result = f"{sent} accepted, {growth:.0f} MB more"
     wire.kill()
     assert sent < MANY
     assert growth < GROWTH_MB
 
 
 @pytest.mark.serial
-def test_requests_that_are_cancelled_unread_take_little_memory(wire: Wire) -> None:
-    """Each pair leaves an answer, and no request that waits."""
+def test_canceled_requests_with_unread_answers_use_little_memory(wire: Wire) -> None:
+    """Each pair of messages leaves an answer, and no pending request."""
     leave_unread(wire, 20)
     before = rss_mb(wire.process.pid)
 
@@ -254,8 +254,8 @@ def test_requests_that_are_cancelled_unread_take_little_memory(wire: Wire) -> No
     assert growth < GROWTH_MB
 
 
-def test_answers_that_are_read_late_are_all_there(wire: Wire) -> None:
-    """More than the server holds: it reads the last requests when the first answers are read."""
+def test_answers_that_are_read_late_are_complete(wire: Wire) -> None:
+    """More answers than the server queues: it reads the last requests once the client reads."""
     count = 3_000
     flood = Flood(wire, lambda number: request(number, "$/nothing"), count)
     wait_until_still(lambda: flood.sent, UNREAD)
@@ -266,10 +266,10 @@ def test_answers_that_are_read_late_are_all_there(wire: Wire) -> None:
     assert wire.stop() == 0
 
 
-def test_requests_written_at_once_are_answered_to_a_client_that_reads_afterwards(
+def test_requests_written_before_reading_are_all_answered(
     wire: Wire,
 ) -> None:
-    """No thread writes here: the server has to take all of them before the first answer is read."""
+    """No thread writes here: the server has to read all requests before the client reads."""
     for number in range(1, UNREAD + 1):
         wire.request(number, "$/tools", {})
     wire.begin_reading()
@@ -280,12 +280,12 @@ def test_requests_written_at_once_are_answered_to_a_client_that_reads_afterwards
 
 
 @pytest.mark.parametrize("name", ["id", "token"])
-def test_a_request_that_waits_for_the_client_can_be_cancelled(wire: Wire, name: str) -> None:
+def test_a_request_that_waits_for_the_client_can_be_canceled(wire: Wire, name: str) -> None:
     leave_unread(wire, 600)  # more than is queued for a client
     wire.request("waiting", "$/tools", {"workDoneToken": "waiting"})
     cancel = "$/cancelRequest" if name == "id" else "window/workDoneProgress/cancel"
     wire.notify(cancel, {name: "waiting"})
-    # A client that reads before the server has both would be answered.
+    # If the client read earlier, the request could be answered before it is canceled.
     wait_until(lambda: not unread_bytes(wire.process.stdin), "the server does not read")
     time.sleep(STILL_SECONDS)
     wire.begin_reading()
@@ -298,9 +298,9 @@ def test_a_request_that_waits_for_the_client_can_be_cancelled(wire: Wire, name: 
     assert wire.stop() == 0
 
 
-def test_a_log_that_nobody_reads_stops_nothing(wire: Wire) -> None:
+def test_an_unread_log_does_not_block_the_server(wire: Wire) -> None:
     assert wire.process.stdin is not None
-    # Each is logged, and a pipe takes 64 KiB.
+    # Each line is logged, and a pipe holds 64 KiB.
     wire.process.stdin.write(b"x: y\r\n\r\n" * 5_000)
     wire.request("next", "$/tools", {})
     wire.process.stdin.flush()

@@ -1,7 +1,7 @@
-"""Loaded by every Python that the tests start, and by theirs: nothing reaches beyond this machine.
+"""Block network access in every Python process of the tests and its descendants.
 
-Whoever tries fails as without a network, and is written down: a program may pass over the failure.
-All sockets of the internet are written down as well, since most of what is tested is to have none.
+Attempts fail as without a network and are recorded, because a program may ignore the failure. All
+internet sockets are recorded, too, because most tested code must not create any.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import socket
 import sys
 from typing import Any
 
-# The files in which all of that is written.
+# Environment variables with the paths of the records.
 REFUSED = "WINNOW_TESTS_REFUSED"
 SOCKETS = "WINNOW_TESTS_SOCKETS"
 INTERNET = (socket.AF_INET, socket.AF_INET6)
-# Those that would ask a name server, by the place of the name among their arguments.
+# Events that query a name server, with the index of the name in their arguments.
 LOOKUPS = {"socket.getaddrinfo": 0, "socket.gethostbyname": 0, "socket.gethostbyaddr": 0}
 REACHING = ("socket.connect", "socket.sendto", "socket.sendmsg")
 
 
 def is_here(host: object) -> bool:
-    """Whether a name or an address is one of this machine."""
+    """Return True if a name or an address belongs to this machine."""
     name = host.decode() if isinstance(host, bytes) else host
     return not name or name in ("localhost", "::1", "0.0.0.0") or str(name).startswith("127.")
 

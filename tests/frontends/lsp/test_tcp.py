@@ -302,7 +302,7 @@ def test_silent_connections_do_not_block_a_client(server: Server, project: Path)
 
 @requires_posix
 @pytest.mark.parametrize("how", ["closed", "SIGTERM"])
-def test_a_server_whose_answers_nobody_reads_ends(server: Server, project: Path, how: str) -> None:
+def test_a_server_with_unread_answers_exits(server: Server, project: Path, how: str) -> None:
     peer = server.connect()
     peer.initialize(project, TOKEN)
     peer.receive()
