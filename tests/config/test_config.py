@@ -11,7 +11,7 @@ from winnow.config import MODELS, PREFERRED, Config, ModelSettings, Prices, merg
 from winnow.frontends.config_files import load
 
 
-def test_the_preferred_models_are_those_of_the_design() -> None:
+def test_the_preferred_models_match_the_design() -> None:
     assert Config().llm.preferred == PREFERRED == tuple(MODELS)
     assert PREFERRED == (
         "qwen3-coder-fireworks",
@@ -108,7 +108,7 @@ def test_a_custom_model_is_merged_field_by_field() -> None:
     assert (config.llm.models["o"].model, config.llm.models["o"].input_tokens) == ("m", 9000)
 
 
-def test_a_table_for_a_plain_value_is_one_value() -> None:
+def test_a_table_instead_of_a_plain_value_counts_as_one_value() -> None:
     """Found by review: each of these crashed the program."""
     prices = {"llm": {"models": {"gpt5-mini": {"prices": {"input": 1.0, "output": 2.0}}}}}
     config, problems = merge_layer(Config(), prices, "user")

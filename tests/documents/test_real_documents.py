@@ -29,8 +29,8 @@ from winnow.processes.programs import InstalledPrograms
 
 PLANTED = planted()
 FILES = sorted({one.file for one in PLANTED})
-# Formats that are none of its own; mail, which it reads badly; and databases, beside which its
-# SQLite would write.
+# Formats that rga does not support; mail, which it reads badly; and databases, because its SQLite
+# would write files in their folders.
 NOT_BY_RGA = {
     "figures-libreoffice.ods",
     "figures-libreoffice.xls",

@@ -1,5 +1,5 @@
-"""`winnow mcp`, as the official client library finds it: in a process of its own where that is the
-subject, else in that of the test."""
+"""`winnow mcp` with the official client library. Tests of the process itself start a new process;
+the others run the server in the test's process."""
 
 from __future__ import annotations
 
@@ -222,10 +222,10 @@ async def test_progress_is_sent_on_request_and_increases(
         assert await call("grep", 1, pattern="nothing_like_this") == [
             "Searching for 'nothing_like_this'"
         ]
-        # Listing takes a while; what is said in one go may be told as the last of it.
-        said = await call("search_docs", 2, query="plugin")
-    assert said[0] == "Listing documents"
-    assert len(said) > 1
+        # Listing takes a while; quick successive messages may be merged into the last one.
+        messages = await call("search_docs", 2, query="plugin")
+    assert messages[0] == "Listing documents"
+    assert len(messages) > 1
 
 
 @requires_posix
@@ -392,7 +392,8 @@ async def test_a_server_with_unread_answers_exits(project: Path, how: str) -> No
 
 
 class Raw:
-    """A server's standard streams: for what no client library would send, and all that it says."""
+    """A server with access to its standard streams, to send messages that no client library
+    sends."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         write_files(folder.parent, {".config/winnow/config.toml": WITHOUT_INDEX})
@@ -492,7 +493,7 @@ def test_a_path_that_is_not_a_folder_is_refused(project: Path) -> None:
     assert done.stderr == f"winnow mcp: {project}/nowhere is not a folder\n"
 
 
-def test_without_the_extra_the_error_says_how_to_install_it(project: Path) -> None:
+def test_without_the_extra_the_error_explains_how_to_install_it(project: Path) -> None:
     program = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
         "from winnow.frontends.cli.main import main; sys.exit(main(['mcp']))"

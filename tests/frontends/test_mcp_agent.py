@@ -34,8 +34,8 @@ class Project(NamedTuple):
 
 
 def drawn(folder: Path, seed: int) -> Project:
-    """A project with the function somewhere, callers of it, one of which is wrong, and a namesake
-    that is none of them."""
+    """Generate a project with a function, callers including a wrong one, and an unrelated function
+    of the same name."""
     choice = random.Random(seed)
     verb, noun = choice.choice(["quote", "rate", "charge"]), choice.choice(["parcel", "shipment"])
     name = f"{verb}_{noun}"
@@ -132,7 +132,7 @@ class Agent:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_an_agent_finds_the_one_line_to_change_by_the_tools_alone(
+async def test_an_agent_finds_the_line_to_change_with_the_tools_alone(
     tmp_path: Path, seed: int
 ) -> None:
     project = drawn(tmp_path / "project", seed)

@@ -46,7 +46,7 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize(("program", "printed"), EXAMPLES)
-def test_examples_print_what_the_page_shows(program: str, printed: str, example: Path) -> None:
+def test_examples_print_the_output_on_the_page(program: str, printed: str, example: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=example,
@@ -112,7 +112,7 @@ async def test_every_tool_is_a_documented_method(project: Path) -> None:
             workspace.no_tool  # type: ignore[attr-defined]  # noqa: B018
 
 
-async def test_what_does_not_fit_is_refused(project: Path) -> None:
+async def test_invalid_params_are_rejected(project: Path) -> None:
     async with opened(project) as workspace:
         with pytest.raises(TypeError, match="nonsense"):
             await workspace.grep("x", nonsense=1)  # type: ignore[call-arg]
@@ -130,7 +130,7 @@ async def test_what_does_not_fit_is_refused(project: Path) -> None:
         assert failed.value.data["kind"] == "invalid_pattern"
 
 
-async def test_settings_apply_and_invalid_ones_are_reported(project: Path) -> None:
+async def test_settings_apply_and_invalid_settings_are_reported(project: Path) -> None:
     (project / "winnow.toml").write_text('[search]\nexclude = ["src/**"]\n[llm]\nenabled = 1\n')
     async with opened(project) as workspace:
         assert len(workspace.problems) == 1

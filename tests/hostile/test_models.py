@@ -313,7 +313,7 @@ def test_faults(with_model: Session, model_server: ModelServer, row: Row) -> Non
         assert FAKE_KEY not in json.dumps(answer)
         row.tries += 1
     row.result = (
-        f"{row.tries}/{len(FAULTS)} answered with a notice; {slowest:.2f} s at most ({slowest_mode}),"
-        f" with a deadline of {DEADLINE:.0f} s"
+        f"{row.tries}/{len(FAULTS)} answered with a notice; {slowest:.2f} s at most"
+        f" ({slowest_mode}), with a deadline of {DEADLINE:.0f} s"
     )
     assert FAKE_KEY not in with_model.wire.stderr

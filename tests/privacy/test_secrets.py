@@ -251,7 +251,7 @@ def test_custom_rules_and_allowed_values_apply() -> None:
     assert jwt not in redact_secrets(text, (), [jwt[:20]]).text
 
 
-def test_the_secret_beside_an_access_key_is_replaced_but_a_hash_is_not() -> None:
+def test_the_secret_next_to_an_access_key_is_replaced_but_a_hash_is_not() -> None:
     draw = Draw(6)
     secret, commit = draw.of("abcdefABCDEF0123456789/+", 40), draw.of("0123456789abcdef", 40)
     key_id = "AK" + "IA" + draw.of("ABCDEFGH234567", 16)

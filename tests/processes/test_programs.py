@@ -224,7 +224,9 @@ def test_no_entry_of_path_finds_a_planted_program(
             installed.find(name)
 
 
-def test_a_workspace_behind_a_symlink_is_recognized(hostile: Path, tmp_path: Path) -> None:
+def test_a_workspace_with_a_symlink_in_its_path_is_recognized(
+    hostile: Path, tmp_path: Path
+) -> None:
     named = tmp_path / "named"
     named.symlink_to(hostile)
     for folder, entry in ((named, hostile), (hostile, named), (named, named)):
@@ -295,7 +297,7 @@ def test_the_packaged_ripgrep_may_be_in_the_workspace(
         installed.ripgrep()
 
 
-def test_rga_finds_the_packaged_ripgrep_and_no_program_beside_it(
+def test_rga_finds_the_packaged_ripgrep_and_no_other_program_in_its_folder(
     hostile: Path, tmp_path: Path
 ) -> None:
     ripgrep = str(hostile / ".venv/bin/rg")

@@ -55,7 +55,7 @@ def test_a_brace_in_a_plain_line_is_not_json() -> None:
 
 @pytest.mark.parametrize("size", [1, 10**6])
 @pytest.mark.parametrize("broken", ['{"id": f01}', "{", "{}{", '{"id": "f01"'])
-def test_an_object_after_a_broken_one_is_read(broken: str, size: int) -> None:
+def test_an_object_after_a_broken_object_is_read(broken: str, size: int) -> None:
     assert read(f'{broken}{{"id": "f02", "reason": "why not"}}', size) == ([TWO], False)
 
 

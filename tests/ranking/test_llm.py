@@ -205,7 +205,7 @@ async def test_the_next_model_takes_over(model_server: ModelServer) -> None:
 
 
 @pytest.mark.slow
-async def test_a_silent_model_leaves_time_for_the_next_one(model_server: ModelServer) -> None:
+async def test_a_silent_model_leaves_time_for_the_next_model(model_server: ModelServer) -> None:
     model_server.mode = ["hang", "ok"]
     # With three seconds left, the first model would be retried.
     asked = Asked(model_server, "openai-test", "openai-other", deadline_seconds=5.5)

@@ -71,7 +71,7 @@ def test_an_exact_definition_beats_a_longer_name() -> None:
     assert order("session", ["session"], longer, exact) == ["src/beta.py", "src/alpha.py"]
 
 
-def test_a_rarer_term_beats_a_commoner_one() -> None:
+def test_a_rarer_term_beats_a_more_common_term() -> None:
     terms = ["common", "rare"]
     usual = [counted(f"src/alpha{number}.py", common=1) for number in range(9)]
     special = counted("src/beta.py", rare=1)
@@ -79,7 +79,7 @@ def test_a_rarer_term_beats_a_commoner_one() -> None:
     assert order("gamma", terms, *usual, special)[0] == "src/beta.py"
 
 
-def test_an_earlier_term_beats_a_later_one() -> None:
+def test_an_earlier_term_beats_a_later_term() -> None:
     files = counted("src/alpha.py", later=1), counted("src/beta.py", earlier=1)
 
     assert order("gamma", ["earlier", "later"], *files) == ["src/beta.py", "src/alpha.py"]
@@ -112,7 +112,7 @@ def test_more_of_the_query_around_the_matches_is_better() -> None:
         ("a parser of dates", "src/parser/__init__.py"),
     ],
 )
-def test_a_path_that_matches_the_query_beats_one_that_does_not(query: str, path: str) -> None:
+def test_a_path_that_matches_the_query_beats_a_path_that_does_not(query: str, path: str) -> None:
     files = counted("src/alpha.py", term=3), counted(path, term=3)
 
     assert order(query, ["term"], *files) == [path, "src/alpha.py"]

@@ -94,7 +94,7 @@ def warm(office: Path) -> dict[str, Answer]:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.tool)
-def test_fresh_processes_answer_like_one_whose_index_is_open(
+def test_new_processes_answer_like_a_server_with_an_open_index(
     office: Path, warm: dict[str, Answer], question: Question
 ) -> None:
     """In CI, five processes for each of four tools: 20 of 20 answers are correct (#21)."""

@@ -64,7 +64,7 @@ def test_a_symlink_to_a_home_folder_is_rejected(home: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", [*PARAMS, "search_docs", "index", "index_status", "consent"])
-async def test_every_tool_rejects_a_home_folder_and_says_what_to_do(
+async def test_every_tool_rejects_a_home_folder_with_advice(
     name: str, home: Path, make_workspace: MakeWorkspace
 ) -> None:
     own = {"index": {"action": "build"}, "search_docs": {"query": "rocket"}}
@@ -113,7 +113,7 @@ async def test_programs_in_a_rejected_home_folder_are_run(
     assert searched.ripgrep != str(program)
 
 
-async def test_a_home_folder_beside_other_folders_is_skipped_with_a_warning(
+async def test_a_home_folder_among_other_folders_is_skipped_with_a_warning(
     home: Path, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace(home, home / "project", environment={"HOME": str(home)})
@@ -134,7 +134,7 @@ def run(folder: Path, home: Path, *arguments: str, **more: str) -> subprocess.Co
 
 
 @pytest.mark.slow
-def test_the_command_line_in_a_home_folder_takes_a_path(home: Path, tmp_path: Path) -> None:
+def test_the_command_line_in_a_home_folder_accepts_a_path(home: Path, tmp_path: Path) -> None:
     done = run(home, home, "grep", "rocket")
     assert (done.returncode, done.stdout) == (2, "")
     assert "is a home folder: open a folder below it" in done.stderr

@@ -197,7 +197,7 @@ async def test_a_path_through_a_link_is_valid_in_the_next_tool(
         await TOOLS["read_file"].call(workspace, {"path": path}, no_progress)
 
 
-async def test_an_unsaved_document_replaces_its_file_behind_a_link(
+async def test_an_unsaved_document_replaces_the_target_file_of_a_link(
     root: Path, make_workspace: MakeWorkspace
 ) -> None:
     link(root, l="ign", m="src/a.py")

@@ -60,7 +60,7 @@ async def test_lines_that_are_not_utf_8_keep_their_columns(tmp_path: Path) -> No
     assert line == Line("café needle", 12, ((5, 11),))
 
 
-async def test_a_bad_byte_in_a_line_of_utf_8_is_one_character(tmp_path: Path) -> None:
+async def test_an_invalid_byte_in_a_utf_8_line_is_one_character(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("é ".encode() + b"\xff needle\n")
     [line] = (await search(tmp_path, "needle"))["./a.txt"].values()
     assert (line.text, line.ranges) == ("é \ufffd needle", ((4, 10),))
@@ -75,7 +75,7 @@ async def test_the_end_of_a_match_is_exact(tmp_path: Path) -> None:
     assert line.ranges == ((0, 3),)
 
 
-async def test_a_match_behind_a_carriage_return_keeps_its_column(tmp_path: Path) -> None:
+async def test_a_match_after_a_carriage_return_keeps_its_column(tmp_path: Path) -> None:
     (tmp_path / "crlf.txt").write_bytes(b"foo\r\n")
     [line] = (await search(tmp_path, "$"))["./crlf.txt"].values()
     assert (line.text, line.ranges) == ("foo", ((4, 4),))
@@ -172,7 +172,7 @@ async def test_ripgrep_reads_no_configuration(
     assert "RIPGREP_CONFIG_PATH" not in ripgrep.environment(os.environ)
 
 
-def test_a_configured_ripgrep_precedes_path_and_the_packaged_one(
+def test_a_configured_ripgrep_precedes_path_and_the_packaged_ripgrep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("configured", "path"):
@@ -187,7 +187,7 @@ def test_a_configured_ripgrep_precedes_path_and_the_packaged_one(
     assert Path(InstalledPrograms(os.environ, ()).ripgrep()).name.startswith("rg")
 
 
-def test_a_missing_ripgrep_says_how_to_install_it() -> None:
+def test_a_missing_ripgrep_error_explains_how_to_install_it() -> None:
     with pytest.raises(ProgramNotInstalled) as missing:
         InstalledPrograms(os.environ, ()).ripgrep("/no/such/rg")
     assert missing.value.data == {"kind": "ripgrep_not_installed", "program": "ripgrep"}

@@ -118,7 +118,7 @@ def test_numbers_are_written_by_their_formats(code: str, value: str, expected: s
     assert number_text(value, number_format(code)) == expected
 
 
-def test_dates_count_from_1904_if_the_workbook_says_so() -> None:
+def test_dates_count_from_1904_in_workbooks_with_that_setting() -> None:
     rows = '<row r="1"><c r="A1" s="1"><v>43860</v></c></row>'
     document = xlsx(
         {"One": sheet(rows)}, {"styles.xml": STYLES}, properties='<workbookPr date1904="1"/>'

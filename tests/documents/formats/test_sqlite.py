@@ -66,7 +66,7 @@ def test_tables_are_parts_and_rows_are_lines(tmp_path: Path) -> None:
     assert cell_at(place, "10\t\t") == "row 3, photo"
 
 
-def test_nothing_is_written_beside_a_database(tmp_path: Path) -> None:
+def test_reading_a_database_creates_no_files(tmp_path: Path) -> None:
     file = made(tmp_path / "a b#?%.db", "PRAGMA journal_mode=WAL; CREATE TABLE t (x);" + PEOPLE)
     before = sorted(os.listdir(tmp_path)), file.read_bytes()
     assert len(read(file).lines) == 4

@@ -29,7 +29,7 @@ START = [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m",
 def init(
     folder: Path, *arguments: str, home: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command, in a folder, by a user whose home it lies in; there is no `winnow` on PATH."""
+    """Run `winnow init-agent` in a folder of the user's home, without `winnow` on PATH."""
     environment = child_environment(home or folder.parent, PATH="/nowhere")
     return winnow(folder, "init-agent", *arguments, environment=environment)
 
@@ -77,7 +77,7 @@ def test_the_command_of_entries_works(project: Path) -> None:
 
 @pytest.mark.process
 def test_the_entry_starts_the_server(project: Path) -> None:
-    """What is written is what the client library starts, as an agent does: in the project."""
+    """The client library starts the written command in the project, like an agent."""
     import asyncio
 
     from mcp import Client, StdioServerParameters

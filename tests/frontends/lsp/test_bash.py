@@ -26,7 +26,7 @@ async def refusal(client: Client, command: str) -> Any:
 ON = {"bash": {"enabled": True}}
 
 
-async def test_bash_is_off_and_the_error_says_how_to_enable_it(
+async def test_bash_is_off_and_the_error_explains_how_to_enable_it(
     client: Client, project: Path
 ) -> None:
     data = await refusal(client, "ls")

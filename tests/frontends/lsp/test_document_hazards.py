@@ -191,7 +191,7 @@ async def test_all_hazards_at_once_do_no_harm(start_client: StartClient, tmp_pat
 
 
 def _pending_of(result: Any, bad: Mapping[str, bytes]) -> set[str]:
-    """If any are pending, it is not said which: of those that take long."""
+    """An answer does not name pending documents, only their number."""
     slow = ("bad/bomb.zip", "bad/deep_bomb.zip", "bad/bomb.txt.gz", "bad/stream")
     return {name for name in bad if name.startswith(slow)} if result.get("pending") else set()
 

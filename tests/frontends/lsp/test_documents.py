@@ -141,7 +141,7 @@ positions = st.builds(types.Position, st.integers(0, 9), st.integers(0, 20))
 
 
 @given(texts, positions, positions, texts, st.sampled_from(ENCODINGS))
-def test_changes_equal_those_of_a_simple_implementation(
+def test_changes_match_a_simple_implementation(
     text: str, start: types.Position, end: types.Position, new_text: str, encoding: str
 ) -> None:
     first, last = sorted(expected_place(text, one, encoding) for one in (start, end))

@@ -110,7 +110,7 @@ async def test_partial_results_contain_the_files(client: Client) -> None:
 
 
 @requires_posix
-async def test_what_is_refused_has_its_kind(client: Client, project: Path) -> None:
+async def test_each_error_has_its_kind(client: Client, project: Path) -> None:
     os.mkfifo(project / "pipe")
     (project / "out").symlink_to("/etc")
     (project / "loop").symlink_to("loop")

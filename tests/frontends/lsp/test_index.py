@@ -115,7 +115,7 @@ async def test_the_server_notices_changes(
     assert registration.method == "workspace/didChangeWatchedFiles"
 
 
-async def test_a_client_is_not_asked_to_report_changes_without_an_index(
+async def test_without_an_index_no_file_watchers_are_registered(
     project: Path, registered: list[types.Registration]
 ) -> None:
     async with client_that_tells(project, registered, watch=False) as client:

@@ -47,8 +47,8 @@ def number_of(name: str) -> int:
 
 
 class Project:
-    """A folder of sources, and what they are: each defines a name that says its number and its
-    version, and has a word in common with others."""
+    """A folder of generated sources. Each file defines a name with its number and version, and
+    shares a word with other files."""
 
     def __init__(self, root: Path, files: int, seed: int, helpers: int = 12) -> None:
         self.root = git_init(root)
@@ -350,7 +350,7 @@ def settle(session: Session, project: Project, told: str) -> None:
             check(session, project, 1)
             return
         except AssertionError as error:
-            end = end or time.monotonic() + SECONDS  # the index may have taken longer
+            end = end or time.monotonic() + SECONDS  # indexing may need more time
             if time.monotonic() > end:
                 raise AssertionError(f"after {told}") from error
             time.sleep(0.2)
@@ -458,7 +458,8 @@ def test_a_folder_that_replaces_another(tmp_path: Path) -> None:
 
 
 def live_documents(root: Path) -> tuple[int, int]:
-    """How many files have texts in segments, and how many rows there are of one file at most."""
+    """Return the number of files with texts in segments, and the maximum number of rows per
+    file."""
     [file] = (root / ".winnow").glob("index-*.db")
     with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
         (texts,) = connection.execute(

@@ -143,7 +143,7 @@ async def test_partial_results_come_first_from_the_local_ranker_then_from_the_mo
     assert result["usage"] == {"input_tokens": 1000, "output_tokens": 50, "cached_tokens": 200}
 
 
-async def test_a_failing_model_falls_back_to_the_local_ranker_and_says_why(
+async def test_a_failing_model_falls_back_to_the_local_ranker_with_a_reason(
     project: Path, model_server: ModelServer, start_client: StartClient
 ) -> None:
     model_server.mode = "unauthorized"

@@ -105,7 +105,7 @@ async def test_every_folder_is_searched_and_named(
 
 
 @requires_posix
-def test_a_folder_whose_name_is_no_unicode_is_searched(tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_not_unicode_is_searched(tmp_path: Path) -> None:
     folder = bytes(tmp_path) + b"/bad\xff\nname"
     Path(folder.decode("utf-8", "surrogateescape")).mkdir()
     file = Path((folder + b"/fil\xe9.py").decode("utf-8", "surrogateescape"))

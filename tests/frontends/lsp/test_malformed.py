@@ -236,7 +236,7 @@ def test_no_message_ends_or_blocks_the_server(wire: Wire, message: dict[str, Any
         ("$/suggestTerms", {"query": "\ud800"}, -32602),
     ],
 )
-def test_what_does_not_fit_is_refused(wire: Wire, method: str, params: Any, code: int) -> None:
+def test_invalid_params_are_rejected(wire: Wire, method: str, params: Any, code: int) -> None:
     wire.request("odd", method, params)
     answer = wire.receive()
     assert (answer["id"], answer["error"]["code"]) == ("odd", code)

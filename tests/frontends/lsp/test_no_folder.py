@@ -28,7 +28,7 @@ OTHERS = {
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """Files in a folder that is not open, one of which is to be opened as it is on disk."""
+    """Create files in a folder that is not open."""
     return write_files(
         tmp_path / "files",
         {**FILES, "saved.py": ROCKET, "unsaved.py": "old = 1\n", "other.py": ROCKET},

@@ -90,7 +90,7 @@ async def test_an_answer_reflects_the_current_files(client: Client, project: Pat
     assert await paths(client, asked) == []
 
 
-async def test_the_scope_confines_what_is_found(client: Client) -> None:
+async def test_the_scope_limits_the_passages(client: Client) -> None:
     await ready(client)
     every = set(await paths(client, "plugin loader registry test"))
     assert {"src/loader.py", "tests/test_loader.py", "docs/plugins.md"} <= every

@@ -240,7 +240,7 @@ def test_the_outline_nests_definitions_by_position(folder: Path) -> None:
     assert asking.wire.stop() == 0
 
 
-def test_highlights_are_those_of_the_document(opened: Asking, folder: Path) -> None:
+def test_highlights_include_reads_and_writes(opened: Asking, folder: Path) -> None:
     answer = opened.ask("textDocument/documentHighlight", at(folder / "net/client.py", 7, 9))
     assert [(one["range"]["start"], one["kind"]) for one in answer] == [
         ({"line": 7, "character": 8}, types.DocumentHighlightKind.Write),

@@ -308,7 +308,7 @@ def test_file_names_with_invalid_unicode_and_escaped_characters(
     assert session.everything(folder / "net.py") == ALL
 
 
-def test_columns_behind_emoji_and_line_ends_of_all_kinds(start: Start, folder: Path) -> None:
+def test_columns_after_emoji_and_with_all_line_endings(start: Start, folder: Path) -> None:
     text = "from net import Client\r\n\r\ndef 😀(client: Client):\r    x = '😀é'; client.send(x)\n"
     (folder / "mixed.py").write_text(text.replace("def 😀", "def é"), "utf-8", newline="")
     session = start(folder)
@@ -320,7 +320,7 @@ def test_columns_behind_emoji_and_line_ends_of_all_kinds(start: Start, folder: P
     assert asked["textDocument/documentHighlight"] == ["3:22"]
 
 
-def test_an_unsaved_document_on_which_the_grammar_hangs(
+def test_an_unsaved_document_that_hangs_the_grammar(
     start: Start, folder: Path, tmp_path: Path
 ) -> None:
     variables = environment_with_languages(tmp_path / "python")
@@ -529,7 +529,7 @@ def test_two_hundred_requests_that_are_cancelled_at_once(start: Start, folder: P
 
 
 def many_uses(folder: Path, files: int, lines: int) -> Path:
-    """A project with so many uses of `get` that finding them takes long."""
+    """Create a project with so many uses of `get` that finding them takes long."""
     uses = "    made[0].get().get().other.get(thing.get)\n" * lines
     for number in range(files):
         before = f"from m{number - 1} import Model{number - 1}\n\n\n" if number else ""

@@ -197,7 +197,7 @@ def test_the_first_message_must_be_initialize(server: Server, message: Any) -> N
         b"Content-Length: %d\n\n%s",
     ],
 )
-def test_what_is_not_lsp_is_closed_without_an_answer(
+def test_a_connection_without_lsp_is_closed_without_an_answer(
     server: Server, project: Path, sent: bytes
 ) -> None:
     body = json.dumps(
@@ -220,9 +220,7 @@ def test_what_is_not_lsp_is_closed_without_an_answer(
     assert server.process.poll() is None
 
 
-def test_what_is_not_lsp_ends_the_session_of_an_admitted_client(
-    server: Server, project: Path
-) -> None:
+def test_non_lsp_data_ends_the_session_of_an_admitted_client(server: Server, project: Path) -> None:
     peer = server.connect()
     peer.initialize(project, TOKEN)
     assert "result" in peer.receive()

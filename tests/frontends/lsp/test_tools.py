@@ -65,7 +65,7 @@ async def test_a_tool_called_by_name_returns_text_for_agents(client: Client) -> 
         ({"name": "grep", "arguments": {"pattern": 1}}, "`pattern`: expected string"),
     ],
 )
-async def test_a_tool_that_cannot_be_called_says_why(
+async def test_a_tool_that_cannot_be_called_reports_the_reason(
     client: Client, params: dict[str, Any], message: str
 ) -> None:
     error = await client.error("$/callTool", params)

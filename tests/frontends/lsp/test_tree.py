@@ -80,7 +80,7 @@ async def test_a_deeply_nested_answer_is_sent(client: Client, project: Path) -> 
 
 
 @requires_posix
-async def test_what_is_refused_has_its_kind(client: Client, project: Path) -> None:
+async def test_each_error_has_its_kind(client: Client, project: Path) -> None:
     os.mkfifo(project / "pipe")
     (project / "out").symlink_to("/etc")
     for path, kind in {

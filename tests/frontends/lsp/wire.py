@@ -26,7 +26,7 @@ class Wire:
     not ``forked`` is started as a client starts it.
     """
 
-    running: ClassVar[set[Wire]] = set()  # those that nobody has ended
+    running: ClassVar[set[Wire]] = set()  # servers that are still running
     open_files: ClassVar[int | None] = None  # the limit of descriptors (Linux)
 
     def __init__(

@@ -401,7 +401,7 @@ async def test_a_request_does_not_wait_for_a_turn_and_a_pause_starts_nothing(
     assert len(await background) == 40
 
 
-async def test_abandoned_work_takes_no_turn(ruled: MakeRuled, tmp_path: Path) -> None:
+async def test_abandoned_work_does_not_use_a_slot(ruled: MakeRuled, tmp_path: Path) -> None:
     names = write_small(tmp_path, 80)
     rules = Rules(workers=1)
     workers = ruled(rules, shared=True)

@@ -132,7 +132,7 @@ def listed(array: Any) -> Any:
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(texts=some_texts())
-def test_a_segment_returns_what_was_written(texts: dict[bytes, Contents]) -> None:
+def test_a_segment_returns_the_written_texts(texts: dict[bytes, Contents]) -> None:
     segment = in_memory(texts)
     segment.verify()
     assert read_back(segment, texts) == expected(texts)

@@ -360,7 +360,7 @@ def repeated(draw: st.DrawFn, inner: st.SearchStrategy[Piece]) -> Piece:
 
 @st.composite
 def words(draw: st.DrawFn) -> Piece:
-    """Some letters, of which one may be in another case or a member of a class."""
+    """Generate letters; one may have another case or be in a character class."""
     word = draw(st.sampled_from(["abs", "skb", "as_", "KBs", "k0a", "ssa", "检bs"]))
     place = draw(st.integers(0, 2))
     before, char, after = word[:place], word[place], word[place + 1 :]

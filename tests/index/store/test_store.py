@@ -56,7 +56,7 @@ def occurring(store: Store, name: str) -> dict[str, bytes]:
         return {file.path: data for file, data in reader.occurrences(name)}
 
 
-def test_another_process_reads_what_was_written(tmp_path: Path) -> None:
+def test_another_process_reads_the_written_rows(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     strange = os.fsdecode(b"dir/\xff.py")
     failed = FileRecord(FileState(1, 2, 3, "it is too large"), "python")
@@ -111,7 +111,7 @@ def test_a_file_that_is_written_again_replaces_its_rows(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_reader_sees_one_moment(tmp_path: Path) -> None:
+def test_a_reader_sees_a_consistent_snapshot(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     store.write({"a.py": file_facts("old")})
     with store.read() as reader:

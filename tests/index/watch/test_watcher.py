@@ -116,7 +116,7 @@ async def heard(watcher: Watcher, mirror: Mirror) -> set[str]:
     return mirror.all_told()
 
 
-# --- what is told --------------------------------------------------------------------------
+# --- reported changes ----------------------------------------------------------------------
 
 
 async def test_changes_of_files_are_reported(watching: Watching, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ async def test_folders_out_of_scope_are_not_reported_until_they_are_in_scope(
     assert await heard(watcher, mirror) == {"built/deep/d.o"}
 
 
-# --- that all has been told ----------------------------------------------------------------
+# --- completeness of the reports -----------------------------------------------------------
 
 
 class Operations:

@@ -48,7 +48,7 @@ def test_a_file_that_is_reported_and_shown_counts_once_and_later_again() -> None
         ("keyword_search", "parse the configuration", None),
     ],
 )
-def test_a_similar_search_marks_the_one_before_as_useless(
+def test_a_similar_search_marks_the_previous_search_as_useless(
     tool: str, query: str, signal: str | None
 ) -> None:
     found = latest(search("s", 0)).outcomes(search("next", 20, tool, query))

@@ -63,7 +63,7 @@ def test_candidates_outside_the_trees_rank_below() -> None:
     assert (np.diff(scores) > 0).all()
 
 
-def test_kinds_of_files_not_asked_for_rank_below() -> None:
+def test_kinds_of_files_not_in_the_query_rank_lower() -> None:
     a, test = np.array([1.0, 1.0], np.float32), np.array([0.0, 1.0], np.float32)
     scores = ranker().scores(with_kinds(a=a, test=test), symbol=False)
     assert scores.tolist() == [1, 1 - UNASKED]

@@ -99,7 +99,7 @@ def test_reasons_name_only_words_of_the_path(
     assert said in why
 
 
-def test_a_name_that_matches_only_as_one_word_is_returned_entirely() -> None:
+def test_a_name_that_matches_only_as_a_single_word_is_returned_entirely() -> None:
     index = PathIndex(["io_ring.c", "io/ring.c"])
     assert index.matching_words("io_ring", ["ioring"]) == ["io_ring"]
     assert index.matching_words("ring", ["ioring"]) == []

@@ -1,4 +1,4 @@
-"""What the answers of several tools say in the same words."""
+"""Notices that the answers of several tools share."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_nothing_is_counted_if_everything_is_included() -> None:
     assert await count_excluded_matches(everything, count) == (0, [])
 
 
-async def test_counting_excluded_matches_takes_no_longer_than_the_search_may(
+async def test_counting_excluded_matches_respects_the_deadline_of_the_search(
     project: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.search.answer.completeness.EXCLUDED_SECONDS", EXCLUDED_SECONDS)

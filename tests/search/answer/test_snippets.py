@@ -1,4 +1,4 @@
-"""Which lines of a passage are shown."""
+"""The selection of a passage's lines for a snippet."""
 
 from __future__ import annotations
 

@@ -399,7 +399,7 @@ async def test_the_timeout_kills_the_programs_and_returns_their_output(
     assert result.completeness.reasons == ["the programs were killed after 3 seconds"]
 
 
-async def test_long_output_is_cut_and_says_so(
+async def test_long_output_is_cut_with_a_notice(
     tmp_path: Path, make_workspace: MakeWorkspace, slow_project: Path
 ) -> None:
     config = Config(bash=BashSettings(enabled=True, output_bytes=1_000))
@@ -498,7 +498,7 @@ async def test_programs_of_the_workspace_are_not_run(
     assert not (project / "marker").exists()
 
 
-async def test_the_environment_cannot_change_what_programs_do(
+async def test_the_environment_cannot_change_the_behavior_of_programs(
     project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     config = tmp_path / "ripgreprc"

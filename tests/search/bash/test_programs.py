@@ -108,7 +108,7 @@ def test_arguments_are_rewritten_in_a_canonical_form(
         ("rg -r aaaaaaaaaa1000000 x", "-r aaaaaaaaaa1000000", "short text"),
     ],
 )  # fmt: skip
-def test_a_refusal_suggests_what_works(
+def test_a_rejection_suggests_an_alternative(
     allowed: AllowedPaths, line: str, what: str, why: str
 ) -> None:
     with pytest.raises(NotAllowed) as refused:

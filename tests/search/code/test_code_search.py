@@ -47,9 +47,9 @@ async def paths(workspace: EngineWorkspace, query: str, **params: Any) -> list[s
 
 @pytest.fixture(autouse=True)
 def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
+    """Wait longer for index updates: on a busy machine, searches would not use the index."""
     monkeypatch.setattr("winnow.search.code.indexed.STALE_SECONDS", 30.0)
-    # Every query looks for changes, however short ago the last one has.
+    # Every query checks for changes, even right after another query.
     monkeypatch.setattr("winnow.index.builder.folder.CHECK_SECONDS", 0.0)
     monkeypatch.setattr("winnow.index.builder.folder.CHECK_SHARE", 0)
 
@@ -116,7 +116,7 @@ async def test_an_unknown_path_is_searched_as_text(
     assert result.reason == "'/api/v1/users': it is a path; no file has that name"
 
 
-async def test_a_query_without_results_reports_what_was_tried(workspace: EngineWorkspace) -> None:
+async def test_a_query_without_results_reports_the_searches(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "nowhere.md")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
     assert result.reason == (
@@ -213,7 +213,7 @@ async def test_without_an_index_lines_that_look_like_definitions_are_searched(
     assert (result.search_type_used, result.results[0].path) == ("symbol", "src/main.py")
 
 
-async def test_a_text_in_its_case_as_a_whole_word_comes_first(
+async def test_an_exact_match_of_a_complete_word_comes_first(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     folder = write_files(
@@ -290,7 +290,7 @@ async def test_a_question_is_answered_by_its_words_without_an_index(
     assert "index.enabled is off" in result.completeness.reasons[0]
 
 
-async def test_unsaved_text_counts_and_what_was_saved_does_not(
+async def test_unsaved_text_counts_and_the_saved_text_does_not(
     workspace: EngineWorkspace, project: Path
 ) -> None:
     workspace.open_documents = lambda: {project / "src/main.py": "brand_new_name = 1\n"}

@@ -1,4 +1,4 @@
-"""Files by name: which are found for what somebody types, and in which order."""
+"""Finding files by name: the matches of a query, and their order."""
 
 from __future__ import annotations
 

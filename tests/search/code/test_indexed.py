@@ -69,7 +69,7 @@ async def paths(workspace: EngineWorkspace, query: str, **params: Any) -> list[s
 
 @pytest.fixture(autouse=True)
 def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the index reads is waited for: on a busy machine, texts would be searched beside it."""
+    """Wait longer for index updates: on a busy machine, searches would not use the index."""
     monkeypatch.setattr("winnow.search.code.indexed.STALE_SECONDS", 30.0)
     monkeypatch.setattr("winnow.search.code.indexed.SEARCH_SECONDS", 30.0)
 
@@ -160,7 +160,7 @@ async def test_a_new_document_is_found_that_is_on_no_disk(workspace: EngineWorks
     assert await paths(workspace, "what launches the rocket") == ["src/rocket.py"]
 
 
-async def test_changed_files_are_found_by_their_new_words_and_gone_ones_never(
+async def test_changed_files_are_found_by_new_words_and_deleted_files_never(
     workspace: EngineWorkspace,
 ) -> None:
     login = workspace.folders[0] / "src/auth/login.py"

@@ -1,4 +1,4 @@
-"""Which search a query is for: a table, and what holds for any query."""
+"""The classification of queries: a table of examples, and properties of any query."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_no_query_takes_long_to_read(query: str) -> None:
     assert readings(query)
 
 
-def test_a_text_is_a_regular_expression_only_if_it_has_the_signs_of_one() -> None:
+def test_a_text_is_a_regular_expression_only_if_it_contains_regex_syntax() -> None:
     assert as_pattern("foo()", "x") == QueryReading("text", "foo()", "x")
     assert as_pattern("a.b", "x") == QueryReading("text", "a.b", "x")
     assert as_pattern(r"a\.b", "x") == QueryReading("text", r"a\.b", "x", literal=False)

@@ -1,4 +1,4 @@
-"""semantic_search where there is no index: the words of the question are searched."""
+"""semantic_search without an index: it searches for the words of the question."""
 
 from __future__ import annotations
 

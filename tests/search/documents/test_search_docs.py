@@ -1,5 +1,5 @@
-"""search_docs by the built-in engine: what it answers, of which documents, and what it says of the
-rest. Formats of the tests' own stand for real ones, see documents/conftest.py."""
+"""search_docs with the built-in engine: its matches, the searched documents, and the notices about
+others. Test formats replace real formats, see documents/conftest.py."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ async def test_query_options_work(workspace_of: Made, read_root: Path) -> None:
         "legal/report.pag:6:23"
     ]
     assert await places(workspace, "^Closing") == ["legal/report.pag:9:1"]
-    # A ruler is no text.
+    # A ruler is not text.
     assert await places(workspace, "Page|Outlook") == []
 
 
@@ -440,7 +440,7 @@ async def test_a_path_that_matches_nothing(workspace_of: Made, read_root: Path, 
     assert plain(result).startswith("No matches found")
 
 
-async def test_excluded_documents_are_reported_if_there_are_no_others(
+async def test_excluded_documents_are_reported_if_no_others_match(
     workspace_of: Made, tmp_path: Path
 ) -> None:
     files = {".gitignore": "a/\n", "a/x.pag": "x", ".b/y.pag": "y", "c.txt": "c"}
@@ -851,7 +851,7 @@ async def test_read_file_reads_a_document_as_its_text(workspace_of: Made, root: 
 
 @pytest.fixture
 def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many documents are read beside a search depends on what else the machine does."""
+    """Wait longer for documents that are read during a search: a busy machine would read fewer."""
     monkeypatch.setattr("winnow.search.documents.overlay.READ_SECONDS", 60.0)
 
 

@@ -109,7 +109,7 @@ async def search(workspace: EngineWorkspace, query: str, **params: Any) -> Searc
 
 
 def pages(result: SearchDocsResult) -> set[tuple[str, int | None, str | None, str]]:
-    """Which words match on which pages of which documents."""
+    """Return the matching words with their documents and pages."""
     return {
         (document.path, match.page, match.member, match.text[start - shift : end - shift].lower())
         for document in result.documents
@@ -180,7 +180,7 @@ async def test_the_answer_names_the_engine_of_each_format(
         "pptx": "builtin",
     }
     assert {one.path: one.engine for one in result.documents}["pages-latex.pdf"] == "rga"
-    # What it cannot read, the other engine tries, and says why it cannot either.
+    # The other engine tries documents that this one cannot read, and reports its own reason.
     assert {one.path: one.reason for one in result.failed} == {
         "locked.pdf": "it is encrypted: a password is needed",
         "locked.docx": "it is encrypted: a password is needed",
@@ -251,7 +251,7 @@ async def test_an_rga_that_fails_is_an_error_where_it_is_required(
         await search(workspace, "the", engine="rga", path="pages-latex.pdf")
     assert failed.value.data["kind"] == "search_failed"
     assert len(failed.value.message) < 5_000
-    # Else the other engine does the work, and the answer says so.
+    # Otherwise the other engine searches, and the answer reports it.
     result = await search(workspace, "the", path="pages-latex.pdf")
     assert [one.engine for one in result.documents] == ["builtin"]
     assert result.warnings

@@ -570,7 +570,7 @@ async def test_documents_that_cannot_be_copied_are_reported(
 
 
 @requires_posix
-async def test_a_listing_that_takes_too_long_says_so(
+async def test_a_listing_that_takes_too_long_reports_it(
     project: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     slow = tmp_path / "rg"

@@ -413,7 +413,7 @@ async def test_excluded_files_are_counted_if_the_tree_is_empty(
 
 
 @requires_posix
-async def test_a_listing_that_takes_too_long_says_so(
+async def test_a_listing_that_takes_too_long_reports_it(
     tmp_path: Path, make_workspace: MakeWorkspace
 ) -> None:
     root = write_files(git_init(tmp_path / "root"), {"src/a": "", "ign/b": "", ".gitignore": "ign"})

@@ -67,7 +67,7 @@ def with_limits(rg: str = "", **limits: Any) -> Config:
 
 @pytest.fixture(params=["probe", "count"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to search a tree: as far as the probe comes, or at once with counts."""
+    """Run a test with both search strategies: a probe first, or counts immediately."""
     if request.param == "count":
 
         async def nothing(self: object) -> Any:
@@ -538,7 +538,7 @@ async def test_other_encodings_are_searched_on_request(
 
 @requires_posix
 @pytest.mark.parametrize("slow", ["--hidden", "--text"])
-async def test_a_count_of_excluded_matches_that_is_cut_short_says_so(
+async def test_an_incomplete_count_of_excluded_matches_reports_it(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     """By a ripgrep that takes its time for what is looked at then."""
@@ -596,7 +596,7 @@ async def test_configured_excludes_are_reported(
 async def test_a_file_deleted_during_the_search_is_not_an_invalid_pattern(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Found by review: the name of the file was taken for a complaint about the pattern."""
+    """Found by review: the file name was mistaken for an error message about the pattern."""
 
     def with_another(paths: Sequence[str]) -> list[list[str]]:
         return command_lines([*paths, "./test_regex.py"])
@@ -607,7 +607,7 @@ async def test_a_file_deleted_during_the_search_is_not_an_invalid_pattern(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux only")
-async def test_a_file_that_takes_too_much_memory_does_not_fail_the_search(
+async def test_a_file_that_needs_too_much_memory_does_not_fail_the_search(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.processes.children.MEMORY_BYTES", 64 * 1024 * 1024)
@@ -629,7 +629,7 @@ async def test_matches_that_take_too_much_memory_do_not_lose_the_others(
     recorder: Recorder,
     streaming: bool,
 ) -> None:
-    """Each letter of a long line is a match, and ripgrep tells them line by line."""
+    """Each letter of a long line is a match, and ripgrep reports all matches of a line at once."""
     monkeypatch.setattr("winnow.processes.children.MEMORY_BYTES", 256 * 1024 * 1024)
     write_files(tmp_path, {"a.txt": "ab\ncd\n", "z.txt": "x\n", "long.txt": "y" * 5_000_000})
     workspace = make_workspace(tmp_path)
@@ -743,7 +743,7 @@ async def test_unsaved_documents_replace_the_files_on_disk(
 async def test_unsaved_hidden_documents_are_found_on_request(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    """Found by review: nothing found them, and nothing said so."""
+    """Found by review: no search found them, and no answer reported it."""
     workspace = make_workspace(project)
     workspace.open_documents = lambda: {
         project / ".env": "needle\n",

@@ -61,38 +61,38 @@ PATTERNS: list[dict[str, Any]] = [
 
 @pytest.fixture(autouse=True)
 def time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No search is stopped when its page is full: what its total says then is a matter of time."""
+    """Don't stop searches when a page is full: their totals would depend on time."""
     monkeypatch.setattr("winnow.search.grep.search.GRACE_SECONDS", 60.0)
     monkeypatch.setattr("winnow.search.grep.search.ONE_MORE_SECONDS", 60.0)
 
 
 @pytest.fixture(autouse=True)
 def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that is busy is waited for: whether it is used is a matter of time, else."""
+    """Wait for a busy index: otherwise its use would depend on time."""
     monkeypatch.setattr("winnow.search.grep.prefilter.PROCESS_SECONDS", PATIENT)
     monkeypatch.setattr("winnow.search.grep.prefilter.MOST_SECONDS", PATIENT)
 
 
 @pytest.fixture
 def prefiltered(monkeypatch: pytest.MonkeyPatch) -> list[PrefilteredFiles | None]:
-    """What was known of each search."""
+    """Record the prefilter of each search."""
     seen: list[PrefilteredFiles | None] = []
     for module in (winnow.search.grep.search, winnow.search.keyword.search):
         original = module.prefilter
 
         async def spied(*args: Any, original: Any = original) -> list[PrefilteredFiles | None]:
-            known: list[PrefilteredFiles | None] = await original(*args)
-            seen.extend(known)
-            return known
+            files: list[PrefilteredFiles | None] = await original(*args)
+            seen.extend(files)
+            return files
 
         monkeypatch.setattr(module, "prefilter", spied)
     return seen
 
 
-def named(known: PrefilteredFiles | None) -> tuple[Sequence[str], int | None]:
-    """What a search was confined to, and how many files it stands for."""
-    assert known is not None
-    return known.files, known.searched
+def named(prefiltered: PrefilteredFiles | None) -> tuple[Sequence[str], int | None]:
+    """Return the prefiltered files of a search, and the number of files that they represent."""
+    assert prefiltered is not None
+    return prefiltered.files, prefiltered.searched
 
 
 async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> EngineWorkspace:
@@ -103,13 +103,14 @@ async def with_index(make_workspace: MakeWorkspace, *folders: Path) -> EngineWor
     return workspace
 
 
-def told(result: Answer) -> Any:
-    """An answer, but for counts of what was passed over: those that are not taken are absent. Of a
-    keyword search, what the terms have found, and where: the index has a say in the rest."""
+def comparable(result: Answer) -> Any:
+    """Return an answer without counts of skipped files, which are absent if they were not counted.
+    For a keyword search, return the matches of the terms: the rest depends on the index."""
     if isinstance(result, KeywordSearchResult):
-        matching = [one for one in result.files if one.terms]
+        matching = [file for file in result.files if file.terms]
         return result.terms, {
-            one.path: (one.terms, one.matches, one.total_matches, one.line) for one in matching
+            file.path: (file.terms, file.matches, file.total_matches, file.line)
+            for file in matching
         }
     completeness = msgspec.structs.replace(result.completeness, skipped=None)
     changed: dict[str, Any] = {"completeness": completeness}
@@ -131,7 +132,7 @@ class Beside:
             params["max_results"] = 500  # of all files: their order is not the same
         answer: Answer = await TOOLS[tool].call(self.indexed, params, no_progress)
         expected = await TOOLS[tool].call(self.plain, params, no_progress)
-        assert told(answer) == told(expected), params
+        assert comparable(answer) == comparable(expected), params
         return answer
 
     async def grep(self, **params: Any) -> GrepResult:
@@ -215,7 +216,7 @@ async def test_if_nothing_matches_excluded_files_are_searched_alone(
     assert len(searched) == 3
 
 
-@requires_linux  # where a folder's links tell how many folders are in it
+@requires_linux  # on file systems whose link counts give the number of subfolders
 async def test_excluded_files_are_listed_once_until_a_folder_changes(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,7 +391,7 @@ async def test_nested_folders_of_a_workspace_are_searched_once(
     assert prefiltered[-2] is None
 
 
-async def test_ignore_files_elsewhere_and_settings_change_what_is_searched(
+async def test_outside_ignore_files_and_settings_change_the_searched_files(
     tmp_path: Path, make_workspace: MakeWorkspace, prefiltered: list[PrefilteredFiles | None]
 ) -> None:
     folder = write_files(git_init(tmp_path / "here"), {"a.txt": "wanted\n", "b.log": "wanted\n"})
@@ -488,7 +489,7 @@ class Edits:
         self._chance = chance
 
     def make(self) -> str:
-        """Change something; says what."""
+        """Make a change, and return its description."""
         chance = self._chance
         ways = [self._write] * 5 + [self._append] * 3 + [self._remove, self._rename] * 2
         ways += [self._ignore, self._odd_file, self._move_folder, self._replace, self._link]

@@ -1,4 +1,4 @@
-"""Sizes and peeling, held against ripgrep's own output and the design's own flow."""
+"""Sizes and dropped terms, compared with ripgrep's output and the original design."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def output_size(files: budget.Files) -> int:
 
 
 def plain_size(folder: Path, *terms: str) -> int:
-    """What the design measures: the length of ripgrep's plain output."""
+    """Return the length of ripgrep's plain output, which the original design measures."""
     patterns = [part for term in terms for part in ("-e", term)]
     done = subprocess.run(
         [RG, "--no-config", "-C", "10", "-i", "--line-number", "--with-filename", *patterns],
@@ -48,7 +48,7 @@ FILES = st.dictionaries(
 
 
 @given(st.lists(FILES, max_size=6), st.integers(1, 3000))
-def test_the_terms_that_fit_are_those_that_peeling_from_the_end_would_leave(
+def test_the_terms_that_fit_equal_those_after_dropping_from_the_end(
     found: list[dict[str, dict[int, Line]]], limit: int
 ) -> None:
     count = len(found)
@@ -88,7 +88,7 @@ def test_a_long_line_keeps_the_first_of_two_cuts() -> None:
     assert into == {1: first}
 
 
-def test_a_group_in_the_first_lines_of_a_file_costs_what_any_group_costs() -> None:
+def test_a_group_in_the_first_lines_of_a_file_costs_as_much_as_others() -> None:
     sizes = [budget.file_size("a", {number: line("x")}) for number in range(1, 10)]
     assert sizes == [len("a:1:x\n--\n")] * 9
 

@@ -127,7 +127,7 @@ async def test_a_broad_term_can_be_shrunk_instead(
 async def test_a_warning_reports_that_shrunk_terms_leave_nothing(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch, left: str
 ) -> None:
-    """Whoever asked for smaller forms is not told to ask for them (#21)."""
+    """A caller that already requested shorter forms gets no advice to request them (#21)."""
     config = Config()
     if left == "no room for a path":
         config, _ = merge_layer(config, {"limits": {"term_bytes": 4}}, "test")
@@ -405,7 +405,7 @@ async def test_a_model_is_sent_the_query_last_and_each_path_once(
     assert "4-" in user
 
 
-async def test_no_match_asks_no_model(
+async def test_without_matches_no_model_is_called(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     config = models_config(model_server, "openai-test")
@@ -415,7 +415,7 @@ async def test_no_match_asks_no_model(
     assert model_server.requests == []
 
 
-async def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
+async def test_a_dry_run_shows_the_request_and_sends_nothing(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
 ) -> None:
     config = models_config(model_server, "openai-test")
@@ -434,7 +434,7 @@ async def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
 
 
 @pytest.mark.parametrize("model", ["openai-test", "anthropic-test"])
-async def test_no_secret_is_in_what_is_sent(
+async def test_requests_contain_no_secrets(
     make_workspace: MakeWorkspace, project: Path, model_server: ModelServer, model: str
 ) -> None:
     planted = all_planted(seed=11)[::9]
@@ -475,7 +475,7 @@ async def test_no_secret_is_in_what_is_sent(
     )
 
 
-async def test_the_local_ranker_shows_what_is_on_the_users_own_machine(
+async def test_the_local_ranker_redacts_nothing(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     value = Draw(13).of("abcdefghjkmnpqrst23456789", 20)
@@ -555,7 +555,7 @@ async def test_a_small_model_gets_less_and_the_answer_reports_it(
     assert "0 lines of context" in result.warnings[0]
 
 
-async def test_without_a_key_the_local_ranker_works_and_says_why(
+async def test_without_a_key_the_local_ranker_works_and_reports_the_reason(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     result = await search(make_workspace(project), "load_plugin")
@@ -597,7 +597,7 @@ async def test_a_cursor_continues_where_the_answer_stopped(
     assert len(found) == whole.total_found
 
 
-async def test_an_answer_is_shortened_to_its_tokens_and_says_so(
+async def test_an_answer_is_shortened_to_its_tokens_with_a_notice(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
     for number in range(30):
@@ -650,7 +650,7 @@ async def test_ripgrep_fails(make_workspace: MakeWorkspace, project: Path, tmp_p
 
 @requires_posix
 @pytest.mark.parametrize("probe_seconds", [60.0, 1e-6])  # alone, or all terms at once
-async def test_a_term_that_takes_all_memory_is_too_broad_and_stops_no_other(
+async def test_a_term_that_exhausts_the_memory_is_too_broad_and_stops_no_other_term(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path, probe_seconds: float
 ) -> None:
     full = "echo 'memory allocation of 1073741824 bytes failed' >&2; kill -ABRT $$"
@@ -664,7 +664,7 @@ async def test_a_term_that_takes_all_memory_is_too_broad_and_stops_no_other(
 
 
 @requires_posix
-async def test_ripgrep_prints_what_is_no_json(
+async def test_invalid_json_from_ripgrep_is_an_error(
     make_workspace: MakeWorkspace, project: Path, tmp_path: Path
 ) -> None:
     config = stand_in(tmp_path, "echo this is not ripgrep; exit 0")
@@ -756,7 +756,7 @@ async def test_a_shortened_answer_keeps_the_line_to_open(
 
 
 @requires_posix
-async def test_searches_take_turns_and_waiting_ones_are_cancelled_at_once(
+async def test_searches_wait_for_a_slot_and_can_be_canceled_while_waiting(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     root = write_files(tmp_path / "root", {UNENDING: ""})

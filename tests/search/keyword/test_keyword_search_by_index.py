@@ -58,7 +58,7 @@ def by_index(result: KeywordSearchResult) -> dict[str, RankedFile]:
 
 @pytest.fixture(autouse=True)
 def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the index answers in time is, on a busy machine, a matter of chance."""
+    """Wait longer for the index: on a busy machine, its answer could come too late."""
     monkeypatch.setattr("winnow.search.keyword.index_results.COMMAND_SECONDS", 30.0)
     monkeypatch.setattr("winnow.search.keyword.index_results.ALONE_SECONDS", 30.0)
     monkeypatch.setattr("winnow.search.code.indexed.CATCH_UP_SECONDS", 30.0)
@@ -167,7 +167,7 @@ async def test_paths_of_a_second_folder_have_their_root(
     await workspace.index.build()
     found = by_index(await search(workspace))
     assert found["scales.py"].root == str(other)
-    # The same file is one, whoever finds it.
+    # A file that both engines find counts once.
     result = await search(workspace, "weigh_parcel")
     assert sorted(paths(result)).count("scales.py") == 1
     assert set(by_index(result)) == {"docs/parcels.md"}
@@ -270,7 +270,7 @@ async def test_a_model_may_choose_a_file_that_the_index_adds(
 # --- when the index is asked ---------------------------------------------------------------
 
 
-async def test_no_index_is_made_for_a_search(make_workspace: MakeWorkspace, shop: Path) -> None:
+async def test_a_search_does_not_build_an_index(make_workspace: MakeWorkspace, shop: Path) -> None:
     workspace = make_workspace(shop, config=Config(learning=LearningSettings(enabled=False)))
     result = await search(workspace)
     assert (paths(result), result.completeness.index) == (["shop/postage.py"], None)

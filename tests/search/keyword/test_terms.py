@@ -71,7 +71,7 @@ async def searched(
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_each_term_costs_what_ripgrep_prints_for_it(tree: Path, way: str) -> None:
+async def test_the_cost_of_each_term_is_the_size_of_ripgreps_output(tree: Path, way: str) -> None:
     generous = msgspec.structs.replace(WAYS[way], term_bytes=10**8)
     search = await searched(tree, TERMS, generous)
     sizes = {found.term: max(0, found.bytes - 3) for found in search.terms}
@@ -90,10 +90,10 @@ async def test_a_term_over_its_limit_is_dropped_and_the_others_are_complete(
     assert {"echo"} <= out < set(TERMS)
 
 
-async def test_a_long_line_is_counted_though_the_probe_that_met_it_is_stopped(
+async def test_a_long_line_is_counted_although_its_probe_is_stopped(
     tmp_path: Path,
 ) -> None:
-    """The file counted as searched, and nothing said that its match was left out (#22)."""
+    """The file counted as searched, and no notice reported the missing match (#22)."""
     write_files(tmp_path, {"match.txt": "x" * 5_000_000 + "pin\n"})
     search = await searched(tmp_path, ["nothing_here"], Limits())
     found = TermMatches("pin")
@@ -115,7 +115,7 @@ async def test_a_bad_regex_does_not_stop_the_other_terms(tree: Path, way: str) -
 
 
 @requires_posix
-async def test_the_deadline_keeps_what_was_found(tmp_path: Path) -> None:
+async def test_the_deadline_keeps_earlier_matches(tmp_path: Path) -> None:
     root = write_files(tmp_path / "root", {"small.txt": "a rare word\n", UNENDING: ""})
     rg = unending_ripgrep(tmp_path)
     search = await searched(root, ["rare word", UNENDING], Limits(), seconds=3.0, rg=rg)
@@ -155,7 +155,7 @@ async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
     assert found.matches
 
 
-async def test_a_search_of_candidates_finds_what_a_full_search_finds(
+async def test_a_search_of_candidates_equals_a_full_search(
     tmp_path: Path,
 ) -> None:
     names = write_candidates(tmp_path)

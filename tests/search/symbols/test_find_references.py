@@ -1,4 +1,4 @@
-"""find_references: which symbol is meant, what is answered of its uses, and what is said of it."""
+"""find_references: the selection of the symbol, the answer about its uses, and the notices."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_undecided_uses_are_reported(workspace: EngineWorkspace) -> None:
     assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
 
 
-async def test_a_name_of_several_symbols_says_where_the_others_are(
+async def test_a_name_of_several_symbols_lists_the_other_symbols(
     workspace: EngineWorkspace,
 ) -> None:
     result = await find(workspace, name="send")
@@ -294,7 +294,7 @@ async def test_symbols_defined_elsewhere_have_uses(
 
 async def test_unindexed_files_with_the_name_are_reported(workspace: EngineWorkspace) -> None:
     root = workspace.folders[0]
-    # Files that nobody has written by hand are not parsed.
+    # Generated files are not parsed.
     for name, line in (("bundle.py", "send();"), ("other.py", "x();")):
         (root / name).write_text(line * 10_000)
     await workspace.index.build()

@@ -185,7 +185,7 @@ async def test_an_answer_fits_the_tokens_it_may_have(
 async def test_an_answer_is_never_older_than_the_disk(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:
-    """Nobody tells of these changes, and the last look at the disk may be a moment ago."""
+    """No client reports these changes, and the last scan of the disk may be very recent."""
     workspace = await built(make_workspace(project))
     assert len(await names(workspace, "load_plugin")) == 3
     write_files(project, {"src/loader.py": "\n\nclass Loader:\n    def load_plugin(): ...\n"})
@@ -246,7 +246,7 @@ async def test_without_an_index_the_files_with_the_name_are_read(
     ]
     assert await names(workspace, "Client.") == ["Client.send"]
     assert await names(workspace, "rsall") == ["resend_all"]
-    # However often it is looked for changes: files that were never read are none that are known.
+    # Repeated checks for changes must not treat files that were never read as up to date.
     for _ in range(3):
         await asyncio.sleep(0.15)
         assert await names(workspace, "rsall") == ["resend_all"]

@@ -120,7 +120,7 @@ def test_text_that_is_not_utf_8_still_has_definitions() -> None:
 
 
 @pytest.mark.slow
-def test_a_file_with_one_line_is_as_fast_as_others() -> None:
+def test_a_file_with_a_single_line_is_as_fast_as_others() -> None:
     line = "function a(b){return b};var é=function(){return 1};"
     source = ("/* x */\n" + line * 8_000).encode()
     began = time.process_time()

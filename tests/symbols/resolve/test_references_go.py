@@ -152,7 +152,7 @@ def test_a_call_through_an_interface_can_reach_types_that_satisfy_it(tmp_path: P
     )
 
 
-def test_inner_names_hide_outer_ones(tmp_path: Path) -> None:
+def test_inner_names_hide_outer_names(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

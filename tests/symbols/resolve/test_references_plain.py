@@ -1,4 +1,4 @@
-"""References in languages of which only names and definitions are known."""
+"""References in languages for which only names and definitions are extracted."""
 
 from __future__ import annotations
 

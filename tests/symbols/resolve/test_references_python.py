@@ -37,7 +37,7 @@ def test_imports_are_followed_through_re_exports_aliases_and_stars(tmp_path: Pat
     )
 
 
-def test_an_inner_name_hides_an_outer_one(tmp_path: Path) -> None:
+def test_an_inner_name_hides_an_outer_name(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

@@ -69,7 +69,7 @@ def test_uses_under_an_import_alias_are_found(tmp_path: Path) -> None:
     )
 
 
-def test_an_inner_name_hides_an_outer_one(tmp_path: Path) -> None:
+def test_an_inner_name_hides_an_outer_name(tmp_path: Path) -> None:
     check_references(
         tmp_path,
         {

@@ -184,6 +184,6 @@ def test_a_table_can_be_searched_while_names_are_added() -> None:
     assert failures == []
 
 
-def test_a_name_takes_less_than_80_bytes() -> None:
+def test_a_name_needs_less_than_80_bytes() -> None:
     names = made_up_names(60_000)
     assert table(*names).nbytes < 80 * len(names)
