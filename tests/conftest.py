@@ -113,7 +113,7 @@ def aged(folder: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A git repository without commits, with sources, tests, ignored and hidden files."""
+    """Create a git repository without commits, with sources, tests, ignored and hidden files."""
     return write_files(git_init(tmp_path / "project"), FILES)
 
 

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.wire
 
 
 def servers() -> list[psutil.Process]:
-    """The servers that this process has started and that still run."""
+    """Return the running servers that this process has started."""
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
@@ -424,7 +424,7 @@ class Raw:
         self.write(json.dumps(message).encode())
 
     def receive(self) -> Any:
-        """The next message; what is none would break the protocol."""
+        """Return the next message; fail if the output is not a message."""
         assert self.process.stdout is not None
         message = json.loads(self.process.stdout.readline())
         assert message["jsonrpc"] == "2.0"

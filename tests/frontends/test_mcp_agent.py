@@ -83,14 +83,14 @@ class Agent:
         self.called: list[str] = []
 
     async def ask(self, tool: str, **arguments: object) -> str:
-        """The text of an answer; all that the agent ever learns."""
+        """Call a tool and return its text, which is everything that the agent sees."""
         self.called.append(tool)
         answer = await self._client.call_tool(tool, {"max_tokens": MAX_TOKENS, **arguments})
         assert not answer.is_error, text_of(answer)
         return text_of(answer)
 
     async def line_to_change(self, task: str) -> str | None:
-        """`path:line` of the call that leaves an argument out; None if there is none."""
+        """Return `path:line` of the call without an argument; None if there is none."""
         path, start, name = await self._definition(task)
         source = await self.ask("read_file", path=path, spans=[f"{start}-"], max_lines=20)
         signature = re.search(rf"^\d+\tdef {name}\((.*)\):$", source, re.M)
@@ -114,7 +114,7 @@ class Agent:
         raise AssertionError(answer)
 
     async def _calls(self, path: str, line: int) -> list[tuple[str, str]]:
-        """Its callers: `path:line`, and the line, of all pages of the answer."""
+        """Return the callers on all pages of the answer: `path:line`, and the line."""
         calls, cursor, file = [], None, ""
         while True:
             answer = await self.ask(

@@ -43,7 +43,7 @@ HEAD = (
 
 
 def environment_with_languages(folder: Path) -> dict[str, str]:
-    """An environment in which workers also have :data:`LANGUAGES`."""
+    """Return an environment in which workers also have :data:`LANGUAGES`."""
     write_files(folder / "languages", {name: HEAD + text for name, text in LANGUAGES.items()})
     more = str(folder / "languages")
     code = f"import winnow.symbols.languages as all\nall.__path__.append({more!r})\n"
@@ -68,7 +68,8 @@ async def make_workers(
     environment = environment_with_languages(tmp_path_factory.mktemp("python"))
 
     def make(seconds: float = 20.0, limit: int = 1, *, shared: bool = False) -> IndexWorkers:
-        """Workers of the test, or shared workers, which have no additional languages."""
+        """Create workers for the test, or return shared workers, which have no additional
+        languages."""
         if shared:
             made.append(IndexWorkers(processes, {}, limit=limit))
         else:

@@ -31,7 +31,7 @@ FILES = {
 
 @pytest.fixture
 async def project(make_workspace: MakeWorkspace, tmp_path: Path) -> Path:
-    """A folder with a complete index from an earlier process."""
+    """Create a folder with a complete index from an earlier process."""
     folder = git_commit(tmp_path / "project", FILES)
     workspace = make_workspace(folder)
     await workspace.index.build()
@@ -47,7 +47,7 @@ def time_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def server(workspace: EngineWorkspace) -> EngineWorkspace:
-    """A workspace of a server without background work."""
+    """Open a workspace like a server, without background work."""
     workspace.lifetime = Lifetime.SERVER
     return workspace
 

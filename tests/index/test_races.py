@@ -34,7 +34,7 @@ TEXT = "".join(f"def more_{number}(): pass\n" for number in range(50))
 
 
 def many_files(tmp_path: Path) -> Path:
-    """A folder with some files, each with a different text."""
+    """Create a folder with some files, each with a different text."""
     files = {f"src/m{number:03}.py": f"# {number}\n{TEXT}" for number in range(MANY)}
     project = write_files(git_init(tmp_path / "project"), files)
     for age, path in enumerate(files):  # the last one is indexed last
@@ -67,12 +67,12 @@ async def building(workspace: EngineWorkspace) -> AsyncIterator[None]:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file is a batch."""
+    """Index each file in a separate batch."""
     monkeypatch.setattr(module, "BATCH_BYTES", 0)
 
 
 async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, EngineWorkspace]:
-    """An indexed folder with one file and a reliable watcher."""
+    """Create an indexed folder with one file and a reliable watcher."""
     project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
     workspace = make_workspace(project)
     workspace.index.enable_watching()

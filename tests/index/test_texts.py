@@ -40,7 +40,7 @@ FILES = {
 
 @pytest.fixture
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that workers had to read."""
+    """Record the names of the files that workers read."""
     asked: list[str] = []
     extract = IndexWorkers.extract
 

@@ -75,7 +75,7 @@ def patient_programs_of_one_user() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tree of some hundred files with a complete index."""
+    """Create a tree of a few hundred files with a complete index."""
     files = {f"post/module{number}.py": module(number) for number in range(FILES)}
     files["post/scales.py"] = (
         'def weigh_heavy(parcel):\n    """Weigh a heavy parcel."""\n    return parcel.kilos\n'

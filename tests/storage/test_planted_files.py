@@ -50,7 +50,7 @@ def sparse(file: Path, size: int = HUGE) -> Path:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """A file of the user outside the repository."""
+    """Create a file of the user outside the repository."""
     file = tmp_path / "outside" / "secret"
     write_files(file.parent, {"secret": "mine"})
     return file
@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def planted(root: Path, secret: Path) -> dict[str, Path]:
-    """Kinds of files that a repository may contain and Winnow does not read."""
+    """Return the kinds of files that a repository may contain and Winnow does not read."""
     os.mkfifo(root / "fifo")
     (root / "link").symlink_to(secret)
     (root / "dangling").symlink_to(root / "nothing")

@@ -53,7 +53,7 @@ def requires(shell: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with something to complete, and the scripts beside it."""
+    """Create a folder with files to complete, and the completion scripts."""
     home = tmp_path_factory.mktemp("home")
     for shell in SHELLS:
         done = command(home, "completions", shell, environment=child_environment(home))

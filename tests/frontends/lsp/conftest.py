@@ -37,7 +37,7 @@ __all__ = ["COMMAND"]
 def servers_are_forked(
     request: pytest.FixtureRequest, no_network: None, user_cache: None
 ) -> Iterator[None]:
-    """Servers are forked from a process that has loaded what they are made of."""
+    """Fork servers from a process that has already imported their modules."""
     needed = any(item.get_closest_marker("wire") for item in request.session.items)
     with fork_server.opened() if needed else contextlib.nullcontext():
         yield
@@ -47,7 +47,7 @@ NO_INDEX = {"index": {"enabled": False}}
 
 
 def make_client(progress: dict[Any, list[Any]]) -> LanguageClient:
-    """A client that leaves custom results as they are, and keeps all progress by token."""
+    """Create a client that keeps custom results as plain data, and records progress by token."""
     client = make_test_lsp_client()
     client.protocol._converter = plain_converter()
     # pytest-lsp's own keeps only the standard kinds, of tokens that the server has made.
@@ -66,7 +66,7 @@ def editors_capabilities() -> types.ClientCapabilities:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The server's environment: no keys of the developer's."""
+    """Return the server's environment, without the developer's API keys."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     return {**kept, **more}
 
@@ -99,7 +99,7 @@ class Client:
         )
 
     async def _connect(self, process: Forked | subprocess.Popen[bytes]) -> None:
-        """Speak with a server, as `start_io` does with one that it has started."""
+        """Connect to a running server, like `start_io` to a server that it has started."""
         self.process = process
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()
@@ -119,7 +119,7 @@ class Client:
         self._tasks = [asyncio.create_task(reading), asyncio.create_task(self._read_log(loop))]
 
     async def _read_log(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Show with a test that fails what the server has logged."""
+        """Print the server's log, which pytest shows for a failed test."""
         reader = asyncio.StreamReader()
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), self.process.stderr
@@ -132,7 +132,7 @@ class Client:
         return await asyncio.wait_for(future, SECONDS)
 
     async def error(self, method: str, params: Any) -> JsonRpcException:
-        """The error of a request that must fail."""
+        """Send a request that must fail, and return its error."""
         with pytest.raises(JsonRpcException) as failed:
             await self.request(method, params)
         return failed.value
@@ -148,7 +148,7 @@ class Client:
         return self.process.pid
 
     async def stop(self) -> None:
-        """End the server as a client does, or one that a test that failed has left."""
+        """Stop the server like a client, even after a failed test."""
         try:
             await self.lsp.shutdown_session()
             await until(lambda: self.process.poll() is not None, "the server does not end")
@@ -162,7 +162,7 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def no_server_is_left() -> Iterator[None]:
-    """Servers that a test has left, as one that fails does, are ended: they make no other fail."""
+    """Stop servers that a failed test has left running, so that they don't fail other tests."""
     from frontends.lsp.wire import Wire  # which takes from here how a server is started
 
     before = set(Wire.running)
@@ -197,13 +197,13 @@ async def start_client() -> AsyncIterator[StartClient]:
 
 @pytest_asyncio.fixture
 async def client(project: Path, start_client: StartClient) -> Client:
-    """A client with the project open, without an index."""
+    """Start a client with the project open, without an index."""
     return await start_client(project, options=NO_INDEX)
 
 
 @pytest_asyncio.fixture
 async def indexed_client(project: Path, start_client: StartClient) -> Client:
-    """A client with the project open and an index being built."""
+    """Start a client with the project open, and start building an index."""
     return await start_client(project)
 
 
@@ -214,7 +214,7 @@ def delete_tree(folder: Path) -> None:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process has started and that are alive; none if it has ended itself."""
+    """Return the live child processes of a process; none if the process has ended."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -232,7 +232,7 @@ def command_line(pid: int) -> bytes:
 
 
 def searches(pid: int) -> set[int]:
-    """The children that search; those that parse for the index live on."""
+    """Return the children that search; index workers are excluded."""
     return {
         child
         for child in children(pid)
@@ -240,10 +240,10 @@ def searches(pid: int) -> set[int]:
     }
 
 
-# What is cancelled would go on until its deadline, of ten seconds.
+# Without cancellation, the processes would run until their deadline of ten seconds.
 ENDED_SECONDS = 8.0
-# Ten times the limit that benchmarks measure, since tests run beside other work; and how often a
-# search is tried: a server that waits for anything takes longer each time.
+# Ten times the limit in benchmarks, because tests run on busy machines; and the number of attempts:
+# a server that waits for something is slow every time.
 SOON_SECONDS = 1.0
 TURNS = 5
 
@@ -259,7 +259,7 @@ def cancel_progress(client: Client, name: str) -> None:
 async def seconds_to_end(
     client: Client, method: str, params: dict[str, Any], cancel: Callable[[Client, str], None]
 ) -> float:
-    """Cancel a search that ripgrep is busy with; how long its processes were there after that."""
+    """Cancel a search during its work; return the seconds until its processes have ended."""
     name = os.urandom(4).hex()
     params = {**params, "workDoneToken": name}
     running = asyncio.create_task(client.request(method, params, msg_id=name))
@@ -267,7 +267,7 @@ async def seconds_to_end(
     while not ripgrep:
         assert not running.done()
         begun = searches(client.pid)
-        # What only probes has ended by then, and the search itself may be to come.
+        # A probe has ended by then, and the search itself may start later.
         await asyncio.sleep(0.3)
         ripgrep = begun & searches(client.pid)
     started = time.monotonic()
@@ -319,7 +319,7 @@ class Endless:
         return pids()
 
     async def check_ended(self) -> None:
-        """All have been ended, in less time than they would be there by themselves."""
+        """Check that all processes end earlier than they would finish."""
         pids = await self.started(0)
         # They would be there for a minute.
         await until(lambda: not any(map(alive, pids)), "a child is still alive", 30)

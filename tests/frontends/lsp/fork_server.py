@@ -73,7 +73,7 @@ ORDER_BYTES = 200_000
 
 
 class Forked:
-    """A process that was forked for this one, with what tests use of `subprocess.Popen`."""
+    """A forked process, with the parts of `subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int, streams: Sequence[int]) -> None:
         self.pid = pid
@@ -169,7 +169,7 @@ class _Running:
 
 @contextlib.contextmanager
 def opened() -> Iterator[None]:
-    """While this is open, servers of this process are forked where that can be."""
+    """During the ``with`` block, fork the servers of this process where possible."""
     if sys.platform != "linux" or _Running.server is not None:
         yield
         return
@@ -245,7 +245,7 @@ def fork_for(connection: socket.socket) -> None:
 
 
 def become(order: tuple[list[str], dict[str, str], str, bool], streams: list[int]) -> None:
-    """Be the server that was ordered."""
+    """Run the ordered server in this process."""
     from winnow.frontends.cli.main import main
 
     arguments, environment, folder, is_patient = order

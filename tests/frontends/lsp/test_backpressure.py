@@ -33,7 +33,7 @@ class Reader:
         self._queues: list[Outgoing] = []
 
     def outgoing(self, news: asyncio.Event) -> Outgoing:
-        """Everything that was written to it."""
+        """Create a queue of messages to this client."""
         self._queues.append(Outgoing(self.take, news))
         return self._queues[-1]
 

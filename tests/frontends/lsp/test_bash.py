@@ -17,7 +17,7 @@ pytestmark = [
 
 
 async def refusal(client: Client, command: str) -> Any:
-    """The data of the error that a command line gets."""
+    """Send a command that must be rejected, and return the error's data."""
     error = await client.error("$/bash", {"command": command})
     assert error.code == -32803
     return error.data

@@ -60,7 +60,7 @@ def nested(depth: int, innermost: bytes) -> bytes:
 
 
 def entities() -> bytes:
-    """A DOCX whose XML would unfold to gigabytes."""
+    """Return a DOCX whose XML entities would expand to gigabytes."""
     names = [f"e{number}" for number in range(12)]
     declared = '<!ENTITY e0 "needle needle needle needle">' + "".join(
         f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in itertools.pairwise(names)
@@ -115,7 +115,7 @@ async def peak_memory(client: Client, done: asyncio.Event) -> float:
 
 
 async def ask(client: Client, **params: Any) -> tuple[Any, float, float]:
-    """The answer, the seconds it took, and the most memory that it took."""
+    """Search documents; return the answer, the seconds, and the peak memory."""
     done = asyncio.Event()
     watching = asyncio.create_task(peak_memory(client, done))
     started = time.monotonic()
@@ -191,13 +191,13 @@ async def test_all_hazards_at_once_do_no_harm(start_client: StartClient, tmp_pat
 
 
 def _pending_of(result: Any, bad: Mapping[str, bytes]) -> set[str]:
-    """An answer does not name pending documents, only their number."""
+    """Return the slow documents if any are pending: an answer has only their number."""
     slow = ("bad/bomb.zip", "bad/deep_bomb.zip", "bad/bomb.txt.gz", "bad/stream")
     return {name for name in bad if name.startswith(slow)} if result.get("pending") else set()
 
 
 def _content_bomb() -> bytes:
-    """A page that unpacks to 25 MB of operators."""
+    """Return a PDF page that unpacks to 25 MB of operators."""
     from documents.making_pdf import made
 
     return made([b"BT /F 12 Tf 72 720 Td (needle) Tj ET\n" * 700_000])
@@ -278,7 +278,7 @@ async def test_files_that_change_their_kind(start_client: StartClient, tmp_path:
     assert [one["path"] for one in result["documents"]] == ["folder.pdf/inner.docx"], result
     for path in ("fifo.pdf", "device.pdf"):
         named, seconds, _ = await ask_or_error(client, path)
-        assert seconds < SECONDS  # the deadline: one that blocks would not end before
+        assert seconds < SECONDS  # a blocked request would take longer
         assert named is None or not named["documents"]
 
 

@@ -24,7 +24,7 @@ def span(start_line: int, start: int, end_line: int, end: int) -> types.Range:
 
 
 def marked(text: str, line: int, character: int, encoding: str = "utf-16") -> str:
-    """The text with a bar where the position is."""
+    """Return the text with a bar at the position."""
     return apply_change(text, span(line, character, line, character), "|", encoding)
 
 
@@ -120,12 +120,12 @@ ALPHABET = [*"ab\n\r\x0b\x0c\x1c\x1e\x85\u2028\u2029é€😀𐐀", "\ud83d", "\
 
 
 def whole(text: str) -> str:
-    """The text as JSON gives it: halves of a character side by side are the character."""
+    """Return the text as JSON decodes it: adjacent surrogate halves become one character."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def expected_place(text: str, position: types.Position, encoding: str) -> int:
-    """The place of a position, found by taking the text apart character by character."""
+    """Compute the offset of a position character by character."""
     codec, width = CODECS[encoding]
     pieces = re.split(r"(\r\n|\n|\r)", text)
     lines, line_ends = pieces[::2], [*pieces[1::2], ""]

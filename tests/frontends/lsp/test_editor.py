@@ -50,7 +50,7 @@ class EditorsModel:
 
 @pytest.fixture
 async def editor(start_client: StartClient, project: Path) -> tuple[Client, EditorsModel]:
-    """A client whose editor has a model, and that model."""
+    """Start a client whose editor provides a model; return both."""
     model = EditorsModel()
     announced = {"winnow": {"requests": ["$/complete"]}}
     client = await start_client(project, options=NO_INDEX, experimental=announced)

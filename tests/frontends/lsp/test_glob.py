@@ -34,7 +34,7 @@ def change_document(client: Client, path: Path, text: str) -> None:
 
 
 async def found(client: Client, pattern: str = "**", **params: Any) -> dict[str, Any]:
-    """The files of an answer by their paths, without times."""
+    """Return the files of an answer by path, without times."""
     result = await client.request(METHOD, {"pattern": pattern, **params})
     assert result["returned"] == len(result["files"])
     return {one["path"]: (one["size"], one.get("unsaved", False)) for one in result["files"]}

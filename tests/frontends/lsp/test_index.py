@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def registered() -> list[types.Registration]:
-    """The notifications that the server registered for."""
+    """Return the list that records the server's registrations."""
     return []
 
 
@@ -37,7 +37,7 @@ def registered() -> list[types.Registration]:
 async def client_that_tells(
     project: Path, registered: list[types.Registration], **index: Any
 ) -> AsyncIterator[Client]:
-    """A client that supports registrations for changes and records them."""
+    """Start a client that supports and records registrations for file changes."""
     made = Client()
 
     @made.lsp.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
@@ -72,7 +72,7 @@ def defined(project: Path) -> set[str]:
 
 
 async def ended(client: Client) -> list[Any]:
-    """The progress of the build, once it has ended."""
+    """Wait for the end of the build, and return its progress."""
 
     def last() -> list[Any]:
         told = client.progress.values()
@@ -140,7 +140,7 @@ async def configure(client: Client, enabled: bool) -> None:
 
 
 async def status(client: Client) -> tuple[str, bool]:
-    """The state of the only folder, and whether its index outlives the session."""
+    """Return the state of the only folder, and True if its index is persistent."""
     (folder,) = (await client.request("$/indexStatus", {}))["index"]["folders"]
     return folder["state"], folder.get("store") is not None
 

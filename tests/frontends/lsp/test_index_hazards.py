@@ -38,7 +38,7 @@ def filler(helpers: int) -> str:
 
 
 def name_of(number: int) -> str:
-    """A name that is one word, and no part of another one."""
+    """Return a name that is a single word and not a part of another name."""
     return f"item{str(number).translate(LETTERS)}end"
 
 
@@ -72,7 +72,7 @@ class Project:
         self.files[path] = name
 
     def edit(self) -> None:
-        """One change of any kind."""
+        """Make a random change."""
         path = self.random.choice(list(self.files))
         what = self.random.randrange(8)
         if what == 0:
@@ -106,7 +106,7 @@ def defined(session: Session, name: str) -> list[str]:
 
 
 def meant(session: Session, query: str) -> tuple[str, int]:
-    """The best passage for a query, and how many there are."""
+    """Return the best passage for a query, and the number of passages."""
     found = session.ask("$/semanticSearch", {"query": query, "top_k": 1})
     return found["results"][0]["snippet"], found["total_found"]
 
@@ -140,7 +140,7 @@ def check(session: Session, project: Project, seed: int) -> None:
 
 
 def check_against_a_new_index(session: Session, project: Project, folder: Path) -> None:
-    """Assert that the index equals one that is built from a copy."""
+    """Assert that the index equals an index that is built from a copy."""
     ignore = shutil.ignore_patterns(".winnow")
     copy = shutil.copytree(project.root, folder / "copy", symlinks=True, ignore=ignore)
     with ready(copy) as other:
@@ -156,8 +156,8 @@ def check_against_a_new_index(session: Session, project: Project, folder: Path) 
 
 @contextlib.contextmanager
 def started(*folders: Path, **options: Any) -> Iterator[Session]:
-    """A session that ends as a client ends it, and leaves no process and no complaint behind,
-    unless it was killed."""
+    """Start a session and stop it like a client. Fail if it leaves a process or an error in its
+    log, unless it was killed."""
     session = Session(*folders, **options)
     try:
         yield session
@@ -195,7 +195,7 @@ def segment_files(root: Path) -> int:
 
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
 def test_kill_9_at_any_moment(tmp_path: Path, row: Row, kills: int) -> None:
-    """While the index is built, while it takes changes one by one, while segments are merged."""
+    """During the build, during updates of single files, and while segments are merged."""
     row.hazard, row.tries = "kill -9 while files are indexed", kills
     project = Project(tmp_path / "project", 150, seed=kills)
     for turn in range(kills):
@@ -248,7 +248,7 @@ def zero(file: Path, one: random.Random) -> None:
 
 
 def swap(file: Path, one: random.Random) -> None:
-    """Two ranges of a file in each other's place."""
+    """Exchange two ranges of a file."""
     raw = bytearray(file.read_bytes())
     size = min(one.choice([16, 512, 4096]), len(raw) // 2)
     first, second = one.randrange(len(raw) - size + 1), one.randrange(len(raw) - size + 1)
@@ -261,7 +261,7 @@ def swap(file: Path, one: random.Random) -> None:
 
 
 def exchange(file: Path, one: random.Random) -> None:
-    """A file in the place of another one of its kind."""
+    """Replace a file with another file of its kind."""
     others = sorted(file.parent.glob(f"*{file.suffix}"))
     shutil.copyfile(one.choice(others), file.with_name("copy"))
     file.with_name("copy").replace(file)
@@ -417,7 +417,7 @@ def test_a_disk_that_becomes_full(tmp_path: Path, leave: int) -> None:
 
 
 def check_texts_if_whole(session: Session, project: Project, seed: int) -> None:
-    """As `check_texts`, for files whose text may have had no room."""
+    """Check the texts that a full disk has left complete."""
     for path, name in random.Random(seed).sample(sorted(project.files.items()), 3):
         held = (project.root / path).read_text()
         assert grep(session, f"def {name}(") == [path] * (f"def {name}(" in held)
@@ -558,7 +558,7 @@ def test_thousands_of_files_that_come_at_once(tmp_path: Path, files: int) -> Non
 def test_no_search_and_no_watcher_makes_a_socket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even one to this machine; but a server of a model would be one."""
+    """There are no sockets, not even to this machine; a model server would need one."""
     monkeypatch.setenv(SOCKETS, str(tmp_path / "sockets"))
     project = Project(tmp_path / "project", 30, seed=10)
     with ready(project.root) as session:
@@ -573,7 +573,7 @@ def test_no_search_and_no_watcher_makes_a_socket(
 
 
 def internet_sockets(pid: int) -> set[str]:
-    """The sockets of a process that are of the internet, by their inodes."""
+    """Return the inodes of a process's internet sockets."""
     lines: list[str] = []
     for table in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
         with contextlib.suppress(OSError):  # no such table here, or the process has ended

@@ -29,7 +29,7 @@ async def client(indexed_client: Client) -> Client:
 
 
 async def folder_of(client: Client) -> dict[str, Any]:
-    """The status of the only folder."""
+    """Return the status of the only folder."""
     (folder,) = (await client.request("$/indexStatus", {}))["index"]["folders"]
     assert isinstance(folder, dict)
     return folder
@@ -38,10 +38,10 @@ async def folder_of(client: Client) -> dict[str, Any]:
 async def has_too_many_files(client: Client) -> None:
     """Wait until the server has listed more files than it may index."""
 
-    async def is_told() -> bool:
+    async def is_reported() -> bool:
         return "max_files" in (await folder_of(client)).get("problem", "")
 
-    await until(is_told, "it is not told of too many files")
+    await until(is_reported, "the status does not report too many files")
 
 
 async def test_the_status_is_complete(start_client: StartClient, project: Path) -> None:

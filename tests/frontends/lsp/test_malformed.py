@@ -36,7 +36,7 @@ SOON_SECONDS = 2.0
 
 
 def wrong_value(rng: random.Random, good: Any) -> Any:
-    """A value of another type than the good one."""
+    """Return a value of a different type than a valid value."""
     values: list[Any] = [None, True, -1, 1.5, "text", [], {}, [[]], {"a": 1}, [None], 10**30]
     fitting = {
         bool: (bool,),
@@ -48,7 +48,7 @@ def wrong_value(rng: random.Random, good: Any) -> Any:
         [
             v
             for v in values
-            # An optional field of null is one that is not given.
+            # null for an optional field means that it is absent.
             if v is not None
             and (not isinstance(v, fitting) or isinstance(v, bool) != (type(good) is bool))
         ]
@@ -71,7 +71,7 @@ def bad_text(rng: random.Random) -> str:
 
 
 def bad_params(rng: random.Random) -> Any:
-    """Params of keyword search with one thing wrong."""
+    """Generate params of keyword search with one invalid value."""
     params = dict(GOOD)
     kind = rng.randrange(7)
     if kind == 0:
@@ -114,7 +114,7 @@ def bad_params(rng: random.Random) -> Any:
 
 
 def malformed(rng: random.Random, msg_id: int) -> dict[str, Any]:
-    """A request with an id that an error must answer."""
+    """Generate a request with an id that must be answered with an error."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": msg_id, "method": "$/keywordSearch"}
     kind = rng.randrange(10)
     if kind < 7:

@@ -49,7 +49,7 @@ async def documents_client(
 
 
 def document_workers(client: Client) -> set[int]:
-    """The processes that read documents for a server."""
+    """Return the processes that read documents for a server."""
     return {one for one in children(client.pid) if b"documents.extract.worker" in command_line(one)}
 
 

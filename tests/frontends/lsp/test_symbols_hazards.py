@@ -123,8 +123,8 @@ class Session:
         name: str = "send",
         only: str = "",
     ) -> dict[str, list[str]]:
-        """What every request about symbols, or ``only`` one, says of a place and a name, in
-        short."""
+        """Send all symbol requests, or ``only`` one, for a position and a name; return short
+        answers."""
         uri = file if isinstance(file, str) else file.as_uri()
         place = {"line": line, "character": column}
         at = {"textDocument": {"uri": uri}, "position": place}
@@ -164,7 +164,7 @@ class Session:
 
 
 def _short_item(item: Any) -> str:
-    """A symbol or a call by its name, a place by its file, line and column."""
+    """Format a symbol or a call by its name, and a location by its file, line and column."""
     if "name" in item:
         return str(item["name"])
     for side in ("from", "to"):
@@ -358,7 +358,7 @@ def test_workers_that_are_killed_during_a_build_and_between_queries(
     wait_until(lambda: kill_workers(session), "no worker has begun")
     rounds = 1
     while session.state() != "ready":
-        # A third would be one too many: for the file over which they end, or to start another one.
+        # A third process would be too many: for the file that ends them, or to start another.
         if rounds < 2 and kill_workers(session):
             rounds += 1
     assert session.everything(folder / "net.py") == ALL
@@ -410,7 +410,7 @@ def overwrite_pages(store: Path) -> None:
 
 
 def garble(store: Path) -> None:
-    """Nothing is wrong with the database, but nothing in it is ours."""
+    """Replace columns of the database with invalid data."""
     with contextlib.closing(sqlite3.connect(store)) as connection, connection:
         for column in ("definition.data", "occurrence.packed", "content.skeleton"):
             table, name = column.split(".")

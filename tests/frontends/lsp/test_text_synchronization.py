@@ -27,7 +27,7 @@ def wire() -> Iterator[Wire]:
 
 
 def found(wire: Wire, term: str = "needle") -> dict[str, list[str]]:
-    """The lines that a search finds, by path."""
+    """Return the lines that a search finds, by path."""
     params = {"query": "q", "search_terms": [term], "ranker": "local"}
     wire.request(1, "$/keywordSearch", params)
     result = wire.receive()["result"]

@@ -93,7 +93,7 @@ class Wire:
         self.send({"jsonrpc": "2.0", "id": msg_id, "method": method, "params": params})
 
     def receive(self, seconds: float = SECONDS) -> Any:
-        """The next answer; the notifications before it are kept in ``notifications``."""
+        """Return the next answer; store earlier notifications in ``notifications``."""
         while True:
             message = self._messages.get(timeout=seconds)
             if "method" not in message:

@@ -76,7 +76,7 @@ def throttle(machine: OtherMachine) -> Throttle:
 
 @pytest.fixture(autouse=True)
 def ignore_test_memory() -> None:
-    """This test measures the memory of its own process."""
+    """Override the fixture: these tests measure the memory of this process."""
 
 
 @pytest.fixture(autouse=True)
@@ -359,7 +359,7 @@ async def ruled(shared_workers: None) -> AsyncIterator[MakeRuled]:
     made: list[IndexWorkers] = []
 
     def make(rules: Rules, *, shared: bool = False) -> IndexWorkers:
-        """Workers of the test, or shared workers."""
+        """Create workers for the test, or shared workers."""
         if shared:
             made.append(IndexWorkers(Processes(), {}, limit=2, regulator=rules))
         else:

@@ -65,7 +65,7 @@ def test_every_changed_byte_is_detected_on_reading(change: int, whole: bytes) ->
 
 @pytest.fixture(scope="module")
 def large() -> bytes:
-    """A segment of several blocks, each with its own checksum."""
+    """Create a segment of several blocks, each with its own checksum."""
     stream = io.BytesIO()
     writer = SegmentWriter(stream, io.BytesIO)
     write_texts(writer, random_texts(300, chunks=9, vocabulary=3000))

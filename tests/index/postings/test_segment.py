@@ -23,7 +23,7 @@ NOTHING = [0.0] * len(MEASURES)
 
 
 def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, Any]:
-    """Everything that a segment returns of some texts."""
+    """Return all contents of a segment of these texts."""
     terms = {
         field.name: sorted({t for one in texts.values() for t in numbers(one, i)})
         for i, field in enumerate(FIELDS)
@@ -55,7 +55,7 @@ def read_back(segment: Segment, texts: Mapping[bytes, Contents]) -> dict[str, An
 
 
 def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
-    """The same, computed from the texts themselves."""
+    """Return the expected contents, computed from the texts."""
     chunk_documents: list[int] = []
     described: list[int] = []
     lengths: dict[str, list[int]] = {field.name: [] for field in FIELDS}

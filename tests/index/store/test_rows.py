@@ -16,7 +16,7 @@ from winnow.storage.database import value_of
 
 
 def version(name: str, mtime: int = 1) -> FileRecord:
-    """A file whose text is identified by the name that it defines."""
+    """Return a file record whose key depends on the name that it defines."""
     return msgspec.structs.replace(file_facts(name, mtime=mtime), key=name.encode().ljust(16, b"-"))
 
 

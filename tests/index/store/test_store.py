@@ -36,7 +36,7 @@ def scope_table_of(*bases: str, size: int = 100) -> ScopeTable:
 
 
 def file_facts(*names: str, bases: tuple[str, ...] = (), mtime: int = 1) -> FileRecord:
-    """A file that defines these names and contains each of them twice."""
+    """Return a file record that defines these names and contains each of them twice."""
     definitions = [
         Definition(name, "function", place, 0, 9, place, place, (0, 0, 0))
         for place, name in enumerate(names)

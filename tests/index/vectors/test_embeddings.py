@@ -82,7 +82,7 @@ def a_folder(
     tables: Mapping[str, npt.NDArray[Any]] | None = None,
     tokenizer: Mapping[str, object] | None = None,
 ) -> Path:
-    """A model with the vectors of `WORDS`."""
+    """Create a model with the vectors of `WORDS`."""
     folder.mkdir(exist_ok=True)
     description: Mapping[str, object] = tokenizer or {
         "version": "1.0",
@@ -403,7 +403,7 @@ class Made(msgspec.Struct):
 
 @pytest.fixture
 def tokenizer_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The package's tokenizer, with an empty cache folder."""
+    """Return the package's tokenizer; use an empty cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     files = embeddings._files(AUTO)
     assert files is not None

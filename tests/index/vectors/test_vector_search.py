@@ -29,7 +29,7 @@ def unit(chance: np.random.Generator, count: int) -> Rows:
 
 
 def a_text(vectors: Rows) -> Contents:
-    """A text with these vectors, the last of the document, or with none."""
+    """Return contents with these vectors, the document's vector last, or without vectors."""
     chunks = max(len(vectors) - 1, 0)
     fields = [
         Postings(lengths=bytes(4 * (chunks if field.unit == "chunk" else 1))) for field in FIELDS
@@ -75,7 +75,7 @@ class Made:
         self.query = unit(chance, 1)[0]
 
     def cosines(self, file: int) -> list[float]:
-        """Dequantize each vector."""
+        """Compute similarities with dequantized vectors."""
         rows = quantized(self.vectors[file]).astype(np.float64) / scale_of(DIMENSIONS)
         return [float(row @ self.query.astype(np.float64)) for row in rows]
 

@@ -82,7 +82,7 @@ Watching = Callable[..., Awaitable[tuple[Watcher, Mirror]]]
 
 @pytest_asyncio.fixture
 async def watching() -> AsyncIterator[Watching]:
-    """Starts to watch a folder."""
+    """Start watching a folder."""
     watchers = []
 
     async def watch(

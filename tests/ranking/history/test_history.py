@@ -45,7 +45,7 @@ def stored(project: Path) -> tuple[list[SearchRecord], list[SearchEvent]]:
 
 @pytest.fixture
 def kept(project: Path) -> Path:
-    """A project with a state folder."""
+    """Create a project with a state folder."""
     create(project)
     return project
 

@@ -51,7 +51,7 @@ async def bash(workspace: EngineWorkspace, line: str, **params: Any) -> BashResu
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder with a secret beside the project."""
+    """Create a folder with a secret outside the project."""
     return write_files(tmp_path / "outside", {"secret.txt": SECRET, "secret.py": SECRET})
 
 
@@ -59,7 +59,7 @@ def outside(tmp_path: Path) -> Path:
 def workspace(
     project: Path, outside: Path, tmp_path: Path, make_workspace: MakeWorkspace
 ) -> EngineWorkspace:
-    """The project with links that lead out, a FIFO, untrusted programs and lists of paths."""
+    """Open the project with links to outside, a FIFO, untrusted programs and lists of paths."""
     (project / "link").symlink_to(outside)
     (project / "link.txt").symlink_to(outside / "secret.txt")
     os.mkfifo(project / "fifo")
@@ -77,7 +77,7 @@ def workspace(
 
 
 def adapter(project: Path) -> dict[str, Any]:
-    """An rga adapter that runs an untrusted program for every text."""
+    """Create an rga adapter that runs an untrusted program for every text."""
     return {
         "name": "evil",
         "description": "evil",
@@ -572,7 +572,7 @@ def docx(text: str) -> dict[str, str]:
 
 @pytest.fixture
 def documents(workspace: EngineWorkspace, project: Path) -> EngineWorkspace:
-    """The workspace with documents that hold search terms."""
+    """Open the workspace with documents that contain search terms."""
     report = make_pdf([["The quarterly report of our search term"]])
     (project / "docs/report.pdf").write_bytes(report)
     with zipfile.ZipFile(project / "docs/contract.docx", "w") as file:
@@ -628,7 +628,7 @@ async def test_rga_runs_no_program_of_the_workspace(
 
 @pytest.fixture
 def visited() -> Iterator[tuple[str, list[str]]]:
-    """The address of a web server, and the paths that it was asked for."""
+    """Start a web server; return its address and the requested paths."""
     paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

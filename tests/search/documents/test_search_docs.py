@@ -79,7 +79,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def read_root(tmp_path_factory: pytest.TempPathFactory, formats_of_tests: dict[str, str]) -> Path:
-    """The same, for tests that change nothing: all is in the cache, so that no worker starts."""
+    """Return a folder for tests without changes; all documents are in the cache, so no worker
+    starts."""
     root = write_files(git_init(tmp_path_factory.mktemp("read") / "root"), FILES)
 
     async def read() -> None:
@@ -104,7 +105,7 @@ def settings(**documents: object) -> Config:
 
 
 def variables(formats: dict[str, str], root: Path) -> dict[str, str]:
-    """The environment of a workspace whose cache is beside its folder."""
+    """Return the environment of a workspace whose cache is next to its folder."""
     return {**formats, "XDG_CACHE_HOME": str(root.parent / "cache")}
 
 
@@ -133,7 +134,7 @@ async def search(
 
 
 async def places(workspace: EngineWorkspace, query: str, **params: Any) -> list[str]:
-    """`path:line:column` of each match."""
+    """Return `path:line:column` of each match."""
     result = await search(workspace, query, **params)
     assert not result.completeness.timed_out, result
     assert not result.pending, result

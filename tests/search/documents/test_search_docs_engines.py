@@ -55,7 +55,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def read_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, for tests that change nothing: what the built-in engine reads is in its cache."""
+    """Return a folder for tests without changes; the built-in engine has its documents in the
+    cache."""
     root = tmp_path_factory.mktemp("read") / "root"
     root.mkdir()
     for name in DOCUMENTS:
@@ -74,7 +75,7 @@ def read_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def variables(root: Path, path: str) -> dict[str, str]:
-    """The environment of a workspace whose cache is beside its folder."""
+    """Return the environment of a workspace whose cache is next to its folder."""
     home = root.parent / "home"
     return {"PATH": path, "HOME": str(home), "XDG_CACHE_HOME": str(root.parent / "cache")}
 
@@ -90,7 +91,7 @@ def workspace_of(make_workspace: MakeWorkspace) -> Made:
 
 
 def programs(folder: Path, *names: str, **scripts: str) -> str:
-    """A PATH with these programs of the machine and these scripts, and no others."""
+    """Return a PATH with only these programs of the machine and these scripts."""
     folder.mkdir()
     for name in names:
         found = shutil.which(name)

@@ -266,7 +266,7 @@ async def test_names_of_any_bytes_can_be_passed_to_other_tools(
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Files in folders; some have equal sizes and times."""
+    """Create files in folders; some have equal sizes and times."""
     chance = random.Random(3)
     for number in range(57):
         folder = tmp_path / chance.choice(["a", "a/b", "ab", "é", "z"])

@@ -82,7 +82,7 @@ def pages(folder: Path, path: str, **params: Any) -> Iterator[ReadFileResult]:
 
 @pytest.fixture
 def numbered(tmp_path: Path) -> Path:
-    """A folder with a file of 480 lines."""
+    """Create a folder with a file of 480 lines."""
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 481)))
     return tmp_path
 

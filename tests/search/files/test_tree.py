@@ -125,7 +125,7 @@ def broad_tree(folder: Path, count: int) -> Path:
 
 @pytest.fixture
 def broad(tmp_path: Path) -> Path:
-    """A folder with 250 files, next to deep folders."""
+    """Create a folder with 250 files, next to deep folders."""
     return broad_tree(tmp_path / "broad", 250)
 
 

@@ -46,7 +46,7 @@ def places(result: GrepResult) -> list[tuple[str, int, int]]:
 
 
 async def all_places(workspace: EngineWorkspace, pattern: str, **params: Any) -> list[Any]:
-    """The places of all pages."""
+    """Return the locations on all pages."""
     found: list[Any] = []
     for _ in range(1000):
         result = await grep(workspace, pattern, **params)

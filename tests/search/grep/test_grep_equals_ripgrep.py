@@ -56,7 +56,7 @@ def tree(fetch: Callable[[], Path]) -> Path:
 
 
 def matches_of_ripgrep(folder: Path, arguments: list[str]) -> Counter[Match] | None:
-    """Path, line and column of every match, from `rg --json`; None if there are too many."""
+    """Return path, line and column of every match, from `rg --json`; None if there are too many."""
     command = [RIPGREP, "--no-config", "--no-require-git", "--json", *arguments, "."]
     found: Counter[Match] = Counter()
     total = 0
@@ -83,7 +83,7 @@ def matches_of_ripgrep(folder: Path, arguments: list[str]) -> Counter[Match] | N
 
 
 def places(lines: bytes, starts: list[int]) -> Iterator[tuple[int, int]]:
-    """Line, from 0, and column, from 1, of places that ripgrep gives in bytes."""
+    """Convert ripgrep's byte offsets to lines (from 0) and columns (from 1)."""
     line_start, encoding = -1, ""
     for start in starts:
         if (own := lines.rfind(b"\n", 0, start) + 1) != line_start:
@@ -98,7 +98,7 @@ def raw(value: dict[str, str]) -> bytes:
 
 
 def encoding_of(line: bytes) -> str:
-    """UTF-8, also with some bad bytes; where nothing is UTF-8, Latin-1."""
+    """Return UTF-8, even with some invalid bytes, or Latin-1 if nothing is UTF-8."""
     text = line.decode("utf-8", "replace")
     bad = "\ufffd" in text
     return "latin-1" if bad and text.replace("\ufffd", "").isascii() else "utf-8"
@@ -128,7 +128,7 @@ def words_of(folder: Path, chance: random.Random) -> list[str]:
 
 
 def generated(words: list[str], chance: random.Random) -> tuple[dict[str, Any], list[str]]:
-    """Params of grep, and the arguments of ripgrep that mean the same."""
+    """Generate params of grep, and the equivalent arguments of ripgrep."""
     word, other = chance.choice(words), chance.choice(words)
     cut = word[: chance.randint(2, len(word))]
     whole, part = re.escape(word), re.escape(cut)
@@ -208,7 +208,7 @@ async def grep(workspace: EngineWorkspace, **params: Any) -> GrepResult:
 async def check(
     workspace: EngineWorkspace, params: dict[str, Any], expected: Counter[Match]
 ) -> int:
-    """The matches of all pages are those that are expected; how many pages others follow."""
+    """Compare the matches of all pages with the expected ones; return the number of more pages."""
     found: Counter[Match] = Counter()
     paged = 0
     async for page in pages(grep, workspace, **params):

@@ -127,7 +127,7 @@ class Beside:
         self.plain = plain
 
     async def ask(self, tool: str, **params: Any) -> Answer:
-        """The answer, which is the same from both."""
+        """Run a search with and without the index; both must return the same answer."""
         if tool == "keyword_search":
             params["max_results"] = 500  # of all files: their order is not the same
         answer: Answer = await TOOLS[tool].call(self.indexed, params, no_progress)
@@ -541,7 +541,7 @@ class Edits:
             file.replace(self._new())
 
     def _replace(self) -> None:
-        """As editors do it: another file in the place of the first."""
+        """Replace a file with a new file, like editors."""
         file = self._any()
         other = file.with_name("written~")
         other.write_text(self._text())

@@ -21,7 +21,7 @@ def line(text: str, *ranges: tuple[int, int]) -> Line:
 
 
 def output_size(files: budget.Files) -> int:
-    """Bytes of ripgrep's plain output of these lines."""
+    """Return the size of ripgrep's plain output for these lines, in bytes."""
     return max(
         0, sum(budget.file_size(path, lines) for path, lines in files.items()) - budget.SEPARATOR
     )

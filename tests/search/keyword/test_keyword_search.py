@@ -632,7 +632,7 @@ async def test_ripgrep_is_missing(make_workspace: MakeWorkspace, project: Path) 
 
 
 def stand_in(folder: Path, script: str) -> Config:
-    """A configuration whose ripgrep is a script."""
+    """Return a configuration whose ripgrep is a script."""
     program = folder / "rg"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)

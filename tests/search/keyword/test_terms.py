@@ -32,7 +32,7 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some hundred files of words, with one file of many matches for `echo`."""
+    """Create about a hundred files of words, and a file with many matches for `echo`."""
     folder = tmp_path_factory.mktemp("tree")
     rng = random.Random(7)
     words = ["alpha", "bravo", "charlie delta", "zulu", *(f"word{n}" for n in range(400))]
