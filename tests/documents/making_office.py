@@ -231,7 +231,7 @@ def epub(chapters: Mapping[str, str], extra: str = "", parts: Parts | None = Non
     )
 
 
-# --- what is read of them ------------------------------------------------------------------------
+# --- expected text -------------------------------------------------------------------------------
 
 
 def read(name: str, document: bytes) -> tuple[list[str], TextMap]:

@@ -69,7 +69,7 @@ async def test_the_tools_equal_the_manifest(project: Path, mode: str) -> None:
     assert [one.name for one in listed] == [one.name for one in manifest]
     for told, one in zip(listed, manifest, strict=True):
         assert told.description == one.description
-        # What is different is the default of `max_tokens`.
+        # Only the default of `max_tokens` differs.
         schema = msgspec.json.decode(msgspec.json.encode(one.input_schema))
         if "max_tokens" in schema["properties"]:
             schema["properties"]["max_tokens"]["default"] = MAX_TOKENS
@@ -100,7 +100,7 @@ async def test_every_tool_answers_with_text_and_with_data(example: Path, tmp_pat
     settings = '[bash]\nenabled = true\n[index]\nembeddings = "off"\n'
     offered = for_agents(Config(bash=BashSettings(enabled=True)).is_on)
     await prepare(example)
-    # The user is the one of the examples.
+    # The same user as in the examples.
     state = {"XDG_STATE_HOME": str(example.parent / ".local/state")}
     async with connected_here(example, home=tmp_path, settings=settings, variables=state) as client:
         assert {one.name for one in (await client.list_tools()).tools} == set(offered)
@@ -466,7 +466,7 @@ async def test_the_index_starts_with_the_first_request_and_follows_changes(
 
         async def is_found() -> bool:
             text = text_of(await client.call_tool("find_symbol", {"name": "only_just_written"}))
-            # On a busy machine the server may not have read the file yet: it must say so.
+            # On a busy machine, the server may not have read the file yet, and must report it.
             assert text.startswith("src/new.py:1") or "[incomplete: " in text
             return text.startswith("src/new.py:1")
 

@@ -142,7 +142,7 @@ async def test_an_agent_finds_the_line_to_change_with_the_tools_alone(
         assert await agent.line_to_change(TASK) == project.wrong
         assert agent.called == ["code_search", "read_file", "find_references"]
 
-        # It is changed, in an editor, say: asked again, there is nothing left to do.
+        # After the line is changed, for example in an editor, nothing is left to do.
         path, _, line = project.wrong.rpartition(":")
         file = project.folder / path
         lines = file.read_text("utf-8").split("\n")

@@ -70,7 +70,7 @@ def test_examples_are_typed(tmp_path: Path) -> None:
         "    await workspace.grep(3)\n"
         "    await workspace.no_tool('x')\n"
     )
-    # Without a cache, mypy spends most of its time on what is the same in each run.
+    # Without a cache, mypy spends most of its time on unchanged files.
     cache = os.path.join(os.environ.get("MYPY_CACHE_DIR", tmp_path), "examples")
     mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache]
     done = subprocess.run(

@@ -593,7 +593,7 @@ def test_cost_of_tokens() -> None:
     assert cost(cached, 1_000_000, 0, 500_000) == 0.55
 
 
-# --- what is in it ---------------------------------------------------------------------------
+# --- contents --------------------------------------------------------------------------------
 
 
 async def test_secrets_by_rules_of_user_and_workspace_are_not_sent(

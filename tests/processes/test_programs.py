@@ -31,7 +31,7 @@ from winnow.processes.programs import InstalledPrograms
 
 pytestmark = [pytest.mark.process, requires_posix]
 SYSTEM_PATH = os.environ["PATH"]
-# The programs that Winnow runs itself, and those that these, or scripts in their place, may run.
+# Programs that Winnow runs, and programs that these (or scripts in their place) may run.
 PLANTED = ("rg", "git", "rga", "pandoc", "sh", "env", "cat", "winnow", "apt-get", "git-lfs")
 Entry = Callable[[Path, Path], str]
 ENTRIES: dict[str, Entry] = {

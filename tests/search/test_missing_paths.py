@@ -16,7 +16,7 @@ from winnow.tools import TOOLS
 from winnow.tools.search_docs import SearchDocsResult
 from winnow.types import no_progress
 
-# Of every tool that takes a path, params that are valid without one.
+# Valid params without a path, for every tool that has a path.
 PARAMS: dict[str, dict[str, Any]] = {
     "code_search": {"query": "how are plugins loaded"},
     "document_text": {},
@@ -188,7 +188,7 @@ def test_the_command_line_exits_with_2(project: Path) -> None:
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["kind"] == "not_found"
     assert "Did you mean 'src/loader.py'?" in done.stderr
-    # From a folder below the root, a path means what it means there.
+    # In a subfolder of the root, paths are relative to that folder.
     done = winnow(project / "src", "grep", "x", "loder.py")
     assert (done.returncode, "Did you mean 'src/loader.py'?" in done.stderr) == (2, True)
     done = winnow(project, "search-docs", "x", "nothing.pdf")

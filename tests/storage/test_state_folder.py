@@ -411,7 +411,7 @@ def test_nothing_is_written_into_the_home_of_another_user(tmp_path: Path) -> Non
         os.chown(home, 0, -1)  # so that pytest can delete it later
 
 
-# --- one state for a tree outside of git ---------------------------------------------------
+# --- a shared state for a tree outside git -------------------------------------------------
 
 
 def test_a_subfolder_has_the_state_of_its_nearest_ancestor(root: Path, user: User) -> None:

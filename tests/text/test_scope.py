@@ -123,7 +123,7 @@ def test_a_non_unicode_name_is_displayed_and_can_be_located() -> None:
     assert shown_path("a\\x41\n")[0] == "a\\x5cx41\\x0a"
 
 
-# --- what is covered -----------------------------------------------------------------------
+# --- covered paths -------------------------------------------------------------------------
 
 
 def test_a_file_belongs_to_the_deepest_root(tmp_path: Path) -> None:

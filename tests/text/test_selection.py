@@ -269,7 +269,7 @@ async def test_other_programs_of_the_repository_do_not_run(
     for name in ("core.fsmonitor", "diff.external", "core.pager", "core.sshCommand"):
         git(repository, "config", name, str(script))
     git(repository, "config", "core.hooksPath", str(repository / "hooks"))
-    mark.unlink(missing_ok=True)  # git in this test may have run one of them
+    mark.unlink(missing_ok=True)  # git in this test may have run it
     write_files(repository, {"a.txt": "two\n"})
     assert "a.txt" in await selected(make_workspace(repository))
     assert not mark.exists()

@@ -207,7 +207,7 @@ def test_a_damaged_member_of_a_zip_does_not_affect_the_others() -> None:
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz", "a.tbz", "a.txz", "a.tzst"])
 def test_a_file_that_is_not_an_archive_is_damaged(name: str, document: bytes) -> None:
     if (name, document) == ("a.tar", bytes(1000)):
-        return  # it is an empty one
+        return  # the archive is empty
     with pytest.raises(Unreadable, match=r"^it is damaged"):
         extracted(name, document)
 
@@ -311,7 +311,7 @@ def in_child(file: Path) -> tuple[list[str], list[list[str]]]:
     return text.splitlines()[-2:], failed
 
 
-# More than what may be unpacked (256 MiB), and than the memory that may be taken (150 MB).
+# More than the limits for unpacked data (256 MiB) and for memory (150 MB).
 BOMB_BYTES, SMALL_BOMB_BYTES = 300 * 1024**2, 160 * 1024**2
 
 
@@ -415,7 +415,7 @@ def test_a_directory_that_is_too_large_for_memory_is_not_used(
 
 
 @pytest.mark.slow
-# To write the larger one takes longer than all that it shows.
+# Writing the larger archive takes longer than the rest of the test.
 @pytest.mark.parametrize("count", [50_100, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_only_the_first_of_very_many_members_are_read(tmp_path: Path, count: int) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:

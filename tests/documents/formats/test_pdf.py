@@ -157,7 +157,7 @@ def test_titles_are_searched_in_order() -> None:
     assert sections_of([], "Before", [Title("Notes", at_top=True)]) == {0: "Notes"}
 
 
-# --- what is added to pages, and attached --------------------------------------------------
+# --- annotations, form values and attachments ----------------------------------------------
 
 
 def test_notes_and_form_values_follow_the_text_of_their_page() -> None:

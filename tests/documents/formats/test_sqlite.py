@@ -186,7 +186,7 @@ def test_a_stale_page_count_is_ignored(tmp_path: Path) -> None:
     document[28:32] = (1_000_000).to_bytes(4, "big")
     with pytest.raises(Unreadable, match="its end is missing"):
         extracted("a.db", bytes(document))
-    document[92:96] = bytes(4)  # the change for which that number holds
+    document[92:96] = bytes(4)  # the change counter for which that number is valid
     assert len(extracted("a.db", bytes(document)).lines) == 4
 
 

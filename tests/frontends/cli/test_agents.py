@@ -285,7 +285,7 @@ def test_a_command_on_path_is_called_by_its_name(
     assert command(InstalledPrograms(os.environ, ())) == [str(program)]
     monkeypatch.setenv("PATH", str(program.parent))
     assert command(InstalledPrograms(os.environ, ())) == ["winnow"]
-    # Another program of that name is not this one.
+    # A different program with that name is not accepted.
     other = write_files(tmp_path, {"other/winnow": "#!/bin/sh\n"}) / "other/winnow"
     other.chmod(0o755)
     monkeypatch.setenv("PATH", str(other.parent))

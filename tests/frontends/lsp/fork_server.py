@@ -53,7 +53,7 @@ LOADED = (
         "winnow.search.answer.completeness",
     ),
 )
-# What a server gives up where it takes long, as it may on a busy machine: answers are whole here.
+# Time limits that a busy machine would reach. Without them, answers are complete.
 PATIENT = {
     "winnow.search.answer.completeness": (
         "LINKS_SECONDS",
@@ -67,7 +67,7 @@ PATIENT = {
     ),
 }
 PATIENT_SECONDS = 60.0
-# What a Python reads of its variables when it starts.
+# Environment variables that Python reads at its start.
 READ_AT_START = ("PYTHON", "LD_", "OPENBLAS", "MALLOC", "COVERAGE")
 ORDER_BYTES = 200_000
 

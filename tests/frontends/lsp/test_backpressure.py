@@ -64,7 +64,7 @@ async def test_a_queue_has_room_until_it_is_full_and_again_when_it_is_read(
     news = asyncio.Event()
     outgoing = reader.outgoing(news)
     outgoing.write(b"first")
-    # Else the writer would take more at once, on a busy machine too much for a full queue.
+    # Otherwise the writer would take more at once; on a busy machine, the queue would not fill up.
     assert await asyncio.to_thread(reader.is_written_to.wait, SECONDS)
     for _ in range(count // 2):
         outgoing.write(message)

@@ -160,7 +160,7 @@ async def test_all_hazards_at_once_do_no_harm(start_client: StartClient, tmp_pat
     for name, content in {**good, **bad}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
-    # Newer than the good ones, so that they are the first to be read.
+    # Newer than the valid documents, so that they are read first.
     for name in good:
         os.utime(root / name, (0, 0))
     before = _files(tmp_path)
@@ -184,7 +184,7 @@ async def test_all_hazards_at_once_do_no_harm(start_client: StartClient, tmp_pat
         for name in bad
         if name not in ("bad/pages.pdf", "bad/traversing.tar.gz", "bad/cut.pdf")
     } - _pending_of(result, bad)
-    # And again, of what is known by now.
+    # A second search uses the documents read so far.
     again, seconds, _ = await ask(client)
     assert seconds < SECONDS + GRACE_SECONDS
     assert {one["path"] for one in again["documents"]} >= set(found)

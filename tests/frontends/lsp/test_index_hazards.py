@@ -131,7 +131,7 @@ def check(session: Session, project: Project, seed: int) -> None:
         found = session.ask("$/codeSearch", {"query": name})
         assert [hit["path"] for hit in found["results"]] == [path]
         passages = session.ask("$/semanticSearch", {"query": f"where is {name}"})["results"]
-        # No other errors than of assertions, since `settle` waits for what these say.
+        # Raise only AssertionErrors: `settle` retries after them.
         assert [passage["path"] for passage in passages[:1]] == [path]
         for passage in passages:
             file = project.root / passage["path"]
@@ -399,7 +399,9 @@ def test_a_disk_that_becomes_full(tmp_path: Path, leave: int) -> None:
             fill(disk, leave)
             for turn in range(30):
                 path = project.random.choice(sorted(project.files))
-                with contextlib.suppress(OSError):  # nor is there room for the sources
+                with contextlib.suppress(
+                    OSError
+                ):  # the disk may have no room for the sources either
                     project.write(path)
                 check_texts_if_whole(session, project, turn)
             settle(session, project, "a full disk")

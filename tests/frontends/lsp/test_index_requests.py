@@ -92,7 +92,7 @@ async def test_an_index_is_deleted_and_rebuilt(client: Client) -> None:
     assert (status["index"]["folders"][0]["state"], status["warnings"]) == ("none", [NO_INDEX])
     result = await client.request("$/semanticSearch", {"query": "where are plugins loaded"})
     assert (result["engine"], result["results"][0]["path"]) == ("text", "src/loader.py")
-    assert result["index_offer"]["files"] == 5  # few, but none is made by itself
+    assert result["index_offer"]["files"] == 5  # few files, but no index is built automatically
     built = await client.request("$/index", BUILD)
     assert (built["action"], built["done"]) == ("build", False)
     assert built["warnings"] == ["the index is being built in the background: see `index_status`"]

@@ -128,7 +128,7 @@ async def test_unread_documents_are_read_in_the_background_with_progress(
     write_files(root, {f"{n}.hang": "" for n in range(2)})
     options = {**BUILTIN, "documents": {"engine": "builtin", "seconds": 1.0}}
     client = await started(start_client, root, formats_of_tests, tmp_path / "cache", options)
-    # Each is given a second as if it were quick, and then, one by one, another.
+    # Each document gets one second at first, and then another second, one at a time.
     result = await client.request(METHOD, {"query": "needle", "timeout": 2, "max_results": 1})
     assert result["pending"] > 0
     assert result["completeness"]["timed_out"] is True

@@ -62,7 +62,7 @@ async def test_passages_come_from_the_index(client: Client, project: Path) -> No
     assert result["completeness"]["complete"] is True
     assert result["completeness"]["index"]["state"] == "ready"
     assert not {"fallback", "index_offer"} & result.keys()
-    # What it names, other tools take.
+    # Other tools accept the symbols and paths in its results.
     lines = [{"start": first["start_line"], "end": first["end_line"]}]
     read = await client.request("$/readFile", {"path": first["path"], "spans": lines})
     assert first["snippet"] in read["chunks"][0]["content"]

@@ -574,7 +574,7 @@ def test_long_requests_that_are_cancelled_stop(start: Start, folder: Path) -> No
         for name in names:
             session.wire.request(name, "$/findReferences", asked)
         time.sleep(wait)
-        # Any that went on would use as much as the one above.
+        # A process that continued would use as much CPU time as the one above.
         assert used_by(partial(cancel, names)) < one
     assert session.everything(folder / "net.py") == ALL
 

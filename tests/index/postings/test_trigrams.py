@@ -279,7 +279,7 @@ def test_several_patterns_require_one_of_their_conditions() -> None:
     assert any_of([one, ANYTHING]) == ANYTHING
 
 
-# --- beside ripgrep ------------------------------------------------------------------------
+# --- comparison with ripgrep ----------------------------------------------------------------
 
 LETTERS = "abksABKS01_ .-é\u212a\u017fıİßẞÉ检\n"
 Piece = tuple[str, str]  # a pattern, and a text that it may match

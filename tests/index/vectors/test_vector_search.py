@@ -85,7 +85,7 @@ class Made:
         return (best[0] if best else 0.0, sum(best[:3]) / 3, document)
 
 
-# -1 for a text without vectors; 0 for a text without chunks, which has one nevertheless.
+# -1 for a text without vectors; 0 for a text without chunks, which still has a document vector.
 made = st.builds(
     Made, st.integers(0, 1000), st.lists(st.integers(-1, 6), max_size=12), st.integers(1, 5)
 )

@@ -120,7 +120,7 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Engin
     ]
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, 1)
-    # Of the files that are asked for, and no others.
+    # Only in the requested files.
     result = await search(workspace, "how is a password compared", path="src")
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, None)

@@ -63,7 +63,7 @@ TABLE = [
     ("class Validator", "symbol(Validator) text semantic"),
     ("def load_plugin(self):", "symbol(load_plugin) text semantic"),
     ("fn main", "symbol(main) text semantic"),
-    # one word in lower case may be a name, or just a word
+    # a single lowercase word may be a name or an ordinary word
     ("auth", "symbol text"),
     ("größe", "symbol text"),
     ("todo", "symbol text"),

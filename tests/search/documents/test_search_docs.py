@@ -155,7 +155,7 @@ async def document_text(workspace: EngineWorkspace, path: str, **params: Any) ->
     return result
 
 
-# --- what is found -------------------------------------------------------------------------
+# --- results -------------------------------------------------------------------------------
 
 
 async def test_matches_have_their_place(workspace_of: Made, read_root: Path) -> None:
@@ -410,7 +410,7 @@ async def test_an_answer_is_shortened_to_fit(workspace_of: Made, root: Path) -> 
     assert rest.returned == 30 - few.returned
 
 
-# --- what is not found ---------------------------------------------------------------------
+# --- missing results -----------------------------------------------------------------------
 
 
 async def test_errors(workspace_of: Made, read_root: Path) -> None:
@@ -659,7 +659,7 @@ async def test_unsaved_text_of_documents_counts(workspace_of: Made, root: Path) 
     for path in ("page.page", match.preview_uri):
         assert (await document_text(workspace, path)).text == "first\nunsaved revenue\n"
     assert (await document_text(workspace, "new.page")).text == "new revenue\n"
-    # Of what is not saved, nothing is kept but the texts.
+    # For unsaved documents, only the texts are cached.
     assert all(path.startswith(str(root)) for path in workspace.library._catalogue._results)
 
 

@@ -134,7 +134,7 @@ async def test_both_engines_find_the_same_on_the_same_pages(
     of_pdf = {one for one in pages(ours) if one[0].endswith(".pdf")}
     assert of_pdf == {one for one in pages(theirs) if one[0].endswith(".pdf")}
     assert {one[1] for one in of_pdf} >= {1, 2, 3, 4, 6}
-    # What it does not read is named, with the reason.
+    # Unread documents are listed with their reasons.
     failed = {one.path: one.reason for one in theirs.failed}
     assert failed["figures-libreoffice.xlsx"] == "rga does not read .xlsx"
     assert failed["slides-libreoffice.pptx"] == "rga does not read .pptx"

@@ -566,7 +566,7 @@ async def test_documents_that_cannot_be_copied_are_reported(
     ]
 
 
-# --- what is short -------------------------------------------------------------------------
+# --- shortened results ---------------------------------------------------------------------
 
 
 @requires_posix

@@ -392,7 +392,7 @@ async def test_submodules_are_shown_on_request(
     assert several[-3:] == [f"  {root}/", "    deps/", "    a"]
 
 
-# --- what is short -------------------------------------------------------------------------
+# --- shortened results ---------------------------------------------------------------------
 
 
 async def test_excluded_files_are_counted_if_the_tree_is_empty(

@@ -77,7 +77,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(text_grep.TextSearch, "_probe", nothing)
 
 
-# --- what is found -------------------------------------------------------------------------
+# --- results -------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("way")
@@ -427,7 +427,7 @@ async def test_a_stream_that_stops_can_be_continued(
     assert found == [(f"{name}.txt", line) for name in "abc" for line in range(1, 301)]
 
 
-# --- what is left out ----------------------------------------------------------------------
+# --- excluded files ------------------------------------------------------------------------
 
 
 @requires_posix
@@ -443,7 +443,7 @@ async def test_skipped_files_are_counted(make_workspace: MakeWorkspace, tmp_path
     result = await grep(make_workspace(folder), "x")
     assert places(result) == [("a.txt", 1, 1), ("f/g.txt", 1, 1)]
     skipped = result.completeness.skipped
-    assert skipped.ignored == 2  # b.log, and build as a whole
+    assert skipped.ignored == 2  # b.log, and the folder build
     assert skipped.hidden == 2  # .gitignore and .d
     assert skipped.binary == 2
     assert skipped.symlink == 2

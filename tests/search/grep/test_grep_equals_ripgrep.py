@@ -179,7 +179,9 @@ async def test_the_matches_are_ripgreps_and_the_cursor_loses_and_doubles_none(
     chance = random.Random(f"{SEED} {folder.name}")
     copy = copied(folder, tmp_path / folder.name, patterns * INDEXED_FILES, chance)
     words = words_of(copy, chance)
-    unlearned = Config(learning=LearningSettings(enabled=False))  # it would be kept in the tree
+    unlearned = Config(
+        learning=LearningSettings(enabled=False)
+    )  # the history would be a file in the tree
     plain, indexed = make_workspace(folder, config=unlearned), make_workspace(copy)
     indexed.index.enable_watching()
     await indexed.index.build()

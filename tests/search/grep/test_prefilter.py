@@ -145,7 +145,7 @@ async def beside(make_workspace: MakeWorkspace, *folders: Path) -> Beside:
     return Beside(await with_index(make_workspace, *folders), make_workspace(*folders))
 
 
-# --- one thing after the other -------------------------------------------------------------
+# --- sequences of changes ------------------------------------------------------------------
 
 
 async def test_files_that_cannot_match_are_not_read(
@@ -386,7 +386,7 @@ async def test_nested_folders_of_a_workspace_are_searched_once(
     assert [one.path for one in found.matches] == ["a.txt", "c.txt", "e.txt"]
     assert prefiltered[0] is not None
     assert len((await both.grep(pattern="wanted", path=str(inner))).matches) == 1
-    # By itself, the outer folder has the files of the inner one, too.
+    # Alone, the outer folder also contains the files of the inner folder.
     await both.grep(pattern="wanted", path=str(outer))
     assert prefiltered[-2] is None
 

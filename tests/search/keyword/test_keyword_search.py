@@ -455,7 +455,7 @@ async def test_requests_contain_no_secrets(
     result = await search(workspace, "needle", **params)
     [sent] = model_server.bodies
     values = [one.value for one in planted] + secret_lines + [env]
-    # Values with a quote or a slash may stand there escaped.
+    # Values with a quote or a slash may be escaped there.
     said = sent.decode().replace("\\/", "/")
     assert [value for value in values if value in said] == []
     assert "src/settings.py" in said

@@ -26,7 +26,7 @@ from winnow.workspace import EngineWorkspace, Lifetime
 
 TOOL = TOOLS["keyword_search"]
 QUESTION = "where are parcels weighed before shipping"
-# What is asked for is in files that do not say `postage`, the only term that is asked for.
+# The query is about files without `postage`, which is the only search term.
 FILES = {
     "shop/postage.py": "def postage(kilos):\n    return 3 + kilos\n",
     "shop/parcels.py": (
@@ -267,7 +267,7 @@ async def test_a_model_may_choose_a_file_that_the_index_adds(
     assert "shop/parcels.py" in by_index(result)
 
 
-# --- when the index is asked ---------------------------------------------------------------
+# --- when the index is used ----------------------------------------------------------------
 
 
 async def test_a_search_does_not_build_an_index(make_workspace: MakeWorkspace, shop: Path) -> None:

@@ -324,7 +324,7 @@ async def test_a_file_too_large_to_search_may_contain_the_name(workspace: Engine
         "files with the name are not indexed: b.py (it is larger than 4,194,304 bytes),"
         " c.py (it is larger than 4,194,304 bytes)"
     ]
-    # What is open in the editor is known.
+    # Documents that are open in the editor are known.
     workspace.open_documents = lambda: {root / "b.py": "", root / "c.py": "def send(): ...\n"}
     assert (await find(workspace, name="Client.send")).completeness.complete
 
