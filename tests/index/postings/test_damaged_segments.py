@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from conftest import child_environment, requires_posix
 from segment_texts import random_texts
 from winnow.index.postings.building import write_texts
-from winnow.index.postings.contents import FIELDS
+from winnow.index.postings.contents import FIELDS, Contents
 from winnow.index.postings.layout import SegmentWriter
 from winnow.index.postings.merging import merge_segments
 from winnow.index.postings.segment import (
@@ -30,11 +31,17 @@ from winnow.index.postings.trigrams import Condition, TrigramQuery
 TEXTS = random_texts(4, chunks=2, vocabulary=12)
 
 
+def bytes_of(texts: Mapping[bytes, Contents]) -> bytes:
+    stream = io.BytesIO()
+    writer = SegmentWriter(stream, io.BytesIO)
+    write_texts(writer, texts)
+    writer.finish()
+    return stream.getvalue()
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    file = tmp_path_factory.mktemp("whole") / "segment"
-    write_segment(file, TEXTS)
-    return file.read_bytes()
+def whole() -> bytes:
+    return bytes_of(TEXTS)
 
 
 def ask_everything(segment: Segment) -> None:
@@ -66,11 +73,7 @@ def test_every_changed_byte_is_detected_on_reading(change: int, whole: bytes) ->
 @pytest.fixture(scope="module")
 def large() -> bytes:
     """Create a segment of several blocks, each with its own checksum."""
-    stream = io.BytesIO()
-    writer = SegmentWriter(stream, io.BytesIO)
-    write_texts(writer, random_texts(300, chunks=9, vocabulary=3000))
-    writer.finish()
-    data = stream.getvalue()
+    data = bytes_of(random_texts(300, chunks=9, vocabulary=3000))
     assert len(data) > 5 * 65536
     return data
 
@@ -120,6 +123,14 @@ def test_a_file_that_is_not_a_segment_is_not_opened(tmp_path: Path) -> None:
         Segment(tmp_path / "other")
 
 
+def test_a_segment_under_the_name_of_another_is_not_opened(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_segment(tmp_path / name, TEXTS)
+    (tmp_path / "other").replace(tmp_path / "one")
+    with pytest.raises(SegmentDamaged, match="it is a copy of other"):
+        Segment(tmp_path / "one")
+
+
 def test_a_damaged_segment_is_not_merged(large: bytes, tmp_path: Path) -> None:
     damaged = bytearray(large)
     damaged[len(large) // 2] ^= 1
@@ -148,7 +159,8 @@ def test_a_full_disk_leaves_no_partial_file(whole: bytes, tmp_path: Path) -> Non
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert list(tmp_path.iterdir()) == []
-    assert write_segment(tmp_path / "segment", texts) == segment.size
+    size = write_segment(tmp_path / "segment", texts)
+    assert size == (tmp_path / "segment").stat().st_size
 
 
 @pytest.mark.process

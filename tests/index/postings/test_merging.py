@@ -31,12 +31,11 @@ def test_merging_equals_writing_the_remaining_texts(
         (in_memory({key: texts[key] for key in group}), np.array([key in kept for key in group]))
         for group in groups
     ]
-    size = merge_segments(
-        tmp_path / "merged", [(segment, mask.astype(bool)) for segment, mask in segments]
-    )
-    write_segment(tmp_path / "written", {key: texts[key] for key in keys if key in kept})
-    merged = (tmp_path / "merged").read_bytes()
-    assert merged == (tmp_path / "written").read_bytes()
+    file = tmp_path / "segment"
+    size = merge_segments(file, [(segment, mask.astype(bool)) for segment, mask in segments])
+    merged = file.read_bytes()
+    write_segment(file, {key: texts[key] for key in keys if key in kept})
+    assert merged == file.read_bytes()
     assert size == len(merged)
 
 
@@ -47,16 +46,18 @@ def test_the_block_size_does_not_change_the_result(
 ) -> None:
     texts = random_texts(60, vocabulary=2000)
     kept = np.arange(60) % 7 != 3
-    write_segment(tmp_path / "written", texts)
     segments = [(in_memory(texts), kept), (in_memory({}), kept[:0])]
-    merge_segments(tmp_path / "merged", segments)
+
+    def files() -> list[bytes]:
+        write_segment(tmp_path / "written", texts)
+        merge_segments(tmp_path / "merged", segments)
+        return [(tmp_path / name).read_bytes() for name in ("written", "merged")]
+
+    before = files()
     monkeypatch.setattr("winnow.index.postings.building.BLOCK", block)
     monkeypatch.setattr("winnow.index.postings.building._SAMPLED", 1)
     monkeypatch.setattr("winnow.index.postings.merging.BLOCK", block)
-    write_segment(tmp_path / "written in blocks", texts)
-    merge_segments(tmp_path / "merged in blocks", segments)
-    for name in ("written", "merged"):
-        assert (tmp_path / f"{name} in blocks").read_bytes() == (tmp_path / name).read_bytes()
+    assert files() == before
 
 
 def test_too_many_documents_are_rejected(tmp_path: Path) -> None:

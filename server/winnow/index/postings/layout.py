@@ -5,7 +5,8 @@
 The checksums (CRC-32) cover the blocks of 64 KiB before them. A block is compared with its checksum
 when something in it is first read. The tail says where the table is; it has a checksum of the
 checksums, the table and itself, which is compared on opening. The table is at the end so that
-arrays can be written while their sizes are still unknown (as in Parquet). All numbers are
+arrays can be written while their sizes are still unknown (as in Parquet). It contains the name of
+the file: a copy in the place of another segment is intact, but wrong. All numbers are
 little-endian. A file is complete before it gets its name, so any damage happened later.
 """
 
@@ -31,7 +32,7 @@ from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import atomic_write, spool
 
 # Changes with anything written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
-VERSION = 4
+VERSION = 5
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
 # The offset of the checksums, and the offset and size of the table.
@@ -60,15 +61,18 @@ class _Placed(Struct, frozen=True, array_like=True):
 
 class _Table(Struct, frozen=True, array_like=True):
     arrays: dict[str, _Placed]
+    file: str
 
 
 class Arrays:
     """The arrays of a segment, which are views of its file; thread-safe."""
 
-    def __init__(self, data: mmap.mmap | bytes) -> None:
-        """Raise SegmentDamaged unless the table is intact and the arrays lie within the file."""
+    def __init__(self, data: mmap.mmap | bytes, file: str = "") -> None:
+        """Raise SegmentDamaged unless the table is intact, the arrays lie within the file, and the
+        segment was written as the ``file`` of this name; empty for one in memory."""
         self._data = data
-        self._end, self._checksums, self._arrays = _read_table(data)
+        self._file = file
+        self._end, self._checksums, self._arrays = _read_table(data, file)
         self._verified = np.zeros(len(self._checksums), np.bool_)
 
     @property
@@ -121,7 +125,7 @@ class Arrays:
         """Read the entire segment; other threads run meanwhile. Raises SegmentDamaged."""
         self._verified[:] = False
         self._verify(0, self._end)
-        _read_table(self._data)
+        _read_table(self._data, self._file)
 
     def _verify(self, offset: int, size: int) -> None:
         """Compare the checksums of the blocks that hold some bytes, unless that was done before.
@@ -165,7 +169,7 @@ class LazyArray:
 
 
 def _read_table(
-    data: mmap.mmap | bytes,
+    data: mmap.mmap | bytes, file: str
 ) -> tuple[int, npt.NDArray[np.uint32], dict[str, _Placed]]:
     """Return where the arrays end, the checksums of their blocks, and what the table says."""
     tail_at = len(data) - _PLACES.size - _TAIL.size
@@ -185,13 +189,15 @@ def _read_table(
     if zlib.crc32(data[end : tail_at + _PLACES.size]) != own:
         raise SegmentDamaged("the checksum of its table differs")
     try:
-        arrays = msgspec.msgpack.decode(data[table_at:tail_at], type=_Table).arrays
+        table = msgspec.msgpack.decode(data[table_at:tail_at], type=_Table)
     except msgspec.DecodeError as error:
         raise SegmentDamaged(f"its table cannot be read: {error}") from error
-    for placed in arrays.values():
+    if table.file != file:
+        raise SegmentDamaged(f"it is a copy of {table.file}")
+    for placed in table.arrays.values():
         if not len(_FRONT) <= placed.offset <= end or min(placed.shape, default=0) < 0:
             raise SegmentDamaged("its table is wrong")
-    return end, np.frombuffer(data, "<u4", blocks, end), arrays
+    return end, np.frombuffer(data, "<u4", blocks, end), table.arrays
 
 
 def open_arrays(file: Path) -> Arrays:
@@ -199,7 +205,7 @@ def open_arrays(file: Path) -> Arrays:
     with os.fdopen(open_untrusted(file), "rb") as opened:
         if os.fstat(opened.fileno()).st_size == 0:
             raise SegmentDamaged("it is empty")
-        return Arrays(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+        return Arrays(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ), file.name)
 
 
 class Spool:
@@ -227,9 +233,13 @@ class Spool:
 class SegmentWriter:
     """Writes arrays one after another, then the table. Raises OSError."""
 
-    def __init__(self, stream: IO[bytes], temporary: Callable[[], IO[bytes]]) -> None:
+    def __init__(
+        self, stream: IO[bytes], temporary: Callable[[], IO[bytes]], file: str = ""
+    ) -> None:
+        """Begin a segment that gets the name ``file``; empty for one in memory."""
         self._stream = stream
         self._temporary = temporary
+        self._file = file
         self._checksums: list[int] = []
         self._block = 0  # checksum of the current block
         self._at = 0
@@ -260,7 +270,7 @@ class SegmentWriter:
         if end % _BLOCK_BYTES:
             self._checksums.append(self._block)
         checksums = np.array(self._checksums, "<u4").tobytes()
-        table = msgspec.msgpack.encode(_Table(self._arrays))
+        table = msgspec.msgpack.encode(_Table(self._arrays, self._file))
         places = _PLACES.pack(end, end + len(checksums), len(table), VERSION)
         own = zlib.crc32(checksums + table + places)
         last = checksums + table + places + _TAIL.pack(own, _MAGIC)
@@ -290,4 +300,4 @@ def writing(file: Path) -> Iterator[SegmentWriter]:
     """
     spooled = functools.partial(spool, _SPOOLED_IN_MEMORY, file.parent)
     with atomic_write(file, prefix=f"{file.name}.", suffix=UNFINISHED, durable=True) as stream:
-        yield SegmentWriter(stream, spooled)
+        yield SegmentWriter(stream, spooled, file.name)
