@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from conftest import alive, requires_posix
+from waiting_for import SECONDS
 from winnow.errors import SearchFailed
 from winnow.processes.children import STDERR_BYTES, Child, Processes
 
@@ -127,6 +128,35 @@ async def test_closing_kills_a_starting_child() -> None:
         await asyncio.wait_for(running.wait(), 10)  # before the deadline kills it
     async with python(processes, "import time; time.sleep(60)") as late:
         await asyncio.wait_for(late.wait(), 10)
+
+
+async def test_a_child_that_starts_while_others_are_killed_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server must not exit before this child can be killed."""
+    create, created, may_return = asyncio.create_subprocess_exec, asyncio.Event(), asyncio.Event()
+
+    async def create_slowly(*arguments: Any, **options: Any) -> asyncio.subprocess.Process:
+        process = await create(*arguments, **options)
+        created.set()
+        await may_return.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create_slowly)
+    processes, states = Processes(), []
+
+    async def run() -> None:
+        async with python(processes, "import time; time.sleep(600)") as child:
+            states.append(processes.is_starting)
+            await child.wait()
+
+    running = asyncio.create_task(run())
+    await created.wait()
+    processes.close()
+    states.append(processes.is_starting)
+    may_return.set()
+    await asyncio.wait_for(running, SECONDS)
+    assert states == [True, False]
 
 
 @requires_posix

@@ -29,6 +29,8 @@ CLIENT_SECONDS = 1.0
 INPUT_SECONDS = 0.25
 # Time limit for an orderly exit. The server exits within two seconds of its client.
 ORDERLY_SECONDS = 1.5
+# Delay before an exit after a signal; children that are just starting are killed meanwhile.
+EXIT_SECONDS = 0.05
 LOG_LINES = 1_000
 LOG_SECONDS = 0.2
 
@@ -146,6 +148,13 @@ def is_hung_up(file: int) -> bool:
 
 def _end(workspace: EngineWorkspace, number: int) -> None:
     workspace.processes.close()
-    # An orderly exit would wait for the thread that reads standard input. The delay is for a child
-    # that is just starting.
-    asyncio.get_running_loop().call_later(0.1, os._exit, 128 + number)
+    asyncio.get_running_loop().call_later(EXIT_SECONDS, _exit, workspace, 128 + number)
+
+
+def _exit(workspace: EngineWorkspace, code: int) -> None:
+    """End the process once no child is starting, which would outlive it. An orderly exit would
+    wait for the thread that reads standard input."""
+    if workspace.processes.is_starting:
+        asyncio.get_running_loop().call_later(EXIT_SECONDS, _exit, workspace, code)
+    else:
+        os._exit(code)

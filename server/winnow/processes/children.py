@@ -75,7 +75,13 @@ class Processes:
         self._readable = readable
         self._tried: dict[str, bool] = {}
         self._alive: set[Child] = set()
+        self._starting = 0
         self._closed = False
+
+    @property
+    def is_starting(self) -> bool:
+        """True while a child is starting: :meth:`close` can't kill it yet."""
+        return self._starting > 0
 
     def start(
         self,
@@ -224,6 +230,7 @@ class Child:
     async def __aenter__(self) -> Child:
         if self._counted:
             await self._owner._slots.acquire()
+        self._owner._starting += 1
         try:
             self._process = await self._started()
         except OSError as error:
@@ -233,6 +240,8 @@ class Child:
         except BaseException:
             self._release()
             raise
+        finally:
+            self._owner._starting -= 1
         self._owner._alive.add(self)
         self._drain = asyncio.create_task(self._read_stderr())
         if self._deadline is not None:
