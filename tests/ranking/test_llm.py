@@ -8,6 +8,7 @@ import pytest
 
 from conftest import FAKE_KEY, models_config
 from model_server import ModelServer
+from waiting_for import SECONDS
 from winnow.config import Prices
 from winnow.ranking import llm
 from winnow.ranking.candidates import Candidate, Ranked
@@ -128,14 +129,13 @@ async def test_failures_are_reported_within_the_deadline_without_the_key(
     model_server: ModelServer, name: str, mode: str
 ) -> None:
     model_server.mode = mode
-    # On a busy machine, an answer takes a while.
-    deadline = 1.0 if mode == "hang" else 10.0
+    deadline = 1.0 if mode == "hang" else SECONDS
     asked = Asked(model_server, name, deadline_seconds=deadline)
     await asked.models.warm(asked.models.usable()[0][0])
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
     if mode == "hang":  # waits until the deadline
-        assert await asyncio.to_thread(model_server.closed.wait, 20)
+        assert await asyncio.to_thread(model_server.closed.wait, SECONDS)
     [attempt] = failed.value.attempts
     assert FAILURES[mode] in attempt["error"]
     assert FAKE_KEY not in attempt["error"]
@@ -158,7 +158,7 @@ async def test_the_deadline_ends_a_slow_answer_and_keeps_the_named_files(
     assert [file.candidate.path for file in ranking.files] == ["a.py"]
     assert "no complete answer" in (ranking.broken_off or "")
     # The server saw the connection close: a paid generation would have ended.
-    assert await asyncio.to_thread(model_server.closed.wait, 20)
+    assert await asyncio.to_thread(model_server.closed.wait, SECONDS)
     await asked.models.aclose()
 
 
@@ -178,11 +178,11 @@ async def test_a_cut_answer_keeps_the_named_files_and_reports_the_cut(
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_a_server_that_floods_is_cut_off(model_server: ModelServer, name: str) -> None:
     model_server.mode = "flood"
-    asked = Asked(model_server, name, deadline_seconds=20.0)
+    asked = Asked(model_server, name, deadline_seconds=SECONDS)
     with pytest.raises(llm.RankingFailed) as failed:
         await asked.rank()
     assert "the response is too long" in failed.value.attempts[0]["error"]
-    assert await asyncio.to_thread(model_server.closed.wait, 20)
+    assert await asyncio.to_thread(model_server.closed.wait, SECONDS)
     assert model_server.sent_megabytes < 50
     await asked.models.aclose()
 
@@ -249,7 +249,7 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer) -> No
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.to_thread(model_server.closed.wait, 20)
+    assert await asyncio.to_thread(model_server.closed.wait, SECONDS)
     await asked.models.aclose()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from conftest import requires_posix, timed
+from conftest import requires_posix
 from winnow.frontends.lsp.documents import OpenDocuments, apply_change
 
 ENCODINGS = ["utf-8", "utf-16", "utf-32"]
@@ -271,6 +272,7 @@ def test_returned_texts_do_not_change() -> None:
 def test_a_change_to_a_document_of_ten_million_characters_is_fast(text: str) -> None:
     big = text * (10_000_000 // len(text))
     place = (big.count("\n"), 0) if "\n" in text else (0, 9_000_000)
-    seconds, changed = timed(lambda: apply_change(big, span(*place, *place), "x", "utf-16"), 1)
-    assert seconds < 1
+    before = time.process_time()  # other programs don't count
+    changed = apply_change(big, span(*place, *place), "x", "utf-16")
+    assert time.process_time() - before < 1
     assert len(changed) == len(big) + 1
