@@ -25,6 +25,7 @@ from frontends.lsp.fork_server import PATIENT, PATIENT_SECONDS  # noqa: E402
 from model_server import ModelServer  # noqa: E402
 from offline import sitecustomize  # noqa: E402
 from winnow.config import Config, ModelSettings, merge_layer  # noqa: E402
+from winnow.index.builder import state  # noqa: E402
 from winnow.index.builder.throttle import Machine  # noqa: E402
 from winnow.index.store.file_record import CLOCK_NS  # noqa: E402
 from winnow.processes.programs import InstalledPrograms  # noqa: E402
@@ -139,6 +140,18 @@ def user_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     for module in ("winnow.privacy.outbound", "winnow.storage.state_folder"):
         monkeypatch.setattr(f"{module}.state_folder", of_tests)
     return base / "winnow"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def undefined_transitions() -> Iterator[None]:
+    """An event that should not happen in the state of an index raises; users get it in the log."""
+
+    def fail(message: str) -> None:
+        raise AssertionError(message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "report_undefined", fail)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 
 from winnow.config import Config, IndexSettings, Limits
-from winnow.index.builder import folder as index_folder
+from winnow.index.builder import writing
 from winnow.privacy.outbound.audit_log import AuditLog, RequestEnd, SentRequest
 from winnow.privacy.outbound.consent import Consents
 from winnow.ranking.history.store import HistoryStore, SearchEvent, SearchRecord
@@ -161,7 +161,7 @@ async def prepare(folder: Path) -> None:
     """Write the search history and the audit log of the copy, and build its index: answers during
     a build differ between runs. No example changes the index, so only the first call builds it."""
     # All files in one segment: across segments, the number of importing files is approximate.
-    index_folder.BATCH_SECONDS = 60.0
+    writing.BATCH_SECONDS = 60.0
     write_audit_log(folder)
     remember(folder)
     if _has_index(folder):

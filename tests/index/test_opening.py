@@ -92,7 +92,7 @@ async def test_the_first_request_gets_the_same_answer_as_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A due scan that is slower than the request would make the state stale.
-    monkeypatch.setattr("winnow.index.builder.folder.CHECK_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.index.builder.folder_files.CHECK_SECONDS", SECONDS)
     workspace = server(make_workspace(project))
     first = await call(workspace, tool, **params)
     later = await call(workspace, tool, **params)

@@ -18,11 +18,11 @@ from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from waiting_for import until
 from winnow.config import Config, merge_layer
-from winnow.index.builder import disk_scan
-from winnow.index.builder import folder as module
+from winnow.index.builder import disk_scan, folder_files, writing
 from winnow.index.builder.disk_scan import Changes, IndexScope
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.workers import IndexWorkers
+from winnow.index.builder.writing import ChangeWriter
 from winnow.index.store.file_record import FileRecord, IndexJob
 from winnow.text.listing import Listing
 from winnow.tools.find_references import FindReferencesParams, find_references
@@ -47,19 +47,19 @@ async def building(workspace: EngineWorkspace) -> AsyncIterator[None]:
     """Pause a build after some files within the block; the build finishes at the end of the
     block."""
     written, may_go_on = asyncio.Event(), asyncio.Event()
-    make_room = FolderIndex._trim
+    make_room = ChangeWriter.trim
 
-    async def held(self: FolderIndex) -> bool:
+    async def held(self: ChangeWriter) -> bool:
         if not written.is_set():
             written.set()
             await may_go_on.wait()
         return await make_room(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FolderIndex, "_trim", held)
+        patch.setattr(ChangeWriter, "trim", held)
         build = asyncio.create_task(workspace.index.build())
         await asyncio.wait_for(written.wait(), SECONDS)
-        assert 0 < folder_of(workspace).indexed < MANY
+        assert 0 < folder_of(workspace).work.indexed < MANY
         yield
         may_go_on.set()
         await build
@@ -68,7 +68,7 @@ async def building(workspace: EngineWorkspace) -> AsyncIterator[None]:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Index each file in a separate batch."""
-    monkeypatch.setattr(module, "BATCH_BYTES", 0)
+    monkeypatch.setattr(writing, "BATCH_BYTES", 0)
 
 
 async def watched(make_workspace: MakeWorkspace, tmp_path: Path) -> tuple[Path, EngineWorkspace]:
@@ -114,6 +114,21 @@ async def test_incremental_updates_do_not_finish_a_build(
         assert (state.state, state.files_total) == ("building", MANY)
         assert state.files_indexed < MANY
     assert workspace.index.state().files_indexed == MANY
+
+
+@pytest.mark.usefixtures("small_batches")
+async def test_a_build_that_starts_again_includes_files_reported_before(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """They were written to the store that is lost."""
+    project = many_files(tmp_path)
+    workspace = make_workspace(project)
+    async with building(workspace):
+        write_files(project, {"src/m000.py": "changed_text = 1\n"})
+        await folder_of(workspace).on_files_changed(["src/m000.py"], IndexScope())
+        shutil.rmtree(project / ".winnow")
+    files = [f"src/{file.name}" for file in (project / "src").iterdir()]
+    assert (await folder_of(workspace).known(files)).keys() == set(files)
 
 
 @requires_linux
@@ -165,8 +180,8 @@ async def read_and_not_written(
 ) -> AsyncIterator[None]:
     """Hold back the write of a check within the block; it has already read the changes."""
     read, may_be_written = held_looks
-    folder.schedule_rescan()
-    look = asyncio.create_task(folder.check(folder._listed_as, 50))
+    folder.files.schedule_rescan()
+    look = asyncio.create_task(folder.check(folder.files.listed_as, 50))
     await read.wait()
     yield
     may_be_written.set()
@@ -187,7 +202,7 @@ async def test_a_check_does_not_overwrite_a_reported_change(
     write_files(project, {path: "second = 22\n"})
     async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
         write_files(project, {path: "third = 333\n"})
-        await folder.on_files_changed([path], folder._listed_as)
+        await folder.on_files_changed([path], folder.files.listed_as)
     now = (project / path).stat().st_mtime_ns
     assert (await folder.known([path]))[path].mtime_ns == now
 
@@ -207,7 +222,7 @@ async def test_a_check_does_not_write_a_file_that_was_deleted_meanwhile(
     async with read_and_not_written(folder, request.getfixturevalue("held_looks")):
         top = project / path.partition("/")[0]
         top.unlink() if top.is_file() else shutil.rmtree(top)
-        await folder.on_files_changed([top.name], folder._listed_as)
+        await folder.on_files_changed([top.name], folder.files.listed_as)
     assert list(await folder.known(["a.py", path])) == ["a.py"]
 
 
@@ -221,14 +236,14 @@ async def test_a_slow_process_does_not_undo_a_newer_write(
     for workspace in (slow, quick):
         await workspace.index.build()
     has_read, may_write = asyncio.Event(), asyncio.Event()
-    write = folder_of(slow)._write
+    write = folder_of(slow).writer._write
 
     async def held(batch: Any, **more: Any) -> None:
         has_read.set()
         await may_write.wait()
         await write(batch, **more)
 
-    monkeypatch.setattr(folder_of(slow), "_write", held)
+    monkeypatch.setattr(folder_of(slow).writer, "_write", held)
     file = project / "a.py"
     file.write_text("two = 22\n") if first == "written" else file.unlink()
     slow.files_changed([file])
@@ -270,12 +285,12 @@ async def test_after_lost_events_nothing_is_certain_until_a_rescan(
 ) -> None:
     project, workspace = await watched(make_workspace, tmp_path)
     folder = folder_of(workspace)
-    assert folder.watcher is not None
-    channel = folder.watcher._channel
+    assert folder.files.watcher is not None
+    channel = folder.files.watcher._channel
     assert channel is not None
     channel._changed = lambda paths: None  # as if the kernel's queue were full from now on
     write_files(project, {"b.py": "first = 2\n"})
-    folder.schedule_rescan()
+    folder.files.schedule_rescan()
     assert await candidates(workspace, "first") in (None, ["a.py", "b.py"])
     assert await eventually(workspace, "first") == ["a.py", "b.py"]
 
@@ -340,9 +355,9 @@ async def test_an_incomplete_listing_is_repeated_at_once(
 
     folder = folder_of(workspace)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "listed_paths", with_a_gap)
-        folder.schedule_rescan()
-        await folder.check(folder._listed_as, 50)
+        patch.setattr(folder_files, "listed_paths", with_a_gap)
+        folder.files.schedule_rescan()
+        await folder.check(folder.files.listed_as, 50)
     write_files(project, {"b.py": "first = 2\n"})
     assert await eventually(workspace, "first") == ["a.py", "b.py"]
 
@@ -357,7 +372,7 @@ async def test_a_request_that_does_not_wait_keeps_the_watcher_reliable(
         assert state.state == "ready"
     folder = folder_of(workspace)
     assert folder.is_up_to_date
-    assert not folder.is_due
+    assert not folder.files.is_due
 
 
 @requires_linux
@@ -373,7 +388,7 @@ async def test_a_precautionary_check_runs_later_and_finds_unreported_changes(
     may_look = asyncio.Event()
     monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", 0.0)
     monkeypatch.setattr(workspace.index.throttle, "turn", may_look.wait)
-    monkeypatch.setattr(folder, "_next_check", 0.0)
+    monkeypatch.setattr(folder.files, "_next_check", 0.0)
     async with workspace.index.snapshot({}) as (view, state):
         assert state.state == "ready"
         assert view.changed([folder.prefix + "a.py"]) == [folder.prefix + "a.py"]
@@ -459,6 +474,32 @@ async def test_a_check_overtaken_by_a_build_leaves_the_index_complete(
     assert workspace.index.state().state == "ready"
 
 
+@requires_linux
+async def test_what_a_cancelled_build_leaves_behind_is_found(
+    make_workspace: MakeWorkspace, tmp_path: Path, held_looks: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    """No event reports files that are in scope only since the settings have changed."""
+    files = {"a.py": "first = 1\n", "tests/b.py": "first = 2\n"}
+    project = write_files(git_init(tmp_path / "project"), files)
+    config, _ = merge_layer(Config(), {"search": {"exclude": ["tests/**"]}}, "test")
+    workspace = make_workspace(project, config=config)
+    workspace.index.enable_watching()
+    read, may_be_written = held_looks
+    may_be_written.set()
+    await workspace.index.build()
+    assert await eventually(workspace, "first") == ["a.py"]
+    workspace.reconfigure(Config())
+    read.clear()
+    may_be_written.clear()
+    build = asyncio.create_task(workspace.index.build())
+    await asyncio.wait_for(read.wait(), SECONDS)
+    build.cancel()
+    await asyncio.wait({build})
+    assert workspace.index.state().state == "stale"
+    may_be_written.set()
+    assert await eventually(workspace, "first") == ["a.py", "tests/b.py"]
+
+
 async def test_files_indexed_for_references_and_lost_are_indexed_again(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -481,8 +522,8 @@ async def test_files_indexed_for_references_and_lost_are_indexed_again(
             yield some
         if not lost:
             lost.extend(paths)
-            async with self._opening:
-                await self._reset()
+            async with self.disk._lock:
+                await self.disk._lose()
 
     monkeypatch.setattr(FolderIndex, "index_files", lossy)
     params = FindReferencesParams(path="net.py", line=1, column=5)

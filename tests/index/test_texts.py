@@ -16,7 +16,8 @@ from conftest import MakeWorkspace, aged, git, git_commit, requires_linux, write
 from waiting_for import until
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.index.builder.extraction import extract_file
-from winnow.index.builder.folder import FULL_AT, MEGABYTE, FolderIndex
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.size_limit import FULL_AT, MEGABYTE
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.not_covered import NotCovered
 from winnow.index.postings.corpus import Corpus
@@ -102,7 +103,7 @@ async def test_all_texts_can_be_ranked_and_binary_files_are_recorded(
         assert (corpus.paths[number], definition.line) == ("src/loader.py", 1)
         assert state.state == "ready"
     reader = await folder_of(workspace).reader()
-    files = folder_of(workspace).table.at(reader)
+    files = folder_of(workspace).disk.table.at(reader)
     assert [files.paths[file] for file in files.binary.tolist()] == ["data.bin"]
     reader.close()
 
@@ -292,7 +293,7 @@ async def test_a_build_merges_small_segments_into_one(
     names = {f"src/n{number}.py": f"def number_{number}_(): ...\n" for number in range(30)}
     project = git_commit(tmp_path / "project", names)
     workspace = make_workspace(project)
-    monkeypatch.setattr("winnow.index.builder.folder.BATCH_BYTES", 0)  # each file is a batch
+    monkeypatch.setattr("winnow.index.builder.writing.BATCH_BYTES", 0)  # each file is a batch
     await workspace.index.build()
     store = await folder_of(workspace).store()
     with store.read() as reader:

@@ -20,9 +20,9 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.errors import IndexUnavailable
-from winnow.index.builder import folder as folder_module
-from winnow.index.builder import unsaved
+from winnow.index.builder import folder_files, folder_store, unsaved, writing
 from winnow.index.builder.disk_scan import IndexScope
+from winnow.index.builder.folder import FolderIndex
 from winnow.index.not_covered import NotCovered
 from winnow.index.store import file_record
 from winnow.index.store.file_record import FileState
@@ -52,8 +52,8 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every request check for changes, however recent the last check was."""
-    monkeypatch.setattr(folder_module, "CHECK_SECONDS", 0.0)
-    monkeypatch.setattr(folder_module, "CHECK_SHARE", 0)
+    monkeypatch.setattr(folder_files, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(folder_files, "CHECK_SHARE", 0)
 
 
 async def names(workspace: EngineWorkspace, seconds: float = SECONDS) -> dict[str, str]:
@@ -143,7 +143,7 @@ async def test_removed_folders_do_not_reduce_the_parse_limit(
     workspace = make_workspace(project, large)
     alone = make_workspace(project).index._settings().max_parsed
     for folder in workspace.index.folder_indexes():
-        folder.total = 1_000_000 if folder.root == large else 4
+        folder.files.total = 1_000_000 if folder.root == large else 4
     assert workspace.index._settings().max_parsed < alone
     workspace.folders = [project]
     assert workspace.index._settings().max_parsed == alone
@@ -231,7 +231,7 @@ async def test_reported_changes_are_found(
     workspace = make_workspace(project)
     await workspace.index.build()
     assert await names(workspace) == ALL
-    monkeypatch.setattr(folder_module.FolderIndex, "is_due", False)
+    monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     do, expected = CHANGES[change]
     do(project)
     assert await names(workspace) == ALL
@@ -316,7 +316,7 @@ async def test_a_client_may_spell_a_folder_differently(
     link.symlink_to(project)
     workspace = make_workspace(project)
     await workspace.index.build()
-    monkeypatch.setattr(folder_module.FolderIndex, "is_due", False)
+    monkeypatch.setattr(folder_files.FolderFiles, "is_due", False)
     (project / "src/main.py").write_text("def changed(): ...\n")
     workspace.files_changed([link / "src/main.py"])
     workspace.open_documents = lambda: {link / "src/loader.py": "def unsaved(): ...\n"}
@@ -540,13 +540,13 @@ async def test_an_index_answers_while_it_is_rebuilt(
     await workspace.index.build()
     workspace.reconfigure(Config())
     may_end = asyncio.Event()
-    make_room = folder_module.FolderIndex._trim
+    make_room = writing.ChangeWriter.trim
 
-    async def held(folder: folder_module.FolderIndex) -> bool:
+    async def held(writer: writing.ChangeWriter) -> bool:
         await may_end.wait()
-        return await make_room(folder)
+        return await make_room(writer)
 
-    monkeypatch.setattr(folder_module.FolderIndex, "_trim", held)
+    monkeypatch.setattr(writing.ChangeWriter, "trim", held)
     building = asyncio.create_task(workspace.index.build())
     await asyncio.sleep(0)
     seen = set()
@@ -619,7 +619,7 @@ async def test_builds_of_one_folder_run_one_after_another(
 ) -> None:
     monkeypatch.setattr(Store, "open", lambda root, variant, user: Store.temporary())
     # All files are one batch, however long a worker takes to start.
-    monkeypatch.setattr(folder_module, "BATCH_SECONDS", SECONDS)
+    monkeypatch.setattr(writing, "BATCH_SECONDS", SECONDS)
     workspace = make_workspace(project)
     reports: list[tuple[int, int]] = []
     builds = [workspace.index.build(lambda *done: reports.append(done)) for _ in range(2)]
@@ -637,7 +637,7 @@ async def test_a_request_does_not_wait_for_a_check_after_reported_changes(
     async def check(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(folder_module.FolderIndex, "check", check)
+    monkeypatch.setattr(FolderIndex, "check", check)
     file = project / "src/main.py"
     for number in range(3):
         file.write_text(f"def changed{number}(): ...\n")
@@ -659,7 +659,7 @@ async def test_a_store_opened_by_a_cancelled_request_is_closed(
         opened.append(Store.temporary())
         return opened[0]
 
-    monkeypatch.setattr(folder_module, "_temporary", late)
+    monkeypatch.setattr(folder_store, "_temporary", late)
     workspace = make_workspace(project)
     request = asyncio.create_task(workspace.index.folder_indexes()[0].store())
     await asyncio.to_thread(begun.wait)

@@ -34,10 +34,14 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.builder.disk_scan import Changes, IndexScope
-from winnow.index.builder.folder import FolderIndex, FolderSettings, OrderFiles, ReportProgress
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.folder_settings import FolderSettings
+from winnow.index.builder.passes import BuildPolicy
+from winnow.index.builder.state import FolderState
 from winnow.index.builder.throttle import Throttle, most_parsed
 from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles, texts_in_place
 from winnow.index.builder.workers import IndexWorkers
+from winnow.index.builder.writing import OrderFiles, ReportProgress
 from winnow.index.not_covered import NotCovered
 from winnow.index.problems import not_covered
 from winnow.index.snapshot import Overlay, Snapshot
@@ -191,7 +195,7 @@ class WorkspaceIndex:
         left = [
             folder
             for folder in folders
-            if folder.writable and await asyncio.to_thread(is_indexed, folder.root, user)
+            if folder.disk.writable and await asyncio.to_thread(is_indexed, folder.root, user)
         ]
         if not left:
             return
@@ -210,7 +214,7 @@ class WorkspaceIndex:
         """Read what every search needs, while ripgrep lists the files."""
         with contextlib.suppress(SearchError, StoreDamaged):
             async with self._view(folders) as (view, _):
-                tables = [folder.table for folder in folders]
+                tables = [folder.disk.table for folder in folders]
                 await view.read(lambda: self._derive(view.corpus(tables, {})))
 
     async def _open_one(self, folder: FolderIndex) -> Changes:
@@ -294,11 +298,11 @@ class WorkspaceIndex:
     async def _handle_damage(self, folders: Iterable[FolderIndex], error: Exception) -> bool:
         """Return True if an error comes from a damaged store, and start its repair."""
         if not isinstance(error, StoreDamaged):
-            return any([await folder.repair() for folder in folders])
+            return any([await folder.disk.repair() for folder in folders])
         some = list(folders)
         certain = len(some) == 1 and not isinstance(error, SegmentMissing)
         for folder in some:
-            await folder.suspect(await folder.store(), error, certain=certain)
+            await folder.disk.suspect(await folder.store(), error, certain=certain)
         return True
 
     @contextlib.asynccontextmanager
@@ -309,7 +313,7 @@ class WorkspaceIndex:
         and the snapshot that it is read through. All reading is done in a thread: by the snapshot's
         `read`, within the block."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
-            tables = [folder.table for folder in folders]
+            tables = [folder.disk.table for folder in folders]
             records = {
                 path: document.record
                 for path, document in unsaved.items()
@@ -338,7 +342,7 @@ class WorkspaceIndex:
     def has_folder(self, root: Path, path: str) -> bool:
         """Return True if a search of the root covers files in a folder below it, as far as the last
         listing shows."""
-        return root in self._indexes and self._indexes[root].has_folder(path)
+        return root in self._indexes and self._indexes[root].files.has_folder(path)
 
     async def _is_exact(self, seconds: float) -> bool:
         """Return True if every file is indexed as it is now. Waits ``seconds`` for changes to be
@@ -381,27 +385,31 @@ class WorkspaceIndex:
         state: Literal["none", "opening", "building", "ready", "stale"] = "ready"
         if not folders or not all(folder.complete for folder in folders):
             # The next request's check rebuilds a damaged or deleted store.
-            known = folders and all(folder.has_index for folder in folders)
+            states = {folder.state for folder in folders}
+            known = folders and FolderState.ABSENT not in states
             state = "building" if self._builds or known else "none"
-            if any(folder.is_opening for folder in folders):
+            if FolderState.OPENING in states:
                 state = "opening"
-        elif self._is_behind() or _is_busy(self._updating) or _is_busy(self._checking):
+        elif self._is_behind(folders) or _is_busy(self._updating) or _is_busy(self._checking):
             state = "stale"
         if not (self._config().index.enabled or self._has_consent):
             state = "none"  # whatever an earlier setting has built
         return IndexState(
             state=state,
-            files_indexed=sum(folder.indexed for folder in folders),
-            files_total=sum(folder.total for folder in folders),
-            updated_at=max((folder.updated_at for folder in folders), default=0.0),
+            files_indexed=sum(folder.work.indexed for folder in folders),
+            files_total=sum(folder.files.total for folder in folders),
+            updated_at=max((folder.work.updated_at for folder in folders), default=0.0),
         )
 
-    def _is_behind(self) -> bool:
-        """Return True if a running build may still have to index changes: unless a recent check
-        found none."""
-        return bool(self._builds) and any(
-            folder.is_behind or folder.is_due or not folder.was_listed_with(self._scope_of(folder))
-            for folder in self.folder_indexes()
+    def _is_behind(self, folders: Sequence[FolderIndex]) -> bool:
+        """Return True if changes are not indexed yet, or a running build may still find some:
+        unless a recent check found none."""
+        return any(folder.state is FolderState.STALE for folder in folders) or (
+            bool(self._builds)
+            and any(
+                folder.files.is_due or folder.files.listed_as != self._scope_of(folder)
+                for folder in folders
+            )
         )
 
     @property
@@ -434,7 +442,7 @@ class WorkspaceIndex:
         """Return how many files the stores contain, current or not."""
         count = 0
         for folder in self.folder_indexes():
-            if folder.damage:
+            if folder.disk.damage:
                 continue
             reader = await folder.reader()
             try:
@@ -456,16 +464,16 @@ class WorkspaceIndex:
     def temporary_folders(self) -> list[Path]:
         """Return the folders whose index ends with this process, because nothing is or can be
         written there."""
-        return [folder.root for folder in self.folder_indexes() if folder.is_lost_on_exit]
+        return [folder.root for folder in self.folder_indexes() if folder.disk.is_lost_on_exit]
 
     def notices(self) -> list[str]:
         """Return messages for the user about ignored `.winnow` folders."""
-        return [folder.notice for folder in self.folder_indexes() if folder.notice]
+        return [folder.disk.notice for folder in self.folder_indexes() if folder.disk.notice]
 
     @property
     def stores_changed(self) -> int:
         """The number of times that a folder has replaced its store or opened it again."""
-        return sum(folder.stores_changed for folder in self._indexes.values())
+        return sum(folder.disk.stores_changed for folder in self._indexes.values())
 
     def damages(self) -> list[str]:
         """Describe damaged indexes: which folder, what is wrong, and how it is repaired."""
@@ -473,17 +481,21 @@ class WorkspaceIndex:
             "it is being rebuilt" if self._build_requested else "`winnow index build` rebuilds it"
         )
         return [
-            f"the index of {folder.root} is damaged ({folder.damage}): {rebuilt}"
+            f"the index of {folder.root} is damaged ({folder.disk.damage}): {rebuilt}"
             for folder in self.folder_indexes()
-            if folder.damage
+            if folder.disk.damage
         ]
 
     def problem_messages(self) -> list[str]:
         """Explain why folders are not fully indexed."""
         folders = self.folder_indexes()
-        found = [f"{folder.root}: {folder.problem}" for folder in folders if folder.problem]
+        found = [
+            f"{folder.root}: {folder.lifecycle.problem}"
+            for folder in folders
+            if folder.lifecycle.problem
+        ]
         found += self.damages()
-        if left_out := sum(folder.left_out for folder in folders):
+        if left_out := sum(folder.work.left_out for folder in folders):
             found.append(f"{left_out} files are left out: {FULL}")
         waits_for = self.throttle.reason
         if waits_for and self._builds and not all(folder.complete for folder in folders):
@@ -495,8 +507,8 @@ class WorkspaceIndex:
         folders that could not be indexed."""
         found = {}
         for folder in self.folder_indexes():
-            if folder.problem:
-                found[folder.root.as_posix()] = folder.problem
+            if folder.lifecycle.problem:
+                found[folder.root.as_posix()] = folder.lifecycle.problem
             for path, problem in (await folder.problems()).items():
                 found[folder.prefix + path] = problem
         return found
@@ -519,9 +531,6 @@ class WorkspaceIndex:
         finally:
             task.cancel()
             self._builds.discard(task)
-            if not self._builds:
-                for folder in self._indexes.values():
-                    folder.is_behind = False
         if not task.cancelled():
             task.result()
 
@@ -544,12 +553,14 @@ class WorkspaceIndex:
                 if consent:
                     folder.consent(is_indexable(folder.root, self._environment))
                 elif not is_indexable(folder.root, self._environment):
-                    folder.problem = "it is the root of a file system, or holds a home folder"
+                    folder.lifecycle.problem = (
+                        "it is the root of a file system, or holds a home folder"
+                    )
                     continue
                 max_files = None if consent else self._config().index.max_files
-                folder.schedule_build(max_files)  # if this fails, the folder may come back
+                folder.work.request(max_files)  # if this fails, the folder may come back
                 if self._watching:
-                    await folder.watch(self._scope_of(folder), self.files_changed)
+                    await folder.files.watch(self._scope_of(folder), self.files_changed)
 
                 def reported(done: int, total: int) -> None:
                     self._prepare_soon()
@@ -562,8 +573,8 @@ class WorkspaceIndex:
 
     def _build_when_there(self, folder: FolderIndex) -> None:
         """Let a check build the folder, which may not exist at the moment."""
-        if folder.writable:
-            folder.schedule_build(self._config().index.max_files)
+        if folder.disk.writable:
+            folder.work.request(self._config().index.max_files)
 
     def _prepare_soon(self) -> None:
         """Load what the first search needs, unless that has started."""
@@ -606,7 +617,7 @@ class WorkspaceIndex:
         end = asyncio.get_running_loop().time() + seconds
         for folder in self.folder_indexes():
             if not paths:
-                folder.schedule_rescan()
+                folder.files.schedule_rescan()
         self.files_changed(paths)
         await self._catch_up(seconds)
         # A request waits less for a check.
@@ -620,7 +631,7 @@ class WorkspaceIndex:
         if not (self._config().index.enabled or self._has_consent):
             return
         for folder, below in _by_folder(self.folder_indexes(), paths).items():
-            if folder.is_open:
+            if folder.disk.opened is not None:
                 self._changed_files.setdefault(folder, set()).update(below)
         if self._changed_files and not _is_busy(self._updating) and not self._closed:
             self._updating = asyncio.create_task(self._process_changes())
@@ -652,17 +663,22 @@ class WorkspaceIndex:
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._wait_for_events(seconds):
             for folder in self.folder_indexes():
-                folder.schedule_check()
+                folder.files.schedule_check()
         had_changes = await _finished(self._updating, end - asyncio.get_running_loop().time())
         self._start_check(
-            [folder for folder in self.folder_indexes() if folder.built or folder.writable], begin
+            [
+                folder
+                for folder in self.folder_indexes()
+                if folder.disk.writable or folder.work.policy is BuildPolicy.ALWAYS
+            ],
+            begin,
         )
         left = end - asyncio.get_running_loop().time()
         await _finished(self._checking, min(left, LOOK_SECONDS) if had_changes else left)
 
     def _start_check(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
         """Start a check of the folders where it is due, and perhaps an index."""
-        due = [folder for folder in folders if folder.is_due]
+        due = [folder for folder in folders if folder.files.is_due]
         unsure = [folder for folder in due if not folder.is_up_to_date]
         if not due or self._builds or _is_busy(self._opening) or _is_busy(self._checking):
             return
@@ -688,9 +704,9 @@ class WorkspaceIndex:
     async def _wait_for_events(self, seconds: float) -> bool:
         """Return True if all changes until now have been reported, in the watched folders."""
         watchers = [
-            folder.watcher
+            folder.files.watcher
             for folder in self.folder_indexes()
-            if folder.watcher and folder.is_watched
+            if folder.files.watcher and folder.files.is_watched
         ]
         return all(await asyncio.gather(*[watcher.settle(seconds) for watcher in watchers]))
 
@@ -760,7 +776,7 @@ class WorkspaceIndex:
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(
-                config.index, sum(folder.total for folder in self.folder_indexes())
+                config.index, sum(folder.files.total for folder in self.folder_indexes())
             ),
             max_size_mb=config.index.max_index_size_mb,
             threshold=config.index.auto_index_threshold,
@@ -807,7 +823,7 @@ def _candidates(
     numbers: list[dict[Path, Sequence[int]]] = [{} for _ in conditions]
     total = 0
     for folder, reader in zip(folders, readers, strict=True):
-        table = folder.table.at(reader)
+        table = folder.disk.table.at(reader)
         parts = list(table.with_segments(reader))
         paths[folder.root] = table.paths
         binary[folder.root] = table.binary.tolist()
@@ -853,6 +869,6 @@ def _logged(folder: FolderIndex) -> Iterator[None]:
     try:
         yield
     except (SearchError, StoreDamaged, DatabaseError, OSError) as error:
-        folder.schedule_rescan()  # the changes were not applied
-        folder.problem = str(error)
+        folder.files.schedule_rescan()  # the changes were not applied
+        folder.lifecycle.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import cast
 
-from winnow.index.builder.folder import FolderSettings
+from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob

@@ -101,16 +101,16 @@ async def test_the_old_index_answers_until_its_successor_is_complete(
     folder = folder_of(workspace)
     old = await folder.store()
     monkeypatch.setattr(Store, "find_damage", lambda store: "page 7 has another checksum")
-    await folder.suspect(old, StoreDamaged("disk I/O error"))
+    await folder.disk.suspect(old, StoreDamaged("disk I/O error"))
     assert await folder.store() is old
-    assert folder.damage == "page 7 has another checksum"
+    assert folder.disk.damage == "page 7 has another checksum"
     async with workspace.index.snapshot({}, 0) as (view, state):
         assert view.definitions_in((project / "src/m3.py").as_posix())
     assert state.state == "building"
-    assert (await status(workspace)).damage == folder.damage
+    assert (await status(workspace)).damage == folder.disk.damage
     write_files(project, {"src/new.py": "def brand_new(): ...\n"})
     await workspace.index.build()
-    assert not folder.damage
+    assert not folder.disk.damage
     assert await folder.store() is not old
     assert await found(workspace, "brand_new") == ["src/new.py"]
 
@@ -123,8 +123,10 @@ async def test_an_unconfirmed_suspicion_discards_nothing(
     workspace = make_workspace(project)
     folder = folder_of(workspace)
     for _ in range(3):
-        await folder.suspect(await folder.store(), StoreDamaged("disk I/O error"), certain=False)
-    assert not folder.damage
+        await folder.disk.suspect(
+            await folder.store(), StoreDamaged("disk I/O error"), certain=False
+        )
+    assert not folder.disk.damage
     assert await found(workspace, "function_9") == ["src/m9.py"]
     await workspace.aclose()
     assert file.read_bytes() == before
@@ -140,7 +142,7 @@ async def test_values_that_winnow_never_writes_are_damage(
     with store._transaction() as connection:
         connection.execute("UPDATE definition SET data=x'c1c1c1'")
     assert await found(workspace, "function_9") == ["src/m9.py"]
-    assert folder_of(workspace).damage
+    assert folder_of(workspace).disk.damage
     await workspace.index.build()
     assert (await status(workspace)).state == "ready"
 
@@ -152,7 +154,7 @@ async def test_a_damaged_successor_is_started_again(
     damage_pages(file)
     workspace = make_workspace(project)
     assert await found(workspace, "function_9") == ["src/m9.py"]
-    successor = folder_of(workspace)._successor
+    successor = folder_of(workspace).disk._successor
     assert successor is not None
     await workspace.aclose()
     damage_pages(successor.file, [1])

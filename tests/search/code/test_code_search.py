@@ -50,8 +50,8 @@ def time_for_the_index(time_to_catch_up: None, monkeypatch: pytest.MonkeyPatch) 
     """Wait longer for index updates: on a busy machine, searches would not use the index."""
     monkeypatch.setattr("winnow.search.code.indexed.STALE_SECONDS", 30.0)
     # Every query checks for changes, even right after another query.
-    monkeypatch.setattr("winnow.index.builder.folder.CHECK_SECONDS", 0.0)
-    monkeypatch.setattr("winnow.index.builder.folder.CHECK_SHARE", 0)
+    monkeypatch.setattr("winnow.index.builder.folder_files.CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.builder.folder_files.CHECK_SHARE", 0)
 
 
 @pytest.fixture

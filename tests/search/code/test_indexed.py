@@ -101,9 +101,9 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
 
 async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:
     (folder,) = workspace.index.folder_indexes()
-    await folder._write_excluded(["docs/mail.md"], "it took longer than 5 seconds")
-    await folder._write_excluded(["src/mail/sending.py"], "it is larger than 1,000 bytes")
-    await folder._write_excluded(["tests/test_login.py"], "it cannot be read")
+    await folder.writer.write_excluded(["docs/mail.md"], "it took longer than 5 seconds")
+    await folder.writer.write_excluded(["src/mail/sending.py"], "it is larger than 1,000 bytes")
+    await folder.writer.write_excluded(["tests/test_login.py"], "it cannot be read")
     result = await search(workspace, "how is a password compared")
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,

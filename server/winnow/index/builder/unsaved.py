@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.index.builder.disk_scan import is_unchanged, read_text
-from winnow.index.builder.folder import FolderIndex, FolderSettings
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
 from winnow.symbols.extract.packed import unpack

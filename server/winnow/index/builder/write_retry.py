@@ -29,12 +29,11 @@ TRIED_BYTES = 1024 * 1024
 class WriteRetry:
     """The retry timer of a folder that could not be written."""
 
-    def __init__(self, root: Path, user: state_folder.User | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._user = user
         self._seconds = FIRST_SECONDS
         self._until = 0.0
-        self.lasts = False
+        self.lasts = False  # since a write has failed
 
     def begin(self) -> None:
         """Record a failed write."""
@@ -42,13 +41,13 @@ class WriteRetry:
         self._until = time.monotonic() + self._seconds
         self._seconds = min(2 * self._seconds, LONGEST_SECONDS)
 
-    async def is_over(self, instead: Store | None) -> bool:
+    async def is_over(self, instead: Store | None, user: state_folder.User | None) -> bool:
         """Return True if the folder has just become writable; ``instead`` is the store used until
-        then."""
+        then, ``user`` the owner of the state."""
         if not self.lasts or time.monotonic() < self._until:
             return False
         self._until = time.monotonic() + self._seconds
-        self.lasts = not await asyncio.to_thread(_has_room, self._root, self._user, instead)
+        self.lasts = not await asyncio.to_thread(_has_room, self._root, user, instead)
         return not self.lasts
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.state import FolderState
 from winnow.index.not_covered import NotCovered
 from winnow.index.problems import not_covered
 from winnow.index.snapshot import Snapshot
@@ -86,21 +87,21 @@ async def current_status(workspace: EngineWorkspace) -> IndexStatus:
 def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderStatus:
     """Return the status of a folder's index, from a reader of its store. ``state`` is the state of
     the workspace's index."""
-    store = folder.opened
+    store, watcher = folder.disk.opened, folder.files.watcher
     own = state if folder.complete or state in ("none", "opening") else "building"
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
-        state="none" if state == "none" or not folder.has_index else own,  # type: ignore[arg-type]
-        files_indexed=folder.indexed,
-        files_total=folder.total,
+        state="none" if state == "none" or folder.state is FolderState.ABSENT else own,  # type: ignore[arg-type]
+        files_indexed=folder.work.indexed,
+        files_total=folder.files.total,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),
         store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
         bytes_on_disk=reader.size(),
-        updated_at=folder.updated_at,
-        watching="events" if folder.is_watched else "asked",
-        watching_why=folder.watcher.reason or None if folder.watcher else None,
-        problem=folder.problem or None,
-        damage=folder.damage or None,
+        updated_at=folder.work.updated_at,
+        watching="events" if folder.files.is_watched else "asked",
+        watching_why=watcher.reason or None if watcher else None,
+        problem=folder.lifecycle.problem or None,
+        damage=folder.disk.damage or None,
         replaced=reader.notes().get(REPLACED),
     )
 

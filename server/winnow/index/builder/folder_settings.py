@@ -1,0 +1,24 @@
+"""The settings for the index of a folder."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from winnow.storage import state_folder
+
+
+class FolderSettings(Struct, frozen=True):
+    """The settings for the index of a folder: the largest file to read and the largest to parse, in
+    bytes; the largest index, in MB; the number of files from which an index is built only on
+    request; whether secrets are masked, and extra rules for them; the source of vectors; everything
+    else that changes the stored data; the owner of the state, None for the user of this process."""
+
+    max_bytes: int
+    max_parsed: int
+    max_size_mb: int
+    threshold: int
+    masked: bool = True
+    embeddings: str = "off"
+    rules: tuple[str, ...] = ()
+    variant: str = ""
+    user: state_folder.User | None = None

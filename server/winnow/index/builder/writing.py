@@ -1,0 +1,357 @@
+"""Write changed files to the store of a folder: reuse known texts, extract the others in workers,
+and keep the store below its limit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import time
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from pathlib import Path
+
+from winnow.index.builder import size_limit
+from winnow.index.builder.disk_scan import (
+    Changes,
+    ContentExclusions,
+    IndexScope,
+    content_keys,
+    file_state_at,
+    find_changes,
+    is_same_text,
+)
+from winnow.index.builder.folder_files import FolderFiles
+from winnow.index.builder.folder_settings import FolderSettings
+from winnow.index.builder.folder_store import FolderStore
+from winnow.index.builder.passes import BuildPolicy, FolderWork, Pass
+from winnow.index.builder.state import Event, Lifecycle
+from winnow.index.builder.workers import IndexWorkers
+from winnow.index.builder.worktrees import other_stores, other_trees
+from winnow.index.store.file_record import (
+    EXCLUDED,
+    FULL,
+    FileRecord,
+    FileState,
+    IndexJob,
+    failed_record,
+)
+from winnow.index.store.reader import Reader
+from winnow.index.store.store import Store
+from winnow.processes.memory import return_free_pages
+from winnow.processes.waiting import wait_within
+
+OrderFiles = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
+# Called with the number of indexed files and the total.
+ReportProgress = Callable[[int, int], None]
+
+# Limits of a transaction. Large ones are cheaper, because files share many names; small ones become
+# visible earlier and block other processes less.
+BATCH_BYTES = 4 * 1024 * 1024
+BATCH_SECONDS = 1.0
+URGENT_SECONDS = 0.03
+# With more changes than this, no request waits for the first ones.
+MOST_URGENT = 200
+# Files given to the workers at once: those of a large tree would take 25 MB.
+FILES_AT_ONCE = 8_000
+# Files compared with already indexed texts at once.
+REUSED_AT_ONCE = 500
+EXCLUDED_AT_ONCE = 2_000
+# With more changes than this, the indexes of other working trees are read: a branch was switched,
+# or everything is new.
+FEW_CHANGES = 20
+
+
+class ChangeWriter:
+    """Writes changed files to the store of a folder; ``ordered`` sorts them by importance."""
+
+    def __init__(
+        self,
+        root: Path,
+        lifecycle: Lifecycle,
+        disk: FolderStore,
+        files: FolderFiles,
+        work: FolderWork,
+        workers: IndexWorkers,
+        settings: Callable[[], FolderSettings],
+        ordered: OrderFiles,
+    ) -> None:
+        self._root = root
+        self._lifecycle = lifecycle
+        self._disk = disk
+        self._files = files
+        self._work = work
+        self._workers = workers
+        self._settings = settings
+        self._ordered = ordered
+
+    # --- passes ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def start_pass(self) -> Iterator[Pass]:
+        """Start a pass that ends with the block. What it leaves behind if it is cancelled or fails
+        is found again."""
+        with self._work.start_pass() as current:
+            try:
+                yield current
+            finally:
+                if current.is_behind:
+                    self._files.schedule_rescan()
+
+    def found_changes(self, current: Pass) -> None:
+        """Record that a pass knows of changes: the index is behind until they are written."""
+        current.is_behind = True
+        self._lifecycle.on(Event.CHANGES_FOUND)
+
+    async def apply_all(
+        self,
+        current: Pass,
+        store: Store,
+        changes: Changes,
+        report: ReportProgress | None = None,
+        urgent: bool = False,
+    ) -> bool:
+        """Write all differences from a store. Return False if the store was replaced meanwhile."""
+        if changes and store is self._disk.opened:
+            self.found_changes(current)
+        await self.apply(changes, self._files.listed_as, current, report, urgent)
+        if not (changes or self._lifecycle.state.is_complete):
+            await self.count_left_out()
+        current.is_behind = False
+        if store is not self._disk.opened:
+            # Only a check shows whether the new store is complete: a build may have completed it.
+            self._files.schedule_check()
+            return False
+        if self._work.policy is not BuildPolicy.ON_REQUEST:
+            self._lifecycle.on(Event.CAUGHT_UP)
+            if self._work.is_behind:  # another pass
+                self._lifecycle.on(Event.CHANGES_FOUND)
+        return True
+
+    async def apply(
+        self,
+        changes: Changes,
+        scope: IndexScope,
+        current: Pass | None,
+        report: ReportProgress | None = None,
+        urgent: bool = False,
+    ) -> None:
+        """Write the changes that a pass has found. Changes without a pass were reported, and are
+        newer than any listing."""
+        done, total = 0, len(changes.changed)
+        before = max(self._files.total - total, 0)
+        # Reported changes, and urgent ones during a build, say nothing about the progress.
+        counts = current is not None and not (urgent and self._work.building.locked())
+        if counts:
+            self._work.indexed = before
+        if changes.gone:
+            await self._write(dict.fromkeys(changes.gone), are_deleted=current is None)
+            # The file may be ignored now, or was moved during the listing.
+            if await asyncio.to_thread(_any_file, self._root, changes.gone):
+                self._files.schedule_rescan()
+        left = await self._exclude_contents(changes.changed, scope)
+        overtaken: Set[str] = frozenset()
+        if current is not None:
+            current.reading.update(left)
+            overtaken = current.overtaken
+        left = await self._reuse_texts(left, overtaken)
+        done = total - len(left)
+        if len(left) > FEW_CHANGES and not urgent:
+            left = await self._ordered(self._root, left)
+        indexed: set[str] = set()
+        async for batch in self._batches(left, urgent):
+            done += len(batch)
+            indexed.update(batch)
+            await self._write(
+                {path: record for path, record in batch.items() if path not in overtaken}
+            )
+            if not urgent:  # the workers can use the memory
+                await asyncio.to_thread(return_free_pages)
+            if counts:
+                self._work.indexed = before + done
+            if report:
+                report(done, total)
+            if await self.trim() and not urgent:
+                await self.write_excluded([path for path in left if path not in indexed], FULL)
+                break
+        if len(indexed) > FEW_CHANGES and not urgent:
+            await self._disk.run(Store.compact)
+        if changes:
+            await self.count_left_out()
+        if counts:
+            self._work.indexed = self._files.total
+        self._work.updated_at = time.time()
+
+    # --- requests and limits ---------------------------------------------------------------
+
+    async def index_files(
+        self, paths: Sequence[str], seconds: float
+    ) -> AsyncGenerator[list[str], None]:
+        """Index these files now, until the time is up; yield the paths that are in the store."""
+        self._workers.start()
+        known = await self._disk.query(lambda reader: reader.known(paths))
+        stale = await asyncio.to_thread(find_changes, self._root, known.items())
+        missing = [path for path in paths if path not in known]
+        changed = set(stale.changed)
+        if fresh := [path for path in known if path not in changed and path not in stale.gone]:
+            yield fresh
+        batches = self._batches([*stale.changed, *stale.gone, *missing], urgent=True)
+        end = time.monotonic() + seconds
+        async with contextlib.aclosing(batches):
+            with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):
+                while True:
+                    batch = await wait_within(anext(batches), end - time.monotonic())
+                    await self._write(batch)
+                    yield [path for path, record in batch.items() if record is not None]
+
+    async def trim(self) -> bool:
+        """Shrink the store to its size limit. Return True if data of files was dropped."""
+        return await size_limit.trim(self._disk, self._settings().max_size_mb)
+
+    async def count_left_out(self) -> None:
+        """Count the files for which there is no room."""
+        counts = await self._disk.query(Reader.problem_counts)
+        self._work.left_out = counts.get(FULL, 0)
+
+    # --- files that no worker reads --------------------------------------------------------
+
+    async def _exclude_contents(self, paths: Sequence[str], scope: IndexScope) -> list[str]:
+        """Record files whose contents are excluded; return the others."""
+        exclusions = ContentExclusions(scope.empty)
+        excluded = [path for path in paths if exclusions.contains(path)]
+        await self.write_excluded(excluded, EXCLUDED)
+        return (
+            [path for path in paths if not exclusions.contains(path)] if excluded else list(paths)
+        )
+
+    async def write_excluded(self, paths: Sequence[str], problem: str) -> None:
+        """Record files without contents, and why."""
+        root = os.fsencode(self._root)
+        for at in range(0, len(paths), EXCLUDED_AT_ONCE):
+            excluded = paths[at : at + EXCLUDED_AT_ONCE]
+            await self._write(
+                {
+                    path: failed_record(IndexJob(root, os.fsencode(path), 0), problem)
+                    for path in excluded
+                }
+            )
+
+    async def _reuse_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
+        """Reuse the data of files whose text is already indexed, here or in another working tree of
+        the repository. Return the other files, and those changed during the pass."""
+        others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self._root))
+        if not (others or await self._disk.query(Reader.has_keys)):
+            return list(paths)  # a new index has no texts to reuse
+        left: list[str] = []
+        settings = self._settings()
+        adopting = functools.partial(_adopt, self._root, settings, others)
+        for at in range(0, len(paths), REUSED_AT_ONCE):
+            portion = paths[at : at + REUSED_AT_ONCE]
+            keys = await asyncio.to_thread(content_keys, self._root, portion, settings.max_bytes)
+            for path in overtaken & keys.keys():
+                del keys[path]
+            reused = set(await self._disk.run(functools.partial(adopting, keys)))
+            left += [path for path in portion if path not in reused]
+        return left
+
+    # --- files that workers read -----------------------------------------------------------
+
+    async def _batches(
+        self, paths: Sequence[str], urgent: bool
+    ) -> AsyncGenerator[dict[str, FileRecord | None], None]:
+        """Yield the records of files in batches to be written; None for a deleted file."""
+        few = urgent and len(paths) <= MOST_URGENT
+        seconds = URGENT_SECONDS if few else BATCH_SECONDS
+        batch: dict[str, FileRecord | None] = {}
+        size, started = 0, time.monotonic()
+        for at in range(0, len(paths), FILES_AT_ONCE):
+            jobs = self._jobs(paths[at : at + FILES_AT_ONCE])
+            async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
+                async for job, record in answers:
+                    batch[os.fsdecode(job.path)] = record
+                    size += _size(record)
+                    if size > BATCH_BYTES or time.monotonic() - started > seconds:
+                        yield batch
+                        batch, size, started = {}, 0, time.monotonic()
+        if batch:
+            yield batch
+
+    def _jobs(self, paths: Iterable[str]) -> list[IndexJob]:
+        root, settings = os.fsencode(self._root), self._settings()
+        return [
+            IndexJob(
+                root,
+                os.fsencode(path),
+                settings.max_bytes,
+                masked=settings.masked,
+                max_parsed=settings.max_parsed,
+                embeddings=settings.embeddings,
+                rules=settings.rules,
+            )
+            for path in paths
+        ]
+
+    async def _write(
+        self, batch: Mapping[str, FileRecord | None], are_deleted: bool = True
+    ) -> None:
+        """Write records of files; those without a record ``are_deleted`` or out of scope."""
+        found = {path: record for path, record in batch.items() if record is not None}
+        gone = [path for path, record in batch.items() if record is None]
+
+        def is_still(path: str, state: FileState | None) -> bool:
+            return (state is None and not are_deleted) or _is_still(self._root, path, state)
+
+        await self._disk.run(lambda store: store.write(found, gone, is_still))
+
+
+def _any_file(root: Path, paths: Collection[str]) -> bool:
+    return any(file_state_at(str(root), path) is not None for path in paths)
+
+
+def _adopt(
+    root: Path,
+    settings: FolderSettings,
+    elsewhere: bool,
+    keys: Mapping[str, tuple[FileState, bytes]],
+    store: Store,
+) -> list[str]:
+    """Reuse the data of files whose text is indexed, by their keys; ``elsewhere`` includes other
+    working trees."""
+    reused = store.adopt(keys, functools.partial(_is_still, root))
+    for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
+        left = {path: state_and_key for path, state_and_key in keys.items() if path not in reused}
+        if left:
+            reused += store.copy_from(other, left)
+    return reused
+
+
+def _is_still(root: Path, path: str, state: FileState | None) -> bool:
+    return is_same_text(file_state_at(str(root), path), state)
+
+
+def _size(record: FileRecord | None) -> int:
+    """Return the approximate size of a record in the store, in bytes."""
+    if record is None:
+        return 0
+    size = 0
+    if record.symbols is not None:
+        packed = record.symbols
+        names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
+        size += len(packed.scope_table) + names + sum(len(data) for _, data in packed.definitions)
+    if record.contents is not None:
+        contents = record.contents
+        size += len(contents.trigrams.numbers) + len(contents.vectors)
+        size += sum(
+            len(field.terms) + len(field.units) + len(field.counts) for field in contents.fields
+        )
+    return size
