@@ -452,6 +452,28 @@ async def test_a_store_deleted_during_a_check_is_not_complete(
     assert await holding(workspace, "first") == ["a.py"]
 
 
+async def test_a_store_deleted_while_it_is_opened_is_not_complete(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_files(git_init(tmp_path / "project"), {"a.py": "first = 1\n"})
+    await make_workspace(project).index.build()
+    workspace = make_workspace(project)
+    folder = folder_of(workspace)
+    changes = FolderIndex.changes
+
+    async def deleted_meanwhile(self: FolderIndex, scope: IndexScope, **more: bool) -> Changes:
+        found = await changes(self, scope, **more)
+        shutil.rmtree(project / ".winnow")
+        await self.store()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderIndex, "changes", deleted_meanwhile)
+        await folder.open(IndexScope(), 50)
+    assert not folder.complete
+    assert await holding(workspace, "first") == ["a.py"]
+
+
 @requires_linux
 async def test_a_check_overtaken_by_a_build_leaves_the_index_complete(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -253,9 +253,11 @@ class FolderIndex:
         outcome, changes = Event.NOTHING_OPENED, Changes()
         self.lifecycle.on(Event.OPEN_STARTED)
         try:
+            store = await self.disk.current()
             if await self.disk.query(Reader.file_count):
                 changes = await self.changes(scope, relist=True, timed=False)
-                outcome = self._outcome(changes, few)
+                if store is self.disk.opened:
+                    outcome = self._outcome(changes, few)
         finally:
             if self.state is FolderState.OPENING:  # nothing else has decided meanwhile
                 self.lifecycle.on(outcome)
@@ -270,7 +272,7 @@ class FolderIndex:
         if self.work.policy is BuildPolicy.ON_REQUEST:
             return Event.NOTHING_OPENED
         self.work.indexed = max(self.files.total - len(changes.changed), 0)
-        if self.disk.damage or self.disk.opened is None or not self._is_begun(changes):
+        if self.disk.damage or not self._is_begun(changes):
             return Event.NOTHING_OPENED
         if len(changes) > few:
             return Event.PARTLY_OPENED
