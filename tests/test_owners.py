@@ -96,7 +96,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "index/vectors/safetensors.py": ({"opens"}, "a model of a package or of the user's settings"),
     "index/vectors/tokenizer.py": ({"opens"}, "a model of a package or of the user's settings"),
     "ranking/semantic/decision_trees.py": ({"opens"}, "package data"),
-    "index/workspace_index.py": ({"opens"}, "opens an index, not a file"),
     "workspace.py": ({"opens"}, "opens an index, not a file"),
     "index/store/store.py": (
         {"opens", "writes"},

@@ -141,7 +141,7 @@ async def test_an_index_is_incomplete_if_most_files_have_changed(
 async def test_an_index_with_many_changes_counts_its_current_files(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.index.workspace_index.FEW", 2)
+    monkeypatch.setattr("winnow.index.builds.FEW", 2)
     write_files(project, {f"src/part{n}.py": f"def other{n}(): ...\n" for n in range(9)})
     workspace = server(make_workspace(project))
     assert await open_index(workspace, seconds=SECONDS)
@@ -190,7 +190,7 @@ async def test_waiting_for_an_index_to_open_is_bounded(
 async def test_a_build_keeps_an_open_index_ready(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", SECONDS)
+    monkeypatch.setattr("winnow.index.builds.LATER_SECONDS", SECONDS)
     workspace = make_workspace(project)
     workspace.index.enable_watching()
     building = asyncio.create_task(workspace.index.build())
@@ -199,7 +199,7 @@ async def test_a_build_keeps_an_open_index_ready(
         assert index_state.state == "ready"
     assert not building.done()
     building.cancel()
-    monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.builds.LATER_SECONDS", 0.0)
     await workspace.index.build()
     assert state(workspace) == ("ready", TOTAL, TOTAL)
 
@@ -212,10 +212,10 @@ async def test_a_missing_folder_is_indexed_when_it_comes_back(
     workspace = server(make_workspace(folder))
     await workspace.index.open()
     folder.rename(tmp_path / "elsewhere")
-    workspace.index._cached_roots = None  # the roots are searched for now
+    workspace.index._folders._cached_roots = None  # the roots are searched for now
     await workspace.index.build()
     (tmp_path / "elsewhere").rename(folder)
-    workspace.index._cached_roots = None
+    workspace.index._folders._cached_roots = None
     async with workspace.index.snapshot({}, SECONDS) as (_, index_state):
         assert (index_state.state, index_state.files_indexed) == ("ready", index_state.files_total)
         assert index_state.files_total > COUNT

@@ -262,8 +262,8 @@ async def test_a_slow_process_does_not_undo_a_newer_write(
 
 async def _finished(workspace: EngineWorkspace) -> None:
     """Wait until the index has processed the reported changes."""
-    assert workspace.index._updating is not None
-    await workspace.index._updating
+    assert workspace.index._updates._updating is not None
+    await workspace.index._updates._updating
 
 
 async def test_a_changed_ignore_file_starts_no_index(
@@ -386,7 +386,7 @@ async def test_a_precautionary_check_runs_later_and_finds_unreported_changes(
     (tmp_path / "elsewhere.py").write_text("second = 22\n")
     folder = folder_of(workspace)
     may_look = asyncio.Event()
-    monkeypatch.setattr("winnow.index.workspace_index.LATER_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.updates.LATER_SECONDS", 0.0)
     monkeypatch.setattr(workspace.index.throttle, "turn", may_look.wait)
     monkeypatch.setattr(folder.files, "_next_check", 0.0)
     async with workspace.index.snapshot({}) as (view, state):

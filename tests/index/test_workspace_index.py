@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +20,7 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit, requires_posix, write_files
 from winnow.config import Config, IndexSettings, merge_layer
 from winnow.errors import IndexUnavailable
+from winnow.index import problems
 from winnow.index.builder import folder_files, folder_store, unsaved, writing
 from winnow.index.builder.disk_scan import IndexScope
 from winnow.index.builder.folder import FolderIndex
@@ -141,12 +142,12 @@ async def test_removed_folders_do_not_reduce_the_parse_limit(
     """The more files there are, the less memory is left for a large one."""
     large = write_files(tmp_path / "large", {"a.py": ""})
     workspace = make_workspace(project, large)
-    alone = make_workspace(project).index._settings().max_parsed
+    alone = make_workspace(project).index._folders.settings().max_parsed
     for folder in workspace.index.folder_indexes():
         folder.files.total = 1_000_000 if folder.root == large else 4
-    assert workspace.index._settings().max_parsed < alone
+    assert workspace.index._folders.settings().max_parsed < alone
     workspace.folders = [project]
-    assert workspace.index._settings().max_parsed == alone
+    assert workspace.index._folders.settings().max_parsed == alone
 
 
 async def test_a_second_server_reads_no_file_again(
@@ -570,7 +571,7 @@ async def test_a_disabled_index_ignores_changes(
     # The index gets the new settings a moment later, and the file is saved before that.
     write_files(project, {"src/main.py": "def later(): ...\n"})
     workspace.files_changed([project / "src/main.py"])
-    assert workspace.index._updating is None
+    assert workspace.index._updates._updating is None
     await workspace.index.follow_settings()
     workspace.reconfigure(Config())
     await workspace.index.build()
@@ -598,13 +599,13 @@ async def test_excluded_files_are_counted_only_after_a_write(
     workspace = make_workspace(project)
     await workspace.index.build()
     asked = []
-    count_left_out = workspace.index._count_left_out
+    count_left_out = problems.count_left_out
 
-    async def counted() -> NotCovered:
+    async def counted(folders: Iterable[FolderIndex]) -> NotCovered:
         asked.append(1)
-        return await count_left_out()
+        return await count_left_out(folders)
 
-    monkeypatch.setattr(workspace.index, "_count_left_out", counted)
+    monkeypatch.setattr("winnow.index.workspace_index.count_left_out", counted)
     for _ in range(3):
         assert await state(workspace) == ("ready", 4, 4)
         assert (await workspace.index.left_out()).binary is None
@@ -718,7 +719,7 @@ async def test_search_data_is_loaded_only_if_there_is_an_index(
     for home, loads in ((project, 0), (tmp_path / "elsewhere", 1)):
         workspace = make_workspace(project, environment={"HOME": str(home)}, config=allowed)
         loaded: list[str] = []
-        workspace.index._prepare = functools.partial(loaded.append, "models")
+        workspace.index._builds._prepare = functools.partial(loaded.append, "models")
         await workspace.index.build()
         await workspace.index.aclose()
         assert len(loaded) == loads

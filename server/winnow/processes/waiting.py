@@ -7,7 +7,7 @@ it (https://github.com/python/cpython/issues/86296), and the canceled request ra
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -54,6 +54,27 @@ async def run_to_end(work: Awaitable[T], undo: Callable[[T], object] | None = No
         if undo is not None and not task.cancelled() and task.exception() is None:
             undo(task.result())
         raise
+
+
+def is_running(task: asyncio.Task[None] | None) -> bool:
+    """Return True if there is a task that has not ended."""
+    return task is not None and not task.done()
+
+
+async def finish_within(task: asyncio.Task[None] | None, seconds: float) -> bool:
+    """Wait for a task, which goes on after the time. Return True if it was running."""
+    if task is None or task.done():
+        return False
+    await asyncio.wait({task}, timeout=max(seconds, 0.0))
+    return True
+
+
+async def cancel_all(tasks: Iterable[asyncio.Task[None] | None]) -> None:
+    """Cancel the tasks that exist, and wait until they have ended."""
+    some = [task for task in tasks if task is not None]
+    for task in some:
+        task.cancel()
+    await asyncio.gather(*some, return_exceptions=True)
 
 
 async def _release(task: asyncio.Future[Any], slots: asyncio.Semaphore) -> None:

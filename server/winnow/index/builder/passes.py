@@ -1,7 +1,7 @@
 """What is being built: the requested build, the passes over changed files, and their progress.
 
-A pass compares the disk with the store and writes what differs. A build, a check and the opening of
-an index are each a pass, and several may run at a time.
+A pass compares the disk with the store and writes what differs. Builds and checks are passes, and
+several may run at a time.
 """
 
 from __future__ import annotations

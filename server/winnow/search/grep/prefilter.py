@@ -25,7 +25,7 @@ from winnow.text.selection import file_type_globs
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
-    from winnow.index.workspace_index import MatchCandidates
+    from winnow.index.match_candidates import MatchCandidates
 
 # Above this share of all files, reading all of them is about as fast.
 MOST_SHARE = 0.25
