@@ -285,14 +285,18 @@ class TextSearch:
         ``prefix`` is given for a run over unsaved documents.
         """
         path, is_included, any_found, dropped = "", True, False, 0
+        end: int | None = None
         async for event in events(child, self.limits.line_characters):
             if isinstance(event, FileBegin):
                 dropped = self._count_long(path, child, dropped)
                 path = (prefix or "") + clean_path(event.path)
                 is_included = self._includes(path, unsaved=prefix is not None)
                 any_found = False
+                end = late.get(path) if late else None
+                if is_included and end is None and prefix is None and self.query.multiline:
+                    end = (await self._nulls_of_multiline([path])).get(path)
             elif isinstance(event, FileLine) and is_included:
-                if late and event.offset >= late.get(path, event.offset + 1):
+                if end is not None and event.offset >= end:
                     continue
                 any_found = True
                 self._found += len(event.line.ranges)
@@ -366,7 +370,18 @@ class TextSearch:
         counts = await self._count_run(how, self._whole_scope(skipped), skipped, share)
         if not self.timed_out:
             self.skipped_files = skipped
-        return counts
+        nulls = await self._nulls_of_multiline(counts) if self.query.multiline else {}
+        return {path: count for path, count in counts.items() if path not in nulls}
+
+    async def _nulls_of_multiline(self, paths: Iterable[str]) -> Mapping[str, int]:
+        """Find the first NUL bytes of files that match in a multiline search. Behind the first
+        buffer, ripgrep notices a NUL only in matching lines and their context."""
+        if self.query.binary or self.query.encoding:
+            return {}
+        nulls = await asyncio.to_thread(first_nulls, self.scope.root, paths)
+        self._nulls |= nulls
+        self.partly_binary |= nulls.keys()
+        return nulls
 
     async def _count_without_log(self, share: float) -> dict[str, int]:
         """Count without ripgrep's log, which would name the partly searched binary files. ripgrep

@@ -520,6 +520,31 @@ async def test_a_file_with_a_late_null_is_the_same_in_every_mode(
     assert places(both) == [("late.txt", 1, 1), ("late.txt", 20_003, 1)]
 
 
+@pytest.mark.parametrize("probe_seconds", [0.0, 20.0])
+@pytest.mark.parametrize("context_lines", [0, 2])
+async def test_a_multiline_search_ends_at_a_late_null(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe_seconds: float,
+    context_lines: int,
+) -> None:
+    """ripgrep itself notices the NUL only if it prints the line as context."""
+    monkeypatch.setattr(text_grep, "PROBE_SECONDS", probe_seconds)
+    text = b"needle one\n" + b"hay\n" * 20_000
+    (tmp_path / "late.txt").write_bytes(text + b"\0\nneedle two\n")
+    (tmp_path / "later.txt").write_bytes(text[11:] + b"\0\nneedle two\n")
+    workspace = make_workspace(tmp_path)
+    params = {"multiline": True, "context_lines": context_lines}
+    result = await grep(workspace, r"needl[e] \w+\n", **params)
+    assert places(result) == [("late.txt", 1, 1)]
+    assert result.total_matches in (1, None)
+    assert "up to their first NUL" in result.completeness.reasons[0]
+    for mode, matches in (("files", None), ("counts", 1)):
+        result = await grep(workspace, r"needl[e] \w+\n", mode=mode, multiline=True)
+        assert result.files == [GrepFile(path="late.txt", matches=matches)]
+
+
 async def test_other_encodings_are_searched_on_request(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
