@@ -167,9 +167,13 @@ def anonymous_memory(pid: int) -> float:
 
 def cpu_of_children(pid: int) -> float:
     """Return the CPU seconds of a process's children, including those that have ended."""
-    ended = sum(map(int, _stat(pid)[13:15]))
-    alive = sum(int(ticks) for child in children(pid) for ticks in _stat(child)[11:13])
-    return (ended + alive) / os.sysconf("SC_CLK_TCK")
+    ended = sum(map(int, _stat(pid)[13:15])) / os.sysconf("SC_CLK_TCK")
+    return ended + sum(map(cpu_seconds, children(pid)))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process itself."""
+    return sum(map(int, _stat(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid: int) -> set[int]:

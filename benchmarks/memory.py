@@ -69,10 +69,10 @@ class Peaks:
 
     def _run(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
-            server = anonymous_memory(self._pid)
             try:
+                server = anonymous_memory(self._pid)
                 alive = children(self._pid)
-            except OSError:  # a thread of the server has ended
+            except (OSError, IndexError):  # a thread of the server, or the server, has ended
                 continue
             each = {pid: memory for pid in alive if (memory := self._memory_of(pid))}
             self.server = max(self.server, server)

@@ -158,6 +158,18 @@ PARTS = {
         "NDCG@10 by file, without embeddings; needs `winnow-ls[benchmark]`.",
         long=True,
     ),
+    "index-build": Part(
+        "The build of an index",
+        ["index_build.py django redis --runs 3"],
+        "From nothing. Winnow's index serves text, semantic and symbol searches and references;"
+        " each peer's index serves a part of these.",
+    ),
+    "index-build-kernel": Part(
+        "The build of an index, on the kernel's source",
+        ["index_build.py kernel --runs 1"],
+        "The same on 78,000 files.",
+        long=True,
+    ),
     "memory": Part(
         "Memory",
         ["memory.py"],
