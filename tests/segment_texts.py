@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.contents import FIELDS, MEASURES, Contents
+from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import in_blocks
 
 DIMENSIONS = 4

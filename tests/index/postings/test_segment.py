@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from segment_texts import DIMENSIONS, contents, random_texts, some_texts
-from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.contents import FIELDS, MEASURES, Contents
 from winnow.index.postings.segment import MOST_LISTS, Segment, in_memory, write_segment
+from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import Condition, TrigramQuery, in_blocks
 
 NOTHING = [0.0] * len(MEASURES)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from segment_texts import contents, random_texts
-from winnow.index.postings.contents import FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.contents import FIELDS, MEASURES, Contents
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import in_memory
+from winnow.index.postings.term_counts import Postings
 from winnow.index.vectors import vector_search
 from winnow.index.vectors.embeddings import Rows, quantized, scale_of
 from winnow.index.vectors.vector_search import Cosines

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents, Postings
+from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.index.postings.layout import SegmentWriter
 from winnow.index.postings.lists import BLOCK, Counts, Entries, Keys, write_lists
+from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import Trigrams
 
 # Document numbers are 16-bit, and merging holds one segment's part of a key range in memory.

@@ -10,17 +10,16 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Literal
 
-import numpy as np
 from msgspec import Struct
 
 from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.comments import comments_of
-from winnow.index.postings.terms import name_term, term_number, term_numbers, words
+from winnow.index.postings.term_counts import Postings, TermCounts
+from winnow.index.postings.terms import name_number, words
 from winnow.index.postings.trigrams import Trigrams, trigrams_of
 from winnow.symbols.file_symbols import CONTAINERS, Definition
 
@@ -52,26 +51,13 @@ FIELDS = (
     # The words of import lines, not split: the files that this one uses.
     ContentField("import", "document"),
 )
+_BODY, _DEFINITION, _COMMENT, _HEAD, _TYPE, _NAME, _IMPORTED_NAME = range(len(FIELDS))
 # Numbers per document, in the order of `Contents.measures`: lines; definitions outside functions,
 # and the functions among them; lines that import or re-export; 1 if the text says that a program
 # generated it.
 MEASURES = ("lines", "definitions", "functions", "imports", "generated")
 # Numbers per chunk, see `Contents.chunks`.
 CHUNK_COLUMNS = 3
-
-
-class Postings(Struct, frozen=True, array_like=True):
-    """The terms of one field of one text, as parallel arrays in the machine's byte order.
-
-    ``terms`` are 64-bit numbers (see :func:`winnow.index.postings.terms.term_number`), ``units``
-    16-bit chunk numbers (0 in a document field), ``counts`` 8-bit, at most 255. Entries are sorted
-    by term and unit. ``lengths`` has the number of terms of each unit, 32-bit.
-    """
-
-    terms: bytes = b""
-    units: bytes = b""
-    counts: bytes = b""
-    lengths: bytes = b""
 
 
 class Contents(Struct, frozen=True, array_like=True):
@@ -154,33 +140,30 @@ def contents_of(
     ]
     functions = sum(definition.kind in FUNCTIONS for definition in known)
     imports = [*dict.fromkeys([*_IMPORT.findall(joined), *_IMPORTED.findall(joined)])]
-    documents = (
-        _bag(words(comments)),
-        _bag(words(head)),
-        _bag(types),
-        Counter(term_number(name_term(definition.name)) for definition in known),
-        Counter(term_number(name_term(word)) for line in imports for word in set(words(line))),
-    )
+    imported = [word for line in imports for word in set(words(line))]
+    terms = TermCounts(len(FIELDS))
+    terms.add(_COMMENT, words(comments))
+    terms.add(_HEAD, words(head))
+    terms.add(_TYPE, types)
+    terms.add(_NAME, [name_number(definition.name) for definition in known])
+    terms.add(_IMPORTED_NAME, map(name_number, imported))
+    for names in _names_by_chunk(chunks, known):
+        terms.add(_DEFINITION, names)
     del joined, comments  # in a text of megabytes, the words of its chunks need as much memory
     card = [definition.name for definition in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
-    body = _Field()
 
     def chunk_words() -> Iterator[list[str]]:
-        """Yield the words of each chunk, and add them to the body."""
+        """Yield the words of each chunk, and count them."""
         for a, b in chunks:
             found = words("\n".join(lines[a - 1 : b]))
-            body.add(_bag(found))
+            terms.add(_BODY, found)
             yield found
 
     vectors = (embed or _nothing)(chain(chunk_words(), [card]))
     return Contents(
         trigrams=trigrams_of(text),
         chunks=_numbered(chunks, definitions).tobytes(),
-        fields=[
-            body.postings(),
-            _postings(map(_bag, _names_by_chunk(chunks, known))),
-            *(_postings([bag]) for bag in documents),
-        ],
+        fields=terms.postings(),
         measures=[
             len(lines),
             len(known),
@@ -245,48 +228,3 @@ def _names_by_chunk(
     for definition in definitions:
         names[max(bisect_right(firsts, definition.line + 1) - 1, 0)].append(definition.name)
     return names
-
-
-def _bag(found: Iterable[str]) -> Counter[int]:
-    """Return how often each term occurs in some words, by its number."""
-    bag: Counter[int] = Counter()
-    for word, count in Counter(found).items():
-        for number in term_numbers(word):
-            bag[number] += count
-    return bag
-
-
-class _Field:
-    """The postings of a field, built unit by unit."""
-
-    def __init__(self) -> None:
-        self._terms, self._units, self._counts = array("Q"), array("H"), array("I")
-        self._lengths = array("I")
-
-    def add(self, bag: Counter[int]) -> None:
-        """Add the next unit: how often each term occurs in it."""
-        self._terms.extend(bag.keys())
-        self._units.extend([len(self._lengths)] * len(bag))
-        self._counts.extend(bag.values())
-        self._lengths.append(sum(bag.values()))
-
-    def postings(self) -> Postings:
-        terms = np.frombuffer(self._terms, np.uint64)
-        units = np.frombuffer(self._units, np.uint16)
-        counts = np.minimum(np.frombuffer(self._counts, np.uint32), 255)
-        # Units are in order already, and a stable sort keeps them so.
-        order = np.argsort(terms, kind="stable")
-        return Postings(
-            terms=terms[order].tobytes(),
-            units=units[order].tobytes(),
-            counts=counts[order].astype(np.uint8).tobytes(),
-            lengths=self._lengths.tobytes(),
-        )
-
-
-def _postings(bags: Iterable[Counter[int]]) -> Postings:
-    """Return the postings of a field, from the term counts of each unit."""
-    field = _Field()
-    for bag in bags:
-        field.add(bag)
-    return field.postings()

@@ -12,13 +12,16 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import threading
 
 import Stemmer
 
 # A longer word is not a name to search for, but data: base64, digests, tables.
 WORD_CHARACTERS = 80
-# Cached words; the words of a code base repeat.
-CACHED_WORDS = 1 << 12
+# Cached words, names and parts of words. Those of a code base repeat, the parts most of all.
+CACHED_WORDS = 1 << 13
+CACHED_NAMES = 1 << 12
+CACHED_PARTS = 1 << 13
 
 # Words of nearly every text, which say nothing about it.
 _UNTOLD = frozenset(
@@ -57,19 +60,26 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-@functools.lru_cache(1 << 12)
+@functools.lru_cache(CACHED_NAMES)
 def terms_of(word: str) -> tuple[str, ...]:
     """Return the distinct terms of a word or identifier: its stemmed parts, and the whole
     identifier if it has several. Single letters, very common words and overlong words have none."""
     if len(word) > WORD_CHARACTERS:
         return ()
-    if _UNSPACED.search(word):
+    if not word.isascii() and _UNSPACED.search(word):
         return _pairs(word)
-    parts = [part.lower() for part in parts_of(word)]
-    if len(parts) <= 1:
-        return tuple(stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD)
-    terms = [stem(part) for part in parts if len(part) > 1 and part not in _UNTOLD]
-    return tuple(dict.fromkeys([*terms, without_convention(word)]))
+    parts = parts_of(word)
+    terms = [term for part in parts if (term := _term_of_part(part))]
+    if len(parts) > 1:
+        terms.append(without_convention(word))
+    return tuple(dict.fromkeys(terms))
+
+
+@functools.lru_cache(CACHED_PARTS)
+def _term_of_part(part: str) -> str:
+    """Return the term of a part of a word; empty if the part has none."""
+    part = part.lower()
+    return stem(part) if len(part) > 1 and part not in _UNTOLD else ""
 
 
 def parts_of(word: str) -> list[str]:
@@ -96,10 +106,20 @@ def name_term(name: str) -> str:
 
 def stem(word: str) -> str:
     """Return the stem of a lowercase word."""
-    # A stemmer must not be shared by threads. Creating one costs less than a lock.
-    return str(Stemmer.Stemmer("english", 0).stemWord(word)) if word.isascii() else word
+    return str(_STEMMER.stemmer.stemWord(word)) if word.isascii() else word
 
 
+class _ThreadStemmer(threading.local):
+    """The stemmer of a thread. Threads must not share one."""
+
+    def __init__(self) -> None:
+        self.stemmer = Stemmer.Stemmer("english", 0)
+
+
+_STEMMER = _ThreadStemmer()
+
+
+@functools.lru_cache(CACHED_PARTS)
 def term_number(term: str) -> int:
     """Return the 64-bit number of a term in postings."""
     digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
@@ -109,7 +129,13 @@ def term_number(term: str) -> int:
 @functools.lru_cache(CACHED_WORDS)
 def term_numbers(word: str) -> tuple[int, ...]:
     """Return the numbers of the terms of a word."""
-    return tuple(map(term_number, terms_of(word)))
+    return tuple(map(term_number, terms_of.__wrapped__(word)))
+
+
+@functools.lru_cache(CACHED_NAMES)
+def name_number(name: str) -> int:
+    """Return the number of a name as one term."""
+    return term_number(name_term(name))
 
 
 def content_words(query: str) -> list[str]:
