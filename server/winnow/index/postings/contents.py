@@ -139,7 +139,7 @@ def contents_of(
         if definition.kind in TYPES and not definition.declared
     ]
     functions = sum(definition.kind in FUNCTIONS for definition in known)
-    imports = [*dict.fromkeys([*_IMPORT.findall(joined), *_IMPORTED.findall(joined)])]
+    imports = [*dict.fromkeys(_imports(joined))]
     imported = [word for line in imports for word in set(words(line))]
     terms = TermCounts(len(FIELDS))
     terms.add(_COMMENT, words(comments))
@@ -174,6 +174,14 @@ def contents_of(
         vectors=vectors,
         covered=covered,
     )
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Yield the lines that import, and from the beginning on, the expressions that do."""
+    yield from _IMPORT.findall(text)
+    # To search for these words first takes a tenth of the time.
+    if "require" in text or "@import" in text:
+        yield from _IMPORTED.findall(text)
 
 
 def _nothing(texts: Iterable[Sequence[str]]) -> bytes:

@@ -87,6 +87,7 @@ UNORDERED = frozenset((*FLAGS, "identifier", "parenthesis", "postfix", "subscrip
 
 
 _start = attrgetter("start_byte")
+_span = attrgetter("byte_range")
 
 
 def find_occurrences(
@@ -175,8 +176,7 @@ def _identifiers(
 ) -> dict[str, list[int]]:
     """Return the occurrences of each name, as numbers: offset, flags, receiver."""
     source, flags, chains = extraction.source, extraction.flags, extraction.chains
-    spans = [(node.start_byte, node.end_byte) for node in captured.get("identifier", ())]
-    spans += extraction.tokens
+    spans = [*map(_span, captured.get("identifier", ())), *extraction.tokens]
     if len(extraction.roots) > 1:  # nested parts were captured in the enclosing text, too
         spans = list(set(spans))
     spans.sort()
@@ -274,7 +274,7 @@ class _Ranges:
     """Nested ranges, queried with increasing offsets."""
 
     def __init__(self, nodes: Iterable[tree_sitter.Node]) -> None:
-        self._ranges = [(node.start_byte, node.end_byte) for node in nodes]
+        self._ranges = [*map(_span, nodes)]
         self._next = 0
         self._open: list[tuple[int, int]] = []
 

@@ -409,16 +409,17 @@ def _initializers(extraction: Extraction) -> None:
 
 
 def _initialized(before: bytes, outer: str) -> str:
-    field = _OF_FIELD.search(before)
+    end = before.rstrip()[-1:]  # each search takes longer than this
+    field = _OF_FIELD.search(before) if end == b"=" else None
     if field:
         names = _BRACKETS.sub(b"", b"".join(field.group(1).split()))
         return outer + names.decode("utf-8", "replace") if outer else ""
-    cast = _OF_CAST.search(before)
+    cast = _OF_CAST.search(before) if end == b")" else None
     if cast:
         return expressions.assigned(expressions.cast(cast.group(1).decode()))
     if outer:
         return outer
-    name = _OF_NAME.search(before)
+    name = _OF_NAME.search(before) if end == b"=" else None
     return expressions.assigned(name.group(1).decode("utf-8", "replace")) if name else ""
 
 
