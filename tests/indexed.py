@@ -9,14 +9,14 @@ from pathlib import Path
 
 from winnow.index.builder.extraction import extract_file
 from winnow.index.snapshot import Overlay, Snapshot
-from winnow.index.store.file_record import IndexJob
+from winnow.index.store.file_record import IndexJob, Part
 from winnow.index.store.store import Store
 from winnow.symbols.language import language_of
 
 MAX_BYTES = 4 * 1024 * 1024
 
 
-def fill(store: Store, root: Path) -> int:
+def fill(store: Store, root: Path, part: Part = "all") -> int:
     """Index all files of a folder in supported languages; return their number."""
     batch = {}
     for folder, names, files in os.walk(root):
@@ -24,7 +24,7 @@ def fill(store: Store, root: Path) -> int:
         for name in files:
             path = os.path.relpath(os.path.join(folder, name), root)
             if language_of(path):
-                job = IndexJob(os.fsencode(root), os.fsencode(path), MAX_BYTES)
+                job = IndexJob(os.fsencode(root), os.fsencode(path), MAX_BYTES, part=part)
                 record = extract_file(job)
                 if record is not None:
                     batch[path.replace(os.sep, "/")] = record

@@ -12,7 +12,7 @@ from conftest import write_files
 from indexed import fill, indexed
 from waiting_for import until
 from winnow.index.snapshot import Snapshot
-from winnow.index.store.reader import Reader, ReaderStopped, ScopeTableCache
+from winnow.index.store.reader import DecodedFiles, Reader, ReaderStopped
 from winnow.index.store.store import Store
 from winnow.storage.database import Connection
 from winnow.symbols.extract.driver import extract
@@ -103,7 +103,7 @@ class Readers:
 
     def reader(self) -> Reader:
         connection = self.store.reader().connection
-        return Reader(connection, ScopeTableCache(), self.store.segments, self.handed_back.append)
+        return Reader(connection, DecodedFiles(), self.store.segments, self.handed_back.append)
 
     def close(self) -> None:
         for connection in self.handed_back:

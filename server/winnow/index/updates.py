@@ -7,7 +7,7 @@ last check is too old, and indexes them first if that is quick.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from winnow.index.builder.disk_scan import Changes
@@ -26,12 +26,20 @@ JOIN_SECONDS = 0.005
 
 
 class Updates:
-    """Keeps the indexes of the folders of a workspace up to date, except while ``builds`` run."""
+    """Keeps the indexes of the folders of a workspace up to date, except while ``builds`` run;
+    ``changed`` is called when reported changes have been indexed."""
 
-    def __init__(self, folders: FolderIndexes, throttle: Throttle, builds: Builds) -> None:
+    def __init__(
+        self,
+        folders: FolderIndexes,
+        throttle: Throttle,
+        builds: Builds,
+        changed: Callable[[], None],
+    ) -> None:
         self._folders = folders
         self._throttle = throttle
         self._builds = builds
+        self._on_changed = changed
         self._closed = False
         self._changed_files: dict[FolderIndex, set[str]] = {}
         self._updating: asyncio.Task[None] | None = None
@@ -64,6 +72,7 @@ class Updates:
                 await folder.on_files_changed(
                     self._changed_files.pop(folder), self._folders.scope_of(folder)
                 )
+        self._on_changed()
 
     def apply_opened(self, changes: Mapping[FolderIndex, Changes]) -> None:
         """Index the changes of indexes that were opened, unless a check runs, which finds them."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec import Struct
 
 from winnow.config import Config
 from winnow.errors import SearchError
@@ -34,10 +35,12 @@ from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.builder.writing import OrderFiles, ReportProgress
 from winnow.index.builds import Builds
+from winnow.index.filling import Filling
 from winnow.index.folder_indexes import FolderIndexes, by_folder
 from winnow.index.folder_snapshot import open_snapshot, texts_in_place_of_files
 from winnow.index.match_candidates import MatchCandidates, match_candidates
 from winnow.index.not_covered import NotCovered
+from winnow.index.occurrences import UnreadFiles, words_for
 from winnow.index.problems import count_left_out, damages, problem_messages
 from winnow.index.snapshot import Snapshot
 from winnow.index.store.reader import StoreVersion
@@ -56,6 +59,14 @@ if TYPE_CHECKING:
 CATCH_UP_SECONDS = 0.15
 
 logger = logging.getLogger(__name__)
+
+
+class WithoutOccurrences(Struct, frozen=True):
+    """The files of a folder whose occurrences must be stored before some names are searched."""
+
+    folder: FolderIndex
+    names: Sequence[str]
+    unread: UnreadFiles
 
 
 class WorkspaceIndex:
@@ -106,7 +117,8 @@ class WorkspaceIndex:
             opened=lambda changes: self._updates.apply_opened(changes),  # noqa: PLW0108
             changed=self.files_changed,
         )
-        self._updates = Updates(self._folders, self.throttle, self._builds)
+        self._filling = Filling(self._folders, self._builds)
+        self._updates = Updates(self._folders, self.throttle, self._builds, self._filling.begin)
         self._documents = UnsavedFiles(self._workers, self._folders.settings)
         self._not_covered: tuple[list[StoreVersion], NotCovered] | None = None
 
@@ -137,6 +149,7 @@ class WorkspaceIndex:
         """Update the index of all folders, unless the settings disable it. With ``consent``,
         include folders that are indexed only on request."""
         await self._builds.build(report, consent)
+        self._filling.begin()
 
     @property
     def build_was_requested(self) -> bool:
@@ -144,7 +157,9 @@ class WorkspaceIndex:
         return self._builds.was_requested
 
     def enable_watching(self) -> None:
-        """Watch the folders from the next build on: more than one request will come."""
+        """Watch the folders from the next build on, and complete their occurrences in the
+        background: more than one request will come."""
+        self._filling.enable()
         self._builds.enable_watching()
 
     def pause(self) -> None:
@@ -161,12 +176,14 @@ class WorkspaceIndex:
         if not enabled:
             await self._builds.disable()
             await self._updates.cancel()
+            await self._filling.cancel()
         for folder in self._folders.known():
             await folder.set_writable(enabled and self._folders.is_indexable(folder.root))
 
     async def clear(self) -> None:
         """Delete the index of all folders; it is built again only on request."""
         await self._builds.cancel()
+        await self._filling.cancel()
         for folder in self.folder_indexes():
             await folder.clear()
 
@@ -174,6 +191,7 @@ class WorkspaceIndex:
         """Cancel all work, end the workers, and close the stores."""
         await self._builds.aclose()
         await self._updates.aclose()
+        await self._filling.aclose()
         await self._documents.aclose()
         await self._workers.aclose()
         for folder in self._folders.known():
@@ -295,6 +313,38 @@ class WorkspaceIndex:
             async with contextlib.aclosing(folder.index_files(sorted(below), left)) as batches:
                 async for batch in batches:
                     yield [folder.prefix + path for path in batch]
+
+    async def without_occurrences(
+        self, names: Sequence[str], paths: Iterable[str]
+    ) -> list[WithoutOccurrences]:
+        """Return what :meth:`add_occurrences` has to read for some names and files, by folder.
+        ``paths`` are absolute."""
+        below = by_folder(self.folder_indexes(), paths)
+        found = []
+        for folder in self.folder_indexes():
+            if folder.disk.opened is not None and folder.state is not FolderState.DAMAGED:
+                unread = await folder.writer.unread_files(names, below.get(folder, ()))
+                if unread.files or unread.with_names:
+                    found.append(WithoutOccurrences(folder, names, unread))
+        return found
+
+    async def add_occurrences(
+        self, missing: Iterable[WithoutOccurrences], seconds: float
+    ) -> AsyncGenerator[list[str], None]:
+        """Store the occurrences of files; yield their paths as they enter the store. Raises
+        asyncio.TimeoutError after some ``seconds``."""
+        end = asyncio.get_running_loop().time() + seconds
+        for part in missing:
+            folder, words = part.folder, words_for(part.names)
+            for files, some in ((part.unread.files, ()), (part.unread.with_names, words)):
+                left = end - asyncio.get_running_loop().time()
+                async with contextlib.aclosing(
+                    folder.writer.add_occurrences(files, some, left)
+                ) as batches:
+                    async for batch in batches:
+                        yield [folder.prefix + path for path in batch]
+            folder.writer.searched.add(part.names, part.unread)
+        self._filling.begin()
 
     # --- the state -------------------------------------------------------------------------
 

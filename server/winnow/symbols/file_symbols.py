@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Literal
 
@@ -195,7 +195,7 @@ def unpack_occurrences(packed: bytes) -> Iterator[Occurrence]:
     return starmap(Occurrence, unpack_numbers(packed))
 
 
-def scope_at(starts: list[int], scopes: list[LexicalScope], at: int) -> int:
+def scope_at(starts: list[int], scopes: Sequence[LexicalScope], at: int) -> int:
     """Return the number of the innermost scope that contains an offset."""
     number = bisect_right(starts, at) - 1
     while number > 0 and scopes[number].end <= at:

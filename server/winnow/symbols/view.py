@@ -20,13 +20,15 @@ class File(Struct, frozen=True, gc=False):
 class SymbolView(Protocol):
     """The symbols of all files at one moment. Every path is absolute, with ``/``.
 
-    Unsaved documents replace their files. The methods read from disk or memory and take
-    microseconds to milliseconds: call them from a thread.
+    Unsaved documents replace their files. The index stores the occurrences of a file when they are
+    first needed; until then, it has only those that declare a name. The methods read from disk or
+    memory and take microseconds to milliseconds: call them from a thread.
     """
 
     def occurrences(self, name: str) -> Iterable[tuple[File, bytes]]:
         """Return the files that contain a name, with its packed occurrences; see
-        `file_symbols.unpack_occurrences`."""
+        `file_symbols.unpack_occurrences`. Files without occurrences are included if they declare
+        the name."""
 
     def occurrences_in(self, path: str, name: str) -> bytes:
         """Return the packed occurrences of a name in one file, or empty bytes."""

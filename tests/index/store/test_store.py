@@ -19,7 +19,7 @@ from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import store as module
 from winnow.index.store.file_record import FileRecord, FileState
-from winnow.index.store.reader import ScopeTableCache, StoreCounts
+from winnow.index.store.reader import DecodedCache, StoreCounts
 from winnow.index.store.store import CONSENT, REPLACED, Store
 from winnow.storage import database
 from winnow.storage.database import StoreDamaged
@@ -326,7 +326,7 @@ def test_a_killed_process_leaves_a_valid_store(tmp_path: Path) -> None:
 
 
 def test_the_cache_of_scope_tables_is_bounded() -> None:
-    kept = ScopeTableCache(limit=100)
+    kept = DecodedCache[ScopeTable](limit=100)
     scope_tables = {number: scope_table_of(size=number) for number in range(5)}
     for number, scope_table in scope_tables.items():
         kept.keep(number, scope_table, 30)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
@@ -35,7 +36,7 @@ from winnow.index.store.file_record import (
 from winnow.index.vectors.embeddings import embedder
 from winnow.privacy.secrets import is_secret_file, mask_secrets
 from winnow.symbols.extract.driver import extract
-from winnow.symbols.extract.packed import pack
+from winnow.symbols.extract.packed import only_occurrences, pack
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.symbols.language import Language, language_of
 from winnow.text.encodings import SAMPLE_BYTES, binary_kind, decode_text
@@ -141,15 +142,33 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     secrets = 0
     if job.masked:
         source, secrets = mask_secrets(source, job.rules)
+    key = content_key(path, raw, language)
+    if job.part == "occurrences" and not _contains_any(source, job.names):
+        return FileRecord(state, language.name if language else "", key=key)
     symbols, problem = _symbols_of(job, path, language, source)
+    packed = pack(symbols, uses=job.part != "definitions") if symbols else None
+    state = msgspec.structs.replace(state, problem=problem)
+    if job.part == "occurrences":
+        return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     return FileRecord(
-        FileState(state.mtime_ns, state.ctime_ns, state.size, problem),
+        state,
         symbols.language if symbols else language.name if language else "",
-        pack(symbols) if symbols else None,
-        content_key(path, raw, language),
+        packed,
+        key,
         _contents(path, raw, source, symbols, embedder(job.embeddings), covered=not secrets),
         _is_binary(raw),
     )
+
+
+def _contains_any(source: bytes, names: Iterable[str]) -> bool:
+    """Return True if a text contains one of some names as a word, or there are no names."""
+    words = [
+        rf"(?<!\w){re.escape(name)}(?!\w)" if name.isidentifier() else re.escape(name)
+        for name in names
+    ]
+    # Letters outside of ASCII may follow a name that they don't belong to: then it counts, too.
+    pattern = "|".join(words).encode("utf-8", "surrogatepass")
+    return re.search(pattern, source) is not None
 
 
 def _in_utf_8(raw: bytes) -> bytes | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
 import os
 import time
 from collections.abc import (
@@ -38,12 +39,14 @@ from winnow.index.builder.passes import BuildPolicy, FolderWork, Pass
 from winnow.index.builder.state import Event, Lifecycle
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.builder.worktrees import other_stores, other_trees
+from winnow.index.occurrences import SearchedNames, UnreadFiles, unread_files
 from winnow.index.store.file_record import (
     EXCLUDED,
     FULL,
     FileRecord,
     FileState,
     IndexJob,
+    Part,
     failed_record,
 )
 from winnow.index.store.reader import Reader
@@ -60,8 +63,12 @@ ReportProgress = Callable[[int, int], None]
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 URGENT_SECONDS = 0.03
+# Many files for one request: it sends what they add to its answer as often.
+URGENT_BATCH_SECONDS = 0.15
 # With more changes than this, no request waits for the first ones.
 MOST_URGENT = 200
+# Up to this number of changed files get their occurrences at once.
+FEW_COMPLETE = 200
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
 # Files compared with already indexed texts at once.
@@ -94,6 +101,7 @@ class ChangeWriter:
         self._workers = workers
         self._settings = settings
         self._ordered = ordered
+        self.searched = SearchedNames()
 
     # --- passes ----------------------------------------------------------------------------
 
@@ -197,15 +205,19 @@ class ChangeWriter:
     async def index_files(
         self, paths: Sequence[str], seconds: float
     ) -> AsyncGenerator[list[str], None]:
-        """Index these files now, until the time is up; yield the paths that are in the store."""
+        """Index these files now, with occurrences, until the time is up; yield the paths that are
+        in the store."""
         self._workers.start()
         known = await self._disk.query(lambda reader: reader.known(paths))
         stale = await asyncio.to_thread(find_changes, self._root, known.items())
         missing = [path for path in paths if path not in known]
         changed = set(stale.changed)
-        if fresh := [path for path in known if path not in changed and path not in stale.gone]:
-            yield fresh
-        batches = self._batches([*stale.changed, *stale.gone, *missing], urgent=True)
+        fresh = [path for path in known if path not in changed and path not in stale.gone]
+        partial = set(await self._disk.query(lambda reader: reader.partial_among(fresh)))
+        if some := [path for path in fresh if path not in partial]:
+            yield some
+        left = [*partial, *stale.changed, *stale.gone, *missing]
+        batches = self._batches(left, urgent=True, part="all")
         end = time.monotonic() + seconds
         async with contextlib.aclosing(batches):
             with contextlib.suppress(asyncio.TimeoutError, StopAsyncIteration):
@@ -213,6 +225,71 @@ class ChangeWriter:
                     batch = await wait_within(anext(batches), end - time.monotonic())
                     await self._write(batch)
                     yield [path for path, record in batch.items() if record is not None]
+
+    async def add_occurrences(
+        self, paths: Sequence[str], words: Sequence[str] = (), seconds: float | None = None
+    ) -> AsyncGenerator[list[str], None]:
+        """Complete the occurrences of files of which the store has only declarations, unless their
+        text has none of some ``words``; yield the paths that are complete.
+
+        A file with another text than the stored one is indexed again. With ``seconds``, a request
+        waits for the files; raises asyncio.TimeoutError after them.
+        """
+        if not paths:
+            return
+        self._workers.start()
+        urgent = seconds is not None
+        end = time.monotonic() + (math.inf if seconds is None else seconds)
+        batches = self._batches(paths, urgent, "occurrences", tuple(words))
+        async with contextlib.aclosing(batches):
+            while True:
+                try:
+                    batch = await wait_within(anext(batches), end - time.monotonic())
+                except StopAsyncIteration:
+                    return
+                found = {
+                    path: record
+                    for path, record in batch.items()
+                    if record is None or record.symbols is not None or record.state.problem
+                }
+                if found:
+                    yield await self._complete(found)
+
+    async def _complete(self, batch: Mapping[str, FileRecord | None]) -> list[str]:
+        """Store the occurrences of files; index a file again if its text is not the stored one."""
+        found = {path: record for path, record in batch.items() if record is not None}
+        others = await self._disk.run(lambda store: store.add_occurrences(found))
+        others += (path for path, record in batch.items() if record is None)
+        if others:
+            async for again in self._batches(others, urgent=True, part="all"):
+                await self._write(again)
+        return list(found)
+
+    async def unread_files(self, names: Sequence[str], paths: Collection[str]) -> UnreadFiles:
+        """Return the files without occurrences among ``paths``, and others that may contain one of
+        some names."""
+        return await self._disk.query(
+            lambda reader: unread_files(
+                reader, lambda: self._disk.table, names, paths, self.searched
+            )
+        )
+
+    async def add_all_occurrences(self) -> None:
+        """Complete the occurrences of all files in the background, while there is room for them in
+        the store."""
+        if await self.trim():
+            await self.count_left_out()
+        limit = self._settings().max_size_mb * size_limit.MEGABYTE * (1 - size_limit.FREE_SHARE)
+        number = 0
+        while await self._disk.query(Reader.size) < limit:
+            found = await self._disk.query(
+                functools.partial(Reader.partial_after, number=number, limit=REUSED_AT_ONCE)
+            )
+            if not found:
+                return
+            number = found[-1][0]
+            async for _ in self.add_occurrences([path for _, path in found]):
+                await asyncio.to_thread(return_free_pages)
 
     async def trim(self) -> bool:
         """Shrink the store to its size limit. Return True if data of files was dropped."""
@@ -267,15 +344,30 @@ class ChangeWriter:
     # --- files that workers read -----------------------------------------------------------
 
     async def _batches(
-        self, paths: Sequence[str], urgent: bool
+        self,
+        paths: Sequence[str],
+        urgent: bool,
+        part: Part | None = None,
+        names: tuple[str, ...] = (),
     ) -> AsyncGenerator[dict[str, FileRecord | None], None]:
-        """Yield the records of files in batches to be written; None for a deleted file."""
-        few = urgent and len(paths) <= MOST_URGENT
-        seconds = URGENT_SECONDS if few else BATCH_SECONDS
+        """Yield the records of files in batches to be written; None for a deleted file.
+
+        By default, few files, and those of many that had occurrences, get them.
+        """
+        few = len(paths) <= MOST_URGENT
+        seconds = URGENT_SECONDS if urgent and few else BATCH_SECONDS
+        if urgent and part == "occurrences":
+            seconds = URGENT_BATCH_SECONDS
         batch: dict[str, FileRecord | None] = {}
         size, started = 0, time.monotonic()
         for at in range(0, len(paths), FILES_AT_ONCE):
-            jobs = self._jobs(paths[at : at + FILES_AT_ONCE])
+            some = paths[at : at + FILES_AT_ONCE]
+            complete: Set[str] = frozenset(some)
+            if part is None and len(paths) > FEW_COMPLETE:
+                complete = await self._disk.query(
+                    functools.partial(Reader.complete_among, paths=some)
+                )
+            jobs = self._jobs(some, part, complete, names)
             async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
                 async for job, record in answers:
                     batch[os.fsdecode(job.path)] = record
@@ -286,7 +378,11 @@ class ChangeWriter:
         if batch:
             yield batch
 
-    def _jobs(self, paths: Iterable[str]) -> list[IndexJob]:
+    def _jobs(
+        self, paths: Iterable[str], part: Part | None, complete: Set[str], names: tuple[str, ...]
+    ) -> list[IndexJob]:
+        """Return jobs for a part of some files; without a part, only ``complete`` files get
+        occurrences."""
         root, settings = os.fsencode(self._root), self._settings()
         return [
             IndexJob(
@@ -297,6 +393,8 @@ class ChangeWriter:
                 max_parsed=settings.max_parsed,
                 embeddings=settings.embeddings,
                 rules=settings.rules,
+                part=part or ("all" if path in complete else "definitions"),
+                names=names,
             )
             for path in paths
         ]
@@ -346,8 +444,9 @@ def _size(record: FileRecord | None) -> int:
     size = 0
     if record.symbols is not None:
         packed = record.symbols
-        names = sum(len(name) + len(data) for name, data in packed.occurrences.items())
-        size += len(packed.scope_table) + names + sum(len(data) for _, data in packed.definitions)
+        size += sum(len(name) + len(data) for name, data in packed.occurrences.items())
+        size += len(packed.scope_table) + len(packed.declarations or b"")
+        size += sum(len(data) for _, data in packed.definitions)
     if record.contents is not None:
         contents = record.contents
         size += len(contents.trigrams.numbers) + len(contents.vectors)

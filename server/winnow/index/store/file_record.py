@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -28,6 +29,9 @@ TOO_LARGE = "it is larger than"
 HOLDS_SECRETS = "its name is one of files with secrets"
 UNREADABLE_FILE = "it cannot be read"
 FULL = "the index has reached index.max_index_size_mb"
+
+
+Part = Literal["all", "definitions", "occurrences"]
 
 
 class FileState(Struct, frozen=True, array_like=True, gc=False):
@@ -63,7 +67,12 @@ class IndexJob(Struct, frozen=True, array_like=True):
     """A file to index: ``path`` is relative to ``root``. A ``text`` replaces the file's. Paths are
     bytes, because they may not be Unicode. Secrets are ``masked``, also by the extra ``rules``. A
     text of more than ``max_parsed`` bytes gets no symbols. ``embeddings`` is the source of vectors,
-    see :func:`winnow.index.vectors.embeddings.load_model`."""
+    see :func:`winnow.index.vectors.embeddings.load_model`.
+
+    ``part`` is what to extract. "definitions" leaves out the occurrences of names except their
+    declarations. "occurrences" is only these occurrences, without contents, and only if the text
+    contains one of some ``names`` as a word, if there are any.
+    """
 
     root: bytes
     path: bytes
@@ -73,6 +82,8 @@ class IndexJob(Struct, frozen=True, array_like=True):
     max_parsed: int = MOST_PARSED
     embeddings: str = "off"
     rules: tuple[str, ...] = ()
+    part: Part = "all"
+    names: tuple[str, ...] = ()
 
 
 def may_have_symbols(path: str) -> bool:

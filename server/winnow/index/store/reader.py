@@ -6,25 +6,33 @@ import os
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from winnow.index.store.file_record import FULL, NOT_SOURCE, FileState
 from winnow.index.store.segments import Segments
 from winnow.storage.database import Connection, Cursor, StoreDamaged, detect_damage
-from winnow.symbols.extract.packed import PackedSymbols, decode_definition, decode_scope_table
+from winnow.symbols.extract.packed import (
+    PackedSymbols,
+    decode_declarations,
+    decode_definition,
+    decode_scope_table,
+)
 from winnow.symbols.file_symbols import Definition, ScopeTable
 from winnow.symbols.view import File
 
-# Size limit of encoded scope tables; decoded, they take about ten times as much.
+# Size limits of encoded scope tables and declarations; decoded, they take about ten and five times
+# as much.
 SKELETON_BYTES = 2 * 1024 * 1024
+DECLARED_BYTES = 1024 * 1024
 # Rows requested by one statement: SQLite compiles a statement once for each number of rows.
 TOGETHER = 32
 
 
+T = TypeVar("T")
 # The identity of a store, and the number of its last transaction.
 StoreVersion = tuple[object, int]
 
@@ -58,22 +66,23 @@ class Reader:
     def __init__(
         self,
         connection: Connection,
-        scope_tables: ScopeTableCache,
+        decoded: DecodedFiles,
         segments: Segments,
         release: Callable[[Connection], None],
     ) -> None:
         self.connection = connection
         self.open_segments = segments
-        self._scope_tables = scope_tables
+        self._decoded = decoded
         self._release = release
         self._ids: dict[str, int | None] = {}
+        self._partial: dict[int, bool] = {}
         self._stamp: int | None = None
         self._stopped = False
 
     @property
     def store(self) -> object:
         """The identity that all readers of a store share."""
-        return self._scope_tables
+        return self._decoded
 
     def close(self) -> None:
         """Return the connection; no thread may be using it."""
@@ -149,25 +158,98 @@ class Reader:
         return [File(os.fsdecode(path), language) for path, language in rows]
 
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:
-        """Yield the files that contain a name, with its packed occurrences."""
+        """Yield the files that contain a name, with its packed occurrences; for files without
+        occurrences, those that declare the name, with its declarations."""
         rows = self._rows(
-            "SELECT path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
+            "SELECT id, path, language, packed FROM occurrence JOIN file ON file.id=occurrence.file"
             " WHERE name=? AND parked=0",
             name,
         )
-        for path, language, found in rows:
+        for number, path, language in self._rows(
+            "SELECT DISTINCT file.id, path, language FROM name"
+            " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
+            " WHERE name.text=? AND parked=0 AND partial=1",
+            name,
+        ):
+            if declared := self._declarations(number).get(name):
+                rows.append((number, path, language, declared))
+        for _, path, language, found in sorted(rows):
             yield File(os.fsdecode(path), language), found
 
     def occurrences_in(self, path: str, name: str) -> bytes:
-        """Return the packed occurrences of a name in one file; empty if there are none."""
-        statement = "SELECT packed FROM occurrence WHERE name=? AND file=?"
-        row = self._row(statement, name, self._id(path))
+        """Return the packed occurrences of a name in one file; only declarations if it is without
+        occurrences, and nothing if there are none."""
+        number = self._id(path)
+        if number is None:
+            return b""
+        if self._is_partial(number):
+            return self._declarations(number).get(name, b"")
+        row = self._row("SELECT packed FROM occurrence WHERE name=? AND file=?", name, number)
         return row[0] if row else b""
 
-    def names_in(self, path: str) -> list[str]:
-        """Return all names in a file."""
-        row = self._row("SELECT names FROM content WHERE file=?", self._id(path))
+    def names_in(self, path: str) -> Collection[str]:
+        """Return all names in a file; only declared ones if it is without occurrences."""
+        number = self._id(path)
+        if number is not None and self._is_partial(number):
+            return self._declarations(number).keys()
+        row = self._row("SELECT names FROM content WHERE file=?", number)
         return unpacked_names(row[0]) if row else []
+
+    def _is_partial(self, number: int) -> bool:
+        """Return True if a file is without occurrences, except declarations."""
+        known = self._partial.get(number)
+        if known is None:
+            row = self._row("SELECT partial FROM file WHERE id=?", number)
+            known = self._partial[number] = bool(row and row[0])
+        return known
+
+    def _declarations(self, number: int) -> Mapping[str, bytes]:
+        """Return the packed declarations in a file without other occurrences, by name."""
+        known = self._decoded.declarations.get(number)
+        if known is None:
+            row = self._row("SELECT declared FROM content WHERE file=?", number)
+            with detect_damage():
+                known = decode_declarations(row[0]) if row else {}
+            self._decoded.declarations.keep(number, known, len(row[0]) if row else 0)
+        return known
+
+    # --- files without occurrences ---------------------------------------------------------
+
+    def has_partial(self) -> bool:
+        """Return True if any file is without occurrences."""
+        return self._row("SELECT 1 FROM file WHERE partial=1 AND parked=0 LIMIT 1") is not None
+
+    def partial_count(self) -> int:
+        """Return the number of files without occurrences."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE partial=1 AND parked=0")
+        return int(count)
+
+    def source_count(self) -> int:
+        """Return the number of files with symbols."""
+        (count,) = self._row("SELECT count(*) FROM file WHERE problem='' AND parked=0")
+        return int(count)
+
+    def partial_after(self, number: int, limit: int) -> list[tuple[int, str]]:
+        """Return files without occurrences with their numbers, in the order of these."""
+        rows = self._rows(
+            "SELECT id, path FROM file WHERE partial=1 AND parked=0 AND id>? ORDER BY id LIMIT ?",
+            *(number, limit),
+        )
+        return [(found, os.fsdecode(path)) for found, path in rows]
+
+    def partial_among(self, paths: Iterable[str]) -> list[str]:
+        """Return those of some files that are without occurrences."""
+        return [path for path, (partial,) in self._rows_of("partial", paths).items() if partial]
+
+    def complete_among(self, paths: Iterable[str]) -> set[str]:
+        """Return those of some files that have symbols and occurrences."""
+        rows = self._rows_of("partial, problem", paths)
+        return {path for path, (partial, problem) in rows.items() if not (partial or problem)}
+
+    def last_text(self) -> int:
+        """Return the number of the last transaction that changed a file's text."""
+        row = self._row("SELECT ifnull(max(stamp), 0) FROM file")
+        return int(row[0])
 
     def all_occurrences(self, path: str) -> dict[str, bytes]:
         """Return the packed occurrences of every name in a file."""
@@ -217,14 +299,14 @@ class Reader:
         number = self._id(path)
         if number is None:
             return None
-        known = self._scope_tables.get(number)
+        known = self._decoded.scope_tables.get(number)
         if known is None:
             row = self._row("SELECT skeleton FROM content WHERE file=?", number)
             if row is None:
                 return None
             with detect_damage():
                 known = decode_scope_table(row[0])
-            self._scope_tables.keep(number, known, len(row[0]))
+            self._decoded.scope_tables.keep(number, known, len(row[0]))
         return known
 
     def names_after(self, number: int, limit: int) -> list[tuple[int, str]]:
@@ -302,7 +384,7 @@ class Reader:
         """Return everything stored about a text; None if nothing is."""
         row = self._row(
             "SELECT id, language, problem, segment, document, binary FROM file"
-            " WHERE key=? AND problem<>? LIMIT 1",
+            " WHERE key=? AND problem<>? ORDER BY partial LIMIT 1",
             key,
             FULL,
         )
@@ -314,7 +396,7 @@ class Reader:
         )
 
     def _packed(self, number: int, language: str) -> PackedSymbols | None:
-        row = self._row("SELECT skeleton, names FROM content WHERE file=?", number)
+        row = self._row("SELECT skeleton, names, declared FROM content WHERE file=?", number)
         if row is None:
             return None
         definitions = self._rows(
@@ -330,7 +412,9 @@ class Reader:
                 raise StoreDamaged("a name has no occurrence")
             occurrences[name] = found[0]
         bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
-        return PackedSymbols(language, definitions, row[0], occurrences, bases)
+        return PackedSymbols(
+            language, definitions, row[0], occurrences, bases, declarations=row[2] or None
+        )
 
     def has_keys(self) -> bool:
         """Return True if any text is stored."""
@@ -346,7 +430,7 @@ class Reader:
     @property
     def written(self) -> StoreVersion:
         """The store and the number of its last transaction."""
-        return self._scope_tables, self.stamp()
+        return self._decoded, self.stamp()
 
     def texts_since(self, stamp: int) -> Iterator[tuple[str, int | None, int, bool]]:
         """Yield the files written since a transaction: path, segment, document, and True if
@@ -397,33 +481,41 @@ class Reader:
         return self.connection.execute(statement, values)
 
 
-class ScopeTableCache:
-    """Recently used scope tables, decoded, by the number of their file.
+class DecodedCache(Generic[T]):
+    """Recently used data of files, decoded, by the number of their file.
 
     A file that is written again gets a new number, so entries are never stale.
     """
 
-    def __init__(self, limit: int = SKELETON_BYTES) -> None:
+    def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[int, tuple[ScopeTable, int]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[T, int]] = OrderedDict()
         self._room = limit
 
-    def get(self, number: int) -> ScopeTable | None:
+    def get(self, number: int) -> T | None:
         with self._lock:
             if number not in self._kept:
                 return None
             self._kept.move_to_end(number)
             return self._kept[number][0]
 
-    def keep(self, number: int, scope_table: ScopeTable, size: int) -> None:
+    def keep(self, number: int, data: T, size: int) -> None:
         with self._lock:
             if number in self._kept:
                 return
-            self._kept[number] = (scope_table, size)
+            self._kept[number] = (data, size)
             self._room -= size
             while self._room < 0:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self._room += freed
+
+
+class DecodedFiles:
+    """Data of recently read files that all readers of a store share."""
+
+    def __init__(self) -> None:
+        self.scope_tables = DecodedCache[ScopeTable](SKELETON_BYTES)
+        self.declarations = DecodedCache[dict[str, bytes]](DECLARED_BYTES)
 
 
 def unpacked_names(packed: bytes) -> list[str]:

@@ -15,19 +15,23 @@ import msgspec
 
 from winnow.index.store.file_record import FULL, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
-from winnow.storage.database import Connection, row_of, rows_of, value_of
+from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
+from winnow.symbols.extract.packed import decode_scope_table, split_declarations
 
 # Changes with the tables below; the code that fills them has its own version, see `store.version`.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 # `parked` is 0 for the current version of a file, otherwise the time in seconds when it was
 # replaced. `stamp` is the number of the transaction that wrote the row. `segment` is NULL for a
-# text without a segment.
+# text without a segment. `partial` is 1 if only the declarations of a file's names are stored, in
+# `content.declared`, and not the other occurrences; `content.names` are the names with rows in
+# `occurrence`.
 SCHEMA = """
 CREATE TABLE file (
   id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL, base BLOB NOT NULL,
   language TEXT NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
   size INTEGER NOT NULL, problem TEXT NOT NULL, key BLOB NOT NULL, segment INTEGER,
-  document INTEGER, binary INTEGER NOT NULL, parked INTEGER NOT NULL, stamp INTEGER NOT NULL);
+  document INTEGER, binary INTEGER NOT NULL, parked INTEGER NOT NULL, stamp INTEGER NOT NULL,
+  partial INTEGER NOT NULL);
 CREATE UNIQUE INDEX file_path ON file (path) WHERE parked=0;
 CREATE INDEX file_base ON file (base);
 CREATE INDEX file_problem ON file (id) WHERE problem<>'';
@@ -35,13 +39,15 @@ CREATE INDEX file_parked ON file (parked) WHERE parked<>0;
 CREATE INDEX file_key ON file (key);
 CREATE INDEX file_segment ON file (segment, document);
 CREATE INDEX file_stamp ON file (stamp);
+CREATE INDEX file_partial ON file (id) WHERE partial=1;
 CREATE TABLE gone (stamp INTEGER NOT NULL, path BLOB NOT NULL);
 CREATE INDEX gone_stamp ON gone (stamp);
 CREATE TABLE segment (
   id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, documents INTEGER NOT NULL,
   bytes INTEGER NOT NULL);
 CREATE TABLE note (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE content (file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL);
+CREATE TABLE content (
+  file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL, declared BLOB NOT NULL);
 CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE definition (
   file INTEGER NOT NULL, place INTEGER NOT NULL, name INTEGER NOT NULL, data BLOB NOT NULL,
@@ -153,13 +159,14 @@ def _copied(connection: Connection, number: int, path: bytes) -> int:
     """Copy all rows of a file for another path."""
     connection.execute(
         "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key, segment,"
-        " document, binary, parked, stamp) SELECT ?, base, language, mtime_ns, ctime_ns, size,"
-        " problem, key, segment, document, binary, ?, stamp FROM file WHERE id=?",
+        " document, binary, parked, stamp, partial) SELECT ?, base, language, mtime_ns, ctime_ns,"
+        " size, problem, key, segment, document, binary, ?, stamp, partial FROM file WHERE id=?",
         (path, CHOSEN, number),
     )
     copied = connection.last_insert_rowid()
     connection.execute(
-        "INSERT INTO content SELECT ?, skeleton, names FROM content WHERE file=?", (copied, number)
+        "INSERT INTO content SELECT ?, skeleton, names, declared FROM content WHERE file=?",
+        (copied, number),
     )
     connection.execute(
         "INSERT INTO definition SELECT ?, place, name, data FROM definition WHERE file=?",
@@ -181,7 +188,8 @@ def empty(connection: Connection, number: int, stamp: int) -> None:
     """Remove all data of a file, and record that the index was full."""
     _remove_symbols(connection, number)
     connection.execute(
-        "UPDATE file SET problem=?, key=x'', segment=NULL, document=NULL, stamp=? WHERE id=?",
+        "UPDATE file SET problem=?, key=x'', segment=NULL, document=NULL, stamp=?, partial=0"
+        " WHERE id=?",
         (FULL, stamp, number),
     )
 
@@ -215,21 +223,24 @@ def insert(
     definitions: list[tuple[int, int, str, bytes]] = []
     bases: list[tuple[str, int, int]] = []
     for name, record in batch.items():
-        path = os.fsencode(name)
+        path, symbols = os.fsencode(name), record.symbols
         values = msgspec.structs.astuple(record.state)
         place = places.get(record.key, (None, None))
         connection.execute(
             "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key,"
-            " segment, document, binary, parked, stamp) VALUES (?,?,?,?,?,?,?,?,?,?,?,0,?)",
-            (path, _base(path), record.language, *values, record.key, *place, record.binary, stamp),
+            " segment, document, binary, parked, stamp, partial)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,0,?,?)",
+            (
+                *(path, _base(path), record.language, *values, record.key, *place, record.binary),
+                *(stamp, symbols is not None and symbols.declarations is not None),
+            ),
         )
         number = connection.last_insert_rowid()
-        symbols = record.symbols
         if symbols is None:
             continue
-        standing = _packed_names(symbols.occurrences)
-        content = (number, symbols.scope_table, standing)
-        connection.execute("INSERT INTO content VALUES (?,?,?)", content)
+        names = _packed_names(symbols.occurrences)
+        content = (number, symbols.scope_table, names, symbols.declarations or b"")
+        connection.execute("INSERT INTO content VALUES (?,?,?,?)", content)
         occurrences += [(each, number, packed) for each, packed in symbols.occurrences.items()]
         definitions += [
             (number, place, each, data) for place, (each, data) in enumerate(symbols.definitions)
@@ -246,6 +257,70 @@ def insert(
     occurrences.sort()
     connection.executemany("INSERT INTO occurrence VALUES (?,?,?)", occurrences)
     connection.executemany("INSERT OR IGNORE INTO base VALUES (?,?,?)", sorted(bases))
+
+
+def add_occurrences(connection: Connection, batch: Mapping[str, FileRecord]) -> list[str]:
+    """Complete the occurrences of files with only declarations. Return the paths of files whose
+    stored text is not the record's, or that have no symbols anymore."""
+    others: list[str] = []
+    occurrences: list[tuple[str, int, bytes]] = []
+    for path, record in batch.items():
+        row = row_of(
+            connection,
+            "SELECT id, key, partial FROM file WHERE path=? AND parked=0",
+            os.fsencode(path),
+        )
+        if row is None:  # it was deleted, or is excluded now
+            continue
+        if row[1] != record.key or record.symbols is None:
+            others.append(path)
+        elif row[2]:
+            occurrences += [
+                (name, row[0], packed) for name, packed in record.symbols.occurrences.items()
+            ]
+            connection.execute(
+                "UPDATE content SET names=?, declared=x'' WHERE file=?",
+                (_packed_names(record.symbols.occurrences), row[0]),
+            )
+            connection.execute("UPDATE file SET partial=0 WHERE id=?", (row[0],))
+    occurrences.sort()
+    connection.executemany("INSERT OR REPLACE INTO occurrence VALUES (?,?,?)", occurrences)
+    return others
+
+
+def drop_uses(connection: Connection, number: int, stamp: int) -> None:
+    """Drop the occurrences of a file's names, except declarations. Raises StoreDamaged."""
+    row = row_of(connection, "SELECT skeleton, names FROM content WHERE file=?", number)
+    if row is None:
+        raise StoreDamaged("a file with symbols has no scopes")
+    names, occurrences = unpacked_names(row[1]), {}
+    for name in names:
+        query = "SELECT packed FROM occurrence WHERE name=? AND file=?"
+        occurrences[name] = value_of(connection, query, name, number)
+        if occurrences[name] is None:
+            raise StoreDamaged("a name has no occurrence")
+    defined = [
+        name
+        for (name,) in rows_of(
+            connection,
+            "SELECT text FROM name JOIN definition ON definition.name=name.id WHERE file=?",
+            number,
+        )
+    ]
+    scopes = decode_scope_table(row[0]).scopes
+    visible, declared = split_declarations(occurrences, scopes, defined)
+    connection.executemany(
+        "DELETE FROM occurrence WHERE name=? AND file=?", [(name, number) for name in names]
+    )
+    connection.executemany(
+        "INSERT INTO occurrence VALUES (?,?,?)",
+        [(name, number, packed) for name, packed in sorted(visible.items())],
+    )
+    connection.execute(
+        "UPDATE content SET names=?, declared=? WHERE file=?",
+        (_packed_names(visible), declared, number),
+    )
+    connection.execute("UPDATE file SET partial=1, stamp=? WHERE id=?", (stamp, number))
 
 
 def segment_row(connection: Connection, name: str, documents: int, size: int) -> int:

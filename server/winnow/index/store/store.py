@@ -38,7 +38,7 @@ import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
 from winnow.index.store.file_record import FileRecord, FileState
-from winnow.index.store.reader import Reader, ScopeTableCache, StoredText
+from winnow.index.store.reader import DecodedFiles, Reader, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import Segments
 from winnow.storage import database, state_folder
@@ -56,6 +56,8 @@ IDLE_READERS = 4
 OLD_SECONDS = 6 * 3600.0
 # A full store is trimmed a bit further; otherwise the next file would trim it again.
 TRIM_SHARE = 0.05
+# Files that lose their occurrences in one transaction.
+DROPPED_AT_ONCE = 500
 # Segments grow like the levels of a log-structured merge tree (O'Neil et al., 1996): this number of
 # one level become one of the next. A segment that is at least half full stays as it is.
 MERGED = 8
@@ -118,7 +120,7 @@ class Store:
         self._temporary = temporary
         self._lock = threading.Lock()  # for the writer
         self._idle: list[Connection] = []
-        self._scope_tables = ScopeTableCache()
+        self._decoded = DecodedFiles()
         self._closed = False
         self._users = 0
         self._users_changed = threading.Condition()
@@ -324,6 +326,15 @@ class Store:
         self._write_rows(batch, gone, name, size, list(texts), is_still)
         self._merge()
 
+    def add_occurrences(self, batch: Mapping[str, FileRecord]) -> list[str]:
+        """Complete the occurrences of files by path. Return the paths of files that the store has
+        with another text.
+
+        Nothing else changes, so data derived from the store stays valid: no new stamp.
+        """
+        with self._transaction() as connection:
+            return rows.add_occurrences(connection, batch)
+
     def compact(self) -> None:
         """Merge small segments, so that searches read fewer, and do the merges that are due;
         otherwise the next saved file would wait for them."""
@@ -436,7 +447,8 @@ class Store:
     def trim(self, limit: int) -> int:
         """Shrink the store below a size in bytes; return how many files lost their data.
 
-        Parked rows go first, then the files with the oldest mtime.
+        Parked rows go first, then occurrences that a request or the background work has added,
+        and then all data of files, the files with the oldest mtime first.
         """
         if self.size() <= limit:
             return 0
@@ -445,6 +457,8 @@ class Store:
             rows.forget_parked(connection, 0)
         self._free_unused()
         target = int(limit * (1 - TRIM_SHARE))
+        while self.size() > target and self._drop_uses():
+            self._free_unused()
         size, emptied = self.size(), 0
         while size > target:
             count = self._drop_oldest(1 - target / size)
@@ -454,6 +468,20 @@ class Store:
             if not count:
                 break
         return emptied
+
+    def _drop_uses(self) -> bool:
+        """Drop the occurrences of some of the oldest files, except declarations. Return False if no
+        file has any."""
+        with self._transaction() as connection:
+            stamp = rows.next_stamp(connection)
+            found = database.rows_of(
+                connection,
+                "SELECT id FROM file WHERE partial=0 AND problem='' ORDER BY mtime_ns, id LIMIT ?",
+                DROPPED_AT_ONCE,
+            )
+            for (number,) in found:
+                rows.drop_uses(connection, number, stamp)
+        return bool(found)
 
     def _drop_oldest(self, share: float) -> int:
         """Drop the data of the oldest files, about this share of all bytes; return their number."""
@@ -587,7 +615,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        return Reader(connection, self._scope_tables, self.segments, self._release)
+        return Reader(connection, self._decoded, self.segments, self._release)
 
     def _release(self, connection: Connection) -> None:
         with contextlib.suppress(DatabaseError):

@@ -24,7 +24,21 @@ class FolderStatus(Result, frozen=True, kw_only=True):
     ]
     files_indexed: Annotated[int, Meta(description="Number of indexed files.")]
     files_total: Annotated[int, Meta(description="Number of files to index, so far.")]
+    files_with_occurrences: Annotated[
+        int,
+        Meta(
+            description="Number of source files whose occurrences of names are stored. A search for"
+            " references reads other files that contain the name first, which takes longer."
+        ),
+    ]
     not_covered: Annotated[NotCovered, Meta(description="Files that are not indexed, by reason.")]
+    files_without_occurrences: Annotated[
+        int | None,
+        Meta(
+            description="Number of the other source files; absent for none. A server reads them"
+            " while the machine is idle."
+        ),
+    ] = None
     store: Annotated[
         str | None, Meta(description="The index on disk; absent if it cannot be written.")
     ] = None

@@ -88,12 +88,15 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
     """Return the status of a folder's index, from a reader of its store. ``state`` is the state of
     the workspace's index."""
     store, watcher = folder.disk.opened, folder.files.watcher
+    partial = reader.partial_count()
     own = state if folder.complete or state in ("none", "opening") else "building"
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
         state="none" if state == "none" or folder.state is FolderState.ABSENT else own,  # type: ignore[arg-type]
         files_indexed=folder.work.indexed,
         files_total=folder.files.total,
+        files_with_occurrences=reader.source_count() - partial,
+        files_without_occurrences=partial or None,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),
         store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
         bytes_on_disk=reader.size(),

@@ -7,7 +7,7 @@ facts say is held against the text before it is answered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -102,6 +102,13 @@ class Navigation:
         self.sources = sources
         self.resolver = Resolver(view)
         self.changed: dict[str, None] = {}
+        # The files of which more than declarations was read.
+        self.searched_files: dict[str, None] = {}
+
+    @property
+    def searched_names(self) -> Iterable[str]:
+        """The names whose uses were searched in all files."""
+        return self.resolver.session.searched
 
     # --- symbols -----------------------------------------------------------------
 
@@ -153,10 +160,12 @@ class Navigation:
                 if external:
                     found = self._import_of(file, name)
                 return SymbolAtPosition(path, at, name, targets, found, guessed, external)
+        self.searched_files[path] = None
         return None
 
     def _import_of(self, file: ResolverFile, name: str) -> list[NamePlace]:
         """Return the import of a name from outside of the workspace."""
+        self.searched_files[file.path] = None
         return [
             NamePlace(file.path, at, name)
             for at, flags, _ in self.resolver.session.unpacked(file, name)
@@ -168,6 +177,7 @@ class Navigation:
         source, file = self.sources.read(path), self.resolver.session.file(path)
         if source is None or file is None:
             return []
+        self.searched_files[path] = None
         words = source.words(line)
         words += [(at - 1, f"#{word}") for at, word in words if source.holds(at - 1, "#")]
         starts = {
@@ -307,6 +317,7 @@ class Navigation:
         if place.definition is None or source is None or file is None:
             return
         start, end = place.at + len(place.name.encode()), place.definition.end
+        self.searched_files[place.path] = None
         for name, packed in self.view.all_occurrences(place.path).items():
             size = len(name.encode())
             for use in unpack_occurrences(packed):

@@ -4,6 +4,10 @@ The work runs in a thread, on a snapshot of the index. While the index is incomp
 the files that contain the names, and the index reads these first. The same happens before a stale
 index is trusted that no file defines a name. If a file changed after it was indexed, the work is
 repeated.
+
+Occurrences of names are not in the index until they are needed: the index reads the files that
+contain the names again, and stores their occurrences. The work may turn out to need further names,
+such as aliases; then these are read, too, and the work is repeated.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -81,7 +85,7 @@ async def with_symbols(
     contain the name were indexed in time.
     """
     await open_index(workspace, progress)
-    timed_out = False
+    reading = _Reading(workspace, needed, progress, early)
     stores: tuple[object, ...] | None = None  # in which the relevant files were indexed
     state, prepared, attempts = workspace.index.state(), 0, 0
     is_doubted = False  # a stale index has no definition
@@ -89,8 +93,9 @@ async def with_symbols(
         if (is_doubted or not state.knows_all) and stores is None:
             async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
                 stores = view.stores
-            timed_out = await _prepare(workspace, needed, progress, early)
+            await reading.index_files()
             prepared += 1
+        await reading.add_occurrences()
         snapshot = workspace.index.snapshot(workspace.buffers, CATCH_UP_SECONDS, needed.paths)
         async with snapshot as (view, state):
             # The user may have deleted the store, or another one replaced it, for instance because
@@ -103,17 +108,21 @@ async def with_symbols(
             try:
                 result = await view.read(work, navigation)
             except NoSymbol:
+                if await reading.needs_more(navigation):
+                    continue
                 if state.state == "stale" and needed.names and not prepared:
                     is_doubted = True
                     continue
-                if timed_out:
+                if reading.timed_out:
                     seconds = workspace.config.limits.search_seconds
                     raise SearchTimedOut(seconds, NOT_ALL_READ) from None
                 raise
+        if await reading.needs_more(navigation):
+            continue
         attempts += 1
         if not navigation.changed or attempts == ATTEMPTS:
             problem_messages = workspace.index.problem_messages()
-            return SymbolAnswer(result, navigation, state, timed_out, problem_messages)
+            return SymbolAnswer(result, navigation, state, reading.timed_out, problem_messages)
         workspace.files_changed(navigation.changed)
 
 
@@ -139,37 +148,84 @@ def absolute(roots: Sequence[Path], located: Located) -> str:
     return os.path.normpath(os.path.join(roots[located.place], located.below)).replace(os.sep, "/")
 
 
-async def _prepare(
-    workspace: EngineWorkspace,
-    needed: Prerequisites,
-    progress: Progress,
-    early: EarlyResults[E] | None,
-) -> bool:
-    """Index the relevant files first. Return True if time ran out."""
-    ripgrep = workspace.run_ripgrep()
-    scope = workspace.scope(Filters())
-    loop = asyncio.get_running_loop()
-    indexed, due = 0, loop.time()
+class _Reading(Generic[E]):
+    """Reads what a request needs and the index lacks, in the time of a search, and sends early
+    results meanwhile."""
 
-    async def send_early() -> None:
-        nonlocal due
-        if early is not None and loop.time() >= due:
-            async with workspace.index.snapshot(workspace.buffers, 0, needed.paths) as (view, _):
-                navigation = Navigation(view, sources_of(workspace))
-                early.emit(await view.read(early.work, navigation))
-            due = loop.time() + EARLY_SECONDS
+    def __init__(
+        self,
+        workspace: EngineWorkspace,
+        needed: Prerequisites,
+        progress: Progress,
+        early: EarlyResults[E] | None,
+    ) -> None:
+        self.timed_out = False
+        self._workspace = workspace
+        self._needed = needed
+        self._progress = progress
+        self._early = early
+        # The names and the files whose occurrences the work reads.
+        self._names = dict.fromkeys(needed.names)
+        self._paths = dict.fromkeys(needed.paths)
+        self._indexed = 0
+        self._loop = asyncio.get_running_loop()
+        self._deadline = self._loop.time() + workspace.config.limits.search_seconds
+        self._due = 0.0
 
-    # The uses in the file of the symbol are known at once.
-    await send_early()
-    if needed.names:
-        pattern = DefinitionPattern("|".join(map(re.escape, needed.names)))
-        async with contextlib.aclosing(files_with(ripgrep, scope, pattern)) as found:
-            paths = [scope.absolute(path) async for path in found if may_have_symbols(path)]
-        async for batch in workspace.index.index_files(paths, ripgrep.deadline - loop.time()):
-            indexed += len(batch)
-            progress(f"{indexed} files read")
-            await send_early()
-    return loop.time() >= ripgrep.deadline
+    async def index_files(self) -> None:
+        """Index the files with the names, which ripgrep lists."""
+        workspace = self._workspace
+        ripgrep, scope = workspace.run_ripgrep(), workspace.scope(Filters())
+        # The uses in the file of the symbol are known at once.
+        await self._send_early()
+        if self._needed.names:
+            pattern = DefinitionPattern("|".join(map(re.escape, self._needed.names)))
+            async with contextlib.aclosing(files_with(ripgrep, scope, pattern)) as found:
+                paths = [scope.absolute(path) async for path in found if may_have_symbols(path)]
+            await self._take(workspace.index.index_files(paths, self._seconds_left()))
+        self.timed_out |= self._seconds_left() <= 0
+
+    async def add_occurrences(self) -> None:
+        """Complete the occurrences of the files and names."""
+        index = self._workspace.index
+        missing = await index.without_occurrences(list(self._names), self._paths)
+        if not missing:
+            return
+        await self._send_early()
+        try:
+            await self._take(index.add_occurrences(missing, self._seconds_left()))
+        except asyncio.TimeoutError:
+            self.timed_out = True
+
+    async def needs_more(self, navigation: Navigation) -> bool:
+        """Return True if the work has read occurrences of other names or files, for instance of
+        aliases, which are incomplete, and there is time to complete them."""
+        names = [name for name in navigation.searched_names if name not in self._names]
+        paths = [path for path in navigation.searched_files if path not in self._paths]
+        self._names.update(dict.fromkeys(names))
+        self._paths.update(dict.fromkeys(paths))
+        if self.timed_out or not (names or paths):
+            return False
+        return bool(await self._workspace.index.without_occurrences(names, paths))
+
+    def _seconds_left(self) -> float:
+        return self._deadline - self._loop.time()
+
+    async def _take(self, batches: AsyncGenerator[list[str], None]) -> None:
+        async with contextlib.aclosing(batches):
+            async for batch in batches:
+                self._indexed += len(batch)
+                self._progress(f"{self._indexed} files read")
+                await self._send_early()
+
+    async def _send_early(self) -> None:
+        if self._early is None or self._loop.time() < self._due:
+            return
+        workspace, paths = self._workspace, self._needed.paths
+        async with workspace.index.snapshot(workspace.buffers, 0, paths) as (view, _):
+            navigation = Navigation(view, sources_of(workspace))
+            self._early.emit(await view.read(self._early.work, navigation))
+        self._due = self._loop.time() + EARLY_SECONDS
 
 
 def index_reasons(answered: SymbolAnswer[T]) -> list[str]:

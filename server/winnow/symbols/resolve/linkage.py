@@ -125,7 +125,7 @@ class Linker:
         self, name: str, names: frozenset[Name]
     ) -> Iterator[tuple[ResolvedReference, Name | None]]:
         """Yield uses with the symbol's own name, each with the macro whose text contains it."""
-        for file, numbers in self.session.occurrences(name):
+        for file, numbers in self.session.uses(name):
             for at, flags, receiver in numbers if file.rules.linkage else ():
                 found = self.meaning(file, name, at, flags, receiver)
                 if found is None:

@@ -495,7 +495,7 @@ class Resolver:
     ) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
         """Yield the files that contain a name, with its occurrences."""
         only = names.only_in(name) if path is None else {path}
-        for file, numbers in self.session.occurrences(name):
+        for file, numbers in self.session.uses(name):
             if only is None or file.path in only:
                 yield file, numbers
 

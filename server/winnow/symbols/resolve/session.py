@@ -220,6 +220,8 @@ class Session:
     def __init__(self, view: SymbolView, plain: Rules) -> None:
         self.view = view
         self._plain = plain  # for languages without rules
+        # The names whose uses were searched in all files.
+        self.searched: dict[str, None] = {}
 
     @cached_method
     def file(self, path: str) -> ResolverFile | None:
@@ -253,8 +255,15 @@ class Session:
         """Return the occurrences of a name in a file: offset, flags, receiver number."""
         return list(unpack_numbers(self.view.occurrences_in(file.path, name)))
 
+    def uses(self, name: str) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
+        """Yield the files that contain a name, with its occurrences, and record the name: the index
+        must have read all of these files."""
+        self.searched[name] = None
+        yield from self.occurrences(name)
+
     def occurrences(self, name: str) -> Iterator[tuple[ResolverFile, Iterable[Numbers]]]:
-        """Yield the files that contain a name, with its occurrences."""
+        """Yield the files that contain a name, with its occurrences. Only its declarations are
+        certain to be complete."""
         for found, packed in self.view.occurrences(name):
             file = self.file(found.path)
             if file is not None:
