@@ -535,7 +535,7 @@ async def test_a_multiline_search_ends_at_a_late_null(
     (tmp_path / "late.txt").write_bytes(text + b"\0\nneedle two\n")
     (tmp_path / "later.txt").write_bytes(text[11:] + b"\0\nneedle two\n")
     workspace = make_workspace(tmp_path)
-    params = {"multiline": True, "context_lines": context_lines}
+    params: dict[str, Any] = {"multiline": True, "context_lines": context_lines}
     result = await grep(workspace, r"needl[e] \w+\n", **params)
     assert places(result) == [("late.txt", 1, 1)]
     assert result.total_matches in (1, None)
