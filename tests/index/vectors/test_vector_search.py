@@ -18,7 +18,7 @@ from winnow.index.postings.segment import in_memory
 from winnow.index.postings.term_counts import Postings
 from winnow.index.vectors import vector_search
 from winnow.index.vectors.embeddings import Rows, quantized, scale_of
-from winnow.index.vectors.vector_search import Cosines
+from winnow.index.vectors.vector_search import Cosines, Ranks
 
 DIMENSIONS = 8
 
@@ -86,6 +86,10 @@ class Made:
         return (best[0] if best else 0.0, sum(best[:3]) / 3, document)
 
 
+def ranks_of(corpus: Corpus) -> Ranks:
+    return np.arange(len(corpus.paths), dtype=np.int32)
+
+
 # -1 for a text without vectors; 0 for a text without chunks, which still has a document vector.
 made = st.builds(
     Made, st.integers(0, 1000), st.lists(st.integers(-1, 6), max_size=12), st.integers(1, 5)
@@ -104,7 +108,7 @@ def test_similarities_equal_products_computed_one_by_one(made: Made, data: st.Da
 @settings(deadline=None)
 @given(made, st.integers(1, 8))
 def test_the_nearest_files_are_those_with_the_nearest_chunks(made: Made, most: int) -> None:
-    found = Cosines(made.corpus, made.query).nearest(most)
+    found = Cosines(made.corpus, made.query).nearest(most, ranks_of(made.corpus))
     best = {
         file: max(made.cosines(file)[:-1]) for file in made.vectors if len(made.vectors[file]) > 1
     }
@@ -119,7 +123,7 @@ def test_with_many_chunks_document_vectors_select_candidates(made: Made, most: i
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(vector_search, "MOST_CHUNKS", -1)
         patched.setattr(vector_search, "CHOSEN", 3)
-        found = Cosines(made.corpus, made.query).nearest(most)
+        found = Cosines(made.corpus, made.query).nearest(most, ranks_of(made.corpus))
     whole = {file: made.cosines(file)[-1] for file in made.vectors if len(made.vectors[file])}
     near = sorted((cosine for cosine in whole.values() if cosine > 0), reverse=True)
     chosen = near[: max(most, 3)]
@@ -133,11 +137,11 @@ def test_vectors_are_multiplied_in_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     made = Made(7, [5] * 40, 9)
     files = sorted(made.vectors)
     whole = Cosines(made.corpus, made.query).of_files(files)
-    nearest = Cosines(made.corpus, made.query).nearest(20)
+    nearest = Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus))
     monkeypatch.setattr(vector_search, "BLOCK", 7)
     parts = Cosines(made.corpus, made.query).of_files(files)
     assert np.allclose(np.stack(whole), np.stack(parts), atol=1e-6)
-    assert Cosines(made.corpus, made.query).nearest(20) == nearest
+    assert Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus)) == nearest
 
 
 def test_vectors_of_another_model_are_skipped() -> None:
@@ -150,4 +154,4 @@ def test_vectors_of_another_model_are_skipped() -> None:
         corpus = Corpus([part], paths, ["/"], np.zeros(3, np.int32), lambda name: (), {})
         query = unit(np.random.default_rng(1), 1)[0]
         assert not np.stack(Cosines(corpus, query).of_files([0, 1, 2])).any()
-        assert Cosines(corpus, query).nearest(3) == []
+        assert Cosines(corpus, query).nearest(3, ranks_of(corpus)) == []

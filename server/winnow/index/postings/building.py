@@ -63,7 +63,14 @@ def write_texts(writer: SegmentWriter, texts: Mapping[bytes, Contents]) -> None:
             _terms(postings, int(first), int(count))
             for postings, first, count in zip(of_texts, first_units, units, strict=True)
         ]
-        write_lists(writer, field.name, TERM_TYPE, int(units.sum()), _blocks(sources))
+        write_lists(
+            writer,
+            field.name,
+            TERM_TYPE,
+            int(units.sum()),
+            _blocks(sources),
+            frequencies=field.frequencies,
+        )
         lengths = [
             _lengths(postings, int(count)) for postings, count in zip(of_texts, units, strict=True)
         ]

@@ -27,17 +27,22 @@ Unit = Literal["chunk", "document"]
 
 
 class ContentField(Struct, frozen=True):
-    """A kind of terms with its own postings: per chunk or per document."""
+    """A kind of terms with its own postings: per chunk or per document.
+
+    With ``frequencies``, a segment stores how many units contain each term: queries need that of
+    many terms, without their postings.
+    """
 
     name: str
     unit: Unit
+    frequencies: bool = False
 
 
 # In the order of `Contents.fields`. A change here, or to other code that computes contents, changes
 # the store version automatically.
 FIELDS = (
     # All words of the chunk.
-    ContentField("body", "chunk"),
+    ContentField("body", "chunk", frequencies=True),
     # The parts of the names that the chunk defines.
     ContentField("definition", "chunk"),
     # The words of comments and docstrings.
@@ -49,7 +54,7 @@ FIELDS = (
     # All defined names, not split, see :func:`winnow.index.postings.terms.name_term`.
     ContentField("name", "document"),
     # The words of import lines, not split: the files that this one uses.
-    ContentField("import", "document"),
+    ContentField("import", "document", frequencies=True),
 )
 _BODY, _DEFINITION, _COMMENT, _HEAD, _TYPE, _NAME, _IMPORTED_NAME = range(len(FIELDS))
 # Numbers per document, in the order of `Contents.measures`: lines; definitions outside functions,

@@ -32,7 +32,7 @@ from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import atomic_write, spool
 
 # Changes with anything written here, in `lists.py`, in `building.py`, or in `trigrams.py`.
-VERSION = 5
+VERSION = 6
 _MAGIC = b"\x89WINSEG\n"
 _FRONT = struct.pack("<8sII", _MAGIC, VERSION, 0)
 # The offset of the checksums, and the offset and size of the table.
@@ -161,6 +161,20 @@ class LazyArray:
         """Return the values from one place to before another. Raises SegmentDamaged."""
         found = self._values[start:end]
         self._verify(self._offset + start * self._values.itemsize, found.nbytes)
+        return found
+
+    def parts(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the values of several ranges, one after another. Raises SegmentDamaged."""
+        if int(ends.max(initial=0)) > len(self._values):
+            raise SegmentDamaged("a list is misplaced")
+        size = self._values.itemsize
+        for start, end in zip((starts * size).tolist(), (ends * size).tolist(), strict=True):
+            self._verify(self._offset + start, end - start)
+        lengths = ends - starts
+        shifts = starts - np.cumsum(lengths) + lengths
+        found: npt.NDArray[Any] = self._values[
+            np.arange(lengths.sum()) + np.repeat(shifts, lengths)
+        ]
         return found
 
     def all(self) -> npt.NDArray[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from winnow.index.postings.layout import Arrays, SegmentDamaged, SegmentWriter
+from winnow.index.postings.layout import Arrays, LazyArray, SegmentDamaged, SegmentWriter
 
 Keys = npt.NDArray[Any]  # of uint32 or uint64
 Numbers = npt.NDArray[np.uint32]
@@ -60,10 +60,11 @@ class Entries(Struct, frozen=True):
 
 
 class PackedLists(Struct, frozen=True):
-    """Lists in bytes: the key, size in bytes and form of each."""
+    """Lists in bytes: the key, size in bytes, number of entries and form of each."""
 
     keys: Keys
     sizes: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
     forms: npt.NDArray[np.uint8]
     data: npt.NDArray[np.uint8]
 
@@ -106,7 +107,7 @@ def pack(entries: Entries, universe: int) -> PackedLists:
         with_length = counted & (forms == GAPS)
         data[roles == _LENGTH] = lengths[with_length].astype("<u4").view(np.uint8)
         sizes = sizes + np.where(counted, lengths, 0) + _LENGTH_BYTES * with_length
-    return PackedLists(keys[first], sizes, forms | counted * COUNTED, data)
+    return PackedLists(keys[first], sizes, lengths, forms | counted * COUNTED, data)
 
 
 def _roles(
@@ -138,10 +139,22 @@ def _bitmaps(
 
 
 def write_lists(
-    writer: SegmentWriter, name: str, key_type: str, universe: int, blocks: Iterable[Entries]
+    writer: SegmentWriter,
+    name: str,
+    key_type: str,
+    universe: int,
+    blocks: Iterable[Entries],
+    *,
+    frequencies: bool = False,
 ) -> None:
-    """Write lists of entries, which come in blocks, each with greater keys than the one before."""
-    with writer.spool() as keys, writer.spool() as sizes, writer.spool() as forms:
+    """Write lists of entries, which come in blocks, each with greater keys than the one before;
+    with ``frequencies``, also the number of entries of each list."""
+    with (
+        writer.spool() as keys,
+        writer.spool() as sizes,
+        writer.spool() as forms,
+        writer.spool() as lengths,
+    ):
 
         def data() -> Iterator[npt.NDArray[np.uint8]]:
             for block in blocks:
@@ -150,12 +163,16 @@ def write_lists(
                     keys.add(packed.keys.astype(key_type, copy=False))
                     sizes.add(packed.sizes.astype("<u4"))
                     forms.add(packed.forms)
+                    if frequencies:
+                        lengths.add(packed.lengths.astype("<u4"))
                     yield packed.data
 
         writer.add(f"{name}.data", "|u1", data())
         writer.add(f"{name}.keys", key_type, keys.pieces(key_type))
         writer.add(f"{name}.ends", "<u4", _ends(sizes.pieces("<u4")))
         writer.add(f"{name}.forms", "|u1", forms.pieces("|u1"))
+        if frequencies:
+            writer.add(f"{name}.frequencies", "<u4", lengths.pieces("<u4"))
 
 
 def _ends(sizes: Iterable[npt.NDArray[Any]]) -> Iterator[npt.NDArray[Any]]:
@@ -180,13 +197,25 @@ class ListEntries(Struct, frozen=True):
 class PostingLists:
     """Lists in a segment, verified as they are read. Methods raise SegmentDamaged."""
 
-    def __init__(self, arrays: Arrays, name: str, key_type: str, universe: int) -> None:
+    def __init__(
+        self,
+        arrays: Arrays,
+        name: str,
+        key_type: str,
+        universe: int,
+        *,
+        frequencies: bool = False,
+    ) -> None:
         self.universe = universe
         self._lazy_keys = arrays.lazy(f"{name}.keys", key_type)
         self._lazy_ends = arrays.lazy(f"{name}.ends", "<u4")
         self._lazy_forms = arrays.lazy(f"{name}.forms", "|u1")
         self._data = arrays.lazy(f"{name}.data", "|u1")
         _check(len(self._lazy_keys) == len(self._lazy_ends) == len(self._lazy_forms))
+        self._lazy_frequencies: LazyArray | None = None
+        if frequencies:
+            self._lazy_frequencies = arrays.lazy(f"{name}.frequencies", "<u4")
+            _check(len(self._lazy_frequencies) == len(self._lazy_keys))
         self._plain_type = plain_type(universe)
         self._bitmap = (universe + 7) // 8
 
@@ -203,6 +232,12 @@ class PostingLists:
     def _forms(self) -> npt.NDArray[np.uint8]:
         return self._lazy_forms.all()
 
+    @functools.cached_property
+    def frequencies(self) -> npt.NDArray[np.uint32]:
+        """The number of entries of each list; only of lists that were written with it."""
+        assert self._lazy_frequencies is not None
+        return self._lazy_frequencies.all()
+
     def find(self, keys: npt.NDArray[np.integer[Any]]) -> list[int | None]:
         """Return the positions of the lists of some keys."""
         if not len(self.keys):
@@ -212,24 +247,12 @@ class PostingLists:
         found = zip(places.tolist(), there.tolist(), strict=True)
         return [place if here else None for place, here in found]
 
-    def about(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Estimate the number of entries of each key's list by its size; 0 without a list."""
+    def places(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Return the positions of the lists of some keys; -1 for a key without a list."""
         if not len(self.keys):
-            return np.zeros(len(keys), np.int64)
+            return np.full(len(keys), -1, np.int64)
         places = np.minimum(self.keys.searchsorted(keys), len(self.keys) - 1)
-        ends = self._ends[places].astype(np.int64)
-        sizes = ends - np.where(places > 0, self._ends[places - 1], 0)
-        counted = (self._forms[places] & COUNTED) != 0
-        forms = self._forms[places] & FORM
-        entries = np.select(
-            [forms == PLAIN, forms == GAPS],
-            [
-                sizes // (self._plain_type.itemsize + counted),
-                np.where(counted, (sizes - _LENGTH_BYTES) // 2, sizes),
-            ],
-            np.where(counted, sizes - self._bitmap, self.universe // 2),
-        )
-        found: npt.NDArray[np.int64] = np.where(self.keys[places] == keys, entries, 0)
+        found: npt.NDArray[np.int64] = np.where(self.keys[places] == keys, places, -1)
         return found
 
     def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
@@ -309,18 +332,35 @@ class PostingLists:
 
     def unpack(self, first: int, end: int) -> ListEntries:
         """Unpack the lists from position ``first`` to before ``end``."""
+        if first == end:
+            return self._unpack(np.zeros(0, np.uint8), np.zeros(0, np.int64), self._forms[:0])
         ends = self._ends[first:end].astype(np.int64)
         start = int(self._ends[first - 1]) if first else 0
         sizes = np.diff(ends, prepend=start)
-        if first == end:
+        _check(bool((sizes > 0).all()))
+        return self._unpack(self._data.part(start, int(ends[-1])), sizes, self._forms[first:end])
+
+    def unpack_at(self, places: npt.NDArray[np.int64]) -> ListEntries:
+        """Unpack the lists at some positions."""
+        ends = self._ends[places].astype(np.int64)
+        starts = np.where(places > 0, self._ends[places - 1], 0).astype(np.int64)
+        _check(bool((starts < ends).all()))
+        return self._unpack(self._data.parts(starts, ends), ends - starts, self._forms[places])
+
+    def _unpack(
+        self,
+        data: npt.NDArray[np.uint8],
+        sizes: npt.NDArray[np.int64],
+        known: npt.NDArray[np.uint8],
+    ) -> ListEntries:
+        """Unpack lists from their bytes, sizes in bytes, and forms."""
+        if not len(sizes):
             return ListEntries(sizes, np.zeros(0, np.uint32), np.zeros(0, np.uint8))
-        _check(bool((sizes > 0).all()) and int(ends[-1]) <= len(self._data))
-        data = self._data.part(start, int(ends[-1]))
-        known = self._forms[first:end]
+        _check(int(sizes.sum()) == len(data))
         forms, counted = known & FORM, (known & COUNTED) != 0
         _check(bool((forms <= BITMAP).all() and (known <= FORM | COUNTED).all()))
-        counts = self._count_sizes(data, ends - sizes - start, sizes, forms, counted)
-        sizes -= counts + np.where(counted & (forms == GAPS), _LENGTH_BYTES, 0)
+        counts = self._count_sizes(data, np.cumsum(sizes) - sizes, sizes, forms, counted)
+        sizes = sizes - counts - np.where(counted & (forms == GAPS), _LENGTH_BYTES, 0)
         _check(bool((sizes > 0).all() and (sizes[forms == BITMAP] == self._bitmap).all()))
         _check(not (sizes[forms == PLAIN] % self._plain_type.itemsize).any())
         roles = _roles(forms, sizes, counts)

@@ -82,7 +82,7 @@ def _write(writer: SegmentWriter, parts: Sequence[_Part]) -> None:
     for field in FIELDS:
         units = documents if field.unit == "document" else [part.chunks for part in parts]
         terms = _renumbered([part.segment.fields[field.name] for part in parts], units)
-        _write_lists(writer, field.name, TERM_TYPE, terms)
+        _write_lists(writer, field.name, TERM_TYPE, terms, frequencies=field.frequencies)
         lengths = [
             part.segment.lengths(field.name)[mask] for part, mask in zip(parts, units, strict=True)
         ]
@@ -145,10 +145,16 @@ def _renumbered(lists: Sequence[PostingLists], masks: Sequence[_Mask]) -> list[_
 
 
 def _write_lists(
-    writer: SegmentWriter, name: str, key_type: str, parts: Sequence[_Renumbered]
+    writer: SegmentWriter,
+    name: str,
+    key_type: str,
+    parts: Sequence[_Renumbered],
+    *,
+    frequencies: bool = False,
 ) -> None:
     universe = sum(int(part.mask.sum()) for part in parts)
-    write_lists(writer, name, key_type, universe, _blocks(parts, counted=name != "trigrams"))
+    blocks = _blocks(parts, counted=name != "trigrams")
+    write_lists(writer, name, key_type, universe, blocks, frequencies=frequencies)
 
 
 def _blocks(parts: Sequence[_Renumbered], *, counted: bool) -> Iterator[Entries]:

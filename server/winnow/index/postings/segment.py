@@ -33,6 +33,7 @@ from winnow.index.postings.layout import (
     writing,
 )
 from winnow.index.postings.lists import PostingLists
+from winnow.index.postings.live_texts import LiveTexts
 from winnow.index.postings.trigrams import Condition, TrigramQuery
 
 __all__ = [
@@ -80,7 +81,7 @@ class Segment:
 
     def _open(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self._totals: dict[str, tuple[int, int]] = {}
+        self._live: LiveTexts | None = None
         covered = arrays.get("covered", "|u1")
         self.documents = len(covered)
         if self.documents > MOST_DOCUMENTS:
@@ -106,7 +107,9 @@ class Segment:
         self.trigrams = PostingLists(arrays, "trigrams", TRIGRAM_TYPE, self.blocks)
         units = {"chunk": self.chunks, "document": self.documents}
         self.fields = {
-            field.name: PostingLists(arrays, field.name, TERM_TYPE, units[field.unit])
+            field.name: PostingLists(
+                arrays, field.name, TERM_TYPE, units[field.unit], frequencies=field.frequencies
+            )
             for field in FIELDS
         }
 
@@ -172,23 +175,20 @@ class Segment:
         firsts = np.searchsorted(self.chunk_documents, documents)
         return firsts, np.searchsorted(self.chunk_documents, documents, "right") - firsts
 
-    def about_having(self, field: str, terms: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Estimate in how many chunks or documents each term occurs; fast, because it reads
-        none."""
-        return self.fields[field].about(terms)
+    def live_texts(self, documents: npt.NDArray[np.integer[Any]]) -> LiveTexts:
+        """Return the statistics of the segment with only these documents; cached for the last
+        ones."""
+        mask = np.zeros(self.documents, np.bool_)
+        mask[documents] = True
+        known = self._live
+        if known is None or not np.array_equal(known.documents, mask):
+            lengths = {name: self.lengths(name) for name in self.fields}
+            known = self._live = LiveTexts(mask, self.chunk_documents, self.fields, lengths)
+        return known
 
     def lengths(self, field: str) -> npt.NDArray[np.uint32]:
         """Return how many terms each chunk or document has in a field."""
         return self.arrays.get(f"{field}.lengths", "<u4", self.fields[field].universe)
-
-    def totals(self, field: str) -> tuple[int, int]:
-        """Return how many chunks or documents there are, and their total number of terms in a
-        field."""
-        found = self._totals.get(field)
-        if found is None:
-            lengths = self.lengths(field)
-            found = self._totals[field] = len(lengths), int(lengths.sum(dtype=np.int64))
-        return found
 
 
 def chunk_numbers(

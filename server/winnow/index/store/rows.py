@@ -217,7 +217,9 @@ def insert(
 ) -> None:
     """Insert files that have no row; ``places`` are the segment and document of texts by key.
 
-    Rows are inserted in order of names, so that rows of one name are neighbors.
+    A text that is already stored keeps its place: files with the same text share one document, so
+    the text counts once in statistics, whichever files were written together. Rows are inserted in
+    order of names, so that rows of one name are neighbors.
     """
     occurrences: list[tuple[str, int, bytes]] = []
     definitions: list[tuple[int, int, str, bytes]] = []
@@ -225,7 +227,9 @@ def insert(
     for name, record in batch.items():
         path, symbols = os.fsencode(name), record.symbols
         values = msgspec.structs.astuple(record.state)
-        place = places.get(record.key, (None, None))
+        place: tuple[int | None, int | None] = (None, None)
+        if record.key in places:
+            place = _place_of(connection, record.key) or places[record.key]
         connection.execute(
             "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key,"
             " segment, document, binary, parked, stamp, partial)"
@@ -321,6 +325,16 @@ def drop_uses(connection: Connection, number: int, stamp: int) -> None:
         (_packed_names(visible), declared, number),
     )
     connection.execute("UPDATE file SET partial=1, stamp=? WHERE id=?", (stamp, number))
+
+
+def _place_of(connection: Connection, key: bytes) -> tuple[int, int] | None:
+    """Return the segment and document of a stored text."""
+    found: tuple[int, int] | None = row_of(
+        connection,
+        "SELECT segment, document FROM file WHERE key=? AND segment IS NOT NULL LIMIT 1",
+        key,
+    )
+    return found
 
 
 def segment_row(connection: Connection, name: str, documents: int, size: int) -> int:

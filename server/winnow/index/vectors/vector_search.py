@@ -20,6 +20,7 @@ from winnow.index.vectors.best import best_of_each, top_of_each
 from winnow.index.vectors.embeddings import Rows, scale_of
 
 Numbers = npt.NDArray[np.int64]
+Ranks = npt.NDArray[np.int32]
 
 # Vectors multiplied at a time: as 32-bit numbers they fit into a processor's cache.
 BLOCK = 1024
@@ -70,13 +71,14 @@ class Cosines:
             found.top[places] = top_of_each(owners, cosines, len(documents))
         return found
 
-    def nearest(self, most: int) -> list[int]:
-        """Return the files whose best chunks are nearest, nearest first."""
+    def nearest(self, most: int, ranks: Ranks) -> list[int]:
+        """Return the files whose best chunks are nearest, nearest first; of equal ones, those with
+        the lowest ranks."""
         if self._few:
-            return _best(self._of_all(by_document=False), most)
-        chosen = _best(self._of_all(by_document=True), max(CHOSEN, most))
+            return _best(self._of_all(by_document=False), most, ranks)
+        chosen = _best(self._of_all(by_document=True), max(CHOSEN, most), ranks)
         near = self.of_files(chosen)
-        order = np.argsort(-near.best, kind="stable")[:most]
+        order = np.lexsort((ranks[chosen], -near.best))[:most]
         return [chosen[place] for place in order.tolist()]
 
     def _of_all(self, *, by_document: bool) -> Rows:
@@ -106,12 +108,13 @@ class Cosines:
         return found if chosen is None else found[chosen]
 
 
-def _best(cosines: Rows, most: int) -> list[int]:
+def _best(cosines: Rows, most: int, ranks: Ranks) -> list[int]:
     """Return the files with the greatest positive cosines."""
     some = np.flatnonzero(cosines > 0)
     if len(some) > most:
-        some = some[np.argpartition(-cosines[some], most - 1)[:most]]
-    order = np.lexsort((some, -cosines[some]))
+        least = np.partition(cosines[some], len(some) - most)[len(some) - most]
+        some = some[cosines[some] >= least]
+    order = np.lexsort((ranks[some], -cosines[some]))[:most]
     listed: list[int] = some[order].tolist()
     return listed
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.index.postings.corpus import Corpus, CorpusPart
+from winnow.index.postings.live_texts import LiveTexts
 from winnow.index.vectors.best import Floats, best_of_each
 from winnow.ranking.semantic.path_index import KINDS, PathIndex, unasked_kinds
 from winnow.ranking.semantic.question import Question
@@ -56,10 +57,11 @@ class TermPostings(NamedTuple):
     """The postings of a query's terms, by part, field and term.
 
     ``rarity`` is the inverse document frequency of each term and ``average`` the mean length, both
-    by field.
+    by field. ``live`` are the statistics of each part, without outdated texts.
     """
 
     postings: Sequence[dict[str, list[Postings]]]
+    live: Sequence[LiveTexts]
     rarity: dict[str, Floats]
     average: dict[str, float]
 
@@ -85,21 +87,25 @@ def read_postings(corpus: Corpus, question: Question) -> TermPostings:
         }
         for part in corpus.parts
     ]
+    live = [part.segment.live_texts(part.documents) for part in corpus.parts]
     rarity: dict[str, Floats] = {}
     average: dict[str, float] = {}
     for field in SATURATION:
-        totals = [part.segment.totals(field) for part in corpus.parts]
+        totals = [texts.totals(field) for texts in live]
         units, total = (sum(column) for column in zip(*totals, strict=True)) if totals else (0, 0)
         having = np.array(
             [
-                sum(len(known[field][term][0]) for known in postings)
+                sum(
+                    texts.count(field, known[field][term][0])
+                    for texts, known in zip(live, postings, strict=True)
+                )
                 for term in range(len(question.terms))
             ],
             np.float32,
         )
         rarity[field] = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
         average[field] = max(total / units, 1e-6) if units else 1.0
-    return TermPostings(postings, rarity, average)
+    return TermPostings(postings, live, rarity, average)
 
 
 def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:
@@ -123,9 +129,9 @@ def find_candidates(
     count = len(corpus.paths)
     scores = {name: np.zeros(count, np.float32) for name in _WEIGHTS}
     chunks: list[Floats] = []
-    for part, known in zip(corpus.parts, terms.postings, strict=True):
+    for part, known, live in zip(corpus.parts, terms.postings, terms.live, strict=True):
         documents = part.documents.astype(np.int64)
-        found_chunks, found_documents = _part_scores(part, known, terms)
+        found_chunks, found_documents = _part_scores(part, known, live, terms)
         chunks.append(found_chunks)
         for field, found in found_documents.items():
             scores[field][part.files] = found[documents]
@@ -135,7 +141,7 @@ def find_candidates(
     for name, found in scores.items():
         if count and (largest := float(found.max())) > 0:
             rough += found * np.float32(_WEIGHTS[name] / largest)
-    chosen = _listed(rough, LISTED, allowed)
+    chosen = _listed(rough, LISTED, allowed, index.ranks)
     if len(chosen) > CANDIDATES:
         kinds = unasked_kinds(question.stems)
         unasked = np.array([name in kinds for name, _, _ in KINDS])
@@ -143,30 +149,41 @@ def find_candidates(
         again = rough[chosen] * np.where((has & unasked).any(axis=1), UNASKED, 1.0)
         chosen = [chosen[place] for place in np.argsort(-again, kind="stable")[:CANDIDATES]]
         for found in scores.values():
-            chosen += _listed(found, SINGLE, allowed)
+            chosen += _listed(found, SINGLE, allowed, index.ranks)
     chosen += [file for file in more if allowed is None or allowed(file)]
-    return _located(corpus, np.array(sorted(set(chosen)), np.int64), chunks)
+    # The order of candidates decides between equal scores and how sums are rounded.
+    files = np.unique(np.array(chosen, np.int64))
+    return _located(corpus, files[np.argsort(index.ranks[files])], chunks)
 
 
-def _listed(scores: Floats, limit: int, allowed: Callable[[int], bool] | None) -> list[int]:
-    """Return the allowed files with the highest scores above 0."""
-    files = np.flatnonzero(scores > 0)
-    if allowed is None and len(files) > limit:
-        # Among files with the same score as the last one, the first files win.
-        least = np.partition(scores[files], len(files) - limit)[len(files) - limit]
-        files = files[scores[files] >= least]
-    ordered: list[int] = files[np.argsort(-scores[files], kind="stable")].tolist()
-    if allowed is None:
-        return ordered[:limit]
-    return list(islice(filter(allowed, ordered), limit))
+def _listed(
+    scores: Floats,
+    limit: int,
+    allowed: Callable[[int], bool] | None,
+    ranks: npt.NDArray[np.int32],
+) -> list[int]:
+    """Return the allowed files with the highest scores above 0; of equal ones, those with the
+    lowest ranks."""
+    scored = np.flatnonzero(scores > 0)
+    most = limit
+    while True:
+        files = scored
+        if len(files) > most:
+            least = np.partition(scores[files], len(files) - most)[len(files) - most]
+            files = files[scores[files] >= least]
+        ordered: list[int] = files[np.lexsort((ranks[files], -scores[files]))].tolist()
+        listed = list(islice(filter(allowed, ordered) if allowed else ordered, limit))
+        if len(listed) == limit or len(files) == len(scored):
+            return listed
+        most *= 8
 
 
 def _part_scores(
-    part: CorpusPart, known: dict[str, list[Postings]], terms: TermPostings
+    part: CorpusPart, known: dict[str, list[Postings]], live: LiveTexts, terms: TermPostings
 ) -> tuple[Floats, dict[str, Floats]]:
     """Return BM25 of each chunk, and of each document's best chunk, names and comments."""
     segment = part.segment
-    chunks = _unit_scores(part, known, terms, "body")
+    chunks = _unit_scores(live, known, terms, "body")
     best = best_of_each(segment.chunk_documents, chunks, segment.documents)
     defined = np.zeros(segment.documents, np.float32)
     for (units, counts), rarity in zip(
@@ -175,15 +192,15 @@ def _part_scores(
         if len(units):
             total = np.bincount(segment.chunk_documents[units], counts, segment.documents)
             defined += rarity * (total / (total + 1)).astype(np.float32)
-    comments = _unit_scores(part, known, terms, "comment")
+    comments = _unit_scores(live, known, terms, "comment")
     return chunks, {"body": best, "definition": defined, "comment": comments}
 
 
 def _unit_scores(
-    part: CorpusPart, known: dict[str, list[Postings]], terms: TermPostings, field: str
+    live: LiveTexts, known: dict[str, list[Postings]], terms: TermPostings, field: str
 ) -> Floats:
     """Return BM25 of each chunk or document of a part in one field."""
-    lengths = part.segment.lengths(field)
+    lengths = live.lengths[field]
     scores = np.zeros(len(lengths), np.float32)
     for (units, counts), rarity in zip(known[field], terms.rarity[field], strict=True):
         if len(units):
@@ -198,20 +215,15 @@ def _unit_scores(
 
 def path_scores(index: PathIndex, question: Question) -> Floats:
     """Return how well each file's name matches the query, plus its folders with less weight."""
-    files = len(index.folders)
-    names = np.zeros(files, np.float32)
+    names = np.zeros(len(index.folders), np.float32)
     folders = np.zeros(len(index.parents), np.float32)
-    if not files or not index.terms:
-        return names
     for term in question.terms:
         numbers, weights = index.named(term)
         if not numbers:
             continue
-        table = np.zeros(len(index.terms), np.float32)
-        table[numbers] = weights
-        in_name = _row_max(table[index.name_terms], index.name_starts)
-        in_folder = _row_max(table[index.folder_terms], index.folder_starts)
-        rarity = np.log(1 + files / (1 + float((in_name > 0).sum())))
+        in_name = index.of_names.best(numbers, weights)
+        in_folder = index.of_folders.best(numbers, weights)
+        rarity = np.log(1 + index.files / (1 + np.count_nonzero(in_name)))
         names += np.float32(rarity) * in_name
         folders += np.float32(rarity) * in_folder
     sizes = np.diff(index.name_starts).astype(np.float32)
@@ -219,15 +231,6 @@ def path_scores(index: PathIndex, question: Question) -> Floats:
         names * (1 + 1 / np.maximum(sizes, 1)) + np.float32(0.3) * folders[index.folders]
     )
     return result
-
-
-def _row_max(values: Floats, starts: npt.NDArray[np.int32]) -> Floats:
-    """Return the maximum of each row of concatenated rows; 0 for an empty row."""
-    found = np.zeros(len(starts) - 1, np.float32)
-    rows = np.flatnonzero(starts[1:] > starts[:-1])
-    if len(rows):
-        found[rows] = np.maximum.reduceat(values, starts[rows])
-    return found
 
 
 def _located(corpus: Corpus, files: Numbers, chunks: Sequence[Floats]) -> FileCandidates:

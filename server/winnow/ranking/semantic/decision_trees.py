@@ -63,7 +63,7 @@ class Ranker:
         scores: Floats = rows @ weights
         best = np.arange(len(scores))
         if len(scores) > MAX_SCORED:
-            best = np.argpartition(-scores, MAX_SCORED)[:MAX_SCORED]
+            best = np.argsort(-scores, kind="stable")[:MAX_SCORED]
         of_trees = self.sum_of_trees(rows[best])
         # Candidates outside the trees rank below.
         scores += of_trees.min(initial=0)

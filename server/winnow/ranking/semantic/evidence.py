@@ -32,7 +32,7 @@ MAX_CHUNKS = 200
 
 
 class Chunks(NamedTuple):
-    """The chunks of all candidates, grouped by candidate.
+    """The chunks of all candidates, in the order of candidates.
 
     ``owners`` are numbers of candidates, ``ids`` the numbers of the chunks in their segments.
     ``counts`` are by field, then by term and chunk. ``lengths`` are numbers of terms, ``defining``
@@ -127,8 +127,8 @@ def gather(
         single=_of_terms(corpus, terms, candidates, "name", question.single),
         joined=_of_terms(corpus, terms, candidates, "name", question.joined),
         imports_name=_of_terms(corpus, terms, candidates, "import", names),
-        imported=_having(corpus, "import", [trait.numbers[0] for trait in traits]),
-        mentioned=_having(corpus, "body", [trait.numbers[1] for trait in traits]),
+        imported=_frequencies(terms, "import", [trait.numbers[0] for trait in traits]),
+        mentioned=_frequencies(terms, "body", [trait.numbers[1] for trait in traits]),
     )
 
 
@@ -159,13 +159,13 @@ def _of_terms(
     return found
 
 
-def _having(corpus: Corpus, field: str, terms: Sequence[int]) -> Floats:
-    """Return the approximate number of units of a field that contain each term."""
-    numbers = np.array(terms, np.uint64)
-    having = np.zeros(len(terms), np.float32)
-    for part in corpus.parts:
-        having += part.segment.about_having(field, numbers)
-    return having
+def _frequencies(terms: TermPostings, field: str, numbers: Sequence[int]) -> Floats:
+    """Return the number of units of a field that contain each term."""
+    found = np.zeros(len(numbers), np.int64)
+    of_terms = np.array(numbers, np.uint64)
+    for texts in terms.live:
+        found += texts.frequencies(field, of_terms)
+    return found.astype(np.float32)
 
 
 def _counts_at(found: Sequence[Postings], units: Numbers, count: int) -> Floats:
@@ -202,13 +202,16 @@ def _chunks(
         scores.append(rough[ids[-1]])
         for field in CHUNK_FIELDS:
             counts[field].append(_counts_at(known[field], ids[-1], segment.chunks))
+    all_owners = np.concatenate(owners)
+    # In the order of candidates: sums may not depend on the segments that have the texts.
+    order = np.argsort(all_owners, kind="stable")
     return Chunks(
-        owners=np.concatenate(owners),
-        ids=np.concatenate(ids),
-        counts={field: np.concatenate(found, axis=1) for field, found in counts.items()},
-        lengths=np.concatenate(lengths),
-        defining=np.concatenate(defining),
-        scores=np.concatenate(scores),
+        owners=all_owners[order],
+        ids=np.concatenate(ids)[order],
+        counts={field: np.concatenate(found, axis=1)[:, order] for field, found in counts.items()},
+        lengths=np.concatenate(lengths)[order],
+        defining=np.concatenate(defining)[order],
+        scores=np.concatenate(scores)[order],
     )
 
 
@@ -219,7 +222,7 @@ def _best_chunks(scores: Floats, counts: Numbers) -> npt.NDArray[np.bool_]:
         if count > MAX_CHUNKS:
             own = slice(end - count, end)
             chosen[own] = False
-            chosen[own][np.argpartition(-scores[own], MAX_CHUNKS)[:MAX_CHUNKS]] = True
+            chosen[own][np.argsort(-scores[own], kind="stable")[:MAX_CHUNKS]] = True
     return chosen
 
 

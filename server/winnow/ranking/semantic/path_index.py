@@ -23,6 +23,7 @@ from winnow.index.postings.terms import (
     without_convention,
     words,
 )
+from winnow.index.vectors.best import Floats
 
 Numbers = npt.NDArray[np.int32]
 
@@ -116,9 +117,14 @@ class Traits(NamedTuple):
 class PathIndex:
     """An index of the words of all paths.
 
+    ``files`` is the number of files; a deleted file has an empty path. ``ranks`` are the positions
+    of files in the order of paths: unlike their numbers, they don't depend on the order in which
+    files were indexed.
+
     ``terms`` are all terms, sorted. The name of file `i` has the term numbers
     ``name_terms[name_starts[i] : name_starts[i + 1]]``; the folder ``folders[i]`` has its own in
-    the same way. ``parents`` is the parent of each folder, or -1.
+    the same way. ``of_names`` and ``of_folders`` find files and folders by these terms. ``parents``
+    is the parent of each folder, or -1.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -164,8 +170,14 @@ class PathIndex:
         self.terms = sorted(numbers)
         self.name_terms, self.name_starts = _flat(names, places)
         self.folder_terms, self.folder_starts = _flat(folder_terms, places)
+        self.of_names = TermRows(self.name_terms, self.name_starts, len(numbers))
+        self.of_folders = TermRows(self.folder_terms, self.folder_starts, len(numbers))
         self.folders = folders
         self.parents = np.array(parents, np.int32)
+        self.files = sum(map(bool, paths))
+        self.ranks = np.empty(len(paths), np.int32)
+        by_path = sorted(range(len(paths)), key=paths.__getitem__)
+        self.ranks[by_path] = np.arange(len(paths), dtype=np.int32)
 
     def traits(self, file: int) -> Traits:
         """Return the kind of a file."""
@@ -224,6 +236,24 @@ class PathIndex:
         if matching or not meant.intersection(terms_of(_one_word(name))):
             return matching
         return [name]
+
+
+class TermRows:
+    """Rows by the numbers of their terms: row `i` has ``terms[starts[i] : starts[i + 1]]``, of
+    ``count`` terms in total."""
+
+    def __init__(self, terms: Numbers, starts: Numbers, count: int) -> None:
+        self._size = len(starts) - 1
+        order = np.argsort(terms, kind="stable")
+        self._rows = np.repeat(np.arange(self._size, dtype=np.int32), np.diff(starts))[order]
+        self._starts: list[int] = np.searchsorted(terms[order], np.arange(count + 1)).tolist()
+
+    def best(self, terms: Iterable[int], weights: Iterable[float]) -> Floats:
+        """Return the greatest weight of each row's terms; 0 for a row with none of the terms."""
+        found = np.zeros(self._size, np.float32)
+        for weight, term in sorted(zip(weights, terms, strict=True)):
+            found[self._rows[self._starts[term] : self._starts[term + 1]]] = weight
+        return found
 
 
 def _one_word(name: str) -> str:

@@ -132,7 +132,7 @@ def weigh(
         return None
     index = _path_index(corpus)
     defined = {
-        name: corpus.definitions(name)[:MAX_DEFINITIONS]
+        name: _first_definitions(corpus, index, name)
         for name in (*question.names, *question.titles)
     }
     exact = sorted(
@@ -140,7 +140,7 @@ def weigh(
     )
     cosines = Cosines(corpus, dense.embed([question.text])[0]) if dense is not None else None
     if cosines is not None:
-        nearest = np.array(cosines.nearest(SINGLE), np.int64)
+        nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
     terms = read_postings(corpus, question)
@@ -167,6 +167,15 @@ def _path_index(corpus: Corpus) -> PathIndex:
     if not isinstance(index, PathIndex):
         index = corpus.cache["paths"] = PathIndex(corpus.paths)
     return index
+
+
+def _first_definitions(corpus: Corpus, index: PathIndex, name: str) -> Definitions:
+    """Return the definitions of a name; if there are too many, the first ones by path."""
+    found = corpus.definitions(name)
+    if len(found) <= MAX_DEFINITIONS:
+        return found
+    by_path = sorted(found, key=lambda each: (index.ranks[each[0]], each[1].at))
+    return by_path[:MAX_DEFINITIONS]
 
 
 def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -> Rows:
@@ -196,10 +205,9 @@ class _Passages:
         chunks = evidence.chunks
         defining = evidence.terms.rarity["definition"] @ (chunks.counts["definition"] > 0)
         self._worth = chunks.scores + DEFINING * defining
-        # The chunks ordered by candidate, and the start of each candidate's chunks.
-        self._chunks = np.argsort(chunks.owners, kind="stable")
+        # The start of each candidate's chunks.
         owners = np.arange(len(self._in_name) + 1)
-        self._starts: list[int] = np.searchsorted(chunks.owners[self._chunks], owners).tolist()
+        self._starts: list[int] = np.searchsorted(chunks.owners, owners).tolist()
 
     def of(self, place: int, score: float) -> FoundPassage:
         """Return the passage of a candidate."""
@@ -209,10 +217,10 @@ class _Passages:
         why = list(self._why(place, file))
         if (defined := self._definition(file, score, why)) is not None:
             return defined
-        own = self._chunks[self._starts[place] : self._starts[place + 1]]
-        if not len(own):
+        start, end = self._starts[place : place + 2]
+        if start == end:
             return FoundPassage(file, 1, 1, score, tuple(why))
-        best = own[self._worth[own].argmax()]
+        best = start + int(self._worth[start:end].argmax())
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
         chunk = int(chunks.ids[best])
         first, last, number = map(int, segment.described[chunk])
