@@ -105,10 +105,14 @@ def defined(session: Session, name: str) -> list[str]:
     return sorted(one["path"] for one in found["symbols"])
 
 
-def meant(session: Session, query: str) -> tuple[str, int]:
-    """Return the best passage for a query, and the number of passages."""
-    found = session.ask("$/semanticSearch", {"query": query, "top_k": 1})
-    return found["results"][0]["snippet"], found["total_found"]
+def ranked(session: Session, query: str) -> tuple[list[tuple[str, int, float, str]], int]:
+    """Return the best passages for a query, in order, with their scores, and the number of
+    passages."""
+    found = session.ask("$/semanticSearch", {"query": query, "top_k": 20})
+    return [
+        (each["path"], each["start_line"], each["score"], each["snippet"])
+        for each in found["results"]
+    ], found["total_found"]
 
 
 def check_texts(session: Session, project: Project, seed: int) -> None:
@@ -150,7 +154,7 @@ def check_against_a_new_index(session: Session, project: Project, folder: Path) 
         for word in range(SHARED):
             assert grep(session, f"shared_{word}") == grep(other, f"shared_{word}")
         for query in (*names[:3], *names[-3:], f"what returns shared_2 in {names[7]}"):
-            assert meant(session, query) == meant(other, query), query
+            assert ranked(session, query) == ranked(other, query), query
     shutil.rmtree(copy)
 
 
@@ -423,7 +427,7 @@ def check_texts_if_whole(session: Session, project: Project, seed: int) -> None:
     for path, name in random.Random(seed).sample(sorted(project.files.items()), 3):
         held = (project.root / path).read_text()
         assert grep(session, f"def {name}(") == [path] * (f"def {name}(" in held)
-    assert meant(session, "shared helper")
+    assert ranked(session, "shared helper")
 
 
 def test_a_folder_that_is_deleted_and_recreated_during_indexing(tmp_path: Path) -> None:

@@ -144,6 +144,18 @@ def test_vectors_are_multiplied_in_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     assert Cosines(made.corpus, made.query).nearest(20, ranks_of(made.corpus)) == nearest
 
 
+def test_products_do_not_depend_on_the_place_of_a_vector() -> None:
+    chance = np.random.default_rng(3)
+    vectors = quantized(chance.standard_normal((300, 256), np.float32) * np.float32(1 / 16))
+    query = chance.standard_normal(256).astype(np.float32)
+    query /= np.linalg.norm(query)
+    whole = vector_search._products(vectors, query)
+    for size in (1, 2, 3, 7, 100, 299):
+        for start in (0, 1, 3):
+            part = vector_search._products(vectors[start : start + size], query)
+            assert part.tolist() == whole[start : start + size].tolist()
+
+
 def test_vectors_of_another_model_are_skipped() -> None:
     other = {key: replace(text, vectors=b"") for key, text in random_texts(3).items()}
     for texts in (random_texts(3), other):
