@@ -18,15 +18,15 @@ from winnow.frontends.cli.main import main
 
 
 def command(
-    folder: Path, *arguments: str, environment: Mapping[str, str]
+    folder: Path, *arguments: str, environment: Mapping[str, str], terminal: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Run `winnow` with these arguments in a folder, and with only this environment."""
     with (
         running_in(folder),
-        mock.patch.dict(os.environ, environment, clear=True),
+        mock.patch.dict(os.environ, {"WINNOW_BACKGROUND": "0", **environment}, clear=True),
         mock.patch("gc.freeze"),  # would keep the garbage of tests
     ):
-        with streams() as (out, err):
+        with streams(terminal=terminal) as (out, err):
             try:
                 code = main(arguments)
             except SystemExit as exit_:  # of argparse
@@ -47,10 +47,12 @@ def running_in(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def streams() -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
-    """Replace the standard streams with byte buffers that are not terminals."""
+def streams(*, terminal: bool = False) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+    """Replace the standard streams with byte buffers, which may look like terminals."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     with (
+        mock.patch.object(out, "isatty", return_value=terminal),
+        mock.patch.object(err, "isatty", return_value=terminal),
         mock.patch.object(sys, "stdin", io.StringIO()),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

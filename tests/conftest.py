@@ -65,7 +65,7 @@ FILES = {
 def child_environment(home: Path, **variables: str) -> dict[str, str]:
     """Return the environment of a program under test, without the settings of the current user."""
     passed_on = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**passed_on, "HOME": str(home), **variables}
+    return {**passed_on, "HOME": str(home), "WINNOW_BACKGROUND": "0", **variables}
 
 
 def write_files(folder: Path, files: dict[str, str]) -> Path:
@@ -123,6 +123,8 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Use a temporary folder as the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        # Commands leave no process behind, except in the tests of background processes.
+        patch.setenv("WINNOW_BACKGROUND", "0")
         yield
 
 

@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from conftest import child_environment, write_files
 from winnow.frontends import config_files
-from winnow.frontends.cli.main import _parser
+from winnow.frontends.cli.main import command_parser
 from winnow.frontends.mcp import MAX_TOKENS, _Session
 
 COMMAND = [sys.executable, "-m", "winnow", "mcp"]
@@ -56,7 +56,7 @@ async def connected_here(
     """Yield a client of a server in this process. It starts immediately; only its streams and its
     exit differ from a real server."""
     environment = _environment(home or folder.parent, settings, variables)
-    options = _parser().parse_args(["mcp", *arguments])
+    options = command_parser().parse_args(["mcp", *arguments])
     folders = [Path(name) for name in options.folders] or [folder]
     config, problems = config_files.load(environment, folders[0])
     assert not problems

@@ -21,7 +21,7 @@ from conftest import child_environment, git_init, write_files
 from reference.error_page import error_classes
 from reference.settings_page import sections
 from winnow.config import MODELS, PREFERRED
-from winnow.frontends.cli.main import _parser
+from winnow.frontends.cli.main import command_parser
 from winnow.frontends.config_files import load
 from winnow.frontends.lsp.protocol import REQUESTS
 from winnow.tools import TOOLS
@@ -144,7 +144,7 @@ def test_every_kind_of_error_is_on_the_page_of_errors() -> None:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    actions = _parser()._actions
+    actions = command_parser()._actions
     [found] = [action for action in actions if isinstance(action, argparse._SubParsersAction)]
     return dict(found.choices)
 

@@ -23,7 +23,24 @@ def leave_out_current_folder(path: list[str], package: str) -> None:
 
 leave_out_current_folder(sys.path, os.path.dirname(__file__))
 
-from winnow.frontends.cli.main import main  # noqa: E402
+from winnow.frontends.background import client  # noqa: E402
+from winnow.frontends.cli.guarded import guarded  # noqa: E402
+
+
+def main() -> int:
+    """Run the command line, in the background process if that is possible. Return the exit code."""
+    return guarded(lambda: _run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    code = client.run(arguments)
+    if code is None:
+        # Importing all tools takes longer than most of them.
+        from winnow.frontends.cli.main import run
+
+        code = run(arguments)
+    return code
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

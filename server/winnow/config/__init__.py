@@ -171,6 +171,9 @@ class IndexSettings(Section, frozen=True, kw_only=True):
     """Mask keys, tokens and passwords before anything is stored."""
     watch: bool = True
     """Watch folders for changes. Without it, each request checks the files for changes."""
+    background: bool = True
+    """Let commands start a background process for a workspace, which keeps the index open and
+    current and runs later commands faster. It ends after ten minutes without a command."""
     embeddings: str = "auto"
     """Embeddings for semantic search: 'auto' for those of `winnow-ls[embeddings]` if it is
     installed, 'off' for none, or a folder with a model2vec model."""

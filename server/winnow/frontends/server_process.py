@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import io
 import logging
 import os
@@ -69,8 +70,13 @@ def run(serving: Coroutine[Any, Any, int]) -> int:
     return asyncio.run(serving)
 
 
-def end_on_signals(workspace: EngineWorkspace, signals: Sequence[int] = (signal.SIGTERM,)) -> None:
-    """End the server and its children on signals. Called in the event loop."""
+def end_on_signals(
+    workspace: EngineWorkspace,
+    signals: Sequence[int] = (signal.SIGTERM,),
+    end: Callable[[], object] | None = None,
+) -> None:
+    """End the server and its children on signals: at once, or by ``end`` if that takes little time.
+    Called in the event loop."""
     if sys.platform == "win32":
         return
 
@@ -82,7 +88,7 @@ def end_on_signals(workspace: EngineWorkspace, signals: Sequence[int] = (signal.
 
     for number in signals:
         with contextlib.suppress(RuntimeError, ValueError):  # not the main thread
-            loop.add_signal_handler(number, _end, workspace, number)
+            loop.add_signal_handler(number, end or functools.partial(_end, workspace, number))
             # Also outside the loop, which may be busy.
             signal.signal(number, arm)
 

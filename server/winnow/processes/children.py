@@ -180,6 +180,22 @@ class Processes:
             child.kill()
 
 
+def start_detached(arguments: Sequence[str], cwd: str, environment: Mapping[str, str]) -> None:
+    """Start a program that outlives this process, with none of its streams and open files. Raises
+    OSError."""
+    process = subprocess.Popen(
+        arguments,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    # Nobody waits for it, and Popen would warn of that.
+    process.returncode = 0
+
+
 class Child:
     """A running program and its output.
 

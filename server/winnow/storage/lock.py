@@ -39,6 +39,35 @@ def locked_briefly(file: Path, seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def owned(file: Path, seconds: float) -> Iterator[None]:
+    """Hold the lock of a file that exists only while it is held. Raises TimeoutError, which is an
+    OSError, if another process holds it for ``seconds``."""
+    end = time.monotonic() + seconds
+    while True:
+        with _opened(file) as descriptor:
+            while not _is_ours(descriptor):
+                if time.monotonic() > end:
+                    raise TimeoutError(f"another process has locked {file}")
+                time.sleep(MOMENT_SECONDS)
+            if not _is_at(descriptor, file):
+                continue  # the last owner has deleted it between the opening and the lock
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(file)
+            return
+
+
+def _is_at(descriptor: int, file: Path) -> bool:
+    """Return True if a path leads to an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(file))
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
 def _opened(file: Path) -> Iterator[int]:
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(file, flags, 0o644)

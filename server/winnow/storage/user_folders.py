@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from winnow.storage.user_paths import state_path
 from winnow.storage.writing import private_folder
 
 
@@ -41,13 +42,5 @@ def user_cache(environment: Mapping[str, str]) -> Path | None:
 def state_folder(environment: Mapping[str, str]) -> Path | None:
     """Return Winnow's folder in the user's state folder, which need not exist yet; None if there is
     none."""
-    home = environment.get("HOME") or os.path.expanduser("~")
-    if sys.platform == "win32":
-        base = environment.get("LOCALAPPDATA", "")
-    elif sys.platform == "darwin":
-        base = os.path.join(home, "Library/Application Support")
-    else:
-        base = environment.get("XDG_STATE_HOME", "")
-        if not os.path.isabs(base):
-            base = os.path.join(home, ".local/state")
-    return Path(base, "winnow") if os.path.isabs(base) else None
+    path = state_path(environment)
+    return Path(path) if path is not None else None

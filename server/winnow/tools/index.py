@@ -72,6 +72,7 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     'build' also indexes folders that are not indexed automatically: those with more than `index.max_files` files, or a home folder where `workspace.allow_home_root` is set. Ask the user first. A language server builds in the background: `index_status` shows its progress.
     """  # noqa: E501 - one sentence a line, as agents read it
     # Importing the index takes a tenth of a second.
+    from winnow.search.index.background import open_index
     from winnow.search.index.build import build_index
     from winnow.search.index.state import index_completeness
 
@@ -82,6 +83,8 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
         await build_index(workspace, progress, consent=True)
     elif params.action == "clear":
         await workspace.index.clear()
+    elif workspace.lifetime is Lifetime.COMMAND:
+        await open_index(workspace, progress)  # nothing but its state is shown
     elif params.action == "pause":
         workspace.index.pause()
     else:
@@ -109,4 +112,4 @@ def _warnings(workspace: EngineWorkspace, action: Action, *, is_ready: bool) -> 
         return build_started(workspace) if is_running else index_warnings(workspace)
     if action == "clear" or has_background:
         return []
-    return ["only a language server has background work: this command changed nothing"]
+    return ["only the work of a server can be paused: this command changed nothing"]

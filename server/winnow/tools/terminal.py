@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol, TextIO
 
 import msgspec
@@ -27,8 +27,13 @@ class Style(Struct, frozen=True):
     @classmethod
     def for_stream(cls, stream: TextIO) -> Style:
         """Use colors on a terminal, unless NO_COLOR or TERM forbids them."""
-        allowed = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-        return cls(allowed and stream.isatty())
+        return cls.of(stream.isatty(), os.environ)
+
+    @classmethod
+    def of(cls, is_terminal: bool, environment: Mapping[str, str]) -> Style:
+        """Do the same for the terminal of another process, whose environment this is."""
+        allowed = "NO_COLOR" not in environment and environment.get("TERM") != "dumb"
+        return cls(allowed and is_terminal)
 
     def path(self, text: str) -> str:
         return self._code("1;35", text)

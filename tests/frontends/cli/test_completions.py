@@ -64,7 +64,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_command_and_option_is_in_every_script(folder: Path) -> None:
     bash, zsh, fish = [(folder.parent / f"winnow.{shell}").read_text() for shell in SHELLS]
-    [commands] = [one.choices for one in main._parser()._actions if isinstance(one.choices, dict)]
+    [commands] = [
+        one.choices for one in main.command_parser()._actions if isinstance(one.choices, dict)
+    ]
     assert {*(tool.command for tool in TOOLS.values()), "serve", "completions"} <= {*commands}
     for name, parser in commands.items():
         options = [option for one in parser._actions for option in one.option_strings]

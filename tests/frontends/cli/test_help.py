@@ -8,12 +8,14 @@ import shlex
 import pytest
 
 from winnow.frontends.cli.help import COMMANDS
-from winnow.frontends.cli.main import _parser
+from winnow.frontends.cli.main import command_parser
 
 
 def subcommands() -> dict[str, argparse.ArgumentParser]:
     [action] = [
-        action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+        action
+        for action in command_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
     ]
     return dict(action.choices)
 
@@ -27,5 +29,5 @@ def test_every_command_has_a_help_text() -> None:
 def test_examples_are_accepted(name: str) -> None:
     program, *arguments = shlex.split(COMMANDS[name].example.partition(">")[0])
     assert (program, arguments[0]) == ("winnow", name)
-    _parser().parse_args(arguments)
+    command_parser().parse_args(arguments)
     assert COMMANDS[name].example in subcommands()[name].format_help()

@@ -71,6 +71,7 @@ def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a busy index: otherwise its use would depend on time."""
     monkeypatch.setattr("winnow.search.grep.prefilter.PROCESS_SECONDS", PATIENT)
     monkeypatch.setattr("winnow.search.grep.prefilter.MOST_SECONDS", PATIENT)
+    monkeypatch.setattr("winnow.search.grep.prefilter.SMALL_TREE", 0)
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import io
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +18,23 @@ import msgspec
 from msgspec import inspect as inspection
 
 import winnow
-from winnow.config.globs import GLOB_CHARACTERS
-from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.errors import RootRefused
 from winnow.frontends import config_files
+from winnow.frontends.background import control
+from winnow.frontends.cli.call import Caller, call, folder_named, notices_for
+from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND, guarded
 from winnow.frontends.cli.help import COMMANDS
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import return_freed_memory
 from winnow.storage.paths import shown_path
-from winnow.storage.state_folder import User, new_notices, notices
-from winnow.text.paths import path_of_uri
+from winnow.storage.state_folder import User, notices
 from winnow.text.roots import refusal
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool, ToolField, is_list_of_ranges
 from winnow.tools.terminal import Style
-from winnow.types import Progress, Result
 from winnow.workspace import EngineWorkspace
 
-FOUND, NOTHING_FOUND, FAILED = 0, 1, 2  # as grep does
 TOKEN_VARIABLE = "WINNOW_TOKEN"  # noqa: S105 (a name)
 TOKEN_CHARACTERS = 16  # fewer could be guessed
 # Where shells look for the completions of a program.
@@ -49,32 +46,24 @@ SHELL_FILES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line. Return the exit code: 0 found, 1 nothing found, 2 error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a console may not support every character
-            stream.reconfigure(errors="replace")
-    options = _parser().parse_args(arguments)
-    try:
-        code: int = options.run(options)
-        if not sys.stdout.closed:  # `serve` closes it
-            sys.stdout.flush()
-        return code
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # The reader has exited, like `head`. Python would fail when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FOUND
-    except OSError as error:  # no working folder, a full disk, a port in use
-        with contextlib.suppress(OSError):
-            print(f"winnow: {error.strerror or error}", file=sys.stderr)
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    """Run the command line in this process. Return the exit code: 0 found, 1 nothing found, 2
+    error."""
+    return guarded(lambda: run(sys.argv[1:] if arguments is None else arguments))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def run(arguments: Sequence[str]) -> int:
+    """Run a command in this process. Return the exit code. Raise what :func:`guarded` catches."""
+    options = command_parser().parse_args(arguments)
+    code: int = options.run(options)
+    return code
+
+
+def command_parser(
+    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+) -> argparse.ArgumentParser:
+    """Return the parser of the command line. Parsed options have the function `run` and, for a
+    tool's command, the `tool`."""
+    parser = kind(
         prog="winnow",
         description="Find code, text, symbols and documents."
         " `winnow COMMAND --help` describes a command.",
@@ -83,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for tool in TOOLS.values():
         _add_tool(commands, tool)
+    _add_process_actions(commands.choices["index"])
     serve = _add_command(commands, "serve")
     serve.add_argument(
         "--tcp", metavar="[HOST:]PORT", help="listen on this local port instead of stdin and stdout"
@@ -148,7 +138,7 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     output.add_argument(
         "--json", action="store_const", const="json", dest="format", help="same as --format json"
     )
-    command.set_defaults(run=lambda options: _run_tool(tool, options))
+    command.set_defaults(tool=tool, run=lambda options: _run_tool(tool, options))
 
 
 def _add_field(command: argparse.ArgumentParser, field: ToolField, default: object) -> None:
@@ -180,106 +170,83 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
 
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
-    named = {
-        field.name: value
-        for field in tool.fields
-        if (value := getattr(options, field.name)) is not None
-    }
-    raw = {**tool.for_people, **named}
-    if path := raw.get("path"):
-        raw["path"] = _from_here(path)
-    try:
-        with contextlib.closing(_Status()) as status:
-            consent = getattr(options, "yes", False)
-            result = asyncio.run(_call(tool, raw, status, consent=consent))
-    except SearchError as error:
-        return _fail(tool, error, options.format)
-    print(_rendered(tool, result, options.format))
-    found = getattr(result, "done", None) or getattr(result, "returned", 1)
-    return FOUND if found else NOTHING_FOUND
-
-
-def _from_here(path: str) -> str:
-    """Return a path that is relative to the current folder, unless it exists only relative to the
-    repository's root."""
-    is_uri = re.match(r"[\w-]{2,}:", path)
-    is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
-    here = Path.cwd()
-    root = repository_root(here)
-    means_root = is_uri or root == here or os.path.lexists(root / path)
-    if os.path.lexists(path) or is_glob or not means_root:
-        return shown_path(os.path.abspath(path))[0]
-    return path
-
-
-async def _call(
-    tool: Tool[Any, Any], raw: dict[str, Any], status: _Status, *, consent: bool
-) -> Result:
     folder = Path.cwd()
+    caller = Caller(
+        folder, Style.for_stream(sys.stdout), _write_error if sys.stderr.isatty() else None
+    )
+    outcome = asyncio.run(call(tool, options, caller, _opened(tool, options, folder)))
+    sys.stderr.write(outcome.errors)
+    sys.stdout.write(outcome.output)
+    sys.stdout.flush()
+    if outcome.code != FAILED:
+        control.start(folder, os.environ)
+    return outcome.code
+
+
+@contextlib.asynccontextmanager
+async def _opened(
+    tool: Tool[Any, Any], options: argparse.Namespace, folder: Path
+) -> AsyncIterator[EngineWorkspace]:
+    """Open a workspace for one call."""
     config, problems = config_files.load(os.environ, repository_root(folder))
-    for problem in problems:
-        print(f"winnow: {problem}", file=sys.stderr)
-    if consent:
+    if getattr(options, "yes", False):
         llm = msgspec.structs.replace(config.llm, consent="always")
         config = msgspec.structs.replace(config, llm=llm)
     if tool.switch:
         config = config.turned_on(tool.switch)
     workspace = EngineWorkspace([folder], config)
-    if workspace.refusal(folder) and (named := _folder_of(raw.get("path", ""))):
+    path = getattr(options, "path", None) or ""
+    if workspace.refusal(folder) and (named := folder_named(path, folder)):
         workspace.change_folders([named], [folder])
-    for notice in new_notices(workspace.roots(), workspace.user):
-        print(f"winnow: {notice}", file=sys.stderr)
+    _write_error(notices_for(workspace, problems))
     try:
-        result: Result = await tool.call(workspace, raw, status)
-        return result
+        yield workspace
     finally:
         await workspace.aclose()
 
 
-def _folder_of(path: str) -> Path | None:
-    """Return the folder of an existing path: the path itself, or the folder of a file."""
-    path = path_of_uri(path) or path
-    if not path or not os.path.exists(path):
-        return None
-    return Path(path if os.path.isdir(path) else os.path.dirname(path))
+def _write_error(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
-def _rendered(tool: Tool[Any, Any], result: Result, form: str) -> str:
-    if form == "json":
-        return msgspec.json.format(msgspec.json.encode(result)).decode()
-    text: str = (
-        tool.text(result, Style.for_stream(sys.stdout), os.getcwd())
-        if form == "text"
-        else tool.plain(result)
+# --- the background process ----------------------------------------------------------------
+
+
+def _add_process_actions(index: argparse.ArgumentParser) -> None:
+    """Add the actions on the background process to `winnow index`. No other front end has one."""
+    [action] = [one for one in index._actions if one.dest == "action"]
+    assert action.choices is not None
+    action.choices = [*action.choices, *control.ACTIONS]
+    action.help = f"{action.help} {control.HELP}"
+    index.add_argument(
+        "--all",
+        action="store_true",
+        help="with 'status' and 'stop': the processes of all your workspaces",
     )
-    return text
+    run_tool = index.get_default("run")
+
+    def run(options: argparse.Namespace) -> int:
+        code: int = (_processes if options.action in control.ACTIONS else run_tool)(options)
+        return code
+
+    index.set_defaults(run=run)
 
 
-def _fail(tool: Tool[Any, Any], error: SearchError, form: str) -> int:
-    if form == "json":
-        print(msgspec.json.encode({"error": {"message": error.message, **error.data}}).decode())
-    command = f"winnow {tool.command}"
-    print(f"{command}: {error.message}", file=sys.stderr)
-    if isinstance(error, InvalidParams):
-        print(f"Try '{command} --help'.", file=sys.stderr)
-    return FAILED
-
-
-class _Status(Progress):
-    """Progress as one line of stderr that is overwritten; nothing if stderr isn't a terminal."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-
-    def __call__(
-        self, message: str, *, percentage: int | None = None, partial: Result | None = None
-    ) -> None:
-        if self._live:
-            print(f"\r\x1b[K{message}…", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        if self._live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+def _processes(options: argparse.Namespace) -> int:
+    """Show or stop background processes."""
+    folder = None if options.all else Path.cwd()
+    stop = options.action == "stop"
+    found = control.stop(os.environ, folder) if stop else control.running(os.environ, folder)
+    if options.format == "json":
+        described = [msgspec.structs.asdict(one) for one in found]
+        print(msgspec.json.format(msgspec.json.encode({"processes": described})).decode())
+    else:
+        for one in found:
+            print(control.described(one, stopped=stop))
+        if not found:
+            print("no background process")
+    return FOUND if found else NOTHING_FOUND
 
 
 # --- servers -------------------------------------------------------------------------------
@@ -484,5 +451,5 @@ def _add_completions(commands: Any) -> None:
 def _completions(options: argparse.Namespace) -> int:
     from winnow.frontends.cli.completions import script
 
-    print(script(options.shell, _parser()), end="")
+    print(script(options.shell, command_parser()), end="")
     return FOUND

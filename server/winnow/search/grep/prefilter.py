@@ -22,7 +22,7 @@ from winnow.storage.paths import is_below
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, clean_path, join_path
 from winnow.text.selection import file_type_globs
-from winnow.workspace import EngineWorkspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 if TYPE_CHECKING:
     from winnow.index.match_candidates import MatchCandidates
@@ -34,6 +34,8 @@ FEW = 20
 # Wait for a busy index about as long as a search of all files takes (starting ripgrep and reading
 # them), so that waiting never costs more than it can save; MOST_SECONDS at most.
 PROCESS_SECONDS = 0.01
+# Files that ripgrep reads in some 20 ms.
+SMALL_TREE = 2_000
 FILE_SECONDS = 20e-6
 MOST_SECONDS = 0.15
 
@@ -70,6 +72,8 @@ async def prefilter(
     # A process that serves one request has no index that is up to date.
     if not workspace.has_index or not _is_plain(scope):
         return nothing
+    if workspace.lifetime is Lifetime.COMMAND and _is_small(workspace):
+        return nothing
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
 
@@ -105,6 +109,12 @@ async def prefilter(
 
     prefiltered = await asyncio.to_thread(in_scope)
     return [prefiltered.get(query) for query in queries]
+
+
+def _is_small(workspace: EngineWorkspace) -> bool:
+    """Return True if a search of all files takes about as long as starting a command. Only such a
+    search counts the files that ripgrep skips, as a command without a background process does."""
+    return workspace.index.state().files_total < SMALL_TREE
 
 
 def _in_scope(

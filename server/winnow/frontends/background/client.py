@@ -1,0 +1,168 @@
+"""Offer a command to the background process of its workspace.
+
+This is all that such a command loads, so it imports neither `typing`, `pathlib` nor `argparse`,
+and nothing of Winnow that does.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from winnow.frontends.background import messages
+from winnow.frontends.cli.guarded import INTERRUPTED
+from winnow.storage import sockets
+
+# Commands that aren't tools, or are about the process itself.
+NOT_OFFERED = frozenset(("serve", "mcp", "init-agent", "doctor", "completions"))
+ABOUT_PROCESSES = ("status", "stop")
+SWITCH = "WINNOW_BACKGROUND"
+OFF = frozenset(("0", "false", "no", "off"))
+# How long a process may take to accept a command; a busy one is slower than no process.
+ACCEPT_SECONDS = 0.5
+# How long a canceled command waits for the process to end its line of progress.
+CANCEL_SECONDS = 1.0
+READ_BYTES = 1 << 20
+
+
+def run(arguments: Sequence[str]) -> int | None:
+    """Have the background process run a command, and print its output. Return the exit code, or
+    None if this process must do the work itself."""
+    if not is_offered(arguments) or not is_on(os.environ):
+        return None
+    if sys.stdout is None or sys.stderr is None:
+        return None
+    folder = sockets.sockets_folder(os.environ)
+    if folder is None or not sockets.is_private_folder(folder):
+        return None
+    try:
+        here = os.getcwd()
+    except OSError:  # it was deleted
+        return None
+    for candidate in _with_parents(here):
+        try:
+            connection = sockets.connect(sockets.socket_path(folder, candidate), ACCEPT_SECONDS)
+        except OSError:
+            continue
+        with connection:
+            code = _Call(connection).run(here, arguments)
+        if code is not None:
+            return code
+    return None
+
+
+def is_offered(arguments: Sequence[str]) -> bool:
+    """Return True for a tool's command. The process declines what it can't parse."""
+    if not arguments or arguments[0].startswith("-") or arguments[0] in NOT_OFFERED:
+        return False
+    return arguments[0] != "index" or not set(ABOUT_PROCESSES).intersection(arguments)
+
+
+def is_on(environment: Mapping[str, str]) -> bool:
+    """Return True unless the environment turns background processes off, as continuous integration
+    does by default: whatever it starts should end with it."""
+    if SWITCH in environment:
+        return environment[SWITCH].lower() not in OFF
+    return environment.get("CI", "").lower() in ("", *OFF)
+
+
+def _with_parents(folder: str) -> Iterator[str]:
+    """Yield a folder and its parents: only the process knows where its workspace begins."""
+    above = ""
+    while folder != above:
+        yield folder
+        above, folder = folder, os.path.dirname(folder)
+
+
+class _Call:
+    """A command in the background process."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def run(self, here: str, arguments: Sequence[str]) -> int | None:
+        """Run the command and print its output. Return the exit code, or None if the process has
+        declined it or has ended."""
+        try:
+            if not self._introduce(here, arguments):
+                return None
+            self._connection.settimeout(None)
+            done = self._wait()
+        except KeyboardInterrupt:
+            self._cancel()
+            return INTERRUPTED
+        except (OSError, ValueError, EOFError):
+            return None
+        if done is None:
+            return None
+        code, output, errors = done
+        sys.stderr.write(errors)
+        sys.stdout.write(output)
+        return int(code)
+
+    def _introduce(self, here: str, arguments: Sequence[str]) -> bool:
+        """Send the command. Return False if the process declines it."""
+        self._send(messages.CALL, messages.identity())
+        kind, parts = receive(self._connection)
+        if kind != messages.NAMES:
+            return False
+        salt, *names = parts
+        status = os.stat(here)
+        call = [
+            messages.fingerprint(os.environ, names, salt),
+            here,
+            f"{status.st_dev} {status.st_ino}",
+            "out" * sys.stdout.isatty(),
+            "err" * sys.stderr.isatty(),
+        ]
+        # Always as many as the names: "" for a variable that isn't set.
+        for name in messages.OF_TERMINAL:
+            call.append(f"{name}={os.environ[name]}" if name in os.environ else "")
+        self._send(messages.RUN, [*call, *arguments])
+        return True
+
+    def _wait(self) -> list[str] | None:
+        """Show the progress until the command is done. Return its exit code, output and errors."""
+        while True:
+            kind, parts = receive(self._connection)
+            if kind == messages.DONE:
+                return parts
+            if kind != messages.PROGRESS:
+                return None
+            self._show(parts)
+
+    def _show(self, parts: Sequence[str]) -> None:
+        sys.stderr.write("".join(parts))
+        sys.stderr.flush()
+
+    def _cancel(self) -> None:
+        """Cancel the command, and let the process end its line of progress."""
+        try:
+            self._connection.settimeout(CANCEL_SECONDS)
+            self._connection.shutdown(socket.SHUT_WR)
+            self._wait()
+        except (OSError, ValueError, EOFError, KeyboardInterrupt):
+            pass
+
+    def _send(self, kind: bytes, parts: Sequence[str]) -> None:
+        self._connection.sendall(messages.framed(kind, parts))
+
+
+def receive(connection: socket.socket) -> tuple[bytes, list[str]]:
+    """Return the kind and the texts of the next message. Raise EOFError if the process has ended,
+    OSError, and ValueError for anything but a message."""
+    length = int.from_bytes(_read(connection, messages.LENGTH_BYTES), "little")
+    payload = _read(connection, length)
+    return payload[:1], messages.unpack(payload[1:])
+
+
+def _read(connection: socket.socket, count: int) -> bytes:
+    read = bytearray()
+    while len(read) < count:
+        piece = connection.recv(min(count - len(read), READ_BYTES))
+        if not piece:
+            raise EOFError
+        read += piece
+    return bytes(read)

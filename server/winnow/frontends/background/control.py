@@ -1,0 +1,150 @@
+"""Start, list and stop background processes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+
+from msgspec import Struct
+
+from winnow.config import Config
+from winnow.errors import SearchError
+from winnow.frontends import config_files
+from winnow.frontends.background import client, messages
+from winnow.processes.children import start_detached
+from winnow.processes.memory import anonymous_bytes
+from winnow.storage import sockets
+from winnow.storage.paths import real_path
+from winnow.text.roots import is_indexable, refusal
+from winnow.text.sanitize import printable
+from winnow.text.scope import repository_root, search_roots
+
+ACTIONS = client.ABOUT_PROCESSES
+HELP = (
+    "'status': show the background process of this workspace. 'stop': end it; the next command"
+    " starts another."
+)
+ANSWER_SECONDS = 2.0
+STOP_SECONDS = 5.0
+MB = 1_000_000
+
+
+class ProcessDescription(Struct, frozen=True):
+    """A background process: its workspace, when it started (ISO 8601), its memory, and the number
+    of commands that it has run."""
+
+    root: str
+    pid: int
+    started_at: str
+    memory_mb: float
+    commands: int
+
+
+def root_of(folder: Path, config: Config, environment: Mapping[str, str]) -> Path:
+    """Return the workspace of a command that runs in a folder. Raise SearchError if it has none."""
+    workspace = config.workspace
+
+    def refused(candidate: Path) -> str:
+        return "" if workspace.allow_home_root else refusal(candidate, environment)
+
+    return search_roots([folder], refused)[0]
+
+
+def start(folder: Path, environment: Mapping[str, str]) -> None:
+    """Start the background process for a folder, unless there may be none. If there is one already,
+    the new one ends at once."""
+    config, _ = config_files.load(environment, repository_root(folder))
+    sockets_folder = sockets.sockets_folder(environment)
+    if sockets_folder is None or not client.is_on(environment):
+        return
+    if not (config.index.enabled and config.index.background):
+        return
+    with contextlib.suppress(OSError, SearchError):
+        root = root_of(folder, config, environment)
+        if is_indexable(root, environment):
+            sockets.make_private_folder(sockets_folder)
+            program = [sys.executable, "-m", "winnow.frontends.background", real_path(root)]
+            # The workspace could have modules of its own, and could not be removed.
+            start_detached(program, sockets_folder, environment)
+
+
+def running(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDescription]:
+    """Return the background process for a folder, or with None all of the user's."""
+    return [description for _, description in _found(environment, folder)]
+
+
+def stop(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDescription]:
+    """End the background process for a folder, or with None all of the user's. Return them. Raise
+    TimeoutError for one that does not end."""
+    found = list(_found(environment, folder))
+    for path, process in found:
+        try:
+            _stop(path)
+        except TimeoutError:
+            problem = f"process {process.pid} does not end: kill it"
+            raise TimeoutError(errno.ETIMEDOUT, problem) from None
+        except (ConnectionError, FileNotFoundError):
+            pass  # it has ended meanwhile
+    return [process for _, process in found]
+
+
+def _stop(path: str) -> None:
+    """End a process and wait for that."""
+    with sockets.connect(path, STOP_SECONDS) as connection:
+        connection.sendall(messages.framed(messages.STOP))
+        while connection.recv(1):  # closed when it has ended
+            pass
+
+
+def described(process: ProcessDescription, *, stopped: bool) -> str:
+    """Return a line about a process for people."""
+    verb = "stopped" if stopped else "running"
+    count = f"{process.commands} command{'s' * (process.commands != 1)}"
+    return (
+        f"{printable(process.root)}: {verb}, process {process.pid} since {process.started_at},"
+        f" {process.memory_mb:.0f} MB, {count}"
+    )
+
+
+def description(root: Path, started: float, commands: int) -> list[str]:
+    """Return how the process of a workspace describes itself, see :class:`ProcessDescription`."""
+    when = datetime.fromtimestamp(int(started), timezone.utc).isoformat()
+    memory = round(anonymous_bytes(os.getpid()) / MB, 1)
+    return [str(root), str(os.getpid()), when.replace("+00:00", "Z"), str(memory), str(commands)]
+
+
+def _found(
+    environment: Mapping[str, str], folder: Path | None
+) -> Iterator[tuple[str, ProcessDescription]]:
+    """Yield the processes, with the paths of their sockets."""
+    sockets_folder = sockets.sockets_folder(environment)
+    if sockets_folder is None or not sockets.is_private_folder(sockets_folder):
+        return
+    for path in _paths(environment, sockets_folder, folder):
+        with contextlib.suppress(OSError, ValueError, EOFError):
+            with sockets.connect(path, ANSWER_SECONDS) as connection:
+                connection.sendall(messages.framed(messages.STATUS))
+                kind, parts = client.receive(connection)
+            if kind == messages.DESCRIPTION:
+                root, pid, started, memory, commands = parts
+                found = ProcessDescription(root, int(pid), started, float(memory), int(commands))
+                yield path, found
+
+
+def _paths(
+    environment: Mapping[str, str], sockets_folder: str, folder: Path | None
+) -> Iterator[str]:
+    if folder is None:
+        for name in sorted(os.listdir(sockets_folder)):
+            if len(name) == sockets.NAME_CHARACTERS:
+                yield os.path.join(sockets_folder, name)
+        return
+    config, _ = config_files.load(environment, repository_root(folder))
+    with contextlib.suppress(SearchError):
+        root = root_of(folder, config, environment)
+        yield sockets.socket_path(sockets_folder, real_path(root))

@@ -1,0 +1,147 @@
+"""Call a tool for a command, which this process or another one was started with.
+
+The background process calls tools for other processes, so nothing here uses this process's streams
+or working folder: both come from the caller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from winnow.config.globs import GLOB_CHARACTERS
+from winnow.errors import InvalidParams, SearchError
+from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
+from winnow.storage.paths import shown_path
+from winnow.storage.state_folder import new_notices
+from winnow.text.paths import path_of_uri
+from winnow.text.scope import repository_root
+from winnow.tools.registry import Tool
+from winnow.tools.terminal import Style
+from winnow.types import Progress, Result
+from winnow.workspace import EngineWorkspace
+
+Write = Callable[[str], object]
+Opened = AbstractAsyncContextManager[EngineWorkspace]
+
+
+class Caller(NamedTuple):
+    """The process that a command was started with: its working folder, the style of its standard
+    output, and `show`, which writes progress to its terminal, if there is one."""
+
+    folder: Path
+    style: Style
+    show: Write | None
+
+
+class Outcome(NamedTuple):
+    """The exit code of a command and its output."""
+
+    code: int
+    output: str
+    errors: str = ""
+
+
+async def call(
+    tool: Tool[Any, Any], options: argparse.Namespace, caller: Caller, opened: Opened
+) -> Outcome:
+    """Call a tool with the options of a command, in the workspace that ``opened`` opens."""
+    raw = params_of(tool, options, caller.folder)
+    try:
+        with contextlib.closing(_Status(caller.show)) as status:
+            async with opened as workspace:
+                result: Result = await tool.call(workspace, raw, status)
+    except SearchError as error:
+        return _failed(tool, error, options.format)
+    found = getattr(result, "done", None) or getattr(result, "returned", 1)
+    output = _rendered(tool, result, options.format, caller)
+    return Outcome(FOUND if found else NOTHING_FOUND, output + "\n")
+
+
+def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Return a tool's params, as plain data."""
+    named = {
+        field.name: value
+        for field in tool.fields
+        if (value := getattr(options, field.name)) is not None
+    }
+    raw: dict[str, Any] = {**tool.for_people, **named}
+    if path := raw.get("path"):
+        raw["path"] = _from_folder(path, folder)
+    return raw
+
+
+def _from_folder(path: str, folder: Path) -> str:
+    """Return a path that is relative to the caller's folder, unless it exists only relative to the
+    repository's root."""
+    is_uri = re.match(r"[\w-]{2,}:", path)
+    is_glob = GLOB_CHARACTERS.intersection(path) and not is_uri
+    root = repository_root(folder)
+    means_root = is_uri or root == folder or os.path.lexists(root / path)
+    seen = os.path.join(folder, path)
+    if os.path.lexists(seen) or is_glob or not means_root:
+        return shown_path(os.path.abspath(seen))[0]
+    return path
+
+
+def folder_named(path: str, folder: Path) -> Path | None:
+    """Return the folder of an existing path: the path itself, or the folder of a file."""
+    path = path_of_uri(path) or path
+    path = path and os.path.join(folder, path)
+    if not path or not os.path.exists(path):
+        return None
+    return Path(path if os.path.isdir(path) else os.path.dirname(path))
+
+
+def notices_for(workspace: EngineWorkspace, problems: Iterable[str]) -> str:
+    """Return the problems of settings files and new notices, as lines of standard error."""
+    notices = [*problems, *new_notices(workspace.roots(), workspace.user)]
+    return "".join(f"winnow: {notice}\n" for notice in notices)
+
+
+def _rendered(tool: Tool[Any, Any], result: Result, form: str, caller: Caller) -> str:
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(result)).decode()
+    text: str = (
+        tool.text(result, caller.style, str(caller.folder))
+        if form == "text"
+        else tool.plain(result)
+    )
+    return text
+
+
+def _failed(tool: Tool[Any, Any], error: SearchError, form: str) -> Outcome:
+    output = ""
+    if form == "json":
+        output = msgspec.json.encode({"error": {"message": error.message, **error.data}}).decode()
+        output += "\n"
+    command = f"winnow {tool.command}"
+    errors = f"{command}: {error.message}\n"
+    if isinstance(error, InvalidParams):
+        errors += f"Try '{command} --help'.\n"
+    return Outcome(FAILED, output, errors)
+
+
+class _Status(Progress):
+    """Progress as one line of a terminal that is overwritten; nothing without a terminal."""
+
+    def __init__(self, show: Write | None) -> None:
+        self._show = show
+
+    def __call__(
+        self, message: str, *, percentage: int | None = None, partial: Result | None = None
+    ) -> None:
+        if self._show is not None:
+            self._show(f"\r\x1b[K{message}…")
+
+    def close(self) -> None:
+        if self._show is not None:
+            self._show("\r\x1b[K")
