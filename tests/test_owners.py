@@ -73,7 +73,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"connects"},
         "a document that is a database, read in a worker without write access or extensions",
     ),
-    "frontends/cli/main.py": ({"opens"}, "the null device"),
+    "frontends/cli/guarded.py": ({"opens"}, "the null device"),
     "processes/worker_side.py": ({"opens"}, "the null device, and /proc"),
     "processes/memory.py": ({"opens", "executes"}, "/proc; the C library"),
     "documents/extract/input_stream.py": ({"writes"}, "an unnamed temporary file, in a worker"),

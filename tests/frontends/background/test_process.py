@@ -212,6 +212,14 @@ def test_another_environment_is_declined(place: tuple[Path, dict[str, str]]) -> 
     assert serves(project, {**environment, **same})
 
 
+def test_a_declined_command_starts_no_other_process(
+    place: tuple[Path, dict[str, str]], starts: list[object]
+) -> None:
+    project, environment = place
+    control.start(project, {**environment, "LC_ALL": "C"})
+    assert starts == []
+
+
 def test_what_it_cannot_do_is_declined(place: tuple[Path, dict[str, str]]) -> None:
     project, environment = place
     for arguments in (

@@ -56,8 +56,7 @@ def root_of(folder: Path, config: Config, environment: Mapping[str, str]) -> Pat
 
 
 def start(folder: Path, environment: Mapping[str, str]) -> None:
-    """Start the background process for a folder, unless there may be none. If there is one already,
-    the new one ends at once."""
+    """Start the background process for a folder, unless there is one or may be none."""
     config, _ = config_files.load(environment, repository_root(folder))
     sockets_folder = sockets.sockets_folder(environment)
     if sockets_folder is None or not client.is_on(environment):
@@ -66,11 +65,21 @@ def start(folder: Path, environment: Mapping[str, str]) -> None:
         return
     with contextlib.suppress(OSError, SearchError):
         root = root_of(folder, config, environment)
-        if is_indexable(root, environment):
+        path = sockets.socket_path(sockets_folder, real_path(root))
+        if is_indexable(root, environment) and not _is_served(path):
             sockets.make_private_folder(sockets_folder)
             program = [sys.executable, "-m", "winnow.frontends.background", real_path(root)]
-            # The workspace could have modules of its own, and could not be removed.
+            # Not in the workspace, which could have modules of its own, and could not be removed.
             start_detached(program, sockets_folder, environment)
+
+
+def _is_served(path: str) -> bool:
+    """Return True if a process listens at a path. It has declined the command that asks."""
+    try:
+        sockets.connect(path, ANSWER_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def running(environment: Mapping[str, str], folder: Path | None) -> list[ProcessDescription]:
