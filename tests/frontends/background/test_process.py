@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from commands import command
+from commands import command, running_in
 from conftest import (
     FAKE_KEY,
     FILES,
@@ -450,6 +450,19 @@ def test_a_folder_that_others_can_open_is_not_used(
         moved.rename(folder)
         assert serves(project, environment)
     assert starts == []
+
+
+def test_a_process_loads_no_module_of_the_workspace(project: Path, home: Path) -> None:
+    trap = "open(__file__ + '.ran', 'w').close()\n"
+    write_files(project, {f"{name}.py": trap for name in ("msgspec", "asyncio", "hashlib")})
+    write_files(project, {"winnow/__init__.py": trap, "sitecustomize.py": trap})
+    environment = environment_of(home)
+    environment["PYTHONPATH"] = f"{os.pathsep}{environment['PYTHONPATH']}"
+    with running_in(project):
+        control.start(project, environment)
+    wait_until(lambda: running(project, environment), "the process")
+    control.stop(environment, project)
+    assert list(project.rglob("*.ran")) == []
 
 
 @requires_permissions
