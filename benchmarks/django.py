@@ -32,6 +32,7 @@ def main() -> int:
     options = parser.parse_args()
     tree = options.tree or corpora.django()
     environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    environment["WINNOW_BACKGROUND"] = "0"
     print(f"{tree.name}, {os.cpu_count()} cores, median of {options.runs} runs")
     print(f"{'':24}{'rank':>6}{'seconds':>9}  terms")
     worst = 0

@@ -231,7 +231,7 @@ def environment(settings: Path) -> dict[str, str]:
         file.parent.mkdir(parents=True)
         file.write_text("[learning]\nenabled = false\n")
     keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return {**keyless, "XDG_CONFIG_HOME": str(settings)}
+    return {**keyless, "XDG_CONFIG_HOME": str(settings), "WINNOW_BACKGROUND": "0"}
 
 
 def make_index(folder: Path, settings: Path) -> None:

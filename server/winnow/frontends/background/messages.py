@@ -25,15 +25,7 @@ import winnow
 CALL, RUN, STATUS, STOP = b"C", b"R", b"S", b"X"
 NAMES, PROGRESS, DONE, DECLINED, DESCRIPTION = b"n", b"p", b"d", b"-", b"s"
 
-# Why a command is declined.
-OTHER_CODE = "code"  # the process runs other code than the command, and ends
-OTHER_SETTINGS = "settings"  # settings have changed since it started, and it ends
-OTHER_FOLDER = "folder"  # the command's folder isn't in its workspace
-ITSELF = "itself"  # any other reason; the process goes on
-
 LENGTH_BYTES = 4
-# More than the system allows for arguments, and than an answer has.
-MAX_BYTES = 256 * 1024 * 1024
 
 # Variables that change what a command or its child processes do, by name or by prefix. The names of
 # variables with keys are settings, and the process adds them.

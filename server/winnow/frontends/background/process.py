@@ -55,9 +55,10 @@ class State(enum.Enum):
     """The state of a process.
 
     from     to       event
-    serving  ending   a client runs other code, settings have changed, the time is over, the folder
-                      is gone, `winnow index stop`, SIGTERM
+    serving  ending   a client runs other code, settings have changed, no command has come for a
+                      long time, the folder or the socket is gone
     ending   ended    running commands have ended
+    any      ended    `winnow index stop`, SIGTERM
     """
 
     SERVING = "serving"
@@ -67,10 +68,6 @@ class State(enum.Enum):
 
 class Declined(Exception):
     """The client has to do the work itself."""
-
-    def __init__(self, reason: str = messages.ITSELF) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class Invocation(NamedTuple):
@@ -89,8 +86,8 @@ class Invocation(NamedTuple):
         """Read the parts of a message. Raise ValueError if there are too few."""
         fingerprint, folder, identity, out, err, *rest = parts
         count = len(messages.OF_TERMINAL)
-        set_ = (text.partition("=") for text in rest[:count] if text)
-        terminal = {name: value for name, _, value in set_}
+        pairs = (text.partition("=") for text in rest[:count] if text)
+        terminal = {name: value for name, _, value in pairs}
         return cls(fingerprint, folder, identity, bool(out), bool(err), terminal, rest[count:])
 
 
@@ -170,10 +167,9 @@ class BackgroundProcess:
         self._state = State.ENDED
         self._has_ended.set()
 
-    def _end_soon(self, why: str) -> None:
+    def _end_soon(self) -> None:
         """Decline commands from now on, and end when the running ones have ended."""
         if self._state is State.SERVING:
-            logger.info("Ending: %s", why)
             self._state = State.ENDING
         if not self._running:
             self.end()
@@ -182,10 +178,9 @@ class BackgroundProcess:
         """Check from time to time if the process has to end."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            if not (_is_at(self._socket, path) and _is_at(self._folder, str(self.root))):
-                self._end_soon("its folder or its socket is gone")
-            elif self._is_idle():
-                self._end_soon("no command for a long time")
+            is_there = _is_at(self._socket, path) and _is_at(self._folder, str(self.root))
+            if self._is_idle() or not is_there:
+                self._end_soon()
 
     def _withdraw(self, path: str) -> None:
         """Delete the socket, unless another process has replaced it."""
@@ -252,13 +247,13 @@ class BackgroundProcess:
             self._running += 1
             try:
                 await self._run(parts, reader, writer)
-            except Declined as declined:
-                writer.write(messages.framed(messages.DECLINED, [declined.reason]))
+            except Declined:
+                writer.write(messages.framed(messages.DECLINED))
             finally:
                 self._running -= 1
                 self._last_used = time.monotonic()
                 if self._state is State.ENDING:
-                    self._end_soon("")
+                    self._end_soon()
         await writer.drain()
 
     async def _run(
@@ -269,8 +264,8 @@ class BackgroundProcess:
     ) -> None:
         """Run the command of a client. Raise Declined."""
         if client != messages.identity() or self._code != code_stamp():
-            self._end_soon("a client runs other code")
-            raise Declined(messages.OTHER_CODE)
+            self._end_soon()
+            raise Declined
         if self._state is not State.SERVING:
             raise Declined
         salt = secrets.token_hex(SALT_BYTES)
@@ -295,11 +290,11 @@ class BackgroundProcess:
             raise Declined  # another file system is there for the client
         config, problems = config_files.load(self._environment, self.root)
         if config != self._config:
-            self._end_soon("settings have changed")
-            raise Declined(messages.OTHER_SETTINGS)
+            self._end_soon()
+            raise Declined
         with contextlib.suppress(SearchError):
             if control.root_of(folder, config, self._environment) != self.root:
-                raise Declined(messages.OTHER_FOLDER)
+                raise Declined
         options = self._parser.parse_args(list(invocation.arguments))
         if "tool" not in options or getattr(options, "yes", False):
             raise Declined  # consent is for one call, not for the models of this process
