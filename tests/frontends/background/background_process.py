@@ -33,8 +33,9 @@ class Done(NamedTuple):
 
 @contextlib.contextmanager
 def home_folder() -> Iterator[Path]:
-    """A home folder with a path that is short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="h") as folder:
+    """A home folder with a path that is short enough for a socket, wherever the tests' own
+    temporary files are."""
+    with tempfile.TemporaryDirectory(prefix="h", dir="/tmp") as folder:
         yield Path(folder)
 
 
