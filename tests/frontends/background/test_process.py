@@ -38,7 +38,7 @@ from frontends.background.background_process import (
     socket_of,
     started,
 )
-from leftovers import children
+from leftovers import children, command_of
 from waiting_for import wait_until
 from winnow.frontends.background import control, messages
 from winnow.storage import sockets
@@ -337,17 +337,23 @@ def test_it_ends_by_itself(
     assert list(socket_of(project, environment).parent.iterdir()) == []
 
 
+def ripgrep_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """Return the children that run ripgrep. Others, such as git, may run before a command does."""
+    found = children(process.pid)
+    return [pid for pid in found if Path(command_of(pid).split(" ")[0]).name == "rg"]
+
+
 def test_sigterm_ends_it_and_its_children(slow_project: Path, home: Path) -> None:
     environment = environment_of(home)
     with (
         started(git_init(slow_project), environment) as process,
         client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client,
     ):
-        [child] = wait_until(lambda: children(process.pid), "ripgrep")
+        [child] = wait_until(lambda: ripgrep_of(process), "ripgrep")
         process.terminate()
         assert process.wait(60) == 0
         # The command does its work itself.
-        wait_until(lambda: children(client.pid), "the command's own ripgrep")
+        wait_until(lambda: ripgrep_of(client), "the command's own ripgrep")
     wait_until(lambda: not isinstance(child, int) or not alive(child), "the end of ripgrep")
     assert logged(environment) == ""
     assert list(socket_of(slow_project, environment).parent.iterdir()) == []
@@ -377,10 +383,10 @@ def test_the_end_of_a_command_ends_its_work(
     assert settings.is_dir()
     with started(git_init(slow_project), environment) as process:
         with client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client:
-            wait_until(lambda: children(process.pid), "ripgrep")
+            wait_until(lambda: ripgrep_of(process), "ripgrep")
             client.send_signal(end)
             assert client.wait(60) == (130 if end == signal.SIGINT else -end)
-            wait_until(lambda: not children(process.pid), "the end of ripgrep")
+            wait_until(lambda: not ripgrep_of(process), "the end of ripgrep")
         assert offered(slow_project, "glob", "*.txt", environment=environment).code == 0
 
 
@@ -392,9 +398,9 @@ def test_a_command_whose_process_crashes_does_its_work_itself(
         started(git_init(slow_project), environment) as process,
         client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client,
     ):
-        [ripgrep] = wait_until(lambda: children(process.pid), "ripgrep")
+        [ripgrep] = wait_until(lambda: ripgrep_of(process), "ripgrep")
         process.kill()
-        wait_until(lambda: children(client.pid), "the command's own ripgrep")
+        wait_until(lambda: ripgrep_of(client), "the command's own ripgrep")
     os.kill(ripgrep, signal.SIGKILL)
 
 

@@ -69,8 +69,11 @@ def place() -> Iterator[tuple[Path, dict[str, str]]]:
     """The example project, a background process for it, and its environment."""
     with home_folder() as home, example.project() as folder:
         settings = folder.parent / ".config/winnow/config.toml"
+        # Commands read the outcomes of earlier searches at once, the process within seconds.
         settings.write_text(
-            settings.read_text() + "[limits]\nprobe_seconds = 60\nsearch_seconds = 60\n"
+            settings.read_text()
+            + "[limits]\nprobe_seconds = 60\nsearch_seconds = 60\n"
+            + "[learning]\nenabled = false\n"
         )
         environment = environment_of(home, WINNOW_CONFIG=str(settings))
         by_itself(folder, "index", "build", environment=environment)
