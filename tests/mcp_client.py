@@ -66,9 +66,7 @@ async def connected_here(
         async with Client(session._server, mode=mode, read_timeout_seconds=60) as client:
             yield client
     finally:
-        for task in session._background:
-            task.cancel()
-        await asyncio.gather(*session._background, return_exceptions=True)
+        await session._keeper.aclose()
         await session.workspace.aclose()
 
 

@@ -34,11 +34,11 @@ def main() -> int:
 
 def _run(arguments: list[str]) -> int:
     code = client.run(arguments)
-    if code is None:
+    if code is None or code == client.DECLINED:
         # Importing all tools takes longer than most of them.
         from winnow.frontends.cli.main import run
 
-        code = run(arguments)
+        code = run(arguments, may_start=code is None)
     return code
 
 

@@ -6,8 +6,10 @@ are frozen. An optional field of a result is absent if it was not measured, neve
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -263,6 +265,12 @@ class Progress:
 
     async def drain(self) -> None:
         """Wait until the client has read all reports, so that they do not pile up."""
+
+    @contextlib.contextmanager
+    def waiting(self, notice: str) -> Iterator[asyncio.Event]:
+        """Tell the user why the call waits within the block. Yield an event that is set when the
+        user wants to wait no longer."""
+        yield asyncio.Event()
 
 
 no_progress = Progress()

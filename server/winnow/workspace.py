@@ -9,7 +9,7 @@ import importlib
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -50,7 +50,7 @@ LIST_SECONDS = 60.0
 # Document searches that run at once.
 DOCUMENT_SEARCHES = 3
 
-StartIndexing = Callable[[bool], None]
+StartIndexing = Callable[[bool], "asyncio.Task[Any] | None"]
 
 
 def below(root: Path, paths: Iterable[Path]) -> list[str]:
@@ -104,8 +104,11 @@ class EngineWorkspace:
     from the front end of a client:
 
     - `open_documents` returns the text of the open documents, by path.
-    - `start_indexing` builds the index in the background. Its argument is True if the user has
-      consented to an index of any size. Only a `Lifetime.SERVER` workspace needs it.
+    - `start_indexing` builds the index in the background and returns the task; None if that has
+      no need. Its argument is True if the user has consented to an index of any size. Without it,
+      nothing runs in the background.
+    - `index_seconds` is how long a search of a command waits for the index that it has begun, in
+      seconds; None for no limit. The search of a server never waits.
     - `ask_editor` sends a request to the editor's own language model.
     - `client_ready` waits until the client reads its answers, see `SearchSlots`.
     - `report_reading` reports the progress of documents that are read in the background.
@@ -119,7 +122,8 @@ class EngineWorkspace:
         *,
         lifetime: Lifetime = Lifetime.COMMAND,
         open_documents: Callable[[], Mapping[Path, str]] = dict,
-        start_indexing: StartIndexing = lambda consent: None,
+        start_indexing: StartIndexing | None = None,
+        index_seconds: float | None = None,
         ask_editor: AskEditor | None = None,
         client_ready: Callable[[], Awaitable[None]] | None = None,
         report_reading: Reporting | None = None,
@@ -129,7 +133,9 @@ class EngineWorkspace:
         self.config = config or Config()
         self.lifetime = lifetime
         self.open_documents = open_documents
-        self.start_indexing = start_indexing
+        self.index_seconds = index_seconds
+        self._start_indexing = start_indexing
+        self._indexing: asyncio.Task[Any] | None = None
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
         self.processes = Processes(self.config.limits.processes, self._readable)
         # More searches at once would slow each other down, and delay every other answer.
@@ -284,6 +290,25 @@ class EngineWorkspace:
             derive=_derive,
             roots_of=self.search_roots,
         )
+
+    def start_indexing(self, consent: bool) -> asyncio.Task[Any] | None:
+        """Build the index in the background. Return the task; None if none is needed.
+
+        With `consent`, also index folders that are not indexed by default.
+        """
+        started = self._start_indexing(consent) if self._start_indexing else None
+        self._indexing = started or self._indexing
+        return started
+
+    @property
+    def has_background(self) -> bool:
+        """True if work can continue in the background after an answer."""
+        return self._start_indexing is not None
+
+    @property
+    def is_indexing(self) -> bool:
+        """True while a build that a search has started in the background is running."""
+        return self._indexing is not None and not self._indexing.done()
 
     def opening(self) -> asyncio.Task[None]:
         """Return the task that opens the index on disk, see :meth:`WorkspaceIndex.open`."""

@@ -148,11 +148,12 @@ class IndexSettings(Section, frozen=True, kw_only=True):
     max_files: Annotated[int, Meta(ge=1)] = 50_000
     """Maximum number of files in a folder that is indexed automatically. A larger folder is indexed
     only on request, and answers say so."""
-    auto_index_threshold: Annotated[int, Meta(ge=0)] = 1_000
-    """Number of files from which the command line offers to create a missing index. For fewer
-    files, it creates the index when a command first needs it. A language server creates the index
-    when a session starts, and offers to create it if that did not happen or the index was
-    deleted."""
+    auto_index_threshold: Annotated[int, Meta(ge=0)] = 10_000
+    """Number of files from which a search at the command line or in Python only offers to create a
+    missing index. For fewer files, the first search that an index improves begins to create it. 0
+    turns that off. The default takes about a minute of processor time. A language server creates
+    the index when a session starts, and an MCP server at the first search, for up to `max_files`
+    files."""
     exclude_patterns: Annotated[tuple[Glob, ...], Meta(max_length=100)] = (
         "target/",
         "node_modules/",

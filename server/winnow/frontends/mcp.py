@@ -30,7 +30,7 @@ import winnow
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.frontends import server_process
-from winnow.search.index.background import keep_index, load_index, load_names, open_index
+from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents
 from winnow.tools.registry import Tool
 from winnow.types import Progress, Result
@@ -89,12 +89,12 @@ class _Session:
         self.workspace = EngineWorkspace(
             *(folders, config, environment),
             lifetime=Lifetime.SERVER,
-            start_indexing=self._index,
+            start_indexing=self._start_indexing,
         )
         self.max_tokens = max_tokens
         self.structured = structured
-        self._background: set[asyncio.Task[None]] = set()
-        self._has_begun = False
+        self._keeper = IndexKeeper(self.workspace)
+        self._ending: asyncio.Task[None] | None = None
         self._server: Server[Any] = Server(
             "winnow",
             version=winnow.__version__,
@@ -111,8 +111,7 @@ class _Session:
         server_process.end_on_signals(workspace, (signal.SIGTERM, signal.SIGINT))
         # Duplicated, because the SDK replaces standard input.
         stdin = os.dup(sys.stdin.fileno())
-        ending = asyncio.create_task(server_process.end_with_input(workspace, stdin))
-        self._background.add(ending)
+        self._ending = asyncio.create_task(server_process.end_with_input(workspace, stdin))
         try:
             async with stdio_server() as (read, write):
                 options = self._server.create_initialization_options()
@@ -124,42 +123,20 @@ class _Session:
         finally:
             # The SDK's writing threads may be blocked by a client that doesn't read.
             server_process.HardEnd().arm(0, workspace.processes.close)
-            for task in self._background:
-                task.cancel()
-            await asyncio.gather(*self._background, return_exceptions=True)
+            self._ending.cancel()
+            await asyncio.gather(self._ending, return_exceptions=True)
+            await self._keeper.aclose()
             await workspace.aclose()
         return 0
 
-    def _index(self, consent: bool) -> None:
-        """Update the index in the background."""
-        if not (self.workspace.config.index.enabled or consent):
-            return
-
-        async def index() -> None:
-            await open_index(self.workspace)
-            await load_index()
-            await keep_index(self.workspace, lambda done, total: None, consent)
-            await load_names(self.workspace)
-
-        task = asyncio.create_task(index())
-        self._background.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._background.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("Updating the index failed", exc_info=error)
-
-    def _begin(self) -> None:
-        """Start indexing at the first request: agents start servers that they never use."""
-        if not self._has_begun:
-            self._has_begun = True
-            self._index(False)
+    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
+        return self._keeper.begin(consent)
 
     # --- tools -----------------------------------------------------------------------------
 
     async def list_tools(self, _: Context, __: object) -> types.ListToolsResult:
-        self._begin()
+        # Not earlier: agents start servers that they never use.
+        self._keeper.begin_if_indexed()
         tools = for_agents(self.workspace.config.is_on).values()
         return types.ListToolsResult(tools=[self._description(tool) for tool in tools])
 
@@ -221,7 +198,7 @@ class _Session:
             message = f"Internal error (incident {incident} in the server's log)"
             raise MCPError(types.INTERNAL_ERROR, message, {"incident": incident}) from None
         finally:
-            self._begin()
+            self._keeper.begin_if_indexed()
 
     # --- documents -------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ generated from the tools, has the methods' types for type checkers and editors.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -18,6 +19,7 @@ import msgspec
 from winnow import config as configuration
 from winnow.errors import InvalidParams
 from winnow.frontends import config_files
+from winnow.search.index.background import IndexKeeper
 from winnow.storage.state_folder import User, notices
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
@@ -73,11 +75,17 @@ class Workspace(ToolMethods):
         user = User.of(self._environment, self._config.index.location)
         self.problems += notices(map(repository_root, self.folders), user)
         self._engine: EngineWorkspace | None = None
+        self._keeper: IndexKeeper | None = None
 
     async def __aenter__(self) -> Workspace:
         if self._engine is not None:
             raise RuntimeError("the workspace is already open")
-        self._engine = EngineWorkspace(self.folders, self._config, self._environment)
+        self._engine = EngineWorkspace(
+            *(self.folders, self._config, self._environment),
+            start_indexing=self._start_indexing,
+            index_seconds=0,
+        )
+        self._keeper = IndexKeeper(self._engine)
         return self
 
     async def __aexit__(
@@ -89,10 +97,16 @@ class Workspace(ToolMethods):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End running calls and save the search history."""
+        """End running calls and the work on the index, and save the search history."""
         engine, self._engine = self._engine, None
+        if self._keeper is not None:
+            await self._keeper.aclose()
         if engine is not None:
             await engine.aclose()
+
+    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
+        assert self._keeper is not None
+        return self._keeper.begin(consent)
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any], progress: Progress = no_progress

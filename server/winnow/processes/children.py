@@ -180,9 +180,11 @@ class Processes:
             child.kill()
 
 
-def start_detached(arguments: Sequence[str], cwd: str, environment: Mapping[str, str]) -> None:
-    """Start a program that outlives this process, with none of its streams and open files. Raises
-    OSError."""
+def start_detached(
+    arguments: Sequence[str], cwd: str, environment: Mapping[str, str]
+) -> Callable[[], bool]:
+    """Start a program that outlives this process, with none of its streams and open files. Return a
+    function that returns True once the program has ended. Raises OSError."""
     process = subprocess.Popen(
         arguments,
         cwd=cwd,
@@ -194,6 +196,15 @@ def start_detached(arguments: Sequence[str], cwd: str, environment: Mapping[str,
     )
     # Nobody waits for it, and Popen would warn of that.
     process.returncode = 0
+    return partial(_has_ended, process.pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Return True if a child has ended. Call it no more after that."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 class Child:

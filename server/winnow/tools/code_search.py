@@ -61,12 +61,14 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         int, Meta(description="Maximum number of results to return.", ge=1, le=200)
     ] = 20
     enable_indexing: Annotated[
-        bool,
+        bool | None,
         Meta(
-            description="Build an index if there is none. A language server builds it in the"
-            " background and searches text meanwhile; the command line builds it first."
+            description="True: build an index if there is none, whatever the size of the folder. A"
+            " server builds it in the background and searches text meanwhile; the command line"
+            " builds it first. False: begin no index. By default, the first search begins the"
+            " index of a folder with fewer files than `index.auto_index_threshold`."
         ),
-    ] = False
+    ] = None
 
 
 class CodeHit(InFile, frozen=True, kw_only=True):
@@ -185,6 +187,7 @@ def _index_fallback(result: CodeSearchResult) -> str:
         lambda result: result.results,
         _index_fallback,
     ),
+    uses_index=True,
     of_open_documents=True,
 )
 async def code_search(
@@ -202,13 +205,19 @@ async def code_search(
     if not params.query.strip():
         raise EmptyQuery
     # Costs the import of numpy.
-    from winnow.search.code.search import search_code
-    from winnow.search.index.build import begin_index, index_offer
+    from winnow.search.code.search import needs_index, search_code
+    from winnow.search.index.begin import begin_index
+    from winnow.search.index.build import index_offer
 
     wanted = wanted_hits(params, params.limit)
     scope = workspace.scope(filters_of(params))
-    warnings = await begin_index(workspace, params.enable_indexing, progress)
     search_type = None if params.search_type == "auto" else params.search_type
+    warnings = await begin_index(
+        workspace,
+        progress,
+        enable=params.enable_indexing,
+        waits=needs_index(params.query, search_type),
+    )
     answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
     found = answer.found
     first, changed = page_start(params, found)
@@ -216,7 +225,7 @@ async def code_search(
     hits = await asyncio.to_thread(current_hits, texts, found, first, params.limit)
     if not found.hits:
         warnings.append(NOT_SEARCHED)
-    is_offered = not (params.enable_indexing or answer.search == "file")
+    is_offered = params.enable_indexing is None and answer.search != "file"
     offer = await index_offer(workspace) if is_offered else None
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:

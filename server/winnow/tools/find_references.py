@@ -185,6 +185,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
         lambda params, result: result.symbol.name if result.symbol else params.name,
         lambda result: result.references,
     ),
+    uses_index=True,
 )
 async def find_references(
     workspace: EngineWorkspace, params: FindReferencesParams, progress: Progress

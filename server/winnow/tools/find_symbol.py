@@ -124,6 +124,7 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
     raises=(*SEARCHING, IndexUnavailable),
     partial=FindSymbolPartial,
     learn=searches(lambda params, result: params.name, lambda result: result.symbols),
+    uses_index=True,
     of_open_documents=True,
 )
 async def find_symbol(
@@ -139,6 +140,7 @@ async def find_symbol(
     - Read the definition with the `path`, `line` and `end_line` of a result
     """  # noqa: E501 - the first line is the summary
     # Costs the import of numpy.
+    from winnow.search.index.begin import begin_index
     from winnow.search.symbols.search import find_symbols
 
     async def send(symbols: list[FoundSymbol]) -> None:
@@ -146,10 +148,12 @@ async def find_symbol(
         await progress.drain()
 
     streams = progress.streaming and not params.max_tokens
+    scope = workspace.scope(filters_of(params))
+    await begin_index(workspace, progress, waits=False)
     progress(f"Searching symbols: {params.name[:60]}")
     search = await find_symbols(
         workspace,
-        workspace.scope(filters_of(params)),
+        scope,
         params.name,
         progress,
         kind=params.kind,

@@ -265,6 +265,7 @@ def _term(term: TermReport) -> str:
         lambda params, result: params.query,
         lambda result: result.files,
     ),
+    uses_index=True,
     # A language model ranks, if there is a key for one.
     effects=Effects(reaches_out=True),
     of_open_documents=True,
@@ -288,6 +289,7 @@ async def keyword_search(
     if not params.query.strip():
         raise EmptyQuery
     # Not needed to start a server or to print help.
+    from winnow.search.index.begin import begin_index
     from winnow.search.keyword import result as matches
     from winnow.search.keyword.search import KeywordRequest, RankerOptions, search_keywords
 
@@ -295,6 +297,7 @@ async def keyword_search(
         progress(message, partial=KeywordSearchPartial(files=files, ranked_by=ranked_by))
 
     scope = workspace.scope(filters_of(params))
+    await begin_index(workspace, progress, waits=False)
     request = KeywordRequest(
         workspace,
         scope,

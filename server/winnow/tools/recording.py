@@ -6,6 +6,8 @@ records every call.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -114,6 +116,11 @@ class RecordingProgress(Progress):
 
     async def drain(self) -> None:
         await self._progress.drain()
+
+    @contextlib.contextmanager
+    def waiting(self, notice: str) -> Iterator[asyncio.Event]:
+        with self._progress.waiting(notice) as skipped:
+            yield skipped
 
 
 def _scope(params: Params, root: str) -> str:

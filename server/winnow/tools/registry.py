@@ -99,6 +99,7 @@ class Tool(Generic[P, R]):
       one; a call at the command line does not
     - `for_people` changes the default params of a call at the command line
     - `learn` records a call in the search history
+    - `uses_index` is True for a search that an index improves: the first one begins it
     - `effects` are the side effects of a call
     - `for_agents` is False for a tool that no model should call
     - `of_open_documents`: with no folder open, the tool searches the open documents
@@ -121,6 +122,7 @@ class Tool(Generic[P, R]):
         of_open_documents: bool = False,
         for_people: Mapping[str, Any] = MappingProxyType({}),
         command_help: CommandHelp | None = None,
+        uses_index: bool = False,
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -137,6 +139,7 @@ class Tool(Generic[P, R]):
         self.for_agents = for_agents
         self.of_open_documents = of_open_documents
         self.for_people = for_people
+        self.uses_index = uses_index
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -242,6 +245,7 @@ def tool(
     of_open_documents: bool = False,
     for_people: Mapping[str, Any] = MappingProxyType({}),
     command_help: CommandHelp | None = None,
+    uses_index: bool = False,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a documented coroutine a tool, see :class:`Tool`."""
 
@@ -254,6 +258,7 @@ def tool(
             of_open_documents,
             for_people,
             command_help,
+            uses_index,
         )
 
     return decorate

@@ -185,6 +185,7 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
         lambda result: result.results,
         lambda result: result.fallback.reason if result.fallback else "",
     ),
+    uses_index=True,
 )
 async def semantic_search(
     workspace: EngineWorkspace, params: SemanticSearchParams, progress: Progress
@@ -204,11 +205,12 @@ async def semantic_search(
     # Costs the import of numpy.
     from winnow.ranking.suggestions import found_little
     from winnow.search.code.semantic import find_passages, suggestions
-    from winnow.search.index.build import begin_index, index_offer
+    from winnow.search.index.begin import begin_index
+    from winnow.search.index.build import index_offer
 
     wanted = wanted_hits(params, params.top_k)
     scope = workspace.scope(filters_of(params))
-    await begin_index(workspace, False, progress)
+    await begin_index(workspace, progress, waits=True)
     passages = await find_passages(workspace, scope, params.query, wanted, progress)
     found = passages.found
     others = []

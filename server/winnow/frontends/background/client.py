@@ -7,6 +7,7 @@ and nothing of Winnow that does.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +23,16 @@ SWITCH = "WINNOW_BACKGROUND"
 OFF = frozenset(("0", "false", "no", "off"))
 # How long a process may take to accept a command; a busy one is slower than no process.
 ACCEPT_SECONDS = 0.5
+# Instead of an exit code: a process was there, but this process must do the work.
+DECLINED = -1
 # How long a canceled command waits for the process to end its line of progress.
 CANCEL_SECONDS = 1.0
 READ_BYTES = 1 << 20
 
 
 def run(arguments: Sequence[str]) -> int | None:
-    """Have the background process run a command, and print its output. Return the exit code, or
-    None if this process must do the work itself."""
+    """Have the background process run a command, and print its output. Return the exit code; if
+    this process must do the work itself, `DECLINED`, or None if there is no process."""
     if not is_offered(arguments) or not is_on(os.environ):
         return None
     if sys.stdout is None or sys.stderr is None:
@@ -41,6 +44,7 @@ def run(arguments: Sequence[str]) -> int | None:
         here = os.getcwd()
     except OSError:  # it was deleted
         return None
+    found = None
     for candidate in _with_parents(here):
         try:
             connection = sockets.connect(sockets.socket_path(folder, candidate), ACCEPT_SECONDS)
@@ -50,7 +54,8 @@ def run(arguments: Sequence[str]) -> int | None:
             code = _Call(connection).run(here, arguments)
         if code is not None:
             return code
-    return None
+        found = DECLINED
+    return found
 
 
 def is_offered(arguments: Sequence[str]) -> bool:
@@ -81,6 +86,7 @@ class _Call:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._can_skip = False
 
     def run(self, here: str, arguments: Sequence[str]) -> int | None:
         """Run the command and print its output. Return the exit code, or None if the process has
@@ -89,7 +95,11 @@ class _Call:
             if not self._introduce(here, arguments):
                 return None
             self._connection.settimeout(None)
-            done = self._wait()
+            before = signal.signal(signal.SIGINT, self._interrupted)
+            try:
+                done = self._wait()
+            finally:
+                signal.signal(signal.SIGINT, before)
         except KeyboardInterrupt:
             self._cancel()
             return INTERRUPTED
@@ -129,13 +139,23 @@ class _Call:
             kind, parts = receive(self._connection)
             if kind == messages.DONE:
                 return parts
-            if kind != messages.PROGRESS:
+            if kind == messages.WAITING:
+                self._can_skip = bool(parts)
+            elif kind == messages.PROGRESS:
+                self._show(parts)
+            else:
                 return None
-            self._show(parts)
 
     def _show(self, parts: Sequence[str]) -> None:
         sys.stderr.write("".join(parts))
         sys.stderr.flush()
+
+    def _interrupted(self, number: int, frame: object) -> None:
+        """End the command's wait, if it can do without, or the command."""
+        if not self._can_skip:
+            raise KeyboardInterrupt
+        self._can_skip = False
+        self._send(messages.SKIP, ())
 
     def _cancel(self) -> None:
         """Cancel the command, and let the process end its line of progress."""

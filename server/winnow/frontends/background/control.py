@@ -6,7 +6,8 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -31,6 +32,9 @@ HELP = (
 )
 ANSWER_SECONDS = 2.0
 STOP_SECONDS = 5.0
+# How long a command waits for a process that it has started; that takes half a second of CPU time.
+START_SECONDS = 5.0
+POLL_SECONDS = 0.01
 MB = 1_000_000
 
 
@@ -57,12 +61,35 @@ def root_of(folder: Path, config: Config, environment: Mapping[str, str]) -> Pat
 
 def start(folder: Path, environment: Mapping[str, str]) -> None:
     """Start the background process for a folder, unless there is one or may be none."""
+    _start(folder, environment)
+
+
+def start_and_wait(folder: Path, environment: Mapping[str, str]) -> bool:
+    """Do the same. Return True when a process that was started accepts commands, False if there
+    is none soon."""
+    started = _start(folder, environment)
+    if started is None:
+        return False
+    path, has_ended = started
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if _is_served(path):
+            return True
+        if has_ended():
+            return False
+        time.sleep(POLL_SECONDS)
+    return False
+
+
+def _start(folder: Path, environment: Mapping[str, str]) -> tuple[str, Callable[[], bool]] | None:
+    """Start a process. Return the path of its socket, and a function that returns True once it has
+    ended; None if no process was started."""
     config, _ = config_files.load(environment, repository_root(folder))
     sockets_folder = sockets.sockets_folder(environment)
     if sockets_folder is None or not client.is_on(environment):
-        return
+        return None
     if not (config.index.enabled and config.index.background):
-        return
+        return None
     with contextlib.suppress(OSError, SearchError):
         root = root_of(folder, config, environment)
         path = sockets.socket_path(sockets_folder, real_path(root))
@@ -70,7 +97,8 @@ def start(folder: Path, environment: Mapping[str, str]) -> None:
             sockets.make_private_folder(sockets_folder)
             program = [sys.executable, "-m", "winnow.frontends.background", real_path(root)]
             # Not in the workspace, which could have modules of its own, and could not be removed.
-            start_detached(program, sockets_folder, environment)
+            return path, start_detached(program, sockets_folder, environment)
+    return None
 
 
 def _is_served(path: str) -> bool:

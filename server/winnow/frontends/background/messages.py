@@ -4,10 +4,13 @@
     CALL (identity)              →
                                  ←  NAMES (salt, further environment variables), or DECLINED
     RUN (fingerprint, arguments) →
-                                 ←  PROGRESS, any number of times
+                                 ←  PROGRESS and WAITING, any number of times
+    SKIP, while WAITING          →
                                  ←  DONE (exit code, standard output, standard error), or DECLINED
 
-A command that is declined does its work itself. A closed connection cancels the command. STATUS
+A command that is declined does its work itself. A closed connection cancels the command. WAITING
+with a text says that the command waits for something that it can do without, and SKIP ends that
+wait; WAITING without a text says that the wait is over. STATUS
 asks for a description, STOP ends the process, which closes the connection when it has ended.
 
 Every command imports this module, so it imports little.
@@ -22,8 +25,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 import winnow
 
-CALL, RUN, STATUS, STOP = b"C", b"R", b"S", b"X"
-NAMES, PROGRESS, DONE, DECLINED, DESCRIPTION = b"n", b"p", b"d", b"-", b"s"
+CALL, RUN, SKIP, STATUS, STOP = b"C", b"R", b"K", b"S", b"X"
+NAMES, PROGRESS, WAITING, DONE = b"n", b"p", b"w", b"d"
+DECLINED, DESCRIPTION = b"-", b"s"
 
 LENGTH_BYTES = 4
 

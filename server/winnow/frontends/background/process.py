@@ -17,7 +17,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -27,14 +27,13 @@ from winnow.frontends import config_files, server_process
 from winnow.frontends.background import control, messages
 from winnow.frontends.background.log import BoundedLog
 from winnow.frontends.background.stamp import code_stamp
-from winnow.frontends.cli.call import Caller, Outcome, call, notices_for
+from winnow.frontends.cli.call import INDEX_SECONDS, Caller, Outcome, call, notices_for
 from winnow.frontends.cli.guarded import INTERRUPTED
 from winnow.frontends.cli.main import command_parser
 from winnow.processes.memory import return_freed_memory
 from winnow.processes.waiting import wait_within
-from winnow.search.index.background import keep_index, load_index, load_names, open_index
+from winnow.search.index.background import IndexKeeper
 from winnow.storage import sockets
-from winnow.storage.state_folder import is_indexed
 from winnow.tools.terminal import Style
 from winnow.workspace import EngineWorkspace
 
@@ -126,7 +125,12 @@ class BackgroundProcess:
         self.root = root
         self._environment = dict(environment)
         self._config, _ = config_files.load(self._environment, root)
-        self._workspace = EngineWorkspace([root], self._config, self._environment)
+        self._workspace = EngineWorkspace(
+            *([root], self._config, self._environment),
+            start_indexing=self._start_indexing,
+            index_seconds=INDEX_SECONDS,
+        )
+        self._keeper = IndexKeeper(self._workspace)
         self._code = code
         self._folder = _identity(str(root))
         self._socket = ""
@@ -137,7 +141,6 @@ class BackgroundProcess:
         self._commands = 0
         self._started = time.time()
         self._last_used = time.monotonic()
-        self._keeping: asyncio.Task[bool] | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.waiting: list[int] = []
 
@@ -147,17 +150,17 @@ class BackgroundProcess:
         self._socket = _identity(path)
         server = await asyncio.start_unix_server(self._accept, sock=listening)
         checking = asyncio.create_task(self._check(path))
-        self._keep()
+        self._keeper.begin_if_indexed()
         try:
             await self._has_ended.wait()
         finally:
             self._withdraw(path)
             server.close()
-            keeping = [] if self._keeping is None else [self._keeping]
-            work: list[asyncio.Task[Any]] = [checking, *keeping, *self._connections]
+            work: list[asyncio.Task[Any]] = [checking, *self._connections]
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
+            await self._keeper.aclose()
             await self._workspace.aclose()
 
     # --- its end ---------------------------------------------------------------------------
@@ -189,32 +192,14 @@ class BackgroundProcess:
                 os.unlink(path)
 
     def _is_idle(self) -> bool:
-        is_building = self._keeping is not None and not self._keeping.done()
-        if self._running or is_building:
+        if self._running or self._keeper.is_busy:
             self._last_used = time.monotonic()
         return time.monotonic() - self._last_used > IDLE_SECONDS
 
     # --- the index -------------------------------------------------------------------------
 
-    def _keep(self) -> None:
-        """Open the index, if there is one, and keep it complete and current from now on.
-
-        Commands build an index under the same conditions as without this process.
-        """
-        if self._keeping is None or (self._keeping.done() and not _has_kept(self._keeping)):
-            self._keeping = asyncio.create_task(self._keep_index())
-            self._keeping.add_done_callback(_log_failure)
-
-    async def _keep_index(self) -> bool:
-        """Return False if there is no index."""
-        user = self._workspace.user
-        if not await asyncio.to_thread(is_indexed, self.root, user):
-            return False
-        await load_index()
-        await open_index(self._workspace)
-        await keep_index(self._workspace, lambda done, total: None)
-        await load_names(self._workspace)
-        return True
+    def _start_indexing(self, consent: bool) -> asyncio.Task[None]:
+        return self._keeper.begin(consent)
 
     # --- clients ---------------------------------------------------------------------------
 
@@ -277,14 +262,21 @@ class BackgroundProcess:
         invocation = Invocation.of(parts)
         if invocation.fingerprint != messages.fingerprint(self._environment, names, salt):
             raise Declined
-        outcome = await _unless_gone(self._outcome(invocation, writer), reader)
+        skipped = asyncio.Event()
+        work = self._outcome(invocation, writer, skipped)
+        outcome = await _unless_gone(work, reader, skipped)
         self._commands += 1
-        self._keep()
+        self._keeper.begin_if_indexed()
         done = [str(outcome.code), outcome.output, outcome.errors]
         writer.write(messages.framed(messages.DONE, done))
 
-    async def _outcome(self, invocation: Invocation, writer: asyncio.StreamWriter) -> Outcome:
-        """Return what a command prints, and its exit code. Raise Declined."""
+    async def _outcome(
+        self, invocation: Invocation, writer: asyncio.StreamWriter, skipped: asyncio.Event
+    ) -> Outcome:
+        """Return what a command prints, and its exit code. Raise Declined.
+
+        ``skipped`` is set when the client skips a wait.
+        """
         folder = Path(invocation.folder)
         if not _is_at(invocation.identity, invocation.folder):
             raise Declined  # another file system is there for the client
@@ -299,14 +291,17 @@ class BackgroundProcess:
         if "tool" not in options or getattr(options, "yes", False):
             raise Declined  # consent is for one call, not for the models of this process
 
-        def show(text: str) -> None:
+        def write(text: str) -> None:
             writer.write(messages.framed(messages.PROGRESS, [text]))
 
-        caller = Caller(
-            folder,
-            Style.of(invocation.is_terminal, invocation.terminal),
-            show if invocation.shows_progress else None,
-        )
+        @contextlib.contextmanager
+        def interrupts() -> Iterator[asyncio.Event]:
+            writer.write(messages.framed(messages.WAITING, ["index"]))
+            yield skipped
+            writer.write(messages.framed(messages.WAITING))
+
+        style = Style.of(invocation.is_terminal, invocation.terminal)
+        caller = Caller(folder, style, write, invocation.shows_progress, interrupts)
         notices = notices_for(self._workspace, problems)
         try:
             if switch := options.tool.switch:
@@ -343,15 +338,6 @@ def _is_at(identity: str, path: str) -> bool:
     return False
 
 
-def _has_kept(task: asyncio.Task[bool]) -> bool:
-    return not task.cancelled() and task.exception() is None and task.result()
-
-
-def _log_failure(task: asyncio.Task[bool]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("Keeping the index has failed", exc_info=error)
-
-
 class _SilentParser(argparse.ArgumentParser):
     """A parser that prints nothing: a client prints its help and its errors itself."""
 
@@ -365,9 +351,19 @@ class _SilentParser(argparse.ArgumentParser):
         raise Declined
 
 
-async def _unless_gone(work: Coroutine[Any, Any, Outcome], reader: asyncio.StreamReader) -> Outcome:
-    """Return the outcome of a command. If its client closes the connection, cancel the command."""
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(reader.read(1))
+async def _unless_gone(
+    work: Coroutine[Any, Any, Outcome], reader: asyncio.StreamReader, skipped: asyncio.Event
+) -> Outcome:
+    """Return the outcome of a command. If its client closes the connection, cancel the command.
+
+    Set ``skipped`` when the client sends anything: only SKIP can come.
+    """
+
+    async def listen() -> None:
+        while await reader.read(messages.LENGTH_BYTES):
+            skipped.set()
+
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(listen())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -7,11 +7,12 @@ or working folder: both come from the caller.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,13 +34,25 @@ Write = Callable[[str], object]
 Opened = AbstractAsyncContextManager[EngineWorkspace]
 
 
+# How long a search waits for the index that it has begun, in seconds.
+INDEX_SECONDS = 10.0
+# Without a terminal, a command says that it waits for the index after this time, in seconds: the
+# index of a small folder takes less.
+NOTICE_SECONDS = 1.0
+
+# Returns an event that is set when the user presses Ctrl-C within the block.
+Interrupts = Callable[[], AbstractContextManager[asyncio.Event]]
+
+
 class Caller(NamedTuple):
     """The process that a command was started with: its working folder, the style of its standard
-    output, and `show`, which writes progress to its terminal, if there is one."""
+    output, `write` for its standard error, whether that is a terminal, and its interrupts."""
 
     folder: Path
     style: Style
-    show: Write | None
+    write: Write
+    is_terminal: bool
+    interrupts: Interrupts
 
 
 class Outcome(NamedTuple):
@@ -56,7 +69,7 @@ async def call(
     """Call a tool with the options of a command, in the workspace that ``opened`` opens."""
     raw = params_of(tool, options, caller.folder)
     try:
-        with contextlib.closing(_Status(caller.show)) as status:
+        with contextlib.closing(_Status(caller)) as status:
             async with opened as workspace:
                 result: Result = await tool.call(workspace, raw, status)
     except SearchError as error:
@@ -131,17 +144,36 @@ def _failed(tool: Tool[Any, Any], error: SearchError, form: str) -> Outcome:
 
 
 class _Status(Progress):
-    """Progress as one line of a terminal that is overwritten; nothing without a terminal."""
+    """Progress as one line of a terminal that is overwritten; without a terminal only the reason
+    for a long wait."""
 
-    def __init__(self, show: Write | None) -> None:
-        self._show = show
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._hint = "…"
 
     def __call__(
         self, message: str, *, percentage: int | None = None, partial: Result | None = None
     ) -> None:
-        if self._show is not None:
-            self._show(f"\r\x1b[K{message}…")
+        if self._caller.is_terminal:
+            self._caller.write(f"\r\x1b[K{message}{self._hint}")
+
+    @contextlib.contextmanager
+    def waiting(self, notice: str) -> Iterator[asyncio.Event]:
+        if self._caller.is_terminal:
+            with self._caller.interrupts() as interrupted:
+                self._hint = " (Ctrl-C skips the wait)"
+                try:
+                    yield interrupted
+                finally:
+                    self._hint = "…"
+            return
+        line = f"winnow: {notice}\n"
+        timer = asyncio.get_running_loop().call_later(NOTICE_SECONDS, self._caller.write, line)
+        try:
+            yield asyncio.Event()
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
-        if self._show is not None:
-            self._show("\r\x1b[K")
+        if self._caller.is_terminal:
+            self._caller.write("\r\x1b[K")

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -20,8 +21,8 @@ from msgspec import inspect as inspection
 import winnow
 from winnow.errors import RootRefused
 from winnow.frontends import config_files
-from winnow.frontends.background import control
-from winnow.frontends.cli.call import Caller, call, folder_named, notices_for
+from winnow.frontends.background import client, control
+from winnow.frontends.cli.call import INDEX_SECONDS, Caller, call, folder_named, notices_for
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND, guarded
 from winnow.frontends.cli.help import COMMANDS
 from winnow.processes.installing import pip_install
@@ -51,9 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return guarded(lambda: run(sys.argv[1:] if arguments is None else arguments))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run a command in this process. Return the exit code. Raise what :func:`guarded` catches."""
+def run(arguments: Sequence[str], *, may_start: bool = False) -> int:
+    """Run a command in this process. Return the exit code. Raise what :func:`guarded` catches.
+
+    If it ``may_start`` a background process, a search that an index improves does so first and has
+    that run the command: the index is then built there, and once.
+    """
     options = command_parser().parse_args(arguments)
+    if may_start and "tool" in options and options.tool.uses_index:
+        is_for_process = not getattr(options, "yes", False)
+        if is_for_process and control.start_and_wait(Path.cwd(), os.environ):
+            done = client.run(arguments)
+            if done is not None and done != client.DECLINED:
+                return done
     code: int = options.run(options)
     return code
 
@@ -171,9 +182,8 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     folder = Path.cwd()
-    caller = Caller(
-        folder, Style.for_stream(sys.stdout), _write_error if sys.stderr.isatty() else None
-    )
+    style = Style.for_stream(sys.stdout)
+    caller = Caller(folder, style, _write_error, sys.stderr.isatty(), _interrupts)
     outcome = asyncio.run(call(tool, options, caller, _opened(tool, options, folder)))
     sys.stderr.write(outcome.errors)
     sys.stdout.write(outcome.output)
@@ -194,7 +204,7 @@ async def _opened(
         config = msgspec.structs.replace(config, llm=llm)
     if tool.switch:
         config = config.turned_on(tool.switch)
-    workspace = EngineWorkspace([folder], config)
+    workspace = EngineWorkspace([folder], config, index_seconds=INDEX_SECONDS)
     path = getattr(options, "path", None) or ""
     if workspace.refusal(folder) and (named := folder_named(path, folder)):
         workspace.change_folders([named], [folder])
@@ -203,6 +213,23 @@ async def _opened(
         yield workspace
     finally:
         await workspace.aclose()
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[asyncio.Event]:
+    """Return an event that is set when the user presses Ctrl-C for the first time."""
+    interrupted, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def interrupt(number: int, frame: object) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(interrupted.set)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _write_error(text: str) -> None:

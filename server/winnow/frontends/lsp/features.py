@@ -292,7 +292,7 @@ class _Request:
             )
         except SearchError as error:
             raise JsonRpcException(error.message, REQUEST_FAILED, error.data) from None
-        for reason in index_reasons(answered):
+        for reason in index_reasons(self.workspace, answered):
             self._log(reason)
         return answered.result
 

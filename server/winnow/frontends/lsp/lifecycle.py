@@ -162,7 +162,7 @@ def _add_lifecycle(server: WinnowServer) -> None:
             folders_of(params),
             lifetime=Lifetime.SERVER,
             open_documents=server.protocol.documents.texts,
-            start_indexing=lambda consent: _in_background(server, build_index(server, consent)),
+            start_indexing=functools.partial(_start_indexing, server),
             ask_editor=functools.partial(ask_editor, server) if asks_editor else None,
             client_ready=server.protocol.room,
             report_reading=functools.partial(
@@ -213,10 +213,16 @@ def _add_lifecycle(server: WinnowServer) -> None:
             await server.engine.aclose()
 
 
-def _in_background(server: WinnowServer, work: Any) -> None:
+def _in_background(server: WinnowServer, work: Any) -> asyncio.Task[Any]:
     task = asyncio.create_task(work)
     server.background.add(task)
     task.add_done_callback(server.background.discard)
+    return task
+
+
+def _start_indexing(server: WinnowServer, consent: bool) -> asyncio.Task[Any] | None:
+    """Build the index with the user's consent. Without it, the session has begun the index."""
+    return _in_background(server, build_index(server, consent=True)) if consent else None
 
 
 async def _begin(server: WinnowServer) -> None:

@@ -264,13 +264,19 @@ def _hit(found: FoundPassage, path: str, symbol: str | None, learned: str) -> Hi
     )
 
 
-def merged(indexed: Sequence[Hit], texts: Sequence[Hit], missing: frozenset[str]) -> list[Hit]:
+def merged(
+    indexed: Sequence[Hit], texts: Sequence[Hit], missing: frozenset[str], share: float
+) -> list[Hit]:
     """Merge hits of the index with text hits in files that it lacks.
 
-    A text hit keeps its rank among the text hits. Scores are those of the index.
+    A text hit keeps its rank among the text hits, which come from all files. The index has a
+    ``share`` of the files, so a hit of the index gets the rank that is likely among all. Scores are
+    those of the index.
     """
-    places: list[tuple[int, bool, Hit]] = [
-        (place, False, hit) for place, hit in enumerate(indexed) if hit.path not in missing
+    places: list[tuple[float, bool, Hit]] = [
+        ((place + 0.5) / share - 0.5, False, hit)
+        for place, hit in enumerate(indexed)
+        if hit.path not in missing
     ]
     places += [(place, True, hit) for place, hit in enumerate(texts) if hit.path in missing]
     places.sort(key=lambda place: place[:2])

@@ -87,6 +87,11 @@ async def search_code(
     )
 
 
+def needs_index(query: str, search_type: SearchType | None) -> bool:
+    """Return True if the likeliest search for a query is by meaning, which only an index allows."""
+    return any(reading.search == "semantic" for reading in _readings(query, search_type)[:1])
+
+
 # --- which search --------------------------------------------------------------------------
 
 

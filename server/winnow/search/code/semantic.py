@@ -58,7 +58,8 @@ async def find_passages(
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
         return Passages(_with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
-    hits = merged(indexed.hits, texts.hits, missing)
+    share = max(state.files_indexed, len(indexed.known)) / max(state.files_total, 1)
+    hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = SearchFallback(wanted="semantic", used="text", reason=reason, partly=True)
@@ -129,6 +130,11 @@ def _with_state(found: HitList, state: IndexState, reason: str) -> HitList:
     return msgspec.structs.replace(found, completeness=completeness)
 
 
+def _later(workspace: EngineWorkspace) -> str:
+    is_paused = workspace.index.throttle.state == "paused"
+    return "" if is_paused else "; the next search covers more of the index"
+
+
 def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str) -> str:
     """Return why the index cannot answer, or not alone."""
     searched = "files were searched for the words of the query"
@@ -136,7 +142,9 @@ def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str
         return f"index.enabled is off: {searched}"
     lacks = state_in_words(workspace.index, state)
     if state.state == "building":
-        return f"{lacks}: the other {searched}"
+        return f"{lacks}: the other {searched}{_later(workspace)}"
+    if state.state == "none" and workspace.is_indexing:
+        return f"the index is being built: {searched}{_later(workspace)}"
     if state.knows_all:
         return f"{lacks}: {searched}, too"
     problem_messages = [trouble] if trouble else workspace.index.problem_messages()

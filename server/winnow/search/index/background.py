@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from winnow.errors import SearchError
 from winnow.storage.database import StoreDamaged
@@ -19,6 +20,8 @@ from winnow.types import Progress, no_progress
 
 if TYPE_CHECKING:
     from winnow.workspace import EngineWorkspace
+
+logger = logging.getLogger(__name__)
 
 # With numpy they take a tenth of a second to import. Otherwise the first request would import them
 # in the event loop and block all others.
@@ -66,8 +69,12 @@ async def _is_to_open(workspace: EngineWorkspace) -> bool:
         return not workspace.index.is_opened
     if not workspace.config.index.enabled:
         return False
-    roots, user = workspace.roots(), workspace.user
-    return await asyncio.to_thread(lambda: any(is_indexed(root, user) for root in roots))
+    return await asyncio.to_thread(_is_indexed, workspace)
+
+
+def _is_indexed(workspace: EngineWorkspace) -> bool:
+    """Return True if an earlier process has left an index of a folder."""
+    return any(is_indexed(root, workspace.user) for root in workspace.roots())
 
 
 async def load_index() -> None:
@@ -86,6 +93,69 @@ async def keep_index(
     """
     workspace.index.enable_watching()
     await workspace.index.build(report, consent)
+
+
+class IndexKeeper:
+    """Keeps the index of a workspace complete and current in the background, once it has begun.
+
+    The owner closes it before the workspace.
+    """
+
+    def __init__(self, workspace: EngineWorkspace) -> None:
+        self._workspace = workspace
+        self._keeping: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, consent: bool = False) -> asyncio.Task[None]:
+        """Build or update the index, and keep it current from then on. Return the running task.
+
+        With `consent`, also index folders that are not indexed by default.
+        """
+        if consent or self._keeping is None or self._keeping.done():
+            self._keeping = self._start(self._keep(consent))
+        return self._keeping
+
+    def begin_if_indexed(self) -> None:
+        """Do the same if there is an index on disk, unless it is kept already."""
+        if self._keeping is None and not self._tasks:
+            self._start(self._begin_if_indexed())
+
+    @property
+    def is_busy(self) -> bool:
+        """True while the index is being built or updated for the first time."""
+        return bool(self._tasks)
+
+    async def aclose(self) -> None:
+        """Cancel the work."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("Updating the index failed", exc_info=error)
+        if task is self._keeping and (task.cancelled() or task.exception()):
+            self._keeping = None
+
+    async def _begin_if_indexed(self) -> None:
+        if await asyncio.to_thread(_is_indexed, self._workspace):
+            self.begin()
+
+    async def _keep(self, consent: bool) -> None:
+        workspace = self._workspace
+        if workspace.config.index.enabled or consent:
+            await open_index(workspace)
+            await load_index()
+            await keep_index(workspace, lambda done, total: None, consent)
+            await load_names(workspace)
 
 
 async def load_names(workspace: EngineWorkspace) -> None:

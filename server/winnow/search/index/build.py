@@ -1,52 +1,16 @@
-"""Build the index for a search, or offer to."""
+"""Build the index now, or offer to."""
 
 from __future__ import annotations
 
-from winnow.errors import IndexUnavailable
-from winnow.index.builder.folder import BEGUN
 from winnow.processes.memory import return_freed_memory
-from winnow.search.index.background import open_index
+from winnow.search.index.begin import COMMAND, count_files, may_be_indexed
 from winnow.search.index.state import PAUSED
-from winnow.text.buffers import Overlay
-from winnow.text.listing import list_files
-from winnow.text.roots import is_indexable
-from winnow.text.scope import Filters
 from winnow.types import IndexOffer, Progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
 # A low estimate for two processors.
 FILES_PER_SECOND = 250
-COMMAND = "winnow index build"
 PARAM = "enable_indexing"
-
-
-async def begin_index(workspace: EngineWorkspace, enable: bool, progress: Progress) -> list[str]:
-    """Build or start an index before a search, and return warnings.
-
-    A command builds it now if the caller passes `enable`, the folder is small or an index exists. A
-    language server starts it in the background if the caller passes `enable`.
-    """
-    if not workspace.config.index.enabled:
-        return ["index.enabled is off: no index is built"] if enable else []
-    await open_index(workspace, progress)
-    if enable and not _may_be_indexed(workspace):
-        return [f"a home folder is not indexed by a search: use `{COMMAND}`"]
-    if workspace.lifetime is Lifetime.SERVER:
-        if not enable or workspace.index.state().knows_all:
-            return []
-        workspace.start_indexing(True)
-        return build_started(workspace)
-    if workspace.index.state().knows_all:
-        return []
-    try:
-        async with workspace.index.snapshot(workspace.buffers):
-            pass  # brings an index on disk up to date, if little has changed
-        is_complete = workspace.index.state().knows_all
-        if not is_complete and (enable or await _is_small_or_begun(workspace)):
-            await build_index(workspace, progress, consent=enable)
-    except IndexUnavailable as error:
-        return [error.message]
-    return []
 
 
 def build_started(workspace: EngineWorkspace) -> list[str]:
@@ -72,12 +36,12 @@ async def build_index(workspace: EngineWorkspace, progress: Progress, *, consent
 async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
     """Offer to build an index, if there is none and none will be built automatically."""
     settings, state = workspace.config.index, workspace.index.state()
-    if state.state != "none" or not settings.enabled or not _may_be_indexed(workspace):
+    if state.state != "none" or not settings.enabled or not may_be_indexed(workspace):
         return None
     is_server = workspace.lifetime is Lifetime.SERVER
-    if is_server and not workspace.index.build_was_requested:
-        return None  # the session has just begun
-    files = state.files_total or await _count_files(workspace)
+    if workspace.is_indexing or (is_server and not workspace.index.build_was_requested):
+        return None  # it is coming, or the session has just begun
+    files = state.files_total or await count_files(workspace)
     if not is_server and files < settings.auto_index_threshold:
         return None  # building it has failed
     seconds = round(files / FILES_PER_SECOND, 1)
@@ -92,23 +56,3 @@ async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
         files=files,
         seconds=seconds,
     )
-
-
-def _may_be_indexed(workspace: EngineWorkspace) -> bool:
-    """Return True unless a folder needs an explicit request to be indexed, as home folders do."""
-    roots = workspace.roots()
-    return bool(roots) and all(is_indexable(root, workspace.environment) for root in roots)
-
-
-async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
-    files = await _count_files(workspace)
-    is_small = files < workspace.config.index.auto_index_threshold
-    return is_small or await workspace.index.count_indexed_files() > BEGUN * files
-
-
-async def _count_files(workspace: EngineWorkspace) -> int:
-    """Return the number of files that searches cover."""
-    ripgrep = workspace.run_ripgrep()
-    async with workspace.search_slots:
-        listing = await list_files(ripgrep, workspace.scope(Filters()), Overlay())
-    return len(listing.paths)

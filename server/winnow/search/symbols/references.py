@@ -12,6 +12,7 @@ import msgspec
 
 from winnow.config.globs import InvalidGlob, glob_regex
 from winnow.errors import InvalidParams, NoSymbol
+from winnow.search.index.begin import begin_index
 from winnow.search.symbols.navigation import Navigation, SymbolAtPosition, SymbolUse, parts_of
 from winnow.search.symbols.requests import (
     Prerequisites,
@@ -112,6 +113,7 @@ async def find_references(
         unread = navigation.unread(symbol.name, symbol.path)
         return _Resolved(symbol, others, references, undecided, unread)
 
+    await begin_index(workspace, progress, waits=False)
     progress("Finding references")
     try:
         async with workspace.search_slots:
@@ -119,7 +121,7 @@ async def find_references(
     except NoSymbol as error:
         raise await _with_problem(workspace, needed, error) from None
     shown, resolved = _Shown(answer.navigation, roots), answer.result
-    reasons = index_reasons(answer)
+    reasons = index_reasons(workspace, answer)
     if resolved.unread:
         reasons.append(shown.unread(resolved.unread))
     definitions = () if resolved.symbol.external else resolved.symbol.places

@@ -228,13 +228,14 @@ class _Reading(Generic[E]):
         self._due = self._loop.time() + EARLY_SECONDS
 
 
-def index_reasons(answered: SymbolAnswer[T]) -> list[str]:
+def index_reasons(workspace: EngineWorkspace, answered: SymbolAnswer[T]) -> list[str]:
     """Return why an answer may be incomplete because of the index."""
     reasons = []
     state = answered.state
     if not state.knows_all:
+        is_coming = state.state == "building" or workspace.is_indexing
         reasons.append(
-            f"the index is {'being built' if state.state == 'building' else 'not built'}"
+            f"the index is {'being built' if is_coming else 'not built'}"
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
             " files may still be unknown"
         )

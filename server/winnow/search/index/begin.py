@@ -1,0 +1,170 @@
+"""Begin the index of a folder at the first search that uses it.
+
+Separate from :mod:`winnow.search.index.build`, because every search calls this, also in the event
+loop of a server, which importing the index would block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from winnow.errors import IndexUnavailable
+from winnow.processes.waiting import run_to_end
+from winnow.search.index.background import open_index
+from winnow.text.buffers import Overlay
+from winnow.text.listing import list_files
+from winnow.text.roots import is_indexable
+from winnow.text.scope import Filters
+from winnow.types import Progress
+from winnow.workspace import EngineWorkspace, Lifetime
+
+COMMAND = "winnow index build"
+# An index that has this share of the files was built on purpose, whatever the threshold is.
+BEGUN = 0.5
+# How often a search that waits for the index reports its progress.
+REPORT_SECONDS = 0.1
+
+
+async def begin_index(
+    workspace: EngineWorkspace, progress: Progress, *, enable: bool | None = None, waits: bool
+) -> list[str]:
+    """Begin an index, unless there is a complete one, and return warnings.
+
+    Begins the index of a folder with fewer files than `auto_index_threshold`, or of any folder with
+    ``enable``; never with an ``enable`` of False. The search of a server does not wait for it. The
+    search of a command ``waits``, as long as the workspace says.
+    """
+    if not workspace.config.index.enabled:
+        return ["index.enabled is off: no index is built"] if enable else []
+    if enable and not may_be_indexed(workspace):
+        return [f"a home folder is not indexed by a search: use `{COMMAND}`"]
+    if enable is False or not may_be_indexed(workspace):
+        return []
+    if workspace.lifetime is Lifetime.SERVER:
+        return await _begin_in_server(workspace, progress, bool(enable))
+    try:
+        if waits or enable:
+            await _begin_and_wait(workspace, progress, bool(enable))
+        elif workspace.has_background and await _is_to_begin(workspace):
+            workspace.start_indexing(False)
+    except IndexUnavailable as error:
+        return [error.message]
+    return []
+
+
+async def _is_to_begin(workspace: EngineWorkspace) -> bool:
+    if workspace.is_indexing or _is_complete(workspace):
+        return False
+    return await _is_small_or_begun(workspace)
+
+
+def _is_complete(workspace: EngineWorkspace) -> bool:
+    return workspace.has_index and workspace.index.state().knows_all
+
+
+async def _begin_in_server(
+    workspace: EngineWorkspace, progress: Progress, consent: bool
+) -> list[str]:
+    if consent:
+        await open_index(workspace, progress)
+        if _is_complete(workspace):
+            return []
+        workspace.start_indexing(True)
+        from winnow.search.index.build import build_started
+
+        return build_started(workspace)
+    # After `index` with action 'clear', the index is built again only on request.
+    if not (workspace.has_index and workspace.index.build_was_requested):
+        workspace.start_indexing(False)
+    return []
+
+
+async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consent: bool) -> None:
+    """Begin the index, in the background if there is one, and wait for it."""
+    await open_index(workspace, progress)
+    async with workspace.index.snapshot(workspace.buffers):
+        pass  # brings an index on disk up to date, if little has changed
+    if _is_complete(workspace):
+        return
+    if consent:
+        await _build(workspace, progress, consent=True)
+    elif not (workspace.is_indexing or await _is_small_or_begun(workspace)):
+        return
+    elif building := workspace.start_indexing(False):
+        await _wait(workspace, building, progress, "in the background")
+    else:
+        building = asyncio.create_task(_build(workspace, Progress(), consent=False))
+        try:
+            await _wait(workspace, building, progress)
+        finally:
+            building.cancel()
+            # What is indexed so far is in the store, and the next command goes on.
+            await run_to_end(asyncio.wait({building}))
+        if not building.cancelled():
+            building.result()
+
+
+async def _wait(
+    workspace: EngineWorkspace, building: asyncio.Task[Any], progress: Progress, where: str = ""
+) -> None:
+    """Wait until the index is complete, for a limited time, or until the user skips the wait."""
+    seconds = workspace.index_seconds
+    if seconds == 0:
+        return
+    doing = " ".join(["indexing this folder", *[where] * bool(where)])
+    notice = doing if seconds is None else f"{doing}; this search waits at most {seconds:g} s"
+    end = asyncio.get_running_loop().time() + (float("inf") if seconds is None else seconds)
+    with contextlib.ExitStack() as stack:
+        skipped = stack.enter_context(progress.waiting(notice))
+        stack.enter_context(workspace.index.throttle.hurry())
+        skipping = asyncio.create_task(skipped.wait())
+        stack.callback(skipping.cancel)
+        while not (building.done() or skipped.is_set() or workspace.index.state().knows_all):
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            _report(workspace, doing, progress)
+            await asyncio.wait(
+                {building, skipping},
+                timeout=min(left, REPORT_SECONDS),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+
+
+def _report(workspace: EngineWorkspace, doing: str, progress: Progress) -> None:
+    state = workspace.index.state()
+    message, total = doing[:1].upper() + doing[1:], state.files_total
+    if total:
+        message += f": {state.files_indexed:,} of {total:,} files"
+    progress(message, percentage=100 * state.files_indexed // max(total, 1))
+
+
+async def _build(workspace: EngineWorkspace, progress: Progress, *, consent: bool) -> None:
+    from winnow.search.index.build import build_index
+
+    await build_index(workspace, progress, consent=consent)
+
+
+# --- which folders -------------------------------------------------------------------------
+
+
+def may_be_indexed(workspace: EngineWorkspace) -> bool:
+    """Return True unless a folder needs an explicit request to be indexed, as home folders do."""
+    roots = workspace.roots()
+    return bool(roots) and all(is_indexable(root, workspace.environment) for root in roots)
+
+
+async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
+    files = await count_files(workspace)
+    is_small = files < workspace.config.index.auto_index_threshold
+    return is_small or await workspace.index.count_indexed_files() > BEGUN * files
+
+
+async def count_files(workspace: EngineWorkspace) -> int:
+    """Return the number of files that searches cover."""
+    ripgrep = workspace.run_ripgrep()
+    async with workspace.search_slots:
+        listing = await list_files(ripgrep, workspace.scope(Filters()), Overlay())
+    return len(listing.paths)
