@@ -79,7 +79,8 @@ def _environment(home: Path, settings: str, variables: Mapping[str, str] | None)
 
 
 async def indexed(client: Client) -> None:
-    """Wait until the index is ready; the first request starts its build."""
+    """Begin the index with a search, and wait until it is ready."""
+    await client.call_tool("find_symbol", {"name": "no_such_name"})
     end = time.monotonic() + 60
     while True:
         answer = await client.call_tool("index_status", {})

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from msgspec import UnsetType
+
 from winnow.frontends.python import signature_of
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool, is_list_of_ranges
@@ -67,7 +69,7 @@ def spelled(kind: Any, imports: set[tuple[str, str]]) -> str:
         return " | ".join(inner)
     if origin is list:
         return f"Sequence[{inner[0]}]"
-    if kind is NoneType:
+    if kind in (NoneType, UnsetType):  # a param that isn't passed isn't set
         return "None"
     assert isinstance(kind, type)
     assert not arguments, kind

@@ -53,7 +53,7 @@ class ToolMethods:
         file_types: Sequence[str] = (),
         search_type: Literal['auto', 'text', 'semantic', 'symbol', 'file'] = 'auto',
         limit: int = 20,
-        enable_indexing: bool = False,
+        enable_indexing: bool | None = None,
     ) -> CodeSearchResult:
         """Search code and documentation with one query: chooses between files, symbols, text and meaning, and reports its choice."""
     async def consent(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from winnow.errors import SEARCHING, EmptyQuery, IndexUnavailable
 from winnow.search.answer.completeness import CHANGED, with_reasons
@@ -61,14 +61,14 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         int, Meta(description="Maximum number of results to return.", ge=1, le=200)
     ] = 20
     enable_indexing: Annotated[
-        bool | None,
+        bool | UnsetType,
         Meta(
             description="True: build an index if there is none, whatever the size of the folder. A"
             " server builds it in the background and searches text meanwhile; the command line"
             " builds it first. False: begin no index. By default, the first search begins the"
             " index of a folder with fewer files than `index.auto_index_threshold`."
         ),
-    ] = None
+    ] = UNSET
 
 
 class CodeHit(InFile, frozen=True, kw_only=True):
@@ -215,7 +215,7 @@ async def code_search(
     warnings = await begin_index(
         workspace,
         progress,
-        enable=params.enable_indexing,
+        enable=None if params.enable_indexing is UNSET else params.enable_indexing,
         waits=needs_index(params.query, search_type),
     )
     answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
@@ -225,7 +225,7 @@ async def code_search(
     hits = await asyncio.to_thread(current_hits, texts, found, first, params.limit)
     if not found.hits:
         warnings.append(NOT_SEARCHED)
-    is_offered = params.enable_indexing is None and answer.search != "file"
+    is_offered = params.enable_indexing is UNSET and answer.search != "file"
     offer = await index_offer(workspace) if is_offered else None
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:

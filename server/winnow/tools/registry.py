@@ -277,6 +277,8 @@ def _field(field: inspection.Field) -> ToolField:
         description = (kind.extra_json_schema or {}).get("description", description)
         kind = kind.type
     default, generated = field.default, False
+    if default is msgspec.NODEFAULT and not field.required:
+        default = None  # UNSET, which a schema has not
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
         generated = isinstance(default, str)

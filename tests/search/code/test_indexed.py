@@ -387,12 +387,27 @@ def hits(scores: Iterable[tuple[str, float]]) -> list[Hit]:
 def test_unindexed_files_are_ranked_by_their_texts() -> None:
     indexed = hits([("a", 0.9), ("b", 0.5), ("c", 0.1)])
     texts = hits([("new", 4.0), ("a", 3.0), ("other", 2.0), ("c", 1.0)])
-    found = merged(indexed, texts, frozenset(["new", "other"]))
+    found = merged(indexed, texts, frozenset(["new", "other"]), 1.0)
     assert [(one.path, one.score) for one in found] == [
         ("a", 0.9), ("new", 0.9), ("b", 0.5), ("c", 0.1), ("other", 0.1)
     ]  # fmt: skip
-    assert merged([], texts, frozenset(["new"]))[0].path == "new"
-    assert merged(indexed, [], frozenset()) == indexed
+    assert merged([], texts, frozenset(["new"]), 1.0)[0].path == "new"
+    assert merged(indexed, [], frozenset(), 0.1) == indexed
+
+
+def test_hits_of_a_small_index_come_after_as_many_texts_as_are_likely_better() -> None:
+    indexed = hits([("a", 0.9), ("b", 0.5)])
+    texts = hits([(f"text{number}", 1.0) for number in range(10)])
+    missing = frozenset(one.path for one in texts)
+
+    def ranks(share: float) -> list[int]:
+        found = [one.path for one in merged(indexed, texts, missing, share)]
+        return [found.index("a"), found.index("b")]
+
+    assert ranks(1.0) == [0, 2]
+    assert ranks(0.5) == [1, 4]
+    assert ranks(0.1) == [5, 11]
+    assert ranks(0.001) == [10, 11]
 
 
 async def test_files_without_a_text_are_found_by_their_names(

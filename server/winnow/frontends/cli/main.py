@@ -170,7 +170,8 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
     elif isinstance(kind, inspection.FloatType):
         options |= {"type": float, "metavar": "N"}
     elif isinstance(kind, inspection.BoolType):
-        options["action"] = argparse.BooleanOptionalAction if default else "store_true"
+        has_no = default is None or default
+        options["action"] = argparse.BooleanOptionalAction if has_no else "store_true"
         options |= {"default": None}
     if field.required:
         command.add_argument(field.name, **options)
