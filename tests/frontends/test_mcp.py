@@ -455,12 +455,20 @@ def test_stdout_carries_only_the_protocol(project: Path) -> None:
         assert raw.process.wait(SECONDS) == 0
 
 
-async def test_the_index_starts_with_the_first_request_and_follows_changes(
+async def test_the_index_starts_with_the_first_search_and_follows_changes(
     project: Path,
 ) -> None:
+    write_files(project, {f"more/part_{number}.py": "part = 1\n" for number in range(60)})
     async with connected(project, settings='[index]\nembeddings = "off"\n') as client:
-        assert not (project / ".winnow").exists()
         await client.list_tools()
+        await client.call_tool("grep", {"pattern": "load_plugin"})
+        assert not (project / ".winnow").exists()
+        answer = await client.call_tool("semantic_search", {"query": "how are plugins loaded"})
+        assert answer.structured_content is not None
+        completeness = answer.structured_content["completeness"]
+        assert completeness["complete"] or any(
+            reason.startswith("the index is being built") for reason in completeness["reasons"]
+        )
         await indexed(client)
         write_files(project, {"src/new.py": "def only_just_written():\n    pass\n"})
 

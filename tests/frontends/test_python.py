@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SLOW_TERM, Recorder, child_environment, requires_posix
+from conftest import SLOW_TERM, Recorder, child_environment, requires_posix, write_files
 from frontends.lsp.conftest import children
 from reference.example import project as example_project
 from waiting_for import until
@@ -188,3 +188,25 @@ def test_importing_winnow_loads_next_to_nothing() -> None:
         check=True,
     )
     assert done.stdout.splitlines() == ["winnow", "True False"]
+
+
+async def test_the_first_search_begins_the_index_and_does_not_wait(
+    project: Path, tmp_path: Path
+) -> None:
+    write_files(project, {f"more/part_{number}.py": "part = 1\n" for number in range(60)})
+    settings = {"index": {"embeddings": "off"}, "llm": {"enabled": False}}
+    async with Workspace(project, settings=settings, environment={"HOME": str(tmp_path)}) as opened:
+        await opened.grep("load_plugin")
+        assert not (project / ".winnow").exists()
+        opened._engine.index.pause()  # type: ignore[union-attr]
+        first = await opened.semantic_search("how are plugins loaded")
+        assert first.completeness.reasons[0].startswith("the index is being built")
+        assert first.index_offer is None
+        opened._engine.index.resume()  # type: ignore[union-attr]
+
+        async def is_complete() -> bool:
+            found = await opened.semantic_search("how are plugins loaded")
+            return found.completeness.complete and found.engine == "lexical"
+
+        await until(is_complete)
+    assert list(project.glob(".winnow/index-*.db"))

@@ -200,6 +200,7 @@ async def code_search(
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
     - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
     - A call takes milliseconds with an index, and nothing leaves this machine
+    - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed
     - Without an index, text is searched: `fallback` says so, and `index_offer` how to build one (`enable_indexing`)
     """  # noqa: E501 - one sentence a line, as agents read it
     if not params.query.strip():

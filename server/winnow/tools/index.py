@@ -60,7 +60,8 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
     plain=plain,
     text=text,
     command_help=CommandHelp(
-        "Build, pause, resume or delete the index of this workspace.",
+        "Build, pause, resume or delete the index of this workspace.\n"
+        "The first search begins to build it in the background. `build` waits until it is complete.",
         "winnow index build",
     ),
     example={"action": "build"},

@@ -198,7 +198,7 @@ async def semantic_search(
     - Use find_symbol instead if you know a name, grep for exact text, glob for a file
     - Read around a result with its `path`, `start_line` and `end_line`
     - A call takes milliseconds and nothing leaves this machine: try other words, or narrow `path`
-    - `fallback` means that there is no index yet, so files were searched for the words of the query
+    - `fallback` means that the index is missing or still being built, so files were searched for the words of the query
     """  # noqa: E501 - one sentence a line, as agents read it
     if not params.query.strip():
         raise EmptyQuery

@@ -262,7 +262,7 @@ def _index(
     if not config.index.enabled:
         return [CheckResult("index", True, "off (`index.enabled`); searches read files")]
     if not is_indexed(root, _user(config, environment)):
-        advice = f"A language server builds it in the background; to build it now: {BUILD}"
+        advice = f"The first search builds it in the background; to build it now: {BUILD}"
         return [CheckResult("index", True, "none yet; searches read files", advice)]
     try:
         return asyncio.run(_open_index(folder, config, environment))
