@@ -61,7 +61,8 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
     text=text,
     command_help=CommandHelp(
         "Build, pause, resume or delete the index of this workspace.\n"
-        "The first search begins to build it in the background. `build` waits until it is complete.",
+        "The first search begins to build it in the background. `build` waits until it is\n"
+        "complete.",
         "winnow index build",
     ),
     example={"action": "build"},

@@ -271,7 +271,7 @@ def test_a_large_folder_is_only_offered_an_index(project: Path, home: Path) -> N
     environment = environment_of(home)
     with started(project, environment):
         done = offered(project, *ASK, "--json", environment=environment)
-        assert json.loads(done.output)["index_offer"]["files"] == 6
+        assert json.loads(done.output)["index_offer"]["files"] == 5
         assert not (project / ".winnow").exists()
 
 
