@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from winnow.errors import IndexUnavailable
@@ -40,7 +41,7 @@ async def begin_index(
         return ["index.enabled is off: no index is built"] if enable else []
     if enable and not may_be_indexed(workspace):
         return [f"a home folder is not indexed by a search: use `{COMMAND}`"]
-    if enable is False or not may_be_indexed(workspace):
+    if enable is False or not any(_is_indexable(workspace)):
         return []
     if workspace.lifetime is Lifetime.SERVER:
         return await _begin_in_server(workspace, progress, bool(enable))
@@ -152,8 +153,12 @@ async def _build(workspace: EngineWorkspace, progress: Progress, *, consent: boo
 
 def may_be_indexed(workspace: EngineWorkspace) -> bool:
     """Return True unless a folder needs an explicit request to be indexed, as home folders do."""
-    roots = workspace.roots()
-    return bool(roots) and all(is_indexable(root, workspace.environment) for root in roots)
+    found = list(_is_indexable(workspace))
+    return bool(found) and all(found)
+
+
+def _is_indexable(workspace: EngineWorkspace) -> Iterator[bool]:
+    return (is_indexable(root, workspace.environment) for root in workspace.roots())
 
 
 async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
