@@ -297,13 +297,24 @@ class EngineWorkspace:
         With `consent`, also index folders that are not indexed by default.
         """
         started = self._start_indexing(consent) if self._start_indexing else None
-        self._indexing = started or self._indexing
+        if started is not None:
+            self.record_build(started)
         return started
+
+    def record_build(self, building: asyncio.Task[Any]) -> None:
+        """Record that a search has begun the index, which this task builds."""
+        self._indexing = building
 
     @property
     def has_background(self) -> bool:
         """True if work can continue in the background after an answer."""
         return self._start_indexing is not None
+
+    @property
+    def has_begun_index(self) -> bool:
+        """True if a search has begun the index, and this or a later process completes it: the build
+        is running, or was canceled when the search had waited for it."""
+        return self.is_indexing or (self._indexing is not None and self._indexing.cancelled())
 
     @property
     def is_indexing(self) -> bool:

@@ -143,10 +143,10 @@ def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str
     lacks = state_in_words(workspace.index, state)
     if state.state == "building":
         return f"{lacks}: the other {searched}{_later(workspace)}"
-    if state.state == "none" and workspace.is_indexing:
-        return f"the index is being built: {searched}{_later(workspace)}"
     if state.knows_all:
         return f"{lacks}: {searched}, too"
     problem_messages = [trouble] if trouble else workspace.index.problem_messages()
+    if state.state == "none" and workspace.has_begun_index and not problem_messages:
+        return f"the index is being built: {searched}{_later(workspace)}"
     because = f" ({'; '.join(problem_messages)})" if problem_messages else ""
     return f"{lacks}{because}: {searched}"

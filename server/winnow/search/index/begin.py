@@ -97,6 +97,7 @@ async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consen
         await _wait(workspace, building, progress, "in the background")
     else:
         building = asyncio.create_task(_build(workspace, Progress(), consent=False))
+        workspace.record_build(building)
         try:
             await _wait(workspace, building, progress)
         finally:
