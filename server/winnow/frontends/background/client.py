@@ -30,9 +30,12 @@ CANCEL_SECONDS = 1.0
 READ_BYTES = 1 << 20
 
 
-def run(arguments: Sequence[str]) -> int | None:
+def run(arguments: Sequence[str], accept_seconds: float = ACCEPT_SECONDS) -> int | None:
     """Have the background process run a command, and print its output. Return the exit code; if
-    this process must do the work itself, `DECLINED`, or None if there is no process."""
+    this process must do the work itself, `DECLINED`, or None if there is no process.
+
+    The process may take ``accept_seconds`` to accept the command.
+    """
     if not is_offered(arguments) or not is_on(os.environ):
         return None
     if sys.stdout is None or sys.stderr is None:
@@ -47,7 +50,7 @@ def run(arguments: Sequence[str]) -> int | None:
     found = None
     for candidate in _with_parents(here):
         try:
-            connection = sockets.connect(sockets.socket_path(folder, candidate), ACCEPT_SECONDS)
+            connection = sockets.connect(sockets.socket_path(folder, candidate), accept_seconds)
         except OSError:
             continue
         with connection:

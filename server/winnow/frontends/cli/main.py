@@ -62,7 +62,8 @@ def run(arguments: Sequence[str], *, may_start: bool = False) -> int:
     if may_start and "tool" in options and options.tool.uses_index:
         is_for_process = not getattr(options, "yes", False)
         if is_for_process and control.start_and_wait(Path.cwd(), os.environ):
-            done = client.run(arguments)
+            # It has been started for this command, and may be slow at its start.
+            done = client.run(arguments, control.START_SECONDS)
             if done is not None and done != client.DECLINED:
                 return done
     code: int = options.run(options)
