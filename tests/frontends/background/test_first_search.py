@@ -31,6 +31,7 @@ from frontends.background.background_process import (
 from waiting_for import wait_until
 from winnow.frontends.background import control
 from winnow.frontends.cli import call, main
+from winnow.processes.children import start_detached
 
 pytestmark = [pytest.mark.process, requires_posix]
 
@@ -172,12 +173,11 @@ def test_two_first_searches_at_once_start_one_process(project: Path, home: Path)
 def test_a_process_that_ends_at_once_is_not_waited_for(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = control.start_detached
     monkeypatch.setattr(control, "START_SECONDS", 600.0)
     monkeypatch.setattr(
         control,
         "start_detached",
-        lambda program, *others: start([program[0], "-c", "raise SystemExit(1)"], *others),
+        lambda program, *others: start_detached([program[0], "-c", "raise SystemExit(1)"], *others),
     )
     assert not control.start_and_wait(project, environment_of(home))
 

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from winnow.errors import IndexUnavailable
 from winnow.processes.waiting import run_to_end
 from winnow.search.index.background import open_index
-from winnow.text.buffers import Overlay
-from winnow.text.listing import list_files
-from winnow.text.roots import is_indexable
-from winnow.text.scope import Filters
+from winnow.search.index.indexable import COMMAND, any_may_be_indexed, count_files, may_be_indexed
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
-COMMAND = "winnow index build"
 # An index that has this share of the files was built on purpose, whatever the threshold is.
 BEGUN = 0.5
 # How often a search that waits for the index reports its progress.
@@ -41,7 +36,7 @@ async def begin_index(
         return ["index.enabled is off: no index is built"] if enable else []
     if enable and not may_be_indexed(workspace):
         return [f"a home folder is not indexed by a search: use `{COMMAND}`"]
-    if enable is False or not any(_is_indexable(workspace)):
+    if enable is False or not any_may_be_indexed(workspace):
         return []
     if workspace.lifetime is Lifetime.SERVER:
         return await _begin_in_server(workspace, progress, bool(enable))
@@ -59,6 +54,12 @@ async def _is_to_begin(workspace: EngineWorkspace) -> bool:
     if workspace.is_indexing or _is_complete(workspace):
         return False
     return await _is_small_or_begun(workspace)
+
+
+async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
+    files = await count_files(workspace)
+    is_small = files < workspace.config.index.auto_index_threshold
+    return is_small or await workspace.index.count_indexed_files() > BEGUN * files
 
 
 def _is_complete(workspace: EngineWorkspace) -> bool:
@@ -147,30 +148,3 @@ async def _build(workspace: EngineWorkspace, progress: Progress, *, consent: boo
     from winnow.search.index.build import build_index
 
     await build_index(workspace, progress, consent=consent)
-
-
-# --- which folders -------------------------------------------------------------------------
-
-
-def may_be_indexed(workspace: EngineWorkspace) -> bool:
-    """Return True unless a folder needs an explicit request to be indexed, as home folders do."""
-    found = list(_is_indexable(workspace))
-    return bool(found) and all(found)
-
-
-def _is_indexable(workspace: EngineWorkspace) -> Iterator[bool]:
-    return (is_indexable(root, workspace.environment) for root in workspace.roots())
-
-
-async def _is_small_or_begun(workspace: EngineWorkspace) -> bool:
-    files = await count_files(workspace)
-    is_small = files < workspace.config.index.auto_index_threshold
-    return is_small or await workspace.index.count_indexed_files() > BEGUN * files
-
-
-async def count_files(workspace: EngineWorkspace) -> int:
-    """Return the number of files that searches cover."""
-    ripgrep = workspace.run_ripgrep()
-    async with workspace.search_slots:
-        listing = await list_files(ripgrep, workspace.scope(Filters()), Overlay())
-    return len(listing.paths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from winnow.processes.memory import return_freed_memory
-from winnow.search.index.begin import COMMAND, count_files, may_be_indexed
+from winnow.search.index.indexable import COMMAND, count_files, may_be_indexed
 from winnow.search.index.state import PAUSED
 from winnow.types import IndexOffer, Progress
 from winnow.workspace import EngineWorkspace, Lifetime
