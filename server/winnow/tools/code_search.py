@@ -207,13 +207,13 @@ async def code_search(
         raise EmptyQuery
     # Costs the import of numpy.
     from winnow.search.code.search import needs_index, search_code
-    from winnow.search.index.begin import begin_index
+    from winnow.search.index.begin import open_and_begin_index
     from winnow.search.index.build import index_offer
 
     wanted = wanted_hits(params, params.limit)
     scope = workspace.scope(filters_of(params))
     search_type = None if params.search_type == "auto" else params.search_type
-    warnings = await begin_index(
+    warnings = await open_and_begin_index(
         workspace,
         progress,
         enable=None if params.enable_indexing is UNSET else params.enable_indexing,

@@ -149,7 +149,7 @@ async def find_symbol(
 
     streams = progress.streaming and not params.max_tokens
     scope = workspace.scope(filters_of(params))
-    await begin_index(workspace, progress, waits=False)
+    await begin_index(workspace, progress)
     progress(f"Searching symbols: {params.name[:60]}")
     search = await find_symbols(
         workspace,

@@ -297,7 +297,7 @@ async def keyword_search(
         progress(message, partial=KeywordSearchPartial(files=files, ranked_by=ranked_by))
 
     scope = workspace.scope(filters_of(params))
-    await begin_index(workspace, progress, waits=False)
+    await begin_index(workspace, progress)
     request = KeywordRequest(
         workspace,
         scope,

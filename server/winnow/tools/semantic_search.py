@@ -205,12 +205,12 @@ async def semantic_search(
     # Costs the import of numpy.
     from winnow.ranking.suggestions import found_little
     from winnow.search.code.semantic import find_passages, suggestions
-    from winnow.search.index.begin import begin_index
+    from winnow.search.index.begin import open_and_begin_index
     from winnow.search.index.build import index_offer
 
     wanted = wanted_hits(params, params.top_k)
     scope = workspace.scope(filters_of(params))
-    await begin_index(workspace, progress, waits=True)
+    await open_and_begin_index(workspace, progress, waits=True)
     passages = await find_passages(workspace, scope, params.query, wanted, progress)
     found = passages.found
     others = []

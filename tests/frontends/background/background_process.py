@@ -89,7 +89,8 @@ def offered(
         ended = guarded(run)
         out.flush()
         err.flush()
-        return Done(ended if code is not None else None, written(out), written(err))
+        did_run = code not in (None, client.DECLINED)
+        return Done(ended if did_run else None, written(out), written(err))
 
 
 def by_itself(

@@ -28,6 +28,7 @@ from frontends.background.background_process import (
     running,
     started,
 )
+from leftovers import processes
 from waiting_for import wait_until
 from winnow.frontends.background import control
 from winnow.frontends.cli import call, main
@@ -165,9 +166,15 @@ def test_two_first_searches_at_once_start_one_process(project: Path, home: Path)
     for thread in threads:
         thread.join()
     assert codes == [0, 0]
-    wait_until(lambda: running(project, environment), "the process")
-    stopped = control.stop(environment, project)
-    assert len(stopped) == 1
+    first = wait_until(lambda: running(project, environment), "the process")
+    assert first is not None
+
+    def others() -> list[str]:
+        found = processes().items()
+        return [command for pid, command in found if str(project) in command and pid != first.pid]
+
+    wait_until(lambda: not others(), others)
+    assert [process.pid for process in control.stop(environment, project)] == [first.pid]
 
 
 def test_a_process_that_ends_at_once_is_not_waited_for(

@@ -146,7 +146,7 @@ def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str
     if state.knows_all:
         return f"{lacks}: {searched}, too"
     problem_messages = [trouble] if trouble else workspace.index.problem_messages()
-    if state.state == "none" and workspace.has_begun_index and not problem_messages:
-        return f"the index is being built: {searched}{_later(workspace)}"
     because = f" ({'; '.join(problem_messages)})" if problem_messages else ""
+    if state.state == "none" and workspace.has_begun_index:
+        return f"the index is being built{because}: {searched}{_later(workspace)}"
     return f"{lacks}{because}: {searched}"

@@ -23,10 +23,10 @@ BEGUN = 0.5
 REPORT_SECONDS = 0.1
 
 
-async def begin_index(
+async def open_and_begin_index(
     workspace: EngineWorkspace, progress: Progress, *, enable: bool | None = None, waits: bool
 ) -> list[str]:
-    """Begin an index, unless there is a complete one, and return warnings.
+    """Open the index on disk, begin one if it is missing or incomplete, and return warnings.
 
     Begins the index of a folder with fewer files than `auto_index_threshold`, or of any folder with
     ``enable``; never with an ``enable`` of False. The search of a server does not wait for it. The
@@ -34,12 +34,32 @@ async def begin_index(
     """
     if not workspace.config.index.enabled:
         return ["index.enabled is off: no index is built"] if enable else []
+    await open_index(workspace, progress)
+    if workspace.lifetime is Lifetime.COMMAND:
+        try:
+            async with workspace.index.snapshot(workspace.buffers):
+                pass  # brings an index on disk up to date, if little has changed
+        except IndexUnavailable as error:
+            return [error.message]
+    return await begin_index(workspace, progress, enable=enable, waits=waits)
+
+
+async def begin_index(
+    workspace: EngineWorkspace,
+    progress: Progress,
+    *,
+    enable: bool | None = None,
+    waits: bool = False,
+) -> list[str]:
+    """Begin an index as :func:`open_and_begin_index` does, for a search that opens it itself."""
+    if not workspace.config.index.enabled:
+        return []
     if enable and not may_be_indexed(workspace):
         return [f"a home folder is not indexed by a search: use `{COMMAND}`"]
     if enable is False or not any_may_be_indexed(workspace):
         return []
     if workspace.lifetime is Lifetime.SERVER:
-        return await _begin_in_server(workspace, progress, bool(enable))
+        return _begin_in_server(workspace, bool(enable))
     try:
         if waits or enable:
             await _begin_and_wait(workspace, progress, bool(enable))
@@ -66,11 +86,8 @@ def _is_complete(workspace: EngineWorkspace) -> bool:
     return workspace.has_index and workspace.index.state().knows_all
 
 
-async def _begin_in_server(
-    workspace: EngineWorkspace, progress: Progress, consent: bool
-) -> list[str]:
+def _begin_in_server(workspace: EngineWorkspace, consent: bool) -> list[str]:
     if consent:
-        await open_index(workspace, progress)
         if _is_complete(workspace):
             return []
         workspace.start_indexing(True)
@@ -85,9 +102,6 @@ async def _begin_in_server(
 
 async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consent: bool) -> None:
     """Begin the index, in the background if there is one, and wait for it."""
-    await open_index(workspace, progress)
-    async with workspace.index.snapshot(workspace.buffers):
-        pass  # brings an index on disk up to date, if little has changed
     if _is_complete(workspace):
         return
     if consent:

@@ -33,17 +33,13 @@ async def build_index(workspace: EngineWorkspace, progress: Progress, *, consent
         await workspace.index.build(report, consent)
 
 
-def _is_coming(workspace: EngineWorkspace) -> bool:
-    return workspace.has_begun_index and not workspace.index.problem_messages()
-
-
 async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
     """Offer to build an index, if there is none and none will be built automatically."""
     settings, state = workspace.config.index, workspace.index.state()
     if state.state != "none" or not settings.enabled or not may_be_indexed(workspace):
         return None
     is_server = workspace.lifetime is Lifetime.SERVER
-    if _is_coming(workspace) or (is_server and not workspace.index.build_was_requested):
+    if workspace.has_begun_index or (is_server and not workspace.index.build_was_requested):
         return None
     files = state.files_total or await count_files(workspace)
     if not is_server and files < settings.auto_index_threshold:

@@ -113,7 +113,7 @@ async def find_references(
         unread = navigation.unread(symbol.name, symbol.path)
         return _Resolved(symbol, others, references, undecided, unread)
 
-    await begin_index(workspace, progress, waits=False)
+    await begin_index(workspace, progress)
     progress("Finding references")
     try:
         async with workspace.search_slots:
