@@ -65,8 +65,9 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         Meta(
             description="True: build an index if there is none, whatever the size of the folder. A"
             " server builds it in the background and searches text meanwhile; the command line"
-            " builds it first. False: begin no index. By default, the first search begins the"
-            " index of a folder with fewer files than `index.auto_index_threshold`."
+            " builds it first. False: begin no index, except of a folder of at most 50 files."
+            " By default, the first search begins the index of a folder with fewer files than"
+            " `index.auto_index_threshold`."
         ),
     ] = UNSET
 
