@@ -78,11 +78,23 @@ class IndexState(Result, frozen=True, kw_only=True):
     updated_at: Annotated[
         float, Meta(description="Time of the last update, in seconds since 1970; 0 for never.")
     ]
+    texts_indexed: Annotated[
+        int | None,
+        Meta(
+            description="Number of files whose text is indexed, if there are more than files whose"
+            " definitions are indexed, too."
+        ),
+    ] = None
 
     @property
     def knows_all(self) -> bool:
         """True if all files are indexed, though some may have changed since."""
         return self.state in ("ready", "stale")
+
+    @property
+    def knows_all_texts(self) -> bool:
+        """True if at least the texts of all files are indexed."""
+        return self.knows_all or (self.texts_indexed or 0) >= self.files_total > 0
 
 
 class Completeness(Result, frozen=True, kw_only=True):

@@ -351,11 +351,14 @@ class WorkspaceIndex:
     def state(self) -> IndexState:
         """Return how much of the workspace is indexed, and whether the index is up to date."""
         folders = self.folder_indexes()
+        indexed = sum(folder.work.indexed for folder in folders)
+        texts = sum(max(folder.work.indexed, folder.work.texts) for folder in folders)
         return IndexState(
             state=self._state_of(folders) if self._builds.is_allowed else "none",
-            files_indexed=sum(folder.work.indexed for folder in folders),
+            files_indexed=indexed,
             files_total=sum(folder.files.total for folder in folders),
             updated_at=max((folder.work.updated_at for folder in folders), default=0.0),
+            texts_indexed=texts if texts > indexed else None,
         )
 
     def _state_of(

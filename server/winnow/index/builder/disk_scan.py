@@ -21,6 +21,7 @@ from winnow.index.store.file_record import (
     CLOCK_NS,
     EXCLUDED,
     FULL,
+    NO_DEFINITIONS,
     FileState,
     content_key,
     file_state,
@@ -244,8 +245,8 @@ def compare_with_listing(
     files that exist. Calls stat for each file.
 
     ``known`` are the files that were indexed before the listing. A file is also changed if its
-    contents were indexed and are excluded now, or the reverse. With ``room``, so is a file that was
-    left out because the index was full.
+    contents were indexed and are excluded now, or the reverse; or if only its text is indexed. With
+    ``has_room``, so is a file that was left out because the index was full.
     """
     base = str(root)
     written: dict[str, int] = {}
@@ -263,6 +264,7 @@ def compare_with_listing(
         if (
             not _is_of(record_state, status)
             or (record_state.problem == EXCLUDED) != exclusions.contains(path)
+            or record_state.problem == NO_DEFINITIONS
             or (has_room and record_state.problem == FULL)
         ):
             written[path] = state_from_stat(status).mtime_ns
@@ -275,14 +277,15 @@ def compare_with_listing(
 
 
 def find_changes(root: Path, known: Iterable[tuple[str, FileState]]) -> Changes:
-    """Return the changes of indexed files; new files are not found."""
+    """Return the changes of indexed files; new files are not found. A file of which only the text
+    is indexed counts as changed."""
     base = str(root)
     changed, gone = [], []
     for path, state in known:
         now = file_state_at(base, path)
         if now is None:
             gone.append(path)
-        elif _differs(state, now):
+        elif state.problem == NO_DEFINITIONS or _differs(state, now):
             changed.append(path)
     return Changes(changed, gone)
 

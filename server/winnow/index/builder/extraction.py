@@ -19,6 +19,7 @@ from winnow.index.postings.contents import Contents, Embed, contents_of
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
     HOLDS_SECRETS,
+    NO_DEFINITIONS,
     NOT_SOURCE,
     TOO_LARGE,
     UNREADABLE_FILE,
@@ -150,14 +151,10 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     state = msgspec.structs.replace(state, problem=problem)
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
-    return FileRecord(
-        state,
-        symbols.language if symbols else language.name if language else "",
-        packed,
-        key,
-        _contents(path, raw, source, symbols, embedder(job.embeddings), covered=not secrets),
-        _is_binary(raw),
-    )
+    name = symbols.language if symbols else language.name if language else ""
+    embed, covered = embedder(job.embeddings), not secrets
+    contents = _contents(path, raw, source, symbols, name, embed, covered=covered)
+    return FileRecord(state, name, packed, key, contents, _is_binary(raw))
 
 
 def _contains_any(source: bytes, names: Iterable[str]) -> bool:
@@ -189,6 +186,8 @@ def _symbols_of(
         return None, problem
     if len(source) > job.max_parsed:
         return None, f"its symbols would take too much memory: {len(source):,} bytes"
+    if job.part == "text":
+        return None, NO_DEFINITIONS
     # The language of a header may differ from the one that its extension suggests.
     return extract(language, source), ""
 
@@ -198,6 +197,7 @@ def _contents(
     raw: bytes,
     source: bytes,
     symbols: FileSymbols | None,
+    language: str,
     embed: Embed | None,
     *,
     covered: bool,
@@ -209,7 +209,6 @@ def _contents(
     # Of a generated text, only its trigrams are worth indexing.
     ranked = b"" if path.endswith(DATA) or (symbols is None and _why_generated(source)) else source
     definitions = symbols.definitions if symbols else ()
-    language = symbols.language if symbols else ""
     contents = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
     # Trigrams must not contain masked text either.
     text_of_trigrams = seen if covered else source

@@ -107,7 +107,7 @@ class FolderIndex:
     def _follow(self, event: Event) -> None:
         """Keep up what depends on the state, after an event."""
         if event is Event.STORE_LOST:
-            self.work.indexed = 0
+            self.work.indexed = self.work.texts = 0
             self.files.schedule_listing()
             self.files.schedule_check()
             if self.work.policy is BuildPolicy.ALWAYS and self.state is FolderState.ABSENT:

@@ -49,6 +49,7 @@ class FolderWork:
         self.pending: BuildRequest | None = None  # for the next check, unless it is built before
         self.building = asyncio.Lock()  # one build at a time
         self.indexed = 0  # files that were compared with the disk
+        self.texts = 0  # the same, including those of which only the text is indexed
         self.left_out = 0  # files for which there is no room
         self.updated_at = 0.0  # in seconds since 1970
         self._last: BuildRequest | None = None
@@ -71,7 +72,7 @@ class FolderWork:
     def reset(self, policy: BuildPolicy) -> None:
         """Forget the request and the progress."""
         self.policy, self.pending = policy, None
-        self.indexed = 0
+        self.indexed = self.texts = 0
 
     # --- passes ----------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ from winnow.index.occurrences import SearchedNames, UnreadFiles, unread_files
 from winnow.index.store.file_record import (
     EXCLUDED,
     FULL,
+    NO_DEFINITIONS,
     FileRecord,
     FileState,
     IndexJob,
@@ -69,6 +70,8 @@ URGENT_BATCH_SECONDS = 0.15
 MOST_URGENT = 200
 # Up to this number of changed files get their occurrences at once.
 FEW_COMPLETE = 200
+# The texts of more new files are indexed before any definitions: searches by meaning need only these.
+MANY_NEW = 200
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
 # Files compared with already indexed texts at once.
@@ -161,7 +164,7 @@ class ChangeWriter:
         # Reported changes, and urgent ones during a build, say nothing about the progress.
         counts = current is not None and not (urgent and self._work.building.locked())
         if counts:
-            self._work.indexed = before
+            self._work.indexed = self._work.texts = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone), are_deleted=current is None)
             # The file may be ignored now, or was moved during the listing.
@@ -176,6 +179,10 @@ class ChangeWriter:
         done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self._root, left)
+        if counts and len(left) > MANY_NEW and not (urgent or self._lifecycle.state.is_complete):
+            self._work.texts = before + done
+            left = await self._index_texts(left, overtaken)
+            done = total - len(left)
         indexed: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)
@@ -199,6 +206,27 @@ class ChangeWriter:
         if counts:
             self._work.indexed = self._files.total
         self._work.updated_at = time.time()
+
+    async def _index_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
+        """Index the texts of new files. Return the files to be indexed with their definitions."""
+        known = await self._disk.query(lambda reader: reader.states_of_files(paths))
+        done: set[str] = set()
+        self._work.texts += len(known)
+        new = [path for path in paths if path not in known]
+        async for batch in self._batches(new, urgent=False, part="text"):
+            await self._write(
+                {path: record for path, record in batch.items() if path not in overtaken}
+            )
+            await asyncio.to_thread(return_free_pages)
+            self._work.texts += len(batch)
+            done.update(
+                path
+                for path, record in batch.items()
+                if record is None or record.state.problem != NO_DEFINITIONS
+            )
+            if await self.trim():
+                break
+        return [path for path in paths if path not in done]
 
     # --- requests and limits ---------------------------------------------------------------
 

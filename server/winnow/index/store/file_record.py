@@ -29,9 +29,11 @@ TOO_LARGE = "it is larger than"
 HOLDS_SECRETS = "its name is one of files with secrets"
 UNREADABLE_FILE = "it cannot be read"
 FULL = "the index has reached index.max_index_size_mb"
+# Only the text of the file is indexed, and a build continues with the rest.
+NO_DEFINITIONS = "its definitions are not indexed yet"
 
 
-Part = Literal["all", "definitions", "occurrences"]
+Part = Literal["all", "definitions", "occurrences", "text"]
 
 
 class FileState(Struct, frozen=True, array_like=True, gc=False):
@@ -69,8 +71,9 @@ class IndexJob(Struct, frozen=True, array_like=True):
     text of more than ``max_parsed`` bytes gets no symbols. ``embeddings`` is the source of vectors,
     see :func:`winnow.index.vectors.embeddings.load_model`.
 
-    ``part`` is what to extract. "definitions" leaves out the occurrences of names except their
-    declarations. "occurrences" is only these occurrences, without contents, and only if the text
+    ``part`` is what to extract. "text" is only the text, in a fifth of the time: a file that has
+    definitions gets the problem `NO_DEFINITIONS`. "definitions" leaves out the occurrences of names
+    except their declarations. "occurrences" is only these occurrences, without contents, and only if the text
     contains one of some ``names`` as a word, if there are any.
     """
 

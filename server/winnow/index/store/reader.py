@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from winnow.index.store.file_record import FULL, NOT_SOURCE, FileState
+from winnow.index.store.file_record import FULL, NO_DEFINITIONS, NOT_SOURCE, FileState
 from winnow.index.store.segments import Segments
 from winnow.storage.database import Connection, Cursor, StoreDamaged, detect_damage
 from winnow.symbols.extract.packed import (
@@ -111,12 +111,12 @@ class Reader:
             yield os.fsdecode(row[0]), FileState(*row[1:])
 
     def problems(self) -> dict[File, str]:
-        """Return the files without symbols, and why, the smallest first; some have no known
+        """Return the files that get no symbols, and why, the smallest first; some have no known
         language."""
         rows = self._rows(
-            "SELECT path, language, problem FROM file WHERE problem<>'' AND problem<>? AND parked=0"
-            " ORDER BY size, path",
-            NOT_SOURCE,
+            "SELECT path, language, problem FROM file"
+            " WHERE problem<>'' AND problem NOT IN (?,?) AND parked=0 ORDER BY size, path",
+            *(NOT_SOURCE, NO_DEFINITIONS),
         )
         return {File(os.fsdecode(path), language): problem for path, language, problem in rows}
 
@@ -384,9 +384,8 @@ class Reader:
         """Return everything stored about a text; None if nothing is."""
         row = self._row(
             "SELECT id, language, problem, segment, document, binary FROM file"
-            " WHERE key=? AND problem<>? ORDER BY partial LIMIT 1",
-            key,
-            FULL,
+            " WHERE key=? AND problem NOT IN (?,?) ORDER BY partial LIMIT 1",
+            *(key, FULL, NO_DEFINITIONS),
         )
         if row is None:
             return None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from winnow.index.store.file_record import FULL, FileRecord, FileState
+from winnow.index.store.file_record import FULL, NO_DEFINITIONS, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
 from winnow.symbols.extract.packed import decode_scope_table, split_declarations
@@ -96,7 +96,7 @@ def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
     if gone:
         connection.execute("INSERT INTO gone VALUES (?,?)", (stamp, os.fsencode(path)))
     twins = connection.execute("SELECT 1 FROM file WHERE key=? AND parked>0", (key,)).fetchone()
-    if not key or problem == FULL or twins:
+    if not key or problem in (FULL, NO_DEFINITIONS) or twins:
         remove(connection, number)
         return
     connection.execute("UPDATE file SET parked=? WHERE id=?", (int(time.time()), number))
@@ -134,9 +134,9 @@ def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp
     raw = os.fsencode(path)
     row = row_of(
         connection,
-        "SELECT id, parked, path=? FROM file WHERE key=? AND problem<>?"
+        "SELECT id, parked, path=? FROM file WHERE key=? AND problem NOT IN (?,?)"
         " ORDER BY parked=0 AND path=? DESC, parked=0, path<>? LIMIT 1",
-        *(raw, key, FULL, raw, raw),
+        *(raw, key, FULL, NO_DEFINITIONS, raw, raw),
     )
     if row is None:
         return False
@@ -229,7 +229,8 @@ def insert(
         values = msgspec.structs.astuple(record.state)
         place: tuple[int | None, int | None] = (None, None)
         if record.key in places:
-            place = _place_of(connection, record.key) or places[record.key]
+            is_full = record.state.problem != NO_DEFINITIONS
+            place = _place_of(connection, record.key, is_full) or places[record.key]
         connection.execute(
             "INSERT INTO file (path, base, language, mtime_ns, ctime_ns, size, problem, key,"
             " segment, document, binary, parked, stamp, partial)"
@@ -327,12 +328,14 @@ def drop_uses(connection: Connection, number: int, stamp: int) -> None:
     connection.execute("UPDATE file SET partial=1, stamp=? WHERE id=?", (stamp, number))
 
 
-def _place_of(connection: Connection, key: bytes) -> tuple[int, int] | None:
-    """Return the segment and document of a stored text."""
+def _place_of(connection: Connection, key: bytes, is_full: bool) -> tuple[int, int] | None:
+    """Return the segment and document of a stored text; with ``is_full``, only of one that was
+    indexed with its definitions."""
     found: tuple[int, int] | None = row_of(
         connection,
-        "SELECT segment, document FROM file WHERE key=? AND segment IS NOT NULL LIMIT 1",
-        key,
+        "SELECT segment, document FROM file WHERE key=? AND segment IS NOT NULL"
+        " AND (problem<>? OR NOT ?) LIMIT 1",
+        *(key, NO_DEFINITIONS, is_full),
     )
     return found
 

@@ -65,6 +65,8 @@ LEVELS = (64, 512, MOST_DOCUMENTS // 2)
 # A search reads each segment: 20 queries of six trees took 10 to 20 % less time after several had
 # become one, which took 0.1 seconds. Small segments are merged up to this number of documents.
 COMPACT = 1024
+# A segment with a smaller share of live documents is rewritten at the end of a build.
+SPARSE_SHARE = 0.5
 # Notes: the time of the last full check, and why the store has replaced another one.
 CHECKED = "checked"
 REPLACED = "replaced"
@@ -337,9 +339,11 @@ class Store:
 
     def compact(self) -> None:
         """Merge small segments, so that searches read fewer, and do the merges that are due;
-        otherwise the next saved file would wait for them."""
+        otherwise the next saved file would wait for them. Rewrite sparse segments: a build and
+        a switch of branches leave documents that no file has anymore."""
         self._merge_chosen(_small_segments)
         self._merge()
+        self._rewrite_segments(SPARSE_SHARE)
 
     def copy_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
@@ -564,15 +568,19 @@ class Store:
 
     def _free_unused(self) -> None:
         """Free what no row refers to: pages of the database, documents of segments."""
+        self._rewrite_segments(1.0)
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def _rewrite_segments(self, least: float) -> None:
+        """Rewrite the segments in which less than this share of the documents is live."""
         with self.read() as reader:
             names, sizes = reader.segments(), reader.sizes()
             live = {number: rows.live_documents(reader.connection, number) for number in names}
         for number, documents in live.items():
-            if len(documents) < sizes[number]:
+            if len(documents) < least * sizes[number]:
                 self._merge_segments(names, {number: documents})
-        with self._transaction() as connection:
-            rows.next_stamp(connection)
-            connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _segment_row(self, connection: Connection, name: str, documents: int, size: int) -> int:
         """Insert a new segment and return its number. Raises OSError if another process has deleted

@@ -47,8 +47,13 @@ async def find_passages(
     except IndexUnavailable as error:
         indexed, trouble = None, error.data["detail"]
     state = indexed.state if indexed is not None else workspace.index.state()
-    if indexed is not None and state.state == "ready" and indexed.is_current:
+    has_definitions = state.state == "ready"
+    has_texts = has_definitions or (state.state == "building" and state.knows_all_texts)
+    if indexed is not None and indexed.is_current and has_texts:
         found = _only_indexed(scope, query, indexed, wanted)
+        if not has_definitions:
+            so_far = f"{state_in_words(workspace.index, state)}: the order of results may change"
+            found = _with_state(found, state, so_far)
         return Passages(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, scope, query, progress)
@@ -58,7 +63,8 @@ async def find_passages(
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
         return Passages(_with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
-    share = max(state.files_indexed, len(indexed.known)) / max(state.files_total, 1)
+    known = max(state.files_indexed, state.texts_indexed or 0, len(indexed.known))
+    share = known / max(state.files_total, 1)
     hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)

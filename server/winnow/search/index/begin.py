@@ -109,7 +109,7 @@ async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consen
     elif not (workspace.is_indexing or await _is_small_or_begun(workspace)):
         return
     elif building := workspace.start_indexing(False):
-        await _wait(workspace, building, progress, "in the background")
+        await _wait(workspace, building, progress, in_background=True)
     else:
         building = asyncio.create_task(_build(workspace, Progress(), consent=False))
         workspace.record_build(building)
@@ -124,13 +124,21 @@ async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consen
 
 
 async def _wait(
-    workspace: EngineWorkspace, building: asyncio.Task[Any], progress: Progress, where: str = ""
+    workspace: EngineWorkspace,
+    building: asyncio.Task[Any],
+    progress: Progress,
+    *,
+    in_background: bool = False,
 ) -> None:
-    """Wait until the index is complete, for a limited time, or until the user skips the wait."""
+    """Wait for the index, for a limited time, or until the user skips the wait.
+
+    If the build goes on ``in_background``, the texts of all files are enough. Otherwise, the next
+    command would have to index the definitions.
+    """
     seconds = workspace.index_seconds
     if seconds == 0:
         return
-    doing = " ".join(["indexing this folder", *[where] * bool(where)])
+    doing = f"indexing this folder{' in the background' if in_background else ''}"
     notice = doing if seconds is None else f"{doing}; this search waits at most {seconds:g} s"
     end = asyncio.get_running_loop().time() + (float("inf") if seconds is None else seconds)
     with contextlib.ExitStack() as stack:
@@ -138,7 +146,7 @@ async def _wait(
         stack.enter_context(workspace.index.throttle.hurry())
         skipping = asyncio.create_task(skipped.wait())
         stack.callback(skipping.cancel)
-        while not (building.done() or skipped.is_set() or workspace.index.state().knows_all):
+        while not (building.done() or skipped.is_set() or _is_enough(workspace, in_background)):
             left = end - asyncio.get_running_loop().time()
             if left <= 0:
                 break
@@ -150,12 +158,18 @@ async def _wait(
             )
 
 
+def _is_enough(workspace: EngineWorkspace, in_background: bool) -> bool:
+    state = workspace.index.state()
+    return state.knows_all_texts if in_background else state.knows_all
+
+
 def _report(workspace: EngineWorkspace, doing: str, progress: Progress) -> None:
     state = workspace.index.state()
     message, total = doing[:1].upper() + doing[1:], state.files_total
+    indexed = state.texts_indexed or state.files_indexed
     if total:
-        message += f": {state.files_indexed:,} of {total:,} files"
-    progress(message, percentage=100 * state.files_indexed // max(total, 1))
+        message += f": {indexed:,} of {total:,} files"
+    progress(message, percentage=100 * indexed // max(total, 1))
 
 
 async def _build(workspace: EngineWorkspace, progress: Progress, *, consent: bool) -> None:

@@ -144,6 +144,10 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
     indexed = f"{state.files_indexed:,} of {state.files_total:,} files"
     if state.files_indexed >= state.files_total:  # the listing is incomplete or uncertain
         indexed = f"{state.files_indexed:,} files so far"
+    elif state.knows_all_texts:
+        indexed = f"all texts, and the definitions of {indexed}"
+    elif state.texts_indexed is not None:
+        indexed = f"the texts of {state.texts_indexed:,} of {state.files_total:,} files"
     return f"the index is being built ({'; '.join([indexed, *paused])})"
 
 

@@ -187,7 +187,7 @@ async def _query_index(
 
 
 def _has_much(state: IndexState) -> bool:
-    return state.knows_all or state.files_indexed > MIN_SHARE * state.files_total
+    return state.knows_all_texts or state.files_indexed > MIN_SHARE * state.files_total
 
 
 def index_question(query: str, terms: Sequence[str]) -> str:
