@@ -19,7 +19,7 @@ from msgspec import Struct
 from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.comments import comments_of
 from winnow.index.postings.term_counts import Postings, TermCounts
-from winnow.index.postings.terms import name_number, words
+from winnow.index.postings.terms import pack_names, pack_terms, words
 from winnow.index.postings.trigrams import Trigrams, trigrams_of
 from winnow.symbols.file_symbols import CONTAINERS, Definition
 
@@ -147,21 +147,21 @@ def contents_of(
     imports = [*dict.fromkeys(_imports(joined))]
     imported = [word for line in imports for word in set(words(line))]
     terms = TermCounts(len(FIELDS))
-    terms.add(_COMMENT, words(comments))
-    terms.add(_HEAD, words(head))
-    terms.add(_TYPE, types)
-    terms.add(_NAME, [name_number(definition.name) for definition in known])
-    terms.add(_IMPORTED_NAME, map(name_number, imported))
+    terms.add(_COMMENT, pack_terms(words(comments)))
+    terms.add(_HEAD, pack_terms(words(head)))
+    terms.add(_TYPE, pack_terms(types))
+    terms.add(_NAME, pack_names(definition.name for definition in known))
+    terms.add(_IMPORTED_NAME, pack_names(imported))
     for names in _names_by_chunk(chunks, known):
-        terms.add(_DEFINITION, names)
+        terms.add(_DEFINITION, pack_terms(names))
     del joined, comments  # in a text of megabytes, the words of its chunks need as much memory
     card = [definition.name for definition in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
 
     def chunk_words() -> Iterator[list[str]]:
-        """Yield the words of each chunk, and count them."""
+        """Yield the words of each chunk, and count their terms."""
         for a, b in chunks:
             found = words("\n".join(lines[a - 1 : b]))
-            terms.add(_BODY, found)
+            terms.add(_BODY, pack_terms(found))
             yield found
 
     vectors = (embed or _nothing)(chain(chunk_words(), [card]))

@@ -12,16 +12,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import sys
 import threading
+from collections.abc import Iterable
 
 import Stemmer
 
 # A longer word is not a name to search for, but data: base64, digests, tables.
 WORD_CHARACTERS = 80
 # Cached words, names and parts of words. Those of a code base repeat, the parts most of all.
-CACHED_WORDS = 1 << 13
+CACHED_WORDS = 1 << 15
 CACHED_NAMES = 1 << 12
 CACHED_PARTS = 1 << 13
+# The bits of a term's number. Lists of many terms have other numbers in the bits around these.
+TERM_BITS, TERM_SHIFT = 45, 16
+TERM_BYTES = 8
 
 # Words of nearly every text, which say nothing about it.
 _UNTOLD = frozenset(
@@ -43,6 +48,10 @@ STOP_WORDS = _UNTOLD | frozenset(
 )
 
 _WORD = re.compile(r"\w+")
+# Every ASCII character that is not part of a word becomes a blank.
+_ONLY_WORDS = bytes(
+    code if chr(code) == "_" or chr(code).isalnum() else ord(" ") for code in range(128)
+) + bytes(128)
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # In non-ASCII names, humps are rare, and there are capitals in many scripts.
 _OTHER_PART = re.compile(r"[^\W\d_]+|\d+")
@@ -57,6 +66,8 @@ _UNSPACED = re.compile(UNSPACED)
 
 def words(text: str) -> list[str]:
     """Return the words and identifiers of a text, unchanged."""
+    if text.isascii():  # a third of the time
+        return text.encode().translate(_ONLY_WORDS).decode().split()
     return _WORD.findall(text)
 
 
@@ -121,21 +132,51 @@ _STEMMER = _ThreadStemmer()
 
 @functools.lru_cache(CACHED_PARTS)
 def term_number(term: str) -> int:
-    """Return the 64-bit number of a term in postings."""
+    """Return the number of a term in postings: a hash of `TERM_BITS` bits, `TERM_SHIFT` bits up.
+
+    Among a million terms, one in 30 million others has the number of one of these.
+    """
     digest = hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+    return int.from_bytes(digest, "little") % (1 << TERM_BITS) << TERM_SHIFT
 
 
-@functools.lru_cache(CACHED_WORDS)
-def term_numbers(word: str) -> tuple[int, ...]:
-    """Return the numbers of the terms of a word."""
-    return tuple(map(term_number, terms_of.__wrapped__(word)))
+class _PackedTerms(dict[str, bytes]):
+    """The numbers of the terms of words, in the machine's byte order. The last words are cached: a
+    lookup takes a tenth of a microsecond, a third of what a cached function takes."""
+
+    def __missing__(self, word: str) -> bytes:
+        if len(self) >= CACHED_WORDS:
+            self.clear()
+        packed = self[word] = b"".join(map(_packed, terms_of.__wrapped__(word)))
+        return packed
 
 
-@functools.lru_cache(CACHED_NAMES)
-def name_number(name: str) -> int:
-    """Return the number of a name as one term."""
-    return term_number(name_term(name))
+class _PackedNames(dict[str, bytes]):
+    """The numbers of names as one term."""
+
+    def __missing__(self, name: str) -> bytes:
+        if len(self) >= CACHED_NAMES:
+            self.clear()
+        packed = self[name] = _packed(name_term(name))
+        return packed
+
+
+def _packed(term: str) -> bytes:
+    return term_number(term).to_bytes(TERM_BYTES, sys.byteorder)
+
+
+_packed_terms = _PackedTerms().__getitem__
+_packed_names = _PackedNames().__getitem__
+
+
+def pack_terms(found: Iterable[str]) -> bytes:
+    """Return the numbers of the terms of words, 64-bit and in the machine's byte order."""
+    return b"".join(map(_packed_terms, found))
+
+
+def pack_names(names: Iterable[str]) -> bytes:
+    """Return the numbers of names, each as one term, 64-bit and in the machine's byte order."""
+    return b"".join(map(_packed_names, names))
 
 
 def content_words(query: str) -> list[str]:
