@@ -81,8 +81,8 @@ class IndexState(Result, frozen=True, kw_only=True):
     texts_indexed: Annotated[
         int | None,
         Meta(
-            description="Number of files whose text is indexed, if there are more than files whose"
-            " definitions are indexed, too."
+            description="Number of files whose text is indexed; absent unless there are more than"
+            " `files_indexed`: their definitions follow."
         ),
     ] = None
 

@@ -358,7 +358,8 @@ class WorkspaceIndex:
             files_indexed=indexed,
             files_total=sum(folder.files.total for folder in folders),
             updated_at=max((folder.work.updated_at for folder in folders), default=0.0),
-            texts_indexed=texts if texts > indexed else None,
+            # Not while reported changes are being indexed: not all texts are known then.
+            texts_indexed=texts if texts > indexed and not self._updates.is_busy else None,
         )
 
     def _state_of(

@@ -47,6 +47,8 @@ def _folder(status: FolderStatus, style: Style) -> Iterator[str]:
     state = style.good(status.state) if status.state == "ready" else style.bad(status.state)
     yield f"{style.path(printable(status.folder))}: {state}"
     yield f"  {status.files_indexed:,} of {status.files_total:,} files indexed"
+    if status.texts_indexed:
+        yield f"  and the texts of {status.texts_indexed:,} files, whose definitions follow"
     if status.files_without_occurrences:
         source = status.files_with_occurrences + status.files_without_occurrences
         yield f"  references stored of {status.files_with_occurrences:,} of {source:,} source files"

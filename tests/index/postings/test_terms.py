@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.index.postings.terms import (
+    TERM_BITS,
+    TERM_SHIFT,
     WORD_CHARACTERS,
     content_words,
     name_term,
+    pack_names,
+    pack_terms,
     query_terms,
     term_number,
-    term_numbers,
     terms_of,
     words,
 )
@@ -45,10 +49,23 @@ def test_one_name_in_any_convention_is_one_term() -> None:
     assert {name_term(name) for name in names} == {"httpcooki"}
 
 
+def numbers(packed: bytes) -> list[int]:
+    return np.frombuffer(packed, np.uint64).tolist()
+
+
 def test_term_numbers_are_the_same_in_every_process() -> None:
     # They are stored in files that outlive a process, and sent between processes.
-    assert term_number("cooki") == 0x3D18258D93FDEA61
-    assert term_numbers("HttpCookie") == tuple(map(term_number, ("http", "cooki", "httpcookie")))
+    assert term_number("cooki") == 0x3D18258D93FDEA61 % (1 << TERM_BITS) << TERM_SHIFT
+    terms = [*map(term_number, ("http", "cooki", "httpcookie", "cooki"))]
+    assert numbers(pack_terms(["HttpCookie", "the", "cookies"])) == terms
+    assert numbers(pack_names(["HTTP_cookies"])) == [term_number("httpcooki")]
+
+
+def test_more_words_than_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winnow.index.postings.terms.CACHED_WORDS", 2)
+    some = ["getCookie", "jar", "cookies", "jar", "getCookie"]
+    terms = [term_number(term) for word in some for term in terms_of(word)]
+    assert numbers(pack_terms(some)) == terms
 
 
 @pytest.mark.parametrize(
@@ -78,4 +95,9 @@ def test_any_text_can_be_split_into_terms(text: str) -> None:
     for word in words(text):
         terms = terms_of(word)
         assert len(set(terms)) == len(terms)
-        assert all(0 <= number < 1 << 64 for number in term_numbers(word))
+        assert numbers(pack_terms([word])) == [term_number(term) for term in terms]
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_text_has_the_words_of_any_text(text: str) -> None:
+    assert words(text) == words(f"{text} \xe4")[:-1]

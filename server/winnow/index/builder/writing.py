@@ -183,6 +183,7 @@ class ChangeWriter:
             self._work.texts = before + done
             left = await self._index_texts(left, overtaken)
             done = total - len(left)
+            self._work.indexed = before + done
         indexed: set[str] = set()
         async for batch in self._batches(left, urgent):
             done += len(batch)

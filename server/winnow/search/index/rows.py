@@ -32,6 +32,13 @@ class FolderStatus(Result, frozen=True, kw_only=True):
         ),
     ]
     not_covered: Annotated[NotCovered, Meta(description="Files that are not indexed, by reason.")]
+    texts_indexed: Annotated[
+        int | None,
+        Meta(
+            description="Number of files whose text is indexed; absent unless there are more than"
+            " `files_indexed`: their definitions follow."
+        ),
+    ] = None
     files_without_occurrences: Annotated[
         int | None,
         Meta(

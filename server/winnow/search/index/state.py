@@ -95,6 +95,7 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
         state="none" if state == "none" or folder.state is FolderState.ABSENT else own,  # type: ignore[arg-type]
         files_indexed=folder.work.indexed,
         files_total=folder.files.total,
+        texts_indexed=folder.work.texts if folder.work.texts > folder.work.indexed else None,
         files_with_occurrences=reader.source_count() - partial,
         files_without_occurrences=partial or None,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),

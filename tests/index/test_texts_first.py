@@ -1,0 +1,277 @@
+"""The texts of a new index come before its definitions: searches by meaning answer early, and the
+complete index is that of a build in one pass."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conftest import MakeWorkspace, git_commit, write_files
+from waiting_for import until
+from winnow.index.builder import writing
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.workers import IndexWorkers
+from winnow.index.store.file_record import NO_DEFINITIONS, FileRecord, IndexJob
+from winnow.search.index.state import current_status
+from winnow.tools import TOOLS
+from winnow.tools.index_status import IndexStatusResult, plain
+from winnow.types import COMPLETE, no_progress
+from winnow.workspace import EngineWorkspace, Lifetime
+
+FILES = {
+    "post/scales.py": 'def weigh_parcel(parcel):\n    """Weigh a parcel."""\n    return 1\n',
+    "post/office.py": "from scales import weigh_parcel\n\n\ndef send():\n    weigh_parcel(1)\n",
+    "post/copy_of_scales.py": 'def weigh_parcel(parcel):\n    """Weigh a parcel."""\n    return 1\n',
+    "web/stamps.ts": "export function buyStamp() {}\n",
+    "README.md": "# Post\n\nParcels are weighed before they are sent.\n",
+    "data.txt": "parcel parcel parcel\n",
+}
+# Markdown has sections, and plain text has no definitions.
+WITH_DEFINITIONS = len(FILES) - 1
+MakeServer = Callable[[Path], EngineWorkspace]
+MEANING = {"query": "where is a parcel weighed"}
+
+
+@pytest.fixture(autouse=True)
+def texts_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index texts first, however few there are."""
+    monkeypatch.setattr(writing, "MANY_NEW", 0)
+    monkeypatch.setattr(writing, "FEW_COMPLETE", 0)
+
+
+class Definitions:
+    """Holds workers back from the definitions of a build, and records all jobs."""
+
+    def __init__(self) -> None:
+        self.may_begin = asyncio.Event()
+        self.jobs: list[IndexJob] = []
+
+    def parts(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for job in self.jobs:
+            found.setdefault(job.part, []).append(os.fsdecode(job.path))
+        return {part: sorted(paths) for part, paths in found.items()}
+
+
+@pytest.fixture
+def definitions(monkeypatch: pytest.MonkeyPatch) -> Definitions:
+    held, extract = Definitions(), IndexWorkers.extract
+
+    async def extracted(
+        self: IndexWorkers, jobs: Sequence[IndexJob], urgent: bool = False
+    ) -> AsyncIterator[tuple[IndexJob, FileRecord | None]]:
+        held.jobs += jobs
+        if not urgent and any(job.part == "definitions" for job in jobs):
+            await held.may_begin.wait()
+        async with contextlib.aclosing(extract(self, jobs, urgent)) as answers:
+            async for answer in answers:
+                yield answer
+
+    monkeypatch.setattr(IndexWorkers, "extract", extracted)
+    return held
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return git_commit(tmp_path / "p", FILES)
+
+
+@pytest.fixture
+def make_server(make_workspace: MakeWorkspace) -> MakeServer:
+    """Create workspaces whose searches don't wait for the index."""
+
+    def make(folder: Path) -> EngineWorkspace:
+        workspace = make_workspace(folder)
+        workspace.lifetime = Lifetime.SERVER
+        return workspace
+
+    return make
+
+
+@contextlib.asynccontextmanager
+async def only_texts(workspace: EngineWorkspace) -> AsyncIterator[asyncio.Task[None]]:
+    """Build until all texts are indexed, and no definitions; cancel the build at the end."""
+    building = asyncio.create_task(workspace.index.build())
+    try:
+        await until(lambda: workspace.index.state().knows_all_texts)
+        yield building
+    finally:
+        building.cancel()
+        await asyncio.gather(building, return_exceptions=True)
+
+
+async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
+    return await TOOLS[tool].call(workspace, params, no_progress)
+
+
+async def passages(workspace: EngineWorkspace) -> list[Any]:
+    found = await call(workspace, "semantic_search", **MEANING)
+    return [msgspec.structs.replace(hit, id="") if hasattr(hit, "id") else hit for hit in found.results]
+
+
+def folder_of(workspace: EngineWorkspace) -> FolderIndex:
+    (folder,) = workspace.index.folder_indexes()
+    return folder
+
+
+async def problems(workspace: EngineWorkspace) -> dict[str, int]:
+    reader = await folder_of(workspace).reader()
+    try:
+        return reader.problem_counts()
+    finally:
+        reader.close()
+
+
+async def test_a_search_by_meaning_answers_from_the_texts(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace) as building:
+        found = await call(workspace, "semantic_search", **MEANING)
+        assert found.engine != "text"
+        assert found.fallback is None
+        assert {hit.path for hit in found.results[:2]} == {"post/scales.py", "post/copy_of_scales.py"}
+        assert not found.completeness.complete
+        [reason] = found.completeness.reasons
+        assert reason == (
+            "the index is being built (all texts, and the definitions of 1 of 6 files):"
+            " the order of results may change"
+        )
+        state = found.completeness.index
+        assert (state.state, state.texts_indexed, state.files_indexed) == ("building", 6, 1)
+        definitions.may_begin.set()
+        await building
+    found = await call(workspace, "semantic_search", **MEANING)
+    assert found.completeness.complete
+    assert found.completeness.index.texts_indexed is None
+
+
+async def test_the_status_counts_texts(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace):
+        status = await current_status(workspace)
+    answer = IndexStatusResult(
+        root="/p",
+        index=status,
+        total_found=1,
+        returned=1,
+        truncated=False,
+        completeness=COMPLETE,
+        warnings=[],
+    )
+    assert "  1 of 6 files indexed\n  and the texts of 6 files, whose definitions follow\n" in plain(
+        answer
+    )
+    assert (await problems(workspace))[NO_DEFINITIONS] == WITH_DEFINITIONS
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "found"),
+    [
+        ("find_symbol", {"name": "buyStamp"}, ["web/stamps.ts"]),
+        (
+            "find_references",
+            {"name": "weigh_parcel", "path": "post/scales.py"},
+            ["post/office.py", "post/office.py", "post/scales.py"],
+        ),
+        ("code_search", {"query": "buyStamp"}, ["web/stamps.ts"]),
+    ],
+)
+async def test_a_search_for_symbols_reads_the_definitions_that_it_needs(
+    project: Path,
+    make_server: MakeServer,
+    definitions: Definitions,
+    tool: str,
+    params: dict[str, str],
+    found: list[str],
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace):
+        answer = await call(workspace, tool, **params)
+    rows = next(
+        value
+        for name in ("symbols", "references", "results")
+        if (value := getattr(answer, name, None)) is not None
+    )
+    assert sorted(row.path for row in rows) == found
+
+
+async def test_the_complete_index_is_that_of_one_pass(
+    project: Path,
+    tmp_path: Path,
+    make_server: MakeServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writing, "FEW_CHANGES", 0)  # tidy up after any build
+    workspace = make_server(project)
+    await workspace.index.build()
+    monkeypatch.setattr(writing, "MANY_NEW", len(FILES))
+    other = make_server(git_commit(tmp_path / "other", FILES))
+    await other.index.build()
+    assert await passages(workspace) == await passages(other) != []
+    assert await problems(workspace) == await problems(other)
+    reader = await folder_of(workspace).reader()
+    try:
+        live = {
+            number: len({document for document, _ in reader.keys_in(number)})
+            for number in reader.segments()
+        }
+        # Files with the same text share a document, and no document of the first pass is left.
+        assert sum(live.values()) == len(FILES) - 1
+        assert live == reader.sizes()
+    finally:
+        reader.close()
+
+
+async def test_a_later_build_reads_no_text_again(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace):
+        pass
+    await workspace.aclose()
+    assert definitions.parts()["text"] == sorted(FILES)
+    definitions.jobs.clear()
+    definitions.may_begin.set()
+    later = make_server(project)
+    await later.index.build()
+    assert definitions.parts() == {"definitions": sorted({*FILES} - {"data.txt"})}
+    assert later.index.state().state == "ready"
+    assert NO_DEFINITIONS not in await problems(later)
+
+
+async def test_a_file_that_changes_between_the_passes_is_found_as_it_is(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace) as building:
+        write_files(project, {"post/scales.py": "def measure_envelope(): ...\n"})
+        workspace.files_changed([project / "post/scales.py"])
+        found = await call(workspace, "semantic_search", query="measure an envelope")
+        assert found.results[0].path == "post/scales.py"
+        definitions.may_begin.set()
+        await building
+    found = await call(workspace, "find_symbol", name="measure_envelope")
+    assert [symbol.path for symbol in found.symbols] == ["post/scales.py"]
+    assert found.completeness.complete
+
+
+async def test_a_complete_index_keeps_its_definitions_while_many_files_change(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    definitions.may_begin.set()
+    workspace = make_server(project)
+    await workspace.index.build()
+    definitions.jobs.clear()
+    write_files(project, {path: text + "\n" for path, text in FILES.items()})
+    await workspace.index.build()
+    assert "text" not in definitions.parts()
