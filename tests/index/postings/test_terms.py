@@ -50,7 +50,8 @@ def test_one_name_in_any_convention_is_one_term() -> None:
 
 
 def numbers(packed: bytes) -> list[int]:
-    return np.frombuffer(packed, np.uint64).tolist()
+    found: list[int] = np.frombuffer(packed, np.uint64).tolist()
+    return found
 
 
 def test_term_numbers_are_the_same_in_every_process() -> None:

@@ -24,13 +24,12 @@ from hypothesis import strategies as st
 
 from conftest import CI
 from winnow.index.builder.extraction import extract_file
-from winnow.index.store.file_record import FileRecord, IndexJob
+from winnow.index.store.file_record import NO_VECTORS, FileRecord, IndexJob
 from winnow.index.vectors import embeddings
 from winnow.index.vectors.embeddings import (
     AUTO,
     MOST_DIMENSIONS,
     NOT_INSTALLED,
-    OFF,
     EmbeddingModel,
     LoadedModel,
     load_model,
@@ -216,7 +215,7 @@ def test_vectors_do_not_depend_on_the_place_of_a_text() -> None:
     assert one.contents == other.contents
 
 
-@pytest.mark.parametrize("setting", [OFF, "/no/such/folder"])
+@pytest.mark.parametrize("setting", [NO_VECTORS, "/no/such/folder"])
 def test_without_a_model_a_text_only_lacks_vectors(setting: str) -> None:
     contents, with_vectors = facts_of(CODE, setting).contents, facts_of(CODE, AUTO).contents
     assert contents is not None
@@ -303,8 +302,8 @@ def test_vectors_with_nan_are_ignored(tmp_path: Path) -> None:
 
 
 def test_no_model_is_loaded_when_embeddings_are_off() -> None:
-    assert load_model(OFF) == LoadedModel(None, "")
-    assert embeddings.model_or_reason(OFF) is None
+    assert load_model(NO_VECTORS) == LoadedModel(None, "")
+    assert embeddings.model_or_reason(NO_VECTORS) is None
 
 
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

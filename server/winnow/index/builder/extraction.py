@@ -152,8 +152,9 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    embed, covered = embedder(job.embeddings), not secrets
-    contents = _contents(path, raw, source, symbols, name, embed, covered=covered)
+    # With the definitions, the text is indexed again.
+    embed = None if problem == NO_DEFINITIONS else embedder(job.embeddings)
+    contents = _contents(path, raw, source, symbols, name, embed, covered=not secrets)
     return FileRecord(state, name, packed, key, contents, _is_binary(raw))
 
 

@@ -56,7 +56,8 @@ from winnow.processes.memory import return_free_pages
 from winnow.processes.waiting import wait_within
 
 OrderFiles = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
-# Called with the number of indexed files and the total.
+# Called with the number of indexed files, of which those with only a text count as a part, and the
+# total.
 ReportProgress = Callable[[int, int], None]
 
 # Limits of a transaction. Large ones are cheaper, because files share many names; small ones become
@@ -70,8 +71,11 @@ URGENT_BATCH_SECONDS = 0.15
 MOST_URGENT = 200
 # Up to this number of changed files get their occurrences at once.
 FEW_COMPLETE = 200
-# The texts of more new files are indexed before any definitions: searches by meaning need only these.
+# The texts of more new files are indexed before any definitions and vectors: searches by meaning
+# need only the texts.
 MANY_NEW = 200
+# The part of the work on a file that its text is.
+TEXT_SHARE = 0.2
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
 # Files compared with already indexed texts at once.
@@ -181,7 +185,7 @@ class ChangeWriter:
             left = await self._ordered(self._root, left)
         if counts and len(left) > MANY_NEW and not (urgent or self._lifecycle.state.is_complete):
             self._work.texts = before + done
-            left = await self._index_texts(left, overtaken)
+            left = await self._index_texts(left, overtaken, report)
             done = total - len(left)
             self._work.indexed = before + done
         indexed: set[str] = set()
@@ -196,7 +200,7 @@ class ChangeWriter:
             if counts:
                 self._work.indexed = before + done
             if report:
-                report(done, total)
+                report(done + _part(self._work.texts - before - done), total)
             if await self.trim() and not urgent:
                 await self.write_excluded([path for path in left if path not in indexed], FULL)
                 break
@@ -208,10 +212,13 @@ class ChangeWriter:
             self._work.indexed = self._files.total
         self._work.updated_at = time.time()
 
-    async def _index_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
+    async def _index_texts(
+        self, paths: Sequence[str], overtaken: Set[str], report: ReportProgress | None
+    ) -> list[str]:
         """Index the texts of new files. Return the files to be indexed with their definitions."""
         known = await self._disk.query(lambda reader: reader.states_of_files(paths))
         done: set[str] = set()
+        others = self._work.texts
         self._work.texts += len(known)
         new = [path for path in paths if path not in known]
         async for batch in self._batches(new, urgent=False, part="text"):
@@ -225,6 +232,8 @@ class ChangeWriter:
                 for path, record in batch.items()
                 if record is None or record.state.problem != NO_DEFINITIONS
             )
+            if report:
+                report(_part(self._work.texts - others), len(paths))
             if await self.trim():
                 break
         return [path for path in paths if path not in done]
@@ -439,6 +448,11 @@ class ChangeWriter:
             return (state is None and not are_deleted) or _is_still(self._root, path, state)
 
         await self._disk.run(lambda store: store.write(found, gone, is_still))
+
+
+def _part(texts: int) -> int:
+    """Return as how many indexed files a number of texts counts."""
+    return round(TEXT_SHARE * max(texts, 0))
 
 
 def _any_file(root: Path, paths: Collection[str]) -> bool:

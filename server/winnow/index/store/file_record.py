@@ -20,6 +20,8 @@ CLOCK_NS = 50_000_000
 # The latest mtime that fits the database: for files dated after the year 2262.
 LAST_NS = 2**63 - 1
 KEY_BYTES = 16
+# The source of vectors that stands for none.
+NO_VECTORS = "off"
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
 # Reasons that are not problems: the name shows that it is not source code, or settings exclude it.
@@ -72,9 +74,9 @@ class IndexJob(Struct, frozen=True, array_like=True):
     see :func:`winnow.index.vectors.embeddings.load_model`.
 
     ``part`` is what to extract. "text" is only the text, in a fifth of the time: a file that has
-    definitions gets the problem `NO_DEFINITIONS`. "definitions" leaves out the occurrences of names
-    except their declarations. "occurrences" is only these occurrences, without contents, and only if the text
-    contains one of some ``names`` as a word, if there are any.
+    definitions gets no vectors, and the problem `NO_DEFINITIONS`. "definitions" leaves out the
+    occurrences of names except their declarations. "occurrences" is only these occurrences, without
+    contents, and only if the text contains one of some ``names`` as a word, if there are any.
     """
 
     root: bytes
@@ -83,7 +85,7 @@ class IndexJob(Struct, frozen=True, array_like=True):
     text: bytes | None = None
     masked: bool = True
     max_parsed: int = MOST_PARSED
-    embeddings: str = "off"
+    embeddings: str = NO_VECTORS
     rules: tuple[str, ...] = ()
     part: Part = "all"
     names: tuple[str, ...] = ()

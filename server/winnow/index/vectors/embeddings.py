@@ -26,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from winnow.index.postings.terms import WORD_CHARACTERS, words
+from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.vectors.safetensors import DamagedModel, tables_of
 from winnow.index.vectors.tokenizer import Tokenizer, tokenizer_at
 
 Rows = npt.NDArray[np.float32]
 
 # Values of `index.embeddings`, besides a folder.
-OFF = "off"
 AUTO = "auto"
 NOT_INSTALLED = "embeddings are not installed: pip install 'winnow-ls[embeddings]'"
 _PACKAGE = "wordllama"
@@ -171,7 +171,7 @@ class LoadedModel(NamedTuple):
 @functools.lru_cache(4)
 def load_model(setting: str) -> LoadedModel:
     """Load the model that `index.embeddings` names: 'off', 'auto', or a folder."""
-    if setting == OFF:
+    if setting == NO_VECTORS:
         return LoadedModel(None)
     if setting != AUTO and not Path(setting).expanduser().is_absolute():
         return LoadedModel(

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from winnow.index.builder.disk_scan import ContentExclusions
 from winnow.index.not_covered import NotCovered
+from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.local import FEEDBACK
 from winnow.search.index.retry import again_if_damaged, retry_until_current
@@ -112,7 +113,10 @@ async def search_index(
     async def search() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (make, state, view):
-            searched = await view.read(_search_snapshot, view, make, search_for, state)
+            # Files without vectors, of which only the text is indexed, would lose to the others.
+            source = embeddings if state.knows_all else NO_VECTORS
+            search_now = msgspec.structs.replace(search_for, embeddings=source)
+            searched = await view.read(_search_snapshot, view, make, search_now, state)
             left_out = await left_out_of(workspace, scope, only, view)
         found[:] = [IndexHits(searched.hits, searched.knows, state, True, left_out, searched.model)]
         return searched.changed, state
