@@ -6,6 +6,8 @@ A TREE is a folder, or a name from corpora.py; without one, it is django. Each t
 temporary folder. `winnow index build` and the peers run on the copy in turn, each without an
 earlier index. A row has the medians of the runs:
 
+- `winnow, texts`: Winnow until the texts of all files are indexed, and searches by meaning use
+  the index. `winnow` does this first.
 - `s`: seconds from start to exit; `CPU s`: CPU seconds of the program and its children.
 - `MB`: size on disk, with Winnow's parts below its row; empty for what is only in memory.
 - `together`, `server`, `child`: peak of anonymous memory in MB, of all processes, of the program
@@ -37,6 +39,24 @@ from memory import SETTINGS, Peaks
 from peers import peers_python
 from text_index import Rgx
 
+TEXTS = """
+import asyncio, os
+from pathlib import Path
+from winnow.frontends import config_files
+from winnow.search.index.build import build_index
+from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
+async def main():
+    config, _ = config_files.load(os.environ, Path.cwd())
+    workspace = EngineWorkspace([Path.cwd()], config)
+    build = asyncio.create_task(build_index(workspace, no_progress, consent=True))
+    while not (build.done() or workspace.index.state().knows_all_texts):
+        await asyncio.sleep(0.01)
+    build.cancel()
+    await asyncio.wait({build})
+    await workspace.aclose()
+asyncio.run(main())
+"""
 SEMBLE = """
 import sys
 sys.path.append(sys.argv[1])
@@ -100,6 +120,12 @@ def size(paths: Iterable[Path]) -> float:
 def winnow(tree: Path, work: Path) -> Row:
     shutil.rmtree(tree / ".winnow", ignore_errors=True)
     command = [sys.executable, "-m", "winnow", "index", "build"]
+    return measured(command, tree, tree / ".winnow", WINNOW_CONFIG=str(work / "config.toml"))
+
+
+def winnow_texts(tree: Path, work: Path) -> Row:
+    shutil.rmtree(tree / ".winnow", ignore_errors=True)
+    command = [sys.executable, "-c", TEXTS]
     return measured(command, tree, tree / ".winnow", WINNOW_CONFIG=str(work / "config.toml"))
 
 
@@ -185,7 +211,8 @@ def main() -> None:
     options = parser.parse_args()
     known = {"django": corpora.django, "redis": corpora.redis, "kernel": corpora.kernel}
     all_peers = peers()
-    builds = {"winnow": winnow} | {name: build for name, build in all_peers.items() if build}
+    own = {"winnow, texts": winnow_texts, "winnow": winnow}
+    builds = own | {name: build for name, build in all_peers.items() if build}
     machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     print(f"Python {sys.version.split()[0]}, {machine}, median of {options.runs} runs")
     for name in options.trees:

@@ -18,6 +18,7 @@ from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.index.postings.contents import Contents, Embed, contents_of
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
+    DATA_EXTENSIONS,
     HOLDS_SECRETS,
     NO_DEFINITIONS,
     NOT_SOURCE,
@@ -48,9 +49,6 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
-# File extensions of texts that answer no question about a code base, though programs are built from
-# them.
-DATA = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 # Larger files are not indexed at all.
 MOST_SEARCHED = 32 * 1024 * 1024
 PIECE_BYTES = 512 * 1024
@@ -208,7 +206,8 @@ def _contents(
     if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
     # Of a generated text, only its trigrams are worth indexing.
-    ranked = b"" if path.endswith(DATA) or (symbols is None and _why_generated(source)) else source
+    is_generated = symbols is None and _why_generated(source)
+    ranked = b"" if is_generated or path.endswith(DATA_EXTENSIONS) else source
     definitions = symbols.definitions if symbols else ()
     contents = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
     # Trigrams must not contain masked text either.

@@ -41,6 +41,7 @@ from winnow.index.builder.workers import IndexWorkers
 from winnow.index.builder.worktrees import other_stores, other_trees
 from winnow.index.occurrences import SearchedNames, UnreadFiles, unread_files
 from winnow.index.store.file_record import (
+    DATA_EXTENSIONS,
     EXCLUDED,
     FULL,
     NO_DEFINITIONS,
@@ -215,12 +216,13 @@ class ChangeWriter:
     async def _index_texts(
         self, paths: Sequence[str], overtaken: Set[str], report: ReportProgress | None
     ) -> list[str]:
-        """Index the texts of new files. Return the files to be indexed with their definitions."""
+        """Index the texts of new files that have words. Return the files to be indexed with their
+        definitions, or at all."""
         known = await self._disk.query(lambda reader: reader.states_of_files(paths))
+        new = [path for path in paths if path not in known and not path.endswith(DATA_EXTENSIONS)]
         done: set[str] = set()
         others = self._work.texts
-        self._work.texts += len(known)
-        new = [path for path in paths if path not in known]
+        self._work.texts += len(paths) - len(new)
         async for batch in self._batches(new, urgent=False, part="text"):
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}

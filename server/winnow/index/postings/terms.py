@@ -147,7 +147,18 @@ class _PackedTerms(dict[str, bytes]):
     def __missing__(self, word: str) -> bytes:
         if len(self) >= CACHED_WORDS:
             self.clear()
-        packed = self[word] = b"".join(map(_packed, terms_of.__wrapped__(word)))
+        packed = self[word] = _packed_word(word)
+        return packed
+
+
+class _PackedParts(dict[str, bytes]):
+    """The numbers of the terms of parts of words; empty for a part without one."""
+
+    def __missing__(self, part: str) -> bytes:
+        if len(self) >= CACHED_PARTS:
+            self.clear()
+        term = _term_of_part.__wrapped__(part)
+        packed = self[part] = _packed(term) if term else b""
         return packed
 
 
@@ -161,10 +172,21 @@ class _PackedNames(dict[str, bytes]):
         return packed
 
 
+def _packed_word(word: str) -> bytes:
+    """Return the numbers of the terms of a word, as :func:`terms_of` has them."""
+    if not word.isascii() or len(word) > WORD_CHARACTERS:
+        return b"".join(map(_packed, terms_of.__wrapped__(word)))
+    packed = list(map(_packed_parts, _PART.findall(word)))
+    if len(packed) > 1:
+        packed.append(_packed(without_convention(word)))
+    return b"".join(dict.fromkeys(packed))
+
+
 def _packed(term: str) -> bytes:
-    return term_number(term).to_bytes(TERM_BYTES, sys.byteorder)
+    return term_number.__wrapped__(term).to_bytes(TERM_BYTES, sys.byteorder)
 
 
+_packed_parts = _PackedParts().__getitem__
 _packed_terms = _PackedTerms().__getitem__
 _packed_names = _PackedNames().__getitem__
 

@@ -24,6 +24,9 @@ KEY_BYTES = 16
 NO_VECTORS = "off"
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
+# File extensions of texts that answer no question about a code base, though programs are built from
+# them: their words are not indexed.
+DATA_EXTENSIONS = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 # Reasons that are not problems: the name shows that it is not source code, or settings exclude it.
 NOT_SOURCE = "it is not a source file"
 EXCLUDED = "it matches index.exclude_patterns"
