@@ -129,6 +129,10 @@ async def problems(workspace: EngineWorkspace) -> dict[str, int]:
         reader.close()
 
 
+def segments_on_disk(project: Path) -> set[str]:
+    return {file.stem.rpartition("-")[2] for file in (project / ".winnow").glob("*.seg")}
+
+
 async def test_a_search_by_meaning_answers_from_the_texts(
     project: Path, make_server: MakeServer, definitions: Definitions
 ) -> None:
@@ -228,8 +232,15 @@ async def test_the_complete_index_is_that_of_one_pass(
         # Files with the same text share a document, and no document of the first pass is left.
         assert sum(live.values()) == len(FILES) - 1
         assert live == reader.sizes()
+        names = set(reader.segments().values())
     finally:
         reader.close()
+    assert segments_on_disk(project) > names
+    monkeypatch.setattr("winnow.index.store.store.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("winnow.index.store.segments.GRACE_SECONDS", 0.0)
+    folder = folder_of(workspace)
+    await folder.check(folder.files.listed_as, few=0)
+    assert segments_on_disk(project) == names
 
 
 async def test_a_later_build_reads_no_text_again(

@@ -40,7 +40,7 @@ from winnow.index.store import rows
 from winnow.index.store.file_record import FileRecord, FileState
 from winnow.index.store.reader import DecodedFiles, Reader, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
-from winnow.index.store.segments import Segments
+from winnow.index.store.segments import GRACE_SECONDS, Segments
 from winnow.storage import database, state_folder
 from winnow.storage.database import Connection, DatabaseError, StoreDamaged, detect_damage
 from winnow.storage.lock import locked_briefly
@@ -124,6 +124,7 @@ class Store:
         self._idle: list[Connection] = []
         self._decoded = DecodedFiles()
         self._closed = False
+        self._merged_at: float | None = None  # the last merge whose old segments still exist
         self._users = 0
         self._users_changed = threading.Condition()
         mark = "" if temporary else state_folder.mark_of(file.parent, file, user)
@@ -345,6 +346,18 @@ class Store:
         self._merge()
         self._rewrite_segments(SPARSE_SHARE)
 
+    @property
+    def is_untidy(self) -> bool:
+        """True if segments that were merged can be deleted now."""
+        merged_at = self._merged_at
+        return merged_at is not None and time.monotonic() - merged_at > GRACE_SECONDS
+
+    def tidy(self) -> None:
+        """Delete the segments that were merged; leave them if that fails."""
+        self._merged_at = None
+        with contextlib.suppress(DatabaseError, OSError):
+            self._delete_unused_segments()
+
     def copy_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
         path. Return the paths."""
@@ -564,6 +577,7 @@ class Store:
             if name:
                 self.segments.drop(name)
             raise
+        self._merged_at = time.monotonic()
         self._delete_unused_segments()
 
     def _free_unused(self) -> None:
