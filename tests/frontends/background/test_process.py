@@ -343,8 +343,14 @@ def ripgrep_of(process: subprocess.Popen[bytes]) -> list[int]:
     return [pid for pid in found if Path(command_of(pid).split(" ")[0]).name == "rg"]
 
 
+def without_time_limit(home: Path) -> dict[str, str]:
+    """Return an environment in which no search ends by itself."""
+    write_files(home, {".config/winnow/config.toml": "[limits]\nsearch_seconds = 600\n"})
+    return environment_of(home)
+
+
 def test_sigterm_ends_it_and_its_children(slow_project: Path, home: Path) -> None:
-    environment = environment_of(home)
+    environment = without_time_limit(home)
     with (
         started(git_init(slow_project), environment) as process,
         client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client,
@@ -379,9 +385,7 @@ def client_of(
 def test_the_end_of_a_command_ends_its_work(
     slow_project: Path, home: Path, end: signal.Signals
 ) -> None:
-    environment = environment_of(home)
-    settings = write_files(home, {".config/winnow/config.toml": "[limits]\nsearch_seconds = 600\n"})
-    assert settings.is_dir()
+    environment = without_time_limit(home)
     with started(git_init(slow_project), environment) as process:
         with client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client:
             wait_until(lambda: ripgrep_of(process), "ripgrep")
@@ -394,7 +398,7 @@ def test_the_end_of_a_command_ends_its_work(
 def test_a_command_whose_process_crashes_does_its_work_itself(
     slow_project: Path, home: Path
 ) -> None:
-    environment = environment_of(home)
+    environment = without_time_limit(home)
     with (
         started(git_init(slow_project), environment) as process,
         client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client,
