@@ -312,6 +312,11 @@ def is_same_text(now: FileState | None, known: FileState | None) -> bool:
     return (now.mtime_ns, now.size) == (known.mtime_ns, known.size)
 
 
+def is_still_at(root: Path, path: str, state: FileState | None) -> bool:
+    """Return True if a file has not been written since a state; None means no file."""
+    return is_same_text(file_state_at(str(root), path), state)
+
+
 def _differs(known: FileState, now: FileState) -> bool:
     return (known.mtime_ns, known.ctime_ns, known.size) != (
         now.mtime_ns,

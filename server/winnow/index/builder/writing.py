@@ -27,18 +27,17 @@ from winnow.index.builder.disk_scan import (
     Changes,
     ContentExclusions,
     IndexScope,
-    content_keys,
     file_state_at,
     find_changes,
-    is_same_text,
+    is_still_at,
 )
 from winnow.index.builder.folder_files import FolderFiles
 from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.folder_store import FolderStore
 from winnow.index.builder.passes import BuildPolicy, FolderWork, Pass
+from winnow.index.builder.reuse import FEW_CHANGES, TextReuse
 from winnow.index.builder.state import Event, Lifecycle
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.builder.worktrees import other_stores, other_trees
 from winnow.index.occurrences import SearchedNames, UnreadFiles, unread_files
 from winnow.index.store.file_record import (
     DATA_EXTENSIONS,
@@ -79,12 +78,7 @@ MANY_NEW = 200
 TEXT_SHARE = 0.2
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
-# Files compared with already indexed texts at once.
-REUSED_AT_ONCE = 500
 EXCLUDED_AT_ONCE = 2_000
-# With more changes than this, the indexes of other working trees are read: a branch was switched,
-# or everything is new.
-FEW_CHANGES = 20
 
 
 class ChangeWriter:
@@ -110,6 +104,7 @@ class ChangeWriter:
         self._settings = settings
         self._ordered = ordered
         self.searched = SearchedNames()
+        self._reuse = TextReuse(root, disk, settings)
 
     # --- passes ----------------------------------------------------------------------------
 
@@ -152,6 +147,8 @@ class ChangeWriter:
             self._lifecycle.on(Event.CAUGHT_UP)
             if self._work.is_behind:  # another pass
                 self._lifecycle.on(Event.CHANGES_FOUND)
+            if not urgent or len(changes) > FEW_CHANGES:
+                await self._reuse.let_others_reuse()
         return True
 
     async def apply(
@@ -180,7 +177,7 @@ class ChangeWriter:
         if current is not None:
             current.reading.update(left)
             overtaken = current.overtaken
-        left = await self._reuse_texts(left, overtaken)
+        left = await self._reuse.reuse(left, overtaken)
         done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self._root, left)
@@ -363,24 +360,6 @@ class ChangeWriter:
                 }
             )
 
-    async def _reuse_texts(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
-        """Reuse the data of files whose text is already indexed, here or in another working tree of
-        the repository. Return the other files, and those changed during the pass."""
-        others = len(paths) > FEW_CHANGES and bool(await asyncio.to_thread(other_trees, self._root))
-        if not (others or await self._disk.query(Reader.has_keys)):
-            return list(paths)  # a new index has no texts to reuse
-        left: list[str] = []
-        settings = self._settings()
-        adopting = functools.partial(_adopt, self._root, settings, others)
-        for at in range(0, len(paths), REUSED_AT_ONCE):
-            portion = paths[at : at + REUSED_AT_ONCE]
-            keys = await asyncio.to_thread(content_keys, self._root, portion, settings.max_bytes)
-            for path in overtaken & keys.keys():
-                del keys[path]
-            reused = set(await self._disk.run(functools.partial(adopting, keys)))
-            left += [path for path in portion if path not in reused]
-        return left
-
     # --- files that workers read -----------------------------------------------------------
 
     async def _batches(
@@ -447,7 +426,7 @@ class ChangeWriter:
         gone = [path for path, record in batch.items() if record is None]
 
         def is_still(path: str, state: FileState | None) -> bool:
-            return (state is None and not are_deleted) or _is_still(self._root, path, state)
+            return (state is None and not are_deleted) or is_still_at(self._root, path, state)
 
         await self._disk.run(lambda store: store.write(found, gone, is_still))
 
@@ -459,27 +438,6 @@ def _part(texts: int) -> int:
 
 def _any_file(root: Path, paths: Collection[str]) -> bool:
     return any(file_state_at(str(root), path) is not None for path in paths)
-
-
-def _adopt(
-    root: Path,
-    settings: FolderSettings,
-    elsewhere: bool,
-    keys: Mapping[str, tuple[FileState, bytes]],
-    store: Store,
-) -> list[str]:
-    """Reuse the data of files whose text is indexed, by their keys; ``elsewhere`` includes other
-    working trees."""
-    reused = store.adopt(keys, functools.partial(_is_still, root))
-    for other in other_stores(root, settings.variant, settings.user) if elsewhere else ():
-        left = {path: state_and_key for path, state_and_key in keys.items() if path not in reused}
-        if left:
-            reused += store.copy_from(other, left)
-    return reused
-
-
-def _is_still(root: Path, path: str, state: FileState | None) -> bool:
-    return is_same_text(file_state_at(str(root), path), state)
 
 
 def _size(record: FileRecord | None) -> int:

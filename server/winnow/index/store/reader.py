@@ -6,7 +6,7 @@ import os
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -42,13 +42,11 @@ class ReaderStopped(Exception):
 
 
 class StoredText(Struct, frozen=True):
-    """Everything stored about a text; its contents, if any, are a ``document`` of a ``segment``."""
+    """What the database stores about a text."""
 
     language: str
     problem: str
     symbols: PackedSymbols | None
-    segment: int | None
-    document: int
     binary: bool
 
 
@@ -148,6 +146,11 @@ class Reader:
     def keys_of(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Return the text keys of the files that are indexed."""
         return {path: key for path, (key,) in self._rows_of("key", paths).items()}
+
+    def each_key(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the files with their text keys, which may be empty."""
+        for path, key in self._each("SELECT path, key FROM file WHERE parked=0"):
+            yield os.fsdecode(path), key
 
     def files_named(self, name: str) -> list[File]:
         """Return the files with this name, in any folder."""
@@ -380,19 +383,26 @@ class Reader:
         )
         return strays is not None
 
+    def places(self, keys: Iterable[bytes]) -> dict[bytes, tuple[int | None, int]]:
+        """Return the segment and the document of each stored text, by key."""
+        rows = self._rows_for_each(
+            "SELECT key, segment, document FROM file WHERE id="
+            "(SELECT min(id) FROM file WHERE key=? AND problem NOT IN (?,?))",
+            [(key, FULL, NO_DEFINITIONS) for key in keys],
+        )
+        return {key: (segment, document or 0) for key, segment, document in rows}
+
     def known_text(self, key: bytes) -> StoredText | None:
-        """Return everything stored about a text; None if nothing is."""
+        """Return everything stored about a text, except its contents; None if nothing is."""
         row = self._row(
-            "SELECT id, language, problem, segment, document, binary FROM file"
-            " WHERE key=? AND problem NOT IN (?,?) ORDER BY partial LIMIT 1",
+            "SELECT id, language, problem, binary FROM file WHERE key=? AND problem NOT IN (?,?)"
+            " ORDER BY partial LIMIT 1",
             *(key, FULL, NO_DEFINITIONS),
         )
         if row is None:
             return None
-        number, language, problem, segment, document, binary = row
-        return StoredText(
-            language, problem, self._packed(number, language), segment, document or 0, bool(binary)
-        )
+        number, language, problem, binary = row
+        return StoredText(language, problem, self._packed(number, language), bool(binary))
 
     def _packed(self, number: int, language: str) -> PackedSymbols | None:
         row = self._row("SELECT skeleton, names, declared FROM content WHERE file=?", number)
@@ -403,13 +413,15 @@ class Reader:
             " WHERE file=? ORDER BY place",
             number,
         )
-        standing = "SELECT packed FROM occurrence WHERE name=? AND file=?"
-        occurrences = {}
-        for name in unpacked_names(row[1]):
-            found = self._row(standing, name, number)
-            if found is None:
-                raise StoreDamaged("a name has no occurrence")
-            occurrences[name] = found[0]
+        names = unpacked_names(row[1])
+        occurrences = dict(
+            self._rows_for_each(
+                "SELECT name, packed FROM occurrence WHERE name=? AND file=?",
+                [(name, number) for name in names],
+            )
+        )
+        if len(occurrences) != len(names):
+            raise StoreDamaged("a name has no occurrence")
         bases = self._rows("SELECT name, scope FROM base WHERE file=?", number)
         return PackedSymbols(
             language, definitions, row[0], occurrences, bases, declarations=row[2] or None
@@ -463,6 +475,14 @@ class Reader:
     def _row(self, statement: str, *values: object) -> Any:
         with detect_damage():
             return self._execute(statement, values).fetchone()
+
+    def _rows_for_each(self, statement: str, values: Sequence[tuple[object, ...]]) -> list[Any]:
+        """Return the rows of a statement that runs once for each tuple of values: faster than as
+        many calls."""
+        if self._stopped:
+            raise ReaderStopped
+        with detect_damage():
+            return self.connection.executemany(statement, values).fetchall()
 
     def _rows_of(self, columns: str, paths: Iterable[str]) -> dict[str, Any]:
         """Return columns of the indexed files, by path."""

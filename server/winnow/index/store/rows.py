@@ -36,6 +36,7 @@ CREATE UNIQUE INDEX file_path ON file (path) WHERE parked=0;
 CREATE INDEX file_base ON file (base);
 CREATE INDEX file_problem ON file (id) WHERE problem<>'';
 CREATE INDEX file_parked ON file (parked) WHERE parked<>0;
+CREATE INDEX file_version ON file (path) WHERE parked<>0;
 CREATE INDEX file_key ON file (key);
 CREATE INDEX file_segment ON file (segment, document);
 CREATE INDEX file_stamp ON file (stamp);
@@ -102,8 +103,9 @@ def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
     connection.execute("UPDATE file SET parked=? WHERE id=?", (int(time.time()), number))
     older = rows_of(
         connection,
-        "SELECT id FROM file WHERE path=? AND parked>0 ORDER BY parked DESC, id DESC"
-        " LIMIT -1 OFFSET ?",
+        # Otherwise SQLite might read all parked rows.
+        "SELECT id FROM file INDEXED BY file_version WHERE path=? AND parked<>0 AND parked>0"
+        " ORDER BY parked DESC, id DESC LIMIT -1 OFFSET ?",
         *(os.fsencode(path), PARKED_VERSIONS),
     )
     for (older_number,) in older:
@@ -346,6 +348,11 @@ def segment_row(connection: Connection, name: str, documents: int, size: int) ->
         "INSERT INTO segment (name, documents, bytes) VALUES (?,?,?)", (name, documents, size)
     )
     return connection.last_insert_rowid()
+
+
+def has_segment(connection: Connection, number: int) -> bool:
+    """Return True if a segment has a row."""
+    return row_of(connection, "SELECT 1 FROM segment WHERE id=?", number) is not None
 
 
 def live_documents(connection: Connection, segment: int) -> list[int]:

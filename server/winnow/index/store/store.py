@@ -67,6 +67,8 @@ LEVELS = (64, 512, MOST_DOCUMENTS // 2)
 COMPACT = 1024
 # A segment with a smaller share of live documents is rewritten at the end of a build.
 SPARSE_SHARE = 0.5
+# Files of another store that are copied in one transaction.
+COPIED_AT_ONCE = 500
 # Notes: the time of the last full check, and why the store has replaced another one.
 CHECKED = "checked"
 REPLACED = "replaced"
@@ -149,6 +151,21 @@ class Store:
         with contextlib.suppress(OSError, DatabaseError, StoreDamaged):
             store._delete_unused_segments()  # left by killed processes
         return store
+
+    @classmethod
+    def open_existing(
+        cls, folder: Path, variant: str, user: state_folder.User | None
+    ) -> Store | None:
+        """Return the complete store in a trusted folder; None if there is none of this version.
+
+        Raises StoreDamaged, DatabaseError and OSError.
+        """
+        kind = version(variant)
+        with _exclusive(folder, kind):
+            for file in generations(folder, kind):
+                if not is_building(file):
+                    return cls._open_with_retry(file, user)
+        return None
 
     @classmethod
     def _newest(cls, folder: Path, kind: str, user: state_folder.User | None) -> Store:
@@ -326,7 +343,15 @@ class Store:
             record.key: record.contents for record in batch.values() if record.contents is not None
         }
         name, size = self.segments.write(texts) if texts else ("", 0)
-        self._write_rows(batch, gone, name, size, list(texts), is_still)
+        try:
+            with self._transaction() as connection:
+                segment = self._segment_row(connection, name, len(texts), size) if name else 0
+                places = {key: (segment, document) for document, key in enumerate(texts)}
+                _write_rows(connection, batch, gone, places, is_still)
+        except BaseException:
+            if name:
+                self.segments.drop(name)
+            raise
         self._merge()
 
     def add_occurrences(self, batch: Mapping[str, FileRecord]) -> list[str]:
@@ -358,79 +383,79 @@ class Store:
         with contextlib.suppress(DatabaseError, OSError):
             self._delete_unused_segments()
 
-    def copy_from(self, other: Store, files: Mapping[str, tuple[FileState, bytes]]) -> list[str]:
+    def copy_from(
+        self,
+        other: Store,
+        files: Mapping[str, tuple[FileState, bytes]],
+        is_still: StillMatches = lambda path, state: True,
+    ) -> Iterator[list[str]]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
-        path. Return the paths."""
-        with other.read() as reader:
-            known = {
-                key: text
-                for key in {key for _, key in files.values()}
-                if (text := reader.known_text(key)) is not None
-            }
-            batch = {
-                path: _reused_record(known[key], state, key)
-                for path, (state, key) in files.items()
-                if key in known
-            }
-            name, size, keys = self._copy_texts(other, reader, known)
-        self._write_rows(batch, (), name, size, keys)
-        self._merge()
-        return list(batch)
+        path. For ``is_still`` see :meth:`write`. Yields the paths after each transaction; any
+        thread may request the next.
 
-    def _copy_texts(
-        self, other: Store, reader: Reader, known: Mapping[bytes, StoredText]
-    ) -> tuple[str, int, list[bytes]]:
-        """Write a segment with what another store has of some texts; return its name, size and
-        keys."""
+        Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store. Files
+        that were yielded before are complete.
+        """
+        paths: dict[bytes, list[str]] = {}
+        for path, (_, key) in files.items():
+            paths.setdefault(key, []).append(path)
+        with other.read() as reader:
+            for texts in _grouped(reader.places(paths)):
+                segment = self._copy_documents(other, reader, texts)
+                places = (
+                    {key: (segment, document) for document, key in enumerate(texts)}
+                    if segment
+                    else {}
+                )
+                for at in range(0, len(texts), COPIED_AT_ONCE):
+                    known = {
+                        key: text
+                        for key in list(texts)[at : at + COPIED_AT_ONCE]
+                        if (text := reader.known_text(key)) is not None
+                    }
+                    batch = {
+                        path: _reused_record(text, files[path][0], key)
+                        for key, text in known.items()
+                        for path in paths[key]
+                    }
+                    with self._transaction() as connection:
+                        if segment and not rows.has_segment(connection, segment):
+                            return  # another process has merged it: it had few files yet
+                        _write_rows(connection, batch, (), places, is_still)
+                    yield list(batch)
+        self._merge()
+
+    def _copy_documents(
+        self, other: Store, reader: Reader, texts: Mapping[bytes, tuple[int | None, int]]
+    ) -> int | None:
+        """Write a segment with the documents of another store at these places, in their order;
+        return its number. Returns None if the texts have no documents."""
         import numpy as np
 
-        by_segment: dict[int, dict[int, bytes]] = {}
-        for key, text in known.items():
-            if text.segment is not None:
-                by_segment.setdefault(text.segment, {})[text.document] = key
-        if not by_segment:
-            return "", 0, []
-        names, parts, keys = reader.segments(), [], []
-        for number, documents in by_segment.items():
-            segment = other.segments.get(names[number])
-            other.segments.verify(names[number])
-            keep = np.zeros(segment.documents, np.bool_)
-            keep[list(documents)] = True
-            parts.append((segment, keep))
-            keys += [documents[document] for document in sorted(documents)]
+        documents: dict[int, dict[int, bytes]] = {}
+        for key, (segment, document) in texts.items():
+            if segment is None:
+                return None
+            documents.setdefault(segment, {})[document] = key
+        names, parts = reader.segments(), []
+        for number, keys in documents.items():
+            known = other.segments.get(names[number])
+            if any(known.keys[document] != key for document, key in keys.items()):
+                raise StoreDamaged("a text does not match its row")
+            keep = np.zeros(known.documents, np.bool_)
+            keep[list(keys)] = True
+            parts.append((known, keep))
         name, size = self.segments.merge(parts)
-        return name, size, keys
+        return self._add_segment(name, len(texts), size)
 
-    def _write_rows(
-        self,
-        batch: Mapping[str, FileRecord],
-        gone: Iterable[str],
-        name: str,
-        size: int,
-        keys: Sequence[bytes],
-        is_still: StillMatches = lambda path, state: True,
-    ) -> None:
-        """Write rows; the segment of this name and size has the texts with these keys."""
+    def _add_segment(self, name: str, documents: int, size: int) -> int:
+        """Record a new segment whose files are written later; return its number."""
         try:
             with self._transaction() as connection:
-                stamp = rows.next_stamp(connection)
-                batch = {
-                    path: record
-                    for path, record in batch.items()
-                    if not rows.is_newer(connection, path, record.state)
-                    or is_still(path, record.state)
-                }
-                for path in batch:
-                    rows.park(connection, path, stamp, gone=False)
-                for path in (path for path in gone if is_still(path, None)):
-                    rows.park(connection, path, stamp, gone=True)
-                segment = self._segment_row(connection, name, len(keys), size) if name else 0
-                places = {key: (segment, document) for document, key in enumerate(keys)}
-                rows.insert(connection, batch, places, stamp)
-                rows.forget_parked(connection)
+                rows.next_stamp(connection)
+                return self._segment_row(connection, name, documents, size)
         except BaseException:
-            if name:
-                self.segments.drop(name)
+            self.segments.drop(name)
             raise
 
     def adopt(
@@ -670,6 +695,42 @@ def _inode(file: Path) -> int:
         return 0
 
 
+def _write_rows(
+    connection: Connection,
+    batch: Mapping[str, FileRecord],
+    gone: Iterable[str],
+    places: Mapping[bytes, tuple[int, int]],
+    is_still: StillMatches,
+) -> None:
+    """Write the rows of files, see :meth:`Store.write`; ``places`` are the segment and document of
+    each text by key."""
+    stamp = rows.next_stamp(connection)
+    batch = {
+        path: record
+        for path, record in batch.items()
+        if not rows.is_newer(connection, path, record.state) or is_still(path, record.state)
+    }
+    for path in batch:
+        rows.park(connection, path, stamp, gone=False)
+    for path in (path for path in gone if is_still(path, None)):
+        rows.park(connection, path, stamp, gone=True)
+    rows.insert(connection, batch, places, stamp)
+    rows.forget_parked(connection)
+
+
+def _grouped(
+    places: Mapping[bytes, tuple[int | None, int]],
+) -> Iterator[dict[bytes, tuple[int | None, int]]]:
+    """Yield the places of texts in groups, each for one segment: those without a document, and
+    the others in the order of their documents, so that each segment is read once or twice."""
+    without = {key: place for key, place in places.items() if place[0] is None}
+    if without:
+        yield without
+    ordered = sorted((place, key) for key, place in places.items() if place[0] is not None)
+    for at in range(0, len(ordered), MOST_DOCUMENTS):
+        yield {key: place for place, key in ordered[at : at + MOST_DOCUMENTS]}
+
+
 def _reused_record(known: StoredText, state: FileState, key: bytes) -> FileRecord:
     state = FileState(state.mtime_ns, state.ctime_ns, state.size, known.problem)
     return FileRecord(state, known.language, known.symbols, key, binary=known.binary)
@@ -688,12 +749,6 @@ def generations(folder: Path, kind: str) -> list[Path]:
 def is_building(file: Path) -> bool:
     """Return True if a database is an unfinished successor."""
     return os.path.lexists(_building_mark(file))
-
-
-def newest_file(folder: Path, variant: str) -> Path | None:
-    """Return the database that counts for a version, if there is one."""
-    found = generations(folder, version(variant))
-    return min(found, key=is_building, default=None)
 
 
 def delete(store: Store) -> None:

@@ -1,0 +1,115 @@
+"""Reuse what is stored about texts: in the store of a folder, and in the user's other indexes."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Mapping, Sequence, Set
+from pathlib import Path
+
+from winnow.index.builder.disk_scan import content_keys, is_still_at
+from winnow.index.builder.folder_settings import FolderSettings
+from winnow.index.builder.folder_store import FolderStore
+from winnow.index.builder.other_indexes import (
+    copy_texts,
+    has_samples,
+    needs_sample,
+    sampled,
+    sampled_keys,
+    similar_roots,
+    write_sample,
+)
+from winnow.index.store.file_record import FileState
+from winnow.index.store.reader import Reader
+from winnow.index.store.store import Store
+from winnow.privacy.secrets import is_secret_file
+from winnow.processes.waiting import run_to_end
+
+# Files compared with already indexed texts at once.
+AT_ONCE = 500
+# With more changes than this, the user's other indexes are searched for the texts: a branch was
+# switched, or everything is new.
+FEW_CHANGES = 20
+
+# States and text keys by path.
+Texts = Mapping[str, tuple[FileState, bytes]]
+
+
+class TextReuse:
+    """Reuses stored texts for the files of a folder."""
+
+    def __init__(
+        self, root: Path, disk: FolderStore, settings: Callable[[], FolderSettings]
+    ) -> None:
+        self._root = root
+        self._disk = disk
+        self._settings = settings
+        self._is_still = functools.partial(is_still_at, root)
+
+    async def reuse(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
+        """Write the files whose text is stored here or in a similar folder. Return the other files,
+        and those that were ``overtaken``: changed since the pass began."""
+        others: list[Path] = []
+        if len(paths) > FEW_CHANGES:
+            others = await asyncio.to_thread(_similar_roots, self._root, paths, self._settings())
+        if not others and not await self._disk.query(Reader.has_keys):
+            return list(paths)  # a new index has no texts to reuse
+        reused: set[str] = set()
+        # About 300 bytes per file; without other indexes, only those of some files at a time.
+        unknown: dict[str, tuple[FileState, bytes]] = {}
+        for at in range(0, len(paths), AT_ONCE):
+            portion = paths[at : at + AT_ONCE]
+            keys = await asyncio.to_thread(_keys, self._root, portion, self._settings())
+            for path in overtaken & keys.keys():
+                del keys[path]
+            adopt = functools.partial(Store.adopt, files=keys, is_still=self._is_still)
+            reused.update(await self._disk.run(adopt))
+            if others:
+                unknown.update((path, keys[path]) for path in keys.keys() - reused)
+        for other in others:
+            left = {path: unknown[path] for path in unknown.keys() - reused - overtaken}
+            reused.update(await self._copy_texts(other, left))
+        return [path for path in paths if path not in reused]
+
+    async def _copy_texts(self, other: Path, files: Texts) -> list[str]:
+        """Copy the data of files whose text the index of another folder has. Return the paths."""
+        store, settings = await self._disk.current(), self._settings()
+        steps = copy_texts(store, other, settings.variant, settings.user, files, self._is_still)
+        copied: list[str] = []
+
+        def step(current: Store) -> list[str]:
+            return next(steps, []) if current is store else []
+
+        try:
+            while portion := await run_to_end(self._disk.run(step)):
+                copied += portion
+        finally:
+            await run_to_end(asyncio.to_thread(steps.close))
+        return copied
+
+    async def let_others_reuse(self) -> None:
+        """Let similar folders find this index, unless they can already."""
+        store, user = self._disk.opened, self._settings().user
+        if store is None or store.is_temporary:
+            return
+        if await asyncio.to_thread(needs_sample, self._root, user):
+            keys = await self._disk.query(sampled_keys)
+            await asyncio.to_thread(write_sample, self._root, keys, user)
+
+
+def _similar_roots(root: Path, paths: Sequence[str], settings: FolderSettings) -> list[Path]:
+    """Return the folders whose indexes may have the texts of these files."""
+    if not has_samples(settings.user):
+        return []
+    keys = _keys(root, sampled(paths), settings)
+    return similar_roots(root, {key for _, key in keys.values()}, settings.user)
+
+
+def _keys(
+    root: Path, paths: Sequence[str], settings: FolderSettings
+) -> dict[str, tuple[FileState, bytes]]:
+    """Return the states and keys of files whose text may be indexed: that depends on the name of
+    files with secrets, which a key does not contain."""
+    if settings.masked:
+        paths = [path for path in paths if not is_secret_file(path)]
+    return content_keys(root, paths, settings.max_bytes)
