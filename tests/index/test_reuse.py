@@ -1,0 +1,217 @@
+"""A new clone reuses what the user's other indexes have of the same texts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace, git, git_commit, write_files
+from index.test_texts import FILES, folder_of, holding, read_files
+from winnow.index.builder import other_indexes
+from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
+from winnow.index.store.store import Store
+from winnow.storage import state_folder
+from winnow.storage.state_folder import User
+from winnow.workspace import EngineWorkspace
+
+__all__ = ["read_files"]  # a fixture
+
+MANY = {
+    f"src/m{number}.py": f"from src.loader import Loader\n\n\ndef only_in_{number}(): ...\n"
+    for number in range(30)
+}
+CHANGED = {"src/m7.py": "def changed_here(): ...\n", "src/new.py": "def new_here(): ...\n"}
+NOT_REUSED = ["data.bin", "src/m7.py", "src/new.py"]  # a binary file has no text to index
+
+
+async def two_clones(make_workspace: MakeWorkspace, folder: Path) -> tuple[Path, Path]:
+    """Create two clones of a repository, one of which is indexed, and change the other."""
+    origin = git_commit(folder / "origin", {**FILES, **MANY})
+    clones = folder / "first", folder / "second"
+    for clone in clones:
+        git(origin, "clone", "-q", str(origin), str(clone))
+    await make_workspace(clones[0]).index.build()
+    write_files(clones[1], CHANGED)
+    (clones[1] / "src/m8.py").rename(clones[1] / "src/renamed.py")
+    return clones
+
+
+async def facts(workspace: EngineWorkspace) -> dict[str, Any]:
+    """Return what an index answers about every file, and which files have some texts."""
+    found: dict[str, Any] = {}
+    with (await folder_of(workspace).store()).read() as reader:
+        for path, state in reader.files().items():
+            definitions = reader.definitions_in(path)
+            found[path] = state, definitions, reader.all_occurrences(path), reader.keys_of([path])
+        found["subclasses"] = sorted(map(str, reader.subclasses("Loader")))
+    for text in ("only_in_", "only_in_8", "changed_here", "Plugins"):
+        found[f"text {text}"] = await holding(workspace, text)
+    return found
+
+
+async def test_a_clone_reuses_the_index_of_another_clone(
+    make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
+) -> None:
+    _, second = await two_clones(make_workspace, tmp_path)
+    read_files.clear()
+    workspace = make_workspace(second)
+    await workspace.index.build()
+    assert sorted(read_files) == NOT_REUSED
+    (await folder_of(workspace).store()).check()
+    found = await facts(workspace)
+    assert found["text only_in_8"] == ["src/renamed.py"]
+    # A build from nothing stores the same.
+    alone = make_workspace(second, environment={"XDG_STATE_HOME": str(tmp_path / "state")})
+    await alone.index.build()
+    assert len(read_files) > len(MANY)
+    assert await facts(alone) == found
+
+
+async def test_many_texts_are_copied_in_several_transactions(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    read_files: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, second = await two_clones(make_workspace, tmp_path)
+    monkeypatch.setattr("winnow.index.store.store.COPIED_AT_ONCE", 4)
+    monkeypatch.setattr("winnow.index.store.store.MOST_DOCUMENTS", 10)
+    read_files.clear()
+    workspace = make_workspace(second)
+    await workspace.index.build()
+    assert sorted(read_files) == NOT_REUSED
+    store = await folder_of(workspace).store()
+    store.check()
+    assert await holding(workspace, "only_in_9") == ["src/m9.py"]
+
+
+async def test_the_index_of_another_user_is_not_reused(
+    make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str], user_state: Path
+) -> None:
+    _, second = await two_clones(make_workspace, tmp_path)
+    # Even if that user's list names it.
+    other = tmp_path / "state"
+    (other / "winnow").mkdir(parents=True, mode=0o700)
+    (user_state / "indexes").rename(other / "winnow/indexes")
+    read_files.clear()
+    workspace = make_workspace(second, environment={"XDG_STATE_HOME": str(other)})
+    await workspace.index.build()
+    assert len(read_files) > len(MANY)
+
+
+def delete_folder(first: Path) -> None:
+    first.rename(first.with_name("moved"))
+
+
+def damage(suffix: str) -> Callable[[Path], None]:
+    def damaged(first: Path) -> None:
+        for file in (first / ".winnow").glob(f"index-*{suffix}"):
+            data = bytearray(file.read_bytes())
+            for place in range(4096 if suffix == ".db" else 100, len(data), 512):
+                data[place] ^= 0xFF
+            file.write_bytes(data)
+
+    return damaged
+
+
+def move_segments(first: Path) -> None:
+    for file in (first / ".winnow").glob("*.seg"):
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    "spoil", [delete_folder, damage(".db"), damage(".seg"), move_segments], ids=str
+)
+async def test_a_damaged_or_deleted_index_is_not_reused(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    read_files: list[str],
+    spoil: Callable[[Path], None],
+) -> None:
+    origin = git_commit(tmp_path / "origin", {**FILES, **MANY})
+    first, second = tmp_path / "first", tmp_path / "second"
+    for clone in (first, second):
+        git(origin, "clone", "-q", str(origin), str(clone))
+    earlier = make_workspace(first)
+    await earlier.index.build()
+    await earlier.aclose()
+    spoil(first)
+    read_files.clear()
+    workspace = make_workspace(second)
+    await workspace.index.build()
+    assert len(read_files) == len(FILES) + len(MANY)
+    assert await holding(workspace, "only_in_8") == ["src/m8.py"]
+    store = await folder_of(workspace).store()
+    store.check()
+    assert not folder_of(workspace).disk.damage
+
+
+async def test_a_file_with_secrets_is_not_indexed_because_another_has_its_text(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", {**FILES, "data.json": '{"plugin": "seven"}\n'})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    assert await holding(workspace, "seven") == ["data.json"]
+    (project / "data.json").rename(project / "credentials.json")
+    await workspace.index.build()
+    assert await holding(workspace, "seven") == []
+
+
+def test_samples_are_bounded_and_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_indexes, "MOST_SAMPLES", 3)
+    user = User(tmp_path / "state", None)
+    keys = [bytes([number]) * 16 for number in range(10)]
+    folder = tmp_path / "state/indexes"
+    now = time.time()
+    for number in range(5):
+        write_sample(tmp_path / f"root{number}", keys[number:], user)
+        for file in folder.iterdir():
+            status = file.stat()
+            os.utime(file, (now, status.st_mtime - 100))
+    own = tmp_path / "own"
+    found = similar_roots(own, keys, user)
+    assert [root.name for root in found] == ["root2", "root3", "root4"]
+    assert len(list(folder.iterdir())) == 3
+    assert similar_roots(own, keys[:6], user) == [tmp_path / "root2"]
+    assert similar_roots(tmp_path / "root2", keys[:6], user) == []
+    for file in folder.iterdir():
+        os.utime(file, (now, now - other_indexes.EXPIRY_SECONDS - 1))
+    assert similar_roots(own, keys, user) == []
+    write_sample(own, keys, user)
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_sample_of_another_format_is_ignored(tmp_path: Path) -> None:
+    user = User(tmp_path / "state", None)
+    keys = [bytes([number]) * 16 for number in range(10)]
+    write_sample(tmp_path / "root", keys, user)
+    (tmp_path / "state/indexes/other").write_bytes(b"\xc1 no sample")
+    (tmp_path / "state/indexes/link").symlink_to(tmp_path / "state/indexes/other")
+    assert similar_roots(tmp_path / "own", keys, user) == [tmp_path / "root"]
+
+
+def test_similar_folders_have_similar_samples() -> None:
+    paths = [f"src/m{number}.py" for number in range(5_000)]
+    changed = [*paths[200:], *(f"new/m{number}.py" for number in range(400))]
+    assert len(set(sampled(paths)) & set(sampled(changed))) > 0.8 * other_indexes.SAMPLED
+    part = paths[::3]
+    assert len(set(sampled(paths)) & set(sampled(part))) > 0.2 * other_indexes.SAMPLED
+
+
+def test_an_unfinished_index_is_not_reused(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    folder = state_folder.existing(tmp_path)
+    assert folder is not None
+    store.file.with_suffix(".building").touch()
+    assert Store.open_existing(folder, "", None) is None
+    store.file.with_suffix(".building").unlink()
+    other = Store.open_existing(folder, "", None)
+    assert other is not None
+    other.close()
+    store.close()
