@@ -238,7 +238,8 @@ def test_files_without_occurrences_are_copied_to_another_store(tmp_path: Path) -
         complete(first, root, ["a.py"])
         with first.read() as reader:
             states, keys = reader.files(), reader.keys_of(["a.py", "b.py"])
-        copied = second.copy_from(first, {path: (states[path], keys[path]) for path in keys})
+        texts = {path: (states[path], keys[path]) for path in keys}
+        [copied] = second.copy_from(first, texts)
         assert sorted(copied) == ["a.py", "b.py"]
         assert second.adopt({"c.py": (states["b.py"], keys["b.py"])}) == ["c.py"]
         with first.read() as one, second.read() as other:

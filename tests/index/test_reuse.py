@@ -163,6 +163,27 @@ async def test_a_file_with_secrets_is_not_indexed_because_another_has_its_text(
     assert await holding(workspace, "seven") == []
 
 
+async def test_texts_that_no_file_has_anymore_are_removed_from_segments(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    project = git_commit(tmp_path / "project", {**FILES, **MANY})
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    store = await folder_of(workspace).store()
+    for path in list(MANY)[8:]:
+        (project / path).unlink()
+    await workspace.index.build()
+    with store._transaction() as connection:
+        rows.forget_parked(connection, 0)
+    with store.read() as reader:
+        assert sum(reader.sizes().values()) == len(FILES) - 1 + len(MANY)
+    store.compact()
+    with store.read() as reader:
+        assert sum(reader.sizes().values()) == len(FILES) - 1 + 8
+    store.check()
+    assert await holding(workspace, "only_in_3") == ["src/m3.py"]
+
+
 def test_samples_are_bounded_and_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(other_indexes, "MOST_SAMPLES", 3)
     user = User(tmp_path / "state", None)

@@ -79,6 +79,8 @@ TEXT_SHARE = 0.2
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
 EXCLUDED_AT_ONCE = 2_000
+# Files that get their occurrences in the background at once.
+COMPLETED_AT_ONCE = 500
 
 
 class ChangeWriter:
@@ -320,7 +322,7 @@ class ChangeWriter:
         number = 0
         while await self._disk.query(Reader.size) < limit:
             found = await self._disk.query(
-                functools.partial(Reader.partial_after, number=number, limit=REUSED_AT_ONCE)
+                functools.partial(Reader.partial_after, number=number, limit=COMPLETED_AT_ONCE)
             )
             if not found:
                 return

@@ -19,7 +19,7 @@ from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, v
 from winnow.symbols.extract.packed import decode_scope_table, split_declarations
 
 # Changes with the tables below; the code that fills them has its own version, see `store.version`.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 # `parked` is 0 for the current version of a file, otherwise the time in seconds when it was
 # replaced. `stamp` is the number of the transaction that wrote the row. `segment` is NULL for a
 # text without a segment. `partial` is 1 if only the declarations of a file's names are stored, in
