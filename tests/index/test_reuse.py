@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeWorkspace, git, git_commit, write_files
+from conftest import MakeWorkspace, aged, git, git_commit, write_files
 from index.test_texts import FILES, folder_of, holding, read_files
 from winnow.index.builder import other_indexes
 from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
@@ -38,6 +38,7 @@ async def two_clones(make_workspace: MakeWorkspace, folder: Path) -> tuple[Path,
     await make_workspace(clones[0]).index.build()
     write_files(clones[1], CHANGED)
     (clones[1] / "src/m8.py").rename(clones[1] / "src/renamed.py")
+    aged(clones[1])  # otherwise its states depend on when they are read
     return clones
 
 
