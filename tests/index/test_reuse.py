@@ -12,8 +12,10 @@ import pytest
 
 from conftest import MakeWorkspace, aged, git, git_commit, write_files
 from index.test_texts import FILES, folder_of, holding, read_files
+from indexed import fill
 from winnow.index.builder import other_indexes
 from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
+from winnow.index.store import rows
 from winnow.index.store.store import Store
 from winnow.storage import state_folder
 from winnow.storage.state_folder import User
@@ -183,6 +185,22 @@ async def test_texts_that_no_file_has_anymore_are_removed_from_segments(
         assert sum(reader.sizes().values()) == len(FILES) - 1 + 8
     store.check()
     assert await holding(workspace, "only_in_3") == ["src/m3.py"]
+
+
+def test_a_text_without_its_definitions_is_not_reused(tmp_path: Path) -> None:
+    folder = write_files(tmp_path / "p", {"a.py": "def one(): ...\n"})
+    unfinished, new = Store.temporary(), Store.temporary()
+    fill(unfinished, folder, "text")
+    with unfinished.read() as reader:
+        states, keys = reader.files(), reader.keys_of(["a.py"])
+    texts = {"a.py": (states["a.py"], keys["a.py"])}
+    assert list(new.copy_from(unfinished, texts)) == []
+    assert unfinished.adopt({"b.py": texts["a.py"]}) == []
+    fill(unfinished, folder)
+    assert list(new.copy_from(unfinished, texts)) == [["a.py"]]
+    assert unfinished.adopt({"b.py": texts["a.py"]}) == ["b.py"]
+    unfinished.close()
+    new.close()
 
 
 def test_samples_are_bounded_and_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
