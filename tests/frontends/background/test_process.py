@@ -360,7 +360,9 @@ def test_sigterm_ends_it_and_its_children(slow_project: Path, home: Path) -> Non
         assert process.wait(60) == 0
         # The command does its work itself.
         wait_until(lambda: ripgrep_of(client), "the command's own ripgrep")
-    assert client.returncode == 130
+        client.send_signal(signal.SIGINT)
+        _, errors = client.communicate(timeout=60)
+        assert client.returncode == 130, errors
     wait_until(lambda: not isinstance(child, int) or not alive(child), "the end of ripgrep")
     assert logged(environment) == ""
     assert list(socket_of(slow_project, environment).parent.iterdir()) == []
