@@ -122,13 +122,15 @@ def damage(suffix: str) -> Callable[[Path], None]:
     return damaged
 
 
-def move_segments(first: Path) -> None:
+def delete_segments(first: Path) -> None:
     for file in (first / ".winnow").glob("*.seg"):
         file.unlink()
 
 
 @pytest.mark.parametrize(
-    "spoil", [delete_folder, damage(".db"), damage(".seg"), move_segments], ids=str
+    "spoil",
+    [delete_folder, damage(".db"), damage(".seg"), delete_segments],
+    ids=["deleted", "damaged database", "damaged segments", "without segments"],
 )
 async def test_a_damaged_or_deleted_index_is_not_reused(
     make_workspace: MakeWorkspace,
