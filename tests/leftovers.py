@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -202,6 +203,8 @@ class Leftovers:
 def pytest_configure(config: pytest.Config) -> None:
     if sys.platform == "linux":  # become the parent of orphans
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # The background job of a script ignores SIGINT, and so would all programs that tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
     own = tempfile.TemporaryDirectory(prefix="winnow-tests-")

@@ -98,7 +98,9 @@ class _Call:
             if not self._introduce(here, arguments):
                 return None
             self._connection.settimeout(None)
-            before = signal.signal(signal.SIGINT, self._interrupted)
+            before = signal.getsignal(signal.SIGINT)
+            if before is not signal.SIG_IGN:  # as it is for a shell's background job
+                signal.signal(signal.SIGINT, self._interrupted)
             try:
                 done = self._wait()
             finally:

@@ -227,7 +227,9 @@ def _interrupts() -> Iterator[asyncio.Event]:
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(interrupted.set)
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # as it is for a shell's background job
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield interrupted
     finally:
