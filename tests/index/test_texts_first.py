@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, git_commit, write_files
+from indexed import fill
 from waiting_for import until
+from winnow.config import Config, IndexSettings
 from winnow.index.builder import writing
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.store.file_record import NO_DEFINITIONS, FileRecord, IndexJob
+from winnow.index.store.file_record import FULL, NO_DEFINITIONS, FileRecord, IndexJob
+from winnow.index.store.store import Store
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.index_status import IndexStatusResult, plain
@@ -286,3 +289,127 @@ async def test_a_complete_index_keeps_its_definitions_while_many_files_change(
     write_files(project, {path: text + "\n" for path, text in FILES.items()})
     await workspace.index.build()
     assert "text" not in definitions.parts()
+
+
+async def test_an_outline_has_the_definitions_of_its_file(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace, file = make_server(project), f"{project.as_posix()}/post/scales.py"
+    async with only_texts(workspace), workspace.index.snapshot({}, 0, [file]) as (view, _):
+        found = await view.read(view.definitions_in, file)
+    assert [definition.name for definition in found] == ["weigh_parcel"]
+
+
+async def test_texts_of_an_earlier_index_do_not_count(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    definitions.may_begin.set()
+    workspace = make_server(project)
+    await workspace.index.build()
+    await workspace.aclose()
+    definitions.may_begin.clear()
+    code = [path for path in FILES if path.endswith((".py", ".ts"))]
+    write_files(project, dict.fromkeys(code, "measure_envelope = 1\n"))
+    later = make_server(project)
+    building = asyncio.create_task(later.index.build())
+    await until(lambda: any(job.part == "definitions" for job in definitions.jobs[len(FILES) :]))
+    assert not later.index.state().knows_all_texts
+    found = await call(later, "semantic_search", query="measure an envelope")
+    assert {hit.path for hit in found.results} == {*code}
+    definitions.may_begin.set()
+    await building
+
+
+async def test_all_folders_of_a_workspace_count(
+    project: Path, tmp_path: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    other = git_commit(tmp_path / "other", {"envelope.py": "def measure_envelope(): ...\n"})
+    workspace = make_server(project)
+    workspace.change_folders([other], [])
+    building = asyncio.create_task(workspace.index.build())
+    await until(lambda: any(job.part == "definitions" for job in definitions.jobs))
+    assert not workspace.index.state().knows_all_texts
+    found = await call(workspace, "semantic_search", query="measure an envelope")
+    assert [hit.path.rpartition("/")[2] for hit in found.results] == ["envelope.py"]
+    definitions.may_begin.set()
+    await building
+
+
+async def test_a_new_file_is_found_before_the_build_ends(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace) as building:
+        write_files(project, {"post/envelope.py": "def measure_envelope(): ...\n"})
+        workspace.files_changed([project / "post/envelope.py"])
+        await until(lambda: not workspace.index.state().knows_all_texts)
+        await until(lambda: not workspace.index._updates.is_busy)
+        found = await call(workspace, "semantic_search", query="measure an envelope")
+        assert [hit.path for hit in found.results] == ["post/envelope.py"]
+        definitions.may_begin.set()
+        await building
+
+
+async def test_an_old_listing_is_not_trusted(
+    project: Path,
+    make_server: MakeServer,
+    definitions: Definitions,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workspace = make_server(project)
+    async with only_texts(workspace):
+        monkeypatch.setattr("winnow.index.builder.folder_files.FRESH_SECONDS", 0.0)
+        assert not workspace.index.state().knows_all_texts
+
+
+def test_a_text_replaces_no_definitions(tmp_path: Path) -> None:
+    folder = write_files(tmp_path / "p", {"a.py": SCALES})
+    store = Store.temporary()
+    for part, problem in (("text", NO_DEFINITIONS), ("definitions", ""), ("text", "")):
+        fill(store, folder, part)  # type: ignore[arg-type]
+        with store.read() as reader:
+            assert reader.files()["a.py"].problem == problem
+            assert len(reader.definitions_in("a.py")) == (not problem)
+    store.drop_texts()
+    with store.read() as reader:
+        assert [*reader.files()] == ["a.py"]
+    write_files(folder, {"a.py": "def other(): ...\n"})
+    fill(store, folder, "text")
+    store.drop_texts()
+    with store.read() as reader:
+        assert reader.files() == {}
+    store.check()
+    store.close()
+
+
+async def test_a_full_index_has_as_many_files_as_that_of_one_pass(
+    tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "BATCH_FILES", 40)
+    monkeypatch.setattr("winnow.index.builder.size_limit.MEGABYTE", 1)
+    files = {
+        f"m{number}.py": "".join(f"def word_{number}_{line}(): ...\n" for line in range(40))
+        for number in range(400)
+    }
+    left_out = []
+    for number, many_new in enumerate((0, len(files))):
+        monkeypatch.setattr(writing, "MANY_NEW", many_new)
+        config = Config(index=IndexSettings(max_index_size_mb=1_500_000))
+        folder = write_files(tmp_path / str(number), files)
+        workspace = make_workspace(folder, config=config)
+        await workspace.index.build(consent=True)
+        left_out.append((await problems(workspace)).get(FULL, 0))
+        assert NO_DEFINITIONS not in await problems(workspace)
+    assert 0 < left_out[0] < 1.2 * left_out[1] + 40
+
+
+async def test_the_count_of_texts_ends_with_the_build(
+    project: Path, make_server: MakeServer
+) -> None:
+    workspace = make_server(project)
+    await workspace.index.build()
+    (project / "data.txt").unlink()
+    workspace.files_changed([project / "data.txt"])
+    await until(lambda: workspace.index.state().files_total == len(FILES) - 1)
+    assert workspace.index.state().texts_indexed is None
+    assert (await current_status(workspace)).folders[0].texts_indexed is None

@@ -352,14 +352,19 @@ class WorkspaceIndex:
         """Return how much of the workspace is indexed, and whether the index is up to date."""
         folders = self.folder_indexes()
         indexed = sum(folder.work.indexed for folder in folders)
+        total = sum(folder.files.total for folder in folders)
         texts = sum(max(folder.work.indexed, folder.work.texts) for folder in folders)
+        are_known = all(folder.knows_all_texts for folder in folders)
+        if self._updates.is_busy or not are_known:
+            # At least one file is missing: it is new or has changed, or its folder is not listed.
+            texts = min(texts, total - 1)
+        state = self._state_of(folders) if self._builds.is_allowed else "none"
         return IndexState(
-            state=self._state_of(folders) if self._builds.is_allowed else "none",
+            state=state,
             files_indexed=indexed,
-            files_total=sum(folder.files.total for folder in folders),
+            files_total=total,
             updated_at=max((folder.work.updated_at for folder in folders), default=0.0),
-            # Not while reported changes are being indexed: not all texts are known then.
-            texts_indexed=texts if texts > indexed and not self._updates.is_busy else None,
+            texts_indexed=texts if state == "building" and texts > indexed else None,
         )
 
     def _state_of(

@@ -201,7 +201,13 @@ def _regular(base: str, path: str) -> os.stat_result | None:
 
 
 def is_unchanged(base: str, path: str, known: FileState | None) -> bool:
-    """Return True if a file has not changed since it was indexed."""
+    """Return True if a file has not changed since it was indexed, with its definitions."""
+    has_definitions = known is not None and known.problem != NO_DEFINITIONS
+    return has_definitions and has_same_text(base, path, known)
+
+
+def has_same_text(base: str, path: str, known: FileState | None) -> bool:
+    """Return True if a file has not changed since its text was indexed."""
     now = file_state_at(base, path)
     return now is not None and known is not None and not _differs(known, now)
 

@@ -23,6 +23,7 @@ from winnow.index.store.file_record import (
     NO_DEFINITIONS,
     NOT_SOURCE,
     TOO_LARGE,
+    TOO_MUCH_MEMORY,
     UNREADABLE_FILE,
     FileRecord,
     FileState,
@@ -184,7 +185,7 @@ def _symbols_of(
     if problem := _why_generated(source):
         return None, problem
     if len(source) > job.max_parsed:
-        return None, f"its symbols would take too much memory: {len(source):,} bytes"
+        return None, f"{TOO_MUCH_MEMORY}: {len(source):,} bytes"
     if job.part == "text":
         return None, NO_DEFINITIONS
     # The language of a header may differ from the one that its extension suggests.

@@ -94,6 +94,13 @@ class FolderIndex:
         return self.state.is_complete
 
     @property
+    def knows_all_texts(self) -> bool:
+        """True if the index has at least the text of each file, as far as is known."""
+        if self.state is not FolderState.BUILDING:
+            return self.complete
+        return self.work.has_all_texts and self.files.is_fresh
+
+    @property
     def is_up_to_date(self) -> bool:
         """True if the store is complete and the watcher reliable; a rescan is only a safety
         check."""
@@ -107,7 +114,7 @@ class FolderIndex:
     def _follow(self, event: Event) -> None:
         """Keep up what depends on the state, after an event."""
         if event is Event.STORE_LOST:
-            self.work.indexed = self.work.texts = 0
+            self.work.forget_progress()
             self.files.schedule_listing()
             self.files.schedule_check()
             if self.work.policy is BuildPolicy.ALWAYS and self.state is FolderState.ABSENT:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 # Checks for changes take at most one CHECK_SHARE-th of the time.
 CHECK_SECONDS = 0.1
 CHECK_SHARE = 5
+# While an index is built, a listing of this age is enough for searches of an unwatched folder.
+FRESH_SECONDS = 30.0
 # While the watcher works, a check only has to find writes through shared memory.
 WATCHED_CHECK_SECONDS = 60.0
 
@@ -68,6 +70,7 @@ class FolderFiles:
         # The mtimes outside the folder that the listing depends on; None if it may lack files.
         self._outside: dict[str, int] | None = None
         self._next_check = 0.0
+        self._listed = -FRESH_SECONDS  # when the last listing began
         # The number of times that changes may have been missed, and the number that a full listing
         # has covered since.
         self._gaps = 0
@@ -105,7 +108,7 @@ class FolderFiles:
         return changes
 
     async def _list(self, scope: IndexScope, timed: bool = True) -> FileListing:
-        began, gaps = time.time_ns(), self._gaps
+        began, gaps, started = time.time_ns(), self._gaps, time.monotonic()
         ripgrep = self._ripgrep()
         outside = await asyncio.to_thread(outside_times, self._root, ripgrep.environment)
         listing = await listed_paths(ripgrep, self._root, scope)
@@ -115,7 +118,7 @@ class FolderFiles:
         )
         self._outside = outside if is_complete and not listing.unreadable else None
         self._times = dict(found.times) if timed and gaps == self._gaps else None
-        self._covered_gaps = gaps
+        self._covered_gaps, self._listed = gaps, started
         self.listed_as = scope
         self.set_folders(found.folders)
         self.total = len(found.paths)
@@ -167,6 +170,13 @@ class FolderFiles:
     def is_exact(self) -> bool:
         """True while the watcher works and a full listing has finished since its last gap."""
         return self.is_watched and self._outside is not None and self._covered_gaps >= self._gaps
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if no change has been missed since the last listing: all are reported, or it has
+        just been made."""
+        is_new = time.monotonic() - self._listed < FRESH_SECONDS
+        return self._covered_gaps >= self._gaps and (self.is_watched or is_new)
 
     def is_exact_for(self, scope: IndexScope) -> bool:
         """Return True if the listing is exact for a scope. If the scope or an ignore file outside

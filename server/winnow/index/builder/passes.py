@@ -50,6 +50,8 @@ class FolderWork:
         self.building = asyncio.Lock()  # one build at a time
         self.indexed = 0  # files that were compared with the disk
         self.texts = 0  # the same, including those of which only the text is indexed
+        # True once a build has indexed the text of each file that it found.
+        self.has_all_texts = False
         self.left_out = 0  # files for which there is no room
         self.updated_at = 0.0  # in seconds since 1970
         self._last: BuildRequest | None = None
@@ -72,7 +74,12 @@ class FolderWork:
     def reset(self, policy: BuildPolicy) -> None:
         """Forget the request and the progress."""
         self.policy, self.pending = policy, None
+        self.forget_progress()
+
+    def forget_progress(self) -> None:
+        """Record that nothing is indexed."""
         self.indexed = self.texts = 0
+        self.has_all_texts = False
 
     # --- passes ----------------------------------------------------------------------------
 

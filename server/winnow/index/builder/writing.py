@@ -29,6 +29,7 @@ from winnow.index.builder.disk_scan import (
     IndexScope,
     file_state_at,
     find_changes,
+    has_same_text,
     is_still_at,
 )
 from winnow.index.builder.folder_files import FolderFiles
@@ -64,6 +65,7 @@ ReportProgress = Callable[[int, int], None]
 # visible earlier and block other processes less.
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
+BATCH_FILES = 2_000  # a segment has room for twice as many
 URGENT_SECONDS = 0.03
 # Many files for one request: it sends what they add to its answer as often.
 URGENT_BATCH_SECONDS = 0.15
@@ -168,6 +170,7 @@ class ChangeWriter:
         # Reported changes, and urgent ones during a build, say nothing about the progress.
         counts = current is not None and not (urgent and self._work.building.locked())
         if counts:
+            self._work.forget_progress()
             self._work.indexed = self._work.texts = before
         if changes.gone:
             await self._write(dict.fromkeys(changes.gone), are_deleted=current is None)
@@ -201,6 +204,8 @@ class ChangeWriter:
                 self._work.indexed = before + done
             if report:
                 report(done + _part(self._work.texts - before - done), total)
+            if self._work.has_all_texts:
+                await self._drop_texts_if_full()
             if await self.trim() and not urgent:
                 await self.write_excluded([path for path in left if path not in indexed], FULL)
                 break
@@ -209,6 +214,7 @@ class ChangeWriter:
         if changes:
             await self.count_left_out()
         if counts:
+            self._work.forget_progress()
             self._work.indexed = self._files.total
         self._work.updated_at = time.time()
 
@@ -217,8 +223,17 @@ class ChangeWriter:
     ) -> list[str]:
         """Index the texts of new files that have words. Return the files to be indexed with their
         definitions, or at all."""
+        stores = self._disk.stores_changed
         known = await self._disk.query(lambda reader: reader.states_of_files(paths))
-        new = [path for path in paths if path not in known and not path.endswith(DATA_EXTENSIONS)]
+        texts = await asyncio.to_thread(_with_same_text, self._root, known)
+        # Earlier versions of changed files keep their definitions until they are replaced.
+        new = [
+            path
+            for path in paths
+            if not path.endswith(DATA_EXTENSIONS)
+            and (path not in known or (known[path].problem == NO_DEFINITIONS and path not in texts))
+        ]
+        are_all = all(state.problem == NO_DEFINITIONS for state in known.values())
         done: set[str] = set()
         others = self._work.texts
         self._work.texts += len(paths) - len(new)
@@ -235,9 +250,21 @@ class ChangeWriter:
             )
             if report:
                 report(_part(self._work.texts - others), len(paths))
-            if await self.trim():
+            if await self._drop_texts_if_full():
+                are_all = False
                 break
+        self._work.has_all_texts = are_all and stores == self._disk.stores_changed
         return [path for path in paths if path not in done]
+
+    async def _drop_texts_if_full(self) -> bool:
+        """If the store is above its size limit, make room for definitions: drop the files of which
+        only the text is indexed. Return True if it was."""
+        limit = self._settings().max_size_mb * size_limit.MEGABYTE
+        if await self._disk.query(Reader.size) <= limit:
+            return False
+        self._work.has_all_texts = False
+        await self._disk.run(Store.drop_texts)
+        return True
 
     # --- requests and limits ---------------------------------------------------------------
 
@@ -393,7 +420,8 @@ class ChangeWriter:
                 async for job, record in answers:
                     batch[os.fsdecode(job.path)] = record
                     size += _size(record)
-                    if size > BATCH_BYTES or time.monotonic() - started > seconds:
+                    is_late = time.monotonic() - started > seconds
+                    if size > BATCH_BYTES or is_late or len(batch) >= BATCH_FILES:
                         yield batch
                         batch, size, started = {}, 0, time.monotonic()
         if batch:
@@ -436,6 +464,10 @@ class ChangeWriter:
 def _part(texts: int) -> int:
     """Return as how many indexed files a number of texts counts."""
     return round(TEXT_SHARE * max(texts, 0))
+
+
+def _with_same_text(root: Path, known: Mapping[str, FileState]) -> set[str]:
+    return {path for path, state in known.items() if has_same_text(str(root), path, state)}
 
 
 def _any_file(root: Path, paths: Collection[str]) -> bool:

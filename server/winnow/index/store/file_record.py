@@ -31,6 +31,7 @@ DATA_EXTENSIONS = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map
 NOT_SOURCE = "it is not a source file"
 EXCLUDED = "it matches index.exclude_patterns"
 TOO_LARGE = "it is larger than"
+TOO_MUCH_MEMORY = "its symbols would take too much memory"
 HOLDS_SECRETS = "its name is one of files with secrets"
 UNREADABLE_FILE = "it cannot be read"
 FULL = "the index has reached index.max_index_size_mb"
@@ -92,6 +93,11 @@ class IndexJob(Struct, frozen=True, array_like=True):
     rules: tuple[str, ...] = ()
     part: Part = "all"
     names: tuple[str, ...] = ()
+
+
+def depends_on_limits(problem: str) -> bool:
+    """Return True if another machine or other settings may not have the problem of a file."""
+    return problem.startswith((TOO_LARGE, TOO_MUCH_MEMORY, "it took longer", "its parser has"))
 
 
 def may_have_symbols(path: str) -> bool:

@@ -86,6 +86,13 @@ def is_newer(connection: Connection, path: str, state: FileState) -> bool:
     return row_of(connection, query, os.fsencode(path), state.mtime_ns) is not None
 
 
+def has_definitions(connection: Connection, path: str, key: bytes) -> bool:
+    """Return True if a file is indexed with this text, and with its definitions."""
+    query = "SELECT 1 FROM file WHERE path=? AND parked=0 AND key=? AND problem NOT IN (?,?)"
+    values = os.fsencode(path), key, FULL, NO_DEFINITIONS
+    return row_of(connection, query, *values) is not None
+
+
 def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
     """Park the row of a file, because it is replaced or ``gone``."""
     row = row_of(

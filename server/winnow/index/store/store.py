@@ -37,7 +37,12 @@ import winnow.privacy.secrets
 import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
-from winnow.index.store.file_record import FileRecord, FileState
+from winnow.index.store.file_record import (
+    NO_DEFINITIONS,
+    FileRecord,
+    FileState,
+    depends_on_limits,
+)
 from winnow.index.store.reader import DecodedFiles, Reader, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import GRACE_SECONDS, Segments
@@ -371,6 +376,15 @@ class Store:
         self._merge()
         self._rewrite_segments(SPARSE_SHARE)
 
+    def drop_texts(self) -> None:
+        """Drop the files of which only the text is indexed."""
+        with self._transaction() as connection:
+            stamp = rows.next_stamp(connection)
+            query = "SELECT path FROM file WHERE problem=? AND parked=0"
+            for (path,) in database.rows_of(connection, query, NO_DEFINITIONS):
+                rows.park(connection, os.fsdecode(path), stamp, gone=True)
+        self._free_unused()
+
     @property
     def is_untidy(self) -> bool:
         """True if segments that were merged can be deleted now."""
@@ -412,11 +426,13 @@ class Store:
                         key: text
                         for key in list(texts)[at : at + COPIED_AT_ONCE]
                         if (text := reader.known_text(key)) is not None
+                        and not depends_on_limits(text.problem)
                     }
                     batch = {
                         path: _reused_record(text, files[path][0], key)
                         for key, text in known.items()
                         for path in paths[key]
+                        if is_still(path, files[path][0])
                     }
                     with self._transaction() as connection:
                         if segment and not rows.has_segment(connection, segment):
@@ -710,6 +726,10 @@ def _write_rows(
         for path, record in batch.items()
         if not rows.is_newer(connection, path, record.state) or is_still(path, record.state)
     }
+    # A request may have read a file that a build has only the text of.
+    for path in [path for path in batch if batch[path].state.problem == NO_DEFINITIONS]:
+        if rows.has_definitions(connection, path, batch[path].key):
+            del batch[path]
     for path in batch:
         rows.park(connection, path, stamp, gone=False)
     for path in (path for path in gone if is_still(path, None)):

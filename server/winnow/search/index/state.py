@@ -89,13 +89,14 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
     the workspace's index."""
     store, watcher = folder.disk.opened, folder.files.watcher
     partial = reader.partial_count()
+    texts = folder.work.texts if folder.state is FolderState.BUILDING else 0
     own = state if folder.complete or state in ("none", "opening") else "building"
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
         state="none" if state == "none" or folder.state is FolderState.ABSENT else own,  # type: ignore[arg-type]
         files_indexed=folder.work.indexed,
         files_total=folder.files.total,
-        texts_indexed=folder.work.texts if folder.work.texts > folder.work.indexed else None,
+        texts_indexed=texts if texts > folder.work.indexed else None,
         files_with_occurrences=reader.source_count() - partial,
         files_without_occurrences=partial or None,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),
