@@ -71,7 +71,7 @@ LEVELS = (64, 512, MOST_DOCUMENTS // 2)
 # become one, which took 0.1 seconds. Small segments are merged up to this number of documents.
 COMPACT = 1024
 # A segment with a smaller share of live documents is rewritten at the end of a build.
-SPARSE_SHARE = 0.5
+SPARSE_SHARE = 0.8
 # Files of another store that are copied in one transaction.
 COPIED_AT_ONCE = 500
 # Notes: the time of the last full check, and why the store has replaced another one.
