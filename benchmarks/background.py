@@ -1,18 +1,21 @@
 """Measure commands with and without the background process.
 
-    python benchmarks/background.py FOLDER [--runs N] [--command 'grep needle']...
+    python benchmarks/background.py [FOLDER] [--runs N] [--command 'grep needle']...
 
-Works on FOLDER itself: its index is built, and brought up to date, in its `.winnow`. Prints medians
-per command, after one warm-up: the processor time (user and system, with child processes) of the
-command's own process and of the background process, and the wall time.
+Works on a copy of FOLDER, or of Django. First, a question is asked where there is neither an index
+nor a background process: the wall time and the first result, for each run. Then, medians per
+command with an index, after one warm-up: the processor time (user and system, with child processes)
+of the command's own process and of the background process, and the wall time.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,6 +24,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from corpora import django
 
 WINNOW = [sys.executable, "-m", "winnow"]
 PROCESS = [sys.executable, "-m", "winnow.frontends.background"]
@@ -32,6 +37,7 @@ COMMANDS = (
     "keyword-search 'how are errors handled' error handle",
 )
 LIMIT_MS = 100
+QUESTION = "how does the ORM turn a filter into SQL"
 READY_SECONDS = 120.0
 
 
@@ -80,6 +86,26 @@ def _median(runs: list[Run], of: Callable[[Run], float]) -> float:
     return statistics.median(map(of, runs))
 
 
+def print_first_questions(folder: Path, environment: dict[str, str], runs: int) -> None:
+    """Ask the first question in a folder, several times."""
+    for _ in range(runs):
+        shutil.rmtree(folder / ".winnow", ignore_errors=True)
+        began = time.perf_counter()
+        done = subprocess.run(
+            [*WINNOW, "code-search", QUESTION, "--format", "json"],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        wall = time.perf_counter() - began
+        first = json.loads(done.stdout)["results"][0]["path"]
+        print(f"first question, without an index: {wall:.1f} s, {first}", flush=True)
+        subprocess.run(
+            [*WINNOW, "index", "stop"], cwd=folder, env=environment, stdout=subprocess.DEVNULL
+        )
+
+
 def _wait_until_ready(folder: Path, environment: dict[str, str]) -> None:
     """Wait until the process answers from an open index."""
     end = time.monotonic() + READY_SECONDS
@@ -99,15 +125,21 @@ def _wait_until_ready(folder: Path, environment: dict[str, str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", nargs="?", type=Path, help="default: Django")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--command", action="append")
     options = parser.parse_args()
-    folder = Path(os.path.realpath(options.folder))
     # A home folder with a short path: that of a socket is limited.
-    with tempfile.TemporaryDirectory(prefix="w") as home:
+    with (
+        tempfile.TemporaryDirectory(prefix="w") as home,
+        tempfile.TemporaryDirectory() as work,
+    ):
+        folder = Path(os.path.realpath(work), "tree")
+        ignored = shutil.ignore_patterns(".winnow")
+        shutil.copytree(options.folder or django(), folder, symlinks=True, ignore=ignored)
         alone = {**os.environ, "HOME": home, "XDG_STATE_HOME": "", "WINNOW_BACKGROUND": "0"}
         served = {**alone, "WINNOW_BACKGROUND": "1"}
+        print_first_questions(folder, served, options.runs)
         subprocess.run([*WINNOW, "index", "build"], cwd=folder, env=alone, check=True)
         with subprocess.Popen([*PROCESS, str(folder)], env=served, cwd=home) as process:
             try:

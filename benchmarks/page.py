@@ -70,6 +70,12 @@ PARTS = {
         " correct if it equals that of a server whose index has long been open and contains the"
         " right file. The limit for the first row in an editor is 300 ms.",
     ),
+    "background": Part(
+        "Commands and the background process",
+        ["background.py"],
+        "The first question in Django's source, from nothing, and commands with and without the"
+        " background process.",
+    ),
     "keyword": Part(
         "Keyword search",
         ["keyword_search.py --runs 3", "django.py --runs 5"],

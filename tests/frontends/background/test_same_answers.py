@@ -22,6 +22,7 @@ from frontends.background.patient_process import OF_GREP
 from frontends.lsp.fork_server import PATIENT_SECONDS
 from reference import example
 from reference.example import command_line, steady
+from waiting_for import wait_until
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool
 
@@ -78,7 +79,13 @@ def place() -> Iterator[tuple[Path, dict[str, str]]]:
         environment = environment_of(home, WINNOW_CONFIG=str(settings))
         by_itself(folder, "index", "build", environment=environment)
         with started(folder, environment):
+            # At first, it compares the index with the files.
+            wait_until(lambda: '"state": "ready"' in status(folder, environment), "the index")
             yield folder, environment
+
+
+def status(folder: Path, environment: dict[str, str]) -> str:
+    return offered(folder, "index-status", "--format", "json", environment=environment).output
 
 
 def compare(place: tuple[Path, dict[str, str]], line: str, **more: Any) -> Done:
