@@ -62,6 +62,15 @@ class Skipped(Result, frozen=True, kw_only=True):
     secret: Annotated[int | None, Meta(description="Files that look like secrets.")] = None
 
 
+TextsIndexed = Annotated[
+    int | None,
+    Meta(
+        description="Number of files whose text is indexed; absent unless there are more than"
+        " `files_indexed`: their definitions follow."
+    ),
+]
+
+
 class IndexState(Result, frozen=True, kw_only=True):
     """The state of the index."""
 
@@ -78,13 +87,7 @@ class IndexState(Result, frozen=True, kw_only=True):
     updated_at: Annotated[
         float, Meta(description="Time of the last update, in seconds since 1970; 0 for never.")
     ]
-    texts_indexed: Annotated[
-        int | None,
-        Meta(
-            description="Number of files whose text is indexed; absent unless there are more than"
-            " `files_indexed`: their definitions follow."
-        ),
-    ] = None
+    texts_indexed: TextsIndexed = None
 
     @property
     def knows_all(self) -> bool:

@@ -93,6 +93,14 @@ def offered(
         return Done(ended if did_run else None, written(out), written(err))
 
 
+def winnow(
+    folder: Path, *arguments: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
+    program = [sys.executable, "-m", "winnow", *arguments]
+    return subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True)
+
+
 def by_itself(
     folder: Path, *arguments: str, environment: Mapping[str, str], terminal: bool = False
 ) -> Done:

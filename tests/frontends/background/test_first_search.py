@@ -23,10 +23,10 @@ from frontends.background.background_process import (
     Done,
     by_itself,
     environment_of,
-    home_folder,
     offered,
     running,
     started,
+    winnow,
 )
 from leftovers import processes
 from waiting_for import wait_until
@@ -45,19 +45,6 @@ LATER = "; the next search covers more of the index"
 # The command line with more time to wait for an index.
 PATIENT = "import sys; from winnow.frontends.cli import main; main.INDEX_SECONDS = 600.0;"
 PATIENT += " sys.exit(main.main(sys.argv[1:]))"
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    with home_folder() as folder:
-        yield folder
-
-
-def winnow(
-    folder: Path, *arguments: str, environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-m", "winnow", *arguments]
-    return subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def search_first(folder: Path, *arguments: str, environment: Mapping[str, str]) -> Done:

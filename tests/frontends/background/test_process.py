@@ -37,6 +37,7 @@ from frontends.background.background_process import (
     running,
     socket_of,
     started,
+    winnow,
 )
 from leftovers import children, command_of
 from waiting_for import wait_until
@@ -46,19 +47,6 @@ from winnow.storage import sockets
 pytestmark = [pytest.mark.process, requires_posix]
 
 GREP = ("grep", "load_plugin")
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    with home_folder() as folder:
-        yield folder
-
-
-def winnow(
-    folder: Path, *arguments: str, environment: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-m", "winnow", *arguments]
-    return subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def logged(environment: Mapping[str, str]) -> str:

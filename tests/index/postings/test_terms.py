@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.index.postings import terms as terms_module
 from winnow.index.postings.terms import (
     TERM_BITS,
     TERM_SHIFT,
@@ -63,10 +64,12 @@ def test_term_numbers_are_the_same_in_every_process() -> None:
 
 
 def test_more_words_than_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("winnow.index.postings.terms.CACHED_WORDS", 2)
+    few = terms_module._Packed(terms_module._packed_word, 2)
+    monkeypatch.setattr(terms_module, "_packed_words", few.__getitem__)
     some = ["getCookie", "jar", "cookies", "jar", "getCookie"]
     terms = [term_number(term) for word in some for term in terms_of(word)]
     assert numbers(pack_terms(some)) == terms
+    assert 0 < len(few) <= 2
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from winnow.index.builder.disk_scan import (
     new_files,
 )
 from winnow.index.builder.folder_files import FolderFiles
-from winnow.index.builder.folder_settings import FolderSettings
+from winnow.index.builder.folder_settings import BEGUN, FolderSettings
 from winnow.index.builder.folder_store import FolderStore
 from winnow.index.builder.passes import BuildPolicy, FolderWork
 from winnow.index.builder.state import Event, FolderState, Lifecycle
@@ -38,8 +38,6 @@ from winnow.index.store.store import CHECKED, CONSENT, Store
 from winnow.storage.lock import locked
 from winnow.text.ripgrep import Ripgrep
 
-# An index that has this share of the files was built on purpose and is kept up to date.
-BEGUN = 0.5
 # A process that builds a store checks all of it once per day.
 CHECKED_SECONDS = 24 * 3600.0
 

@@ -6,6 +6,9 @@ from msgspec import Struct
 
 from winnow.storage import state_folder
 
+# An index that has this share of the files was built on purpose, whatever the threshold is.
+BEGUN = 0.5
+
 
 class FolderSettings(Struct, frozen=True):
     """The settings for the index of a folder: the largest file to read and the largest to parse, in

@@ -20,7 +20,7 @@ CLOCK_NS = 50_000_000
 # The latest mtime that fits the database: for files dated after the year 2262.
 LAST_NS = 2**63 - 1
 KEY_BYTES = 16
-# The source of vectors that stands for none.
+# The value of `index.embeddings` for no vectors.
 NO_VECTORS = "off"
 MOST_PARSED = 4 * 1024 * 1024
 FIRST_LINE_BYTES = 200
@@ -37,6 +37,8 @@ UNREADABLE_FILE = "it cannot be read"
 FULL = "the index has reached index.max_index_size_mb"
 # Only the text of the file is indexed, and a build continues with the rest.
 NO_DEFINITIONS = "its definitions are not indexed yet"
+# The problems of files whose stored data is missing or unfinished: no other file reuses it.
+NOT_REUSED = (FULL, NO_DEFINITIONS)
 
 
 Part = Literal["all", "definitions", "occurrences", "text"]
@@ -96,8 +98,8 @@ class IndexJob(Struct, frozen=True, array_like=True):
 
 
 def depends_on_limits(problem: str) -> bool:
-    """Return True if another machine or other settings may not have the problem of a file."""
-    return problem.startswith((TOO_LARGE, TOO_MUCH_MEMORY, "it took longer", "its parser has"))
+    """Return True if a file may not have this problem with other settings."""
+    return problem.startswith((TOO_LARGE, TOO_MUCH_MEMORY))
 
 
 def may_have_symbols(path: str) -> bool:

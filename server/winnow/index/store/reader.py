@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from winnow.index.store.file_record import FULL, NO_DEFINITIONS, NOT_SOURCE, FileState
+from winnow.index.store.file_record import NO_DEFINITIONS, NOT_REUSED, NOT_SOURCE, FileState
 from winnow.index.store.segments import Segments
 from winnow.storage.database import Connection, Cursor, StoreDamaged, detect_damage
 from winnow.symbols.extract.packed import (
@@ -388,7 +388,7 @@ class Reader:
         rows = self._rows_for_each(
             "SELECT key, segment, document FROM file WHERE id="
             "(SELECT min(id) FROM file WHERE key=? AND problem NOT IN (?,?))",
-            [(key, FULL, NO_DEFINITIONS) for key in keys],
+            [(key, *NOT_REUSED) for key in keys],
         )
         return {key: (segment, document or 0) for key, segment, document in rows}
 
@@ -397,7 +397,7 @@ class Reader:
         row = self._row(
             "SELECT id, language, problem, binary FROM file WHERE key=? AND problem NOT IN (?,?)"
             " ORDER BY partial LIMIT 1",
-            *(key, FULL, NO_DEFINITIONS),
+            *(key, *NOT_REUSED),
         )
         if row is None:
             return None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from winnow.index.store.file_record import FULL, NO_DEFINITIONS, FileRecord, FileState
+from winnow.index.store.file_record import FULL, NO_DEFINITIONS, NOT_REUSED, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
 from winnow.symbols.extract.packed import decode_scope_table, split_declarations
@@ -89,8 +89,7 @@ def is_newer(connection: Connection, path: str, state: FileState) -> bool:
 def has_definitions(connection: Connection, path: str, key: bytes) -> bool:
     """Return True if a file is indexed with this text, and with its definitions."""
     query = "SELECT 1 FROM file WHERE path=? AND parked=0 AND key=? AND problem NOT IN (?,?)"
-    values = os.fsencode(path), key, FULL, NO_DEFINITIONS
-    return row_of(connection, query, *values) is not None
+    return row_of(connection, query, os.fsencode(path), key, *NOT_REUSED) is not None
 
 
 def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
@@ -104,7 +103,7 @@ def park(connection: Connection, path: str, stamp: int, *, gone: bool) -> None:
     if gone:
         connection.execute("INSERT INTO gone VALUES (?,?)", (stamp, os.fsencode(path)))
     twins = connection.execute("SELECT 1 FROM file WHERE key=? AND parked>0", (key,)).fetchone()
-    if not key or problem in (FULL, NO_DEFINITIONS) or twins:
+    if not key or problem in NOT_REUSED or twins:
         remove(connection, number)
         return
     connection.execute("UPDATE file SET parked=? WHERE id=?", (int(time.time()), number))
@@ -145,7 +144,7 @@ def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp
         connection,
         "SELECT id, parked, path=? FROM file WHERE key=? AND problem NOT IN (?,?)"
         " ORDER BY parked=0 AND path=? DESC, parked=0, path<>? LIMIT 1",
-        *(raw, key, FULL, NO_DEFINITIONS, raw, raw),
+        *(raw, key, *NOT_REUSED, raw, raw),
     )
     if row is None:
         return False

@@ -11,14 +11,13 @@ import contextlib
 from typing import Any
 
 from winnow.errors import IndexUnavailable
+from winnow.index.builder.folder_settings import BEGUN
 from winnow.processes.waiting import run_to_end
 from winnow.search.index.background import open_index
 from winnow.search.index.indexable import COMMAND, any_may_be_indexed, count_files, may_be_indexed
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
-# An index that has this share of the files was built on purpose, whatever the threshold is.
-BEGUN = 0.5
 # How often a search that waits for the index reports its progress.
 REPORT_SECONDS = 0.1
 

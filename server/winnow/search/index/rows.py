@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from winnow.index.not_covered import NotCovered
-from winnow.types import Result
+from winnow.types import Result, TextsIndexed
 
 
 class FolderStatus(Result, frozen=True, kw_only=True):
@@ -32,13 +32,7 @@ class FolderStatus(Result, frozen=True, kw_only=True):
         ),
     ]
     not_covered: Annotated[NotCovered, Meta(description="Files that are not indexed, by reason.")]
-    texts_indexed: Annotated[
-        int | None,
-        Meta(
-            description="Number of files whose text is indexed; absent unless there are more than"
-            " `files_indexed`: their definitions follow."
-        ),
-    ] = None
+    texts_indexed: TextsIndexed = None
     files_without_occurrences: Annotated[
         int | None,
         Meta(
