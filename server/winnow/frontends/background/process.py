@@ -70,7 +70,7 @@ class Declined(Exception):
 
 
 class Invocation(NamedTuple):
-    """What a client sends to have a command run."""
+    """A command and its caller, as a client sends them."""
 
     fingerprint: str
     folder: str

@@ -42,7 +42,7 @@ class ReaderStopped(Exception):
 
 
 class StoredText(Struct, frozen=True):
-    """What the database stores about a text."""
+    """The data of a text in the database."""
 
     language: str
     problem: str
