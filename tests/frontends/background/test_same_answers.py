@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,11 @@ from winnow.tools.registry import Tool
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
+Run = Callable[..., Done]
+
 # What they say depends on the process by nature.
 OF_THE_PROCESS = {"index_status"}
+UNSETTLED = "some changed files are not indexed yet"
 FORMS = ("text", "plain", "json")
 # Options and errors of tools that have them.
 OTHERS = (
@@ -88,6 +91,19 @@ def status(folder: Path, environment: dict[str, str]) -> str:
     return offered(folder, "index-status", "--format", "json", environment=environment).output
 
 
+def settled(run: Run, folder: Path, *arguments: str, **more: Any) -> Done:
+    """Run a command, again while it says that changed files are being looked for: the background
+    process does that at times of its own, a command when it starts."""
+    found: list[Done] = []
+
+    def is_settled() -> bool:
+        found.append(run(folder, *arguments, **more))
+        return UNSETTLED not in found[-1].output + found[-1].errors
+
+    wait_until(is_settled, "the index to be compared with the files")
+    return found[-1]
+
+
 def compare(place: tuple[Path, dict[str, str]], line: str, **more: Any) -> Done:
     """Run a command in both ways. Return what the background process printed."""
     folder, environment = place
@@ -95,7 +111,7 @@ def compare(place: tuple[Path, dict[str, str]], line: str, **more: Any) -> Done:
     below = more.pop("below", "")
     found = []
     for run in (offered, by_itself):
-        done = run(folder / below, *arguments, environment=environment, **more)
+        done = settled(run, folder / below, *arguments, environment=environment, **more)
         found.append(done._replace(output=steady(done.output, folder)))
     assert found[0].output.splitlines() == found[1].output.splitlines(), line
     assert found[0] == found[1], line
@@ -124,7 +140,7 @@ def test_on_a_terminal(place: tuple[Path, dict[str, str]], line: str) -> None:
     folder, environment = place
     found = []
     for run in (offered, by_itself):
-        done = run(folder, *shlex.split(line), environment=environment, terminal=True)
+        done = settled(run, folder, *shlex.split(line), environment=environment, terminal=True)
         errors = re.sub(r"\r\x1b\[K[^\r]*…", "", done.errors)
         found.append(done._replace(output=steady(done.output, folder), errors=errors))
     assert found[0] == found[1]
