@@ -54,6 +54,8 @@ FEATURES: Mapping[str, Scale] = {
     **_scale("plain", "name_share name_only name_says"),
     **_scale("ratio", "name_rarity"),
     **_scale("plain", "first_in_name folder_says path_says"),
+    # A path that is written in the query.
+    **_scale("plain", "path_written"),
     # The kind of file.
     **_scale("plain", " ".join(name for name, _, _ in KINDS)),
     **_scale(
@@ -269,6 +271,7 @@ def _of_paths(evidence: Evidence) -> dict[str, Floats]:
         "name_rarity": (np.log(1 + in_name.shape[1] / (1 + having)) * in_name).sum(axis=0),
         "first_in_name": _mean(in_name[:_FIRST_TERMS]),
         "folder_says": (rarity * in_folder).sum(axis=0) / total,
+        "path_written": evidence.written,
         "path_says": (rarity * np.maximum(in_name, in_folder)).sum(axis=0) / total,
     }
 

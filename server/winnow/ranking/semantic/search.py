@@ -7,6 +7,7 @@ weighs it. Only the index is read.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from typing import NamedTuple
@@ -20,7 +21,12 @@ from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
-from winnow.ranking.semantic.candidates import SINGLE, find_candidates, read_postings
+from winnow.ranking.semantic.candidates import (
+    SINGLE,
+    find_candidates,
+    rarity_of,
+    read_postings,
+)
 from winnow.ranking.semantic.decision_trees import trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
@@ -127,7 +133,7 @@ def weigh(
 
     Files in ``more`` are always candidates.
     """
-    question = question_of(query)
+    question = question_of(query, functools.partial(rarity_of, corpus))
     if not question.terms and not question.names:
         return None
     index = _path_index(corpus)
@@ -143,6 +149,7 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
+    more = [*more, *index.written_as(question.paths)]
     terms = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
