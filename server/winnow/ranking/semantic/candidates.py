@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,8 @@ class TermPostings(NamedTuple):
     """The postings of a query's terms, by part, field and term.
 
     ``rarity`` is the inverse document frequency of each term times its weight in the query, and
-    ``average`` the mean length, both by field. ``live`` are the statistics of each part, without outdated texts.
+    ``average`` the mean length, both by field. ``live`` are the statistics of each part, without
+    outdated texts.
     """
 
     postings: Sequence[dict[str, list[Postings]]]
@@ -117,10 +118,11 @@ def rarity_of(corpus: Corpus, numbers: Sequence[int]) -> list[float]:
         live = part.segment.live_texts(part.documents)
         having += live.frequencies("body", terms)
         units += live.totals("body")[0]
-    return np.where(having > 0, _rarity(having.astype(np.float32), units), 0).tolist()
+    found: list[float] = np.where(having > 0, _rarity(having, units), 0).tolist()
+    return found
 
 
-def _rarity(having: Floats, units: int) -> Floats:
+def _rarity(having: npt.NDArray[Any], units: int) -> Floats:
     rarity: Floats = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
     return rarity
 

@@ -78,8 +78,7 @@ def question_of(query: str, rarity: Rarity) -> Question:
     parts = QueryParts(title=text) if symbol else parse_query(text)
     texts = list(_weighed_texts(parts))
     title = texts[0][0] if texts else ""
-    words_of_title = words(title)
-    identifiers = [word for word in words_of_title if _IDENTIFIER.fullmatch(word)]
+    identifiers = [word for text, _ in texts for word in words(text) if _IDENTIFIER.fullmatch(word)]
     weights, spelled = _terms(texts)
     worth = _worth(weights, rarity)
     names = _name_of_symbol(text, identifiers) if symbol else _names(parts, texts, worth)
@@ -96,7 +95,7 @@ def question_of(query: str, rarity: Rarity) -> Question:
         titles=tuple(_titles(identifiers, names))[:MAX_NAMES],
         joined=tuple(dict.fromkeys(_joined(content)))[:MAX_TERMS],
         single=tuple(dict.fromkeys(map(name_term, content)))[:MAX_TERMS],
-        stems=frozenset(stem(word.lower()) for word in words_of_title),
+        stems=frozenset(stem(word.lower()) for word in words(title)),
         paths=tuple(dict.fromkeys([*(frame.path for frame in parts.frames), *parts.paths]))[
             :MAX_PATHS
         ],
