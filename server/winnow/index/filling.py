@@ -1,23 +1,27 @@
-"""Complete the occurrences of all files in the background of a server."""
+"""Complete the index in the background of a server: read commits, and the occurrences of all
+files."""
 
 from __future__ import annotations
 
 import asyncio
 
 from winnow.index.builds import Builds
+from winnow.index.commits.updates import CommitUpdates
 from winnow.index.folder_indexes import FolderIndexes, recorded_problem
 from winnow.processes.waiting import cancel_all, is_running
 
 
 class Filling:
-    """Completes the occurrences of files that no request has needed, once more requests will come.
+    """Reads the commits of folders, and the occurrences of files that no request has needed, once
+    more requests will come.
 
     The throttle lets a batch start only while no request is running and the machine has room.
     """
 
-    def __init__(self, folders: FolderIndexes, builds: Builds) -> None:
+    def __init__(self, folders: FolderIndexes, builds: Builds, commits: CommitUpdates) -> None:
         self._folders = folders
         self._builds = builds
+        self._commits = commits
         self._is_enabled = False
         self._closed = False
         self._task: asyncio.Task[None] | None = None
@@ -45,4 +49,5 @@ class Filling:
         for folder in self._folders.current():
             if folder.complete:
                 with recorded_problem(folder):
+                    await self._commits.update(folder)
                     await folder.writer.add_all_occurrences()
