@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -13,6 +14,8 @@ from winnow.index.commits.history import Commit, CommitHistory, CommitTable
 
 if TYPE_CHECKING:
     from winnow.index.store.reader import Reader
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +25,7 @@ class StoredHistory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: tuple[object, int | None] = (None, None)
+        self._version: tuple[object, int | None] = (None, None)
         self._history: CommitHistory | None = None
 
     def at(self, reader: Reader) -> CommitHistory | None:
@@ -30,26 +33,21 @@ class StoredHistory:
         Raises StoreDamaged."""
         version = reader.store, reader.history_id()
         with self._lock:
-            if self._known != version:
-                self._known, self._history = version, _history(reader)
+            if self._version != version:
+                self._history = _decoded(reader, CommitHistory)
+                self._version = version
             return self._history
 
 
 def stored_commits(reader: Reader) -> list[Commit]:
     """Return the commits in a store; none if they cannot be decoded. Raises StoreDamaged."""
-    table = _table(reader)
-    return table.commits() if table else []
+    return _decoded(reader, CommitTable.commits) or []
 
 
-def _history(reader: Reader) -> CommitHistory | None:
-    table = _table(reader)
-    return CommitHistory(table) if table else None
-
-
-def _table(reader: Reader) -> CommitTable | None:
+def _decoded(reader: Reader, use: Callable[[CommitTable], T]) -> T | None:
     data = reader.history()
     try:
-        return CommitTable.decode(data) if data is not None else None
-    except (zlib.error, msgspec.MsgspecError, ValueError) as error:
+        return None if data is None else use(CommitTable.decode(data))
+    except (zlib.error, msgspec.MsgspecError, ValueError, IndexError) as error:
         logger.warning("The commits in an index cannot be decoded: %s", error)
         return None
