@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from winnow.index.commits import updates
 from winnow.index.commits.git_log import LoggedCommit
 from winnow.index.commits.history import VERSION, Commit, CommitHistory, CommitTable, commit_of
 from winnow.index.postings.terms import query_terms, term_number
+from winnow.index.store.reader import Reader
+from winnow.index.store.store import Store
 from winnow.search.index.state import current_status
 from winnow.workspace import EngineWorkspace
 
@@ -39,7 +42,8 @@ COMMITS = [
 
 def found(history: CommitHistory, word: str) -> list[int]:
     (term,) = query_terms(word)
-    return history.with_term(term_number(term)).tolist()
+    commits: list[int] = history.with_term(term_number(term)).tolist()
+    return commits
 
 
 def files_of(history: CommitHistory) -> list[list[str]]:
@@ -160,7 +164,7 @@ async def test_the_setting_removes_what_is_known_of_commits(
     workspace.index.enable_watching()
     await updated(workspace, 2)
     off, _ = merge_layer(Config(), {"index": {"commit_history": False}}, "test")
-    workspace.config = off
+    workspace.reconfigure(off)
     async with workspace.index.corpus({}) as (corpus, _, view):
         assert not (await view.read(corpus)).histories
     await updated(workspace, None)
@@ -175,11 +179,11 @@ async def test_commits_that_cannot_be_decoded_are_no_evidence_and_read_again(
     workspace.index.enable_watching()
     await updated(workspace, 2)
     (folder,) = workspace.index.folder_indexes()
-    good = await folder.disk.query(lambda reader: reader.history())
+    good = await folder.disk.query(Reader.history)
     assert good is not None
     newer = msgspec.structs.replace(CommitTable.of([]), version=VERSION + 1)
     for bad in (b"", good[: len(good) // 2], newer.encode()):
-        await folder.disk.run(lambda store, bad=bad: store.write_history(99, bad))
+        await folder.disk.run(functools.partial(Store.write_history, commits=99, data=bad))
         assert await evidence(workspace) == []
         await updated(workspace, 2)
         assert await evidence(workspace) == [["b.py"], []]

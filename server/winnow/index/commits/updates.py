@@ -13,6 +13,7 @@ from winnow.index.builder.throttle import Throttle
 from winnow.index.commits.git_log import LoggedCommit, ReadCommits
 from winnow.index.commits.history import Commit, CommitTable, commit_of
 from winnow.index.commits.stored import stored_commits
+from winnow.index.store.reader import Reader
 
 # A folder's commits are read at most this often.
 INTERVAL_SECONDS = 60.0
@@ -29,26 +30,27 @@ class CommitUpdates:
         throttle: Throttle,
         settings: Callable[[], FolderSettings],
     ) -> None:
-        self._read = read
+        self._read_commits = read
         self._throttle = throttle
         self._settings = settings
-        self._read_at: dict[FolderIndex, tuple[object, float]] = {}
+        # The last reading of each folder: the store, and the time.
+        self._read: dict[FolderIndex, tuple[object, float]] = {}
 
     async def update(self, folder: FolderIndex) -> None:
-        """Read the new commits of a folder, unless that was done lately. The commits of a branch
-        that was left, or of a history that was rewritten, are dropped."""
-        store = await folder.store()
+        """Read the new commits of a folder, once enough time has passed since the last reading. The
+        commits of a branch that was left, or of a history that was rewritten, are dropped."""
+        if folder in self._read:
+            store, read_at = self._read[folder]
+            if store is folder.disk.opened:
+                await asyncio.sleep(read_at + INTERVAL_SECONDS - time.monotonic())
         if not self._settings().commit_history:
-            if await folder.disk.query(lambda reader: reader.commit_count()):
+            if await folder.disk.query(Reader.commit_count):
                 await self._write(folder, [])
-            return
-        read_in, at = self._read_at.get(folder, (None, 0.0))
-        if read_in is store and time.monotonic() - at < INTERVAL_SECONDS:
             return
         await self._throttle.turn()
         known = {commit.id: commit for commit in await folder.disk.query(stored_commits)}
-        found = await self._read(folder.root, known.keys())
-        self._read_at[folder] = store, time.monotonic()
+        self._read[folder] = folder.disk.opened, time.monotonic()
+        found = await self._read_commits(folder.root, known.keys())
         if found is None:
             return
         settings = self._settings()
