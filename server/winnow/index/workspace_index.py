@@ -14,11 +14,13 @@ import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
     Mapping,
     Sequence,
+    Set,
 )
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -35,6 +37,8 @@ from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.builder.writing import OrderFiles, ReportProgress
 from winnow.index.builds import Builds
+from winnow.index.commits.git_log import ReadCommits
+from winnow.index.commits.updates import CommitUpdates
 from winnow.index.filling import Filling
 from winnow.index.folder_indexes import FolderIndexes, by_folder
 from winnow.index.folder_snapshot import open_snapshot, texts_in_place_of_files
@@ -54,6 +58,7 @@ from winnow.types import IndexState
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.postings.trigrams import Condition
+    from winnow.index.store.file_record import FileRecord
 
 # Longest wait of a request for changes to be indexed.
 CATCH_UP_SECONDS = 0.15
@@ -73,7 +78,8 @@ class WorkspaceIndex:
     """The index of a workspace's folders.
 
     ``config`` and ``folders`` return the current values, ``ripgrep`` the program that lists files;
-    ``ordered`` sorts the files of a folder by importance. ``prepare`` loads what the first search
+    ``ordered`` sorts the files of a folder by importance. ``commits`` reads the commits of its
+    repository. ``prepare`` loads what the first search
     needs; it runs once, in a thread, when there is an index or a large one is built. ``derive``
     computes what all searches of a corpus share, when one is opened. ``roots_of`` returns the roots
     of folders; each root has an index.
@@ -88,6 +94,7 @@ class WorkspaceIndex:
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
         ordered: OrderFiles,
+        commits: Callable[[Path, Set[bytes]], Awaitable[ReadCommits | None]],
         prepare: Callable[[], None] = lambda: None,
         derive: Callable[[Corpus], None] = lambda corpus: None,
         roots_of: Callable[[Sequence[Path]], list[Path]] = search_roots,
@@ -117,7 +124,11 @@ class WorkspaceIndex:
             opened=lambda changes: self._updates.apply_opened(changes),  # noqa: PLW0108
             changed=self.files_changed,
         )
-        self._filling = Filling(self._folders, self._builds)
+        self._filling = Filling(
+            self._folders,
+            self._builds,
+            CommitUpdates(commits, self.throttle, self._folders.settings),
+        )
         self._updates = Updates(self._folders, self.throttle, self._builds, self._filling.begin)
         self._documents = UnsavedFiles(self._workers, self._folders.settings)
         self._not_covered: tuple[list[StoreVersion], NotCovered] | None = None
@@ -142,8 +153,7 @@ class WorkspaceIndex:
         """Read what every search needs, while ripgrep lists the files."""
         with contextlib.suppress(SearchError, StoreDamaged):
             async with open_snapshot(folders) as (view, _):
-                tables = [folder.disk.table for folder in folders]
-                await view.read(lambda: self._derive(view.corpus(tables, {})))
+                await view.read(lambda: self._derive(self._corpus(view, folders, {})))
 
     async def build(self, report: ReportProgress | None = None, consent: bool = False) -> None:
         """Update the index of all folders, unless the settings disable it. With ``consent``,
@@ -270,13 +280,20 @@ class WorkspaceIndex:
         and the snapshot that it is read through. All reading is done in a thread: by the snapshot's
         `read`, within the block."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
-            tables = [folder.disk.table for folder in folders]
             records = {
                 path: document.record
                 for path, document in unsaved.items()
                 if document.record is not None
             }
-            yield functools.partial(view.corpus, tables, records), state, view
+            yield functools.partial(self._corpus, view, folders, records), state, view
+
+    def _corpus(
+        self, view: Snapshot, folders: Sequence[FolderIndex], unsaved: Mapping[str, FileRecord]
+    ) -> Corpus:
+        tables = [folder.disk.table for folder in folders]
+        has_commits = self._config().index.commit_history
+        histories = [folder.disk.history for folder in folders] if has_commits else ()
+        return view.corpus(tables, unsaved, histories)
 
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float

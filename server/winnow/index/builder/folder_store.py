@@ -24,6 +24,7 @@ from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 
 if TYPE_CHECKING:
+    from winnow.index.commits.stored import StoredHistory
     from winnow.index.store.file_table import FileTable
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,13 @@ class FolderStore:
         from winnow.index.store.file_table import FileTable
 
         return FileTable()
+
+    @functools.cached_property
+    def history(self) -> StoredHistory:
+        """The commits of the folder's repository."""
+        from winnow.index.commits.stored import StoredHistory
+
+        return StoredHistory()
 
     # --- reading and writing ---------------------------------------------------------------
 

@@ -99,6 +99,7 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
         texts_indexed=texts if texts > folder.work.indexed else None,
         files_with_occurrences=reader.source_count() - partial,
         files_without_occurrences=partial or None,
+        commits=reader.commit_count() or None,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),
         store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
         bytes_on_disk=reader.size(),
