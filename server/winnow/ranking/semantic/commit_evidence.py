@@ -40,7 +40,7 @@ class CommitEvidence:
         self._messages, self._nearest = np.zeros((2, len(corpus.paths)))
         self._best = 0.0
         for changed in self._histories:
-            scores = _message_scores(changed.history, question.numbers)
+            scores = _message_scores(changed.history, question)
             self._best = max(self._best, float(scores.max(initial=0)))
             weighted = scores**2 * changed.weights
             self._messages += changed.sums(weighted) / np.sqrt(1 + changed.mass)
@@ -132,15 +132,15 @@ class _Groups:
         return chunk_numbers(self._starts[groups], self.counts[groups])
 
 
-def _message_scores(history: CommitHistory, terms: Sequence[int]) -> Floats:
+def _message_scores(history: CommitHistory, question: Question) -> Floats:
     """Return BM25 of the message of each commit."""
     scores: Floats = np.zeros(history.count)
     average = max(float(history.lengths.mean()), 1.0) if history.count else 1.0
     weights = (K1 + 1) / (1 + K1 * (1 - B + B * history.lengths / average))
-    for term in terms:
+    for term, weight in zip(question.numbers, question.weights, strict=True):
         commits = history.with_term(term)
         rarity = np.log(1 + (history.count - len(commits) + 0.5) / (len(commits) + 0.5))
-        scores[commits] += rarity * weights[commits]
+        scores[commits] += weight * rarity * weights[commits]
     return scores
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from winnow.index.postings.contents import TYPES
 from winnow.index.vectors.best import Floats, best_of_each, starts_of, top_of_each
 from winnow.ranking.semantic.candidates import DOCUMENT_FIELDS, bm25
+from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.evidence import Evidence
 from winnow.ranking.semantic.path_index import KINDS, unasked_kinds
 from winnow.ranking.semantic.question import Question
@@ -73,6 +74,13 @@ FEATURES: Mapping[str, Scale] = {
     # The score of the manual weights below.
     **_scale("ratio", "hand"),
 }
+# With the commits of the repository: the messages of those that changed a file, the nearest of them,
+# and how often it changed together with the best files.
+COMMIT_FEATURES: Mapping[str, Scale] = {
+    **_scale("ratio", "earlier_messages"),
+    **_scale("plain", "message_says"),
+    **_scale("ratio", "changes_together"),
+}
 # With vectors: of the best chunk, the best three, the document and the path.
 DENSE_FEATURES: Mapping[str, Scale] = _scale("spread", "near_best near_top near_document near_path")
 # The manual weights, found with the benchmark's runner when they were the entire ranker; halving or
@@ -114,7 +122,9 @@ _DEFINITION_SATURATION = 0.8
 _LEAST = 1e-6
 
 
-def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
+def compute(
+    evidence: Evidence, commits: CommitEvidence, nearness: Mapping[str, Floats] | None = None
+) -> dict[str, Floats]:
     """Return the scaled features of all candidates, by name. ``nearness`` has those of vectors."""
     found = {
         **_of_terms(evidence),
@@ -125,6 +135,7 @@ def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) ->
     scaled = _scaled(FEATURES, found)
     hand = _hand(scaled, evidence.question)
     scaled |= _scaled(FEATURES, {"hand": hand, **_around(evidence, hand)})
+    scaled |= _scaled(COMMIT_FEATURES, commits.features(evidence.candidates.files, hand))
     return scaled | _scaled(DENSE_FEATURES, nearness or {})
 
 

@@ -27,6 +27,7 @@ from winnow.ranking.semantic.candidates import (
     rarity_of,
     read_postings,
 )
+from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.decision_trees import trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
@@ -149,7 +150,9 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
-    more = [*more, *index.written_as(question.paths)]
+    commits = CommitEvidence(corpus, question)
+    by_commits = commits.found(SINGLE, index.ranks)
+    more = [*more, *index.written_as(question.paths), *by_commits]
     terms = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
@@ -166,7 +169,7 @@ def weigh(
                 "near_document": near.document,
                 "near_path": paths @ cosines.query,
             }
-    return WeighedCandidates(evidence, compute(evidence, nearness))
+    return WeighedCandidates(evidence, compute(evidence, commits, nearness))
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
