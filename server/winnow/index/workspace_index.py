@@ -389,6 +389,15 @@ class WorkspaceIndex:
         )
 
     @property
+    def why_empty(self) -> str:
+        """Why a complete index has no files; empty if it has some."""
+        folders = self.folder_indexes()
+        if any(folder.files.total or not folder.complete for folder in folders):
+            return ""
+        reasons = dict.fromkeys(folder.files.why_empty for folder in folders)
+        return f"there is nothing to index: {'; '.join(reasons)}" if folders else ""
+
+    @property
     def worker_pids(self) -> list[int]:
         """The process ids of the workers."""
         return self._workers.pids
