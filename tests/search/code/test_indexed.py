@@ -255,6 +255,43 @@ async def test_a_large_folder_is_indexed_on_request(
     assert (await paths(another, "launch a rocket"))[0] == "src/rocket.py"
 
 
+@pytest.mark.parametrize("lifetime", Lifetime)
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("how is a password compared", "src/auth/login.py"),
+        ("check_password", "src/auth/login.py"),
+        ("login.py", "src/auth/login.py"),
+    ],
+)
+async def test_without_indexing_not_even_a_small_folder_gets_an_index(
+    make_workspace: MakeWorkspace, tmp_path: Path, lifetime: Lifetime, query: str, first: str
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    workspace = make_workspace(folder, config=LEXICAL)
+    workspace.lifetime = lifetime
+    params = {"query": query, "enable_indexing": False}
+    for _ in range(2):
+        result = await TOOLS["code_search"].call(workspace, params, no_progress)
+        assert isinstance(result, CodeSearchResult)
+        assert result.results[0].path == first
+    assert workspace.index.state().state == "none"
+    assert not (folder / ".winnow").exists()
+
+
+async def test_without_indexing_an_existing_index_is_kept_current(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    await make_workspace(folder, config=LEXICAL).index.build()
+    write_files(folder, {"src/rocket.py": "def launch_rocket(): pass\n"})
+    params = {"query": "how do I launch a rocket", "enable_indexing": False}
+    workspace = make_workspace(folder, config=LEXICAL)
+    result = await TOOLS["code_search"].call(workspace, params, no_progress)
+    assert isinstance(result, CodeSearchResult)
+    assert (result.engine, result.results[0].path) == ("lexical", "src/rocket.py")
+
+
 async def test_a_home_folder_is_indexed_only_on_explicit_request(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -41,8 +41,9 @@ async def read_status(workspace: EngineWorkspace, progress: Progress) -> IndexSt
     """Return the state of the index of every folder. Raise IndexUnavailable."""
     await open_index(workspace, progress)
     # Opens the index, without building a deleted one, so that the status is current.
-    async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS, begin=False):
-        return await current_status(workspace)
+    with workspace.index.beginning_none():
+        async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
+            return await current_status(workspace)
 
 
 async def current_status(workspace: EngineWorkspace) -> IndexStatus:
