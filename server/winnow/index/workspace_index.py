@@ -29,11 +29,12 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.passes import ReportProgress
 from winnow.index.builder.state import FolderState
 from winnow.index.builder.throttle import Throttle
 from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.builder.writing import OrderFiles, ReportProgress
+from winnow.index.builder.writing import OrderFiles
 from winnow.index.builds import Builds
 from winnow.index.filling import Filling
 from winnow.index.folder_indexes import FolderIndexes, by_folder
