@@ -3,6 +3,7 @@ next commands go on, and answer as with a new index."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -29,7 +30,8 @@ from index.tiers import (
     answers_of_a_new_index,
     build_texts,
     copy_tree,
-    tier_of,
+    share_of,
+    small_batches,
 )
 from winnow.storage.state_folder import OWN_FOLDER
 
@@ -39,7 +41,7 @@ KILLS = 50
 # A process that is killed after its tier, or before it, does not count.
 MOST_ATTEMPTS = 6 * KILLS
 # Kills until the index is completed and compared.
-IN_A_ROW = (1, 1, 2, 3)
+IN_A_ROW = (1, 2, 3, 4)
 # The first moment is drawn from this time; then it follows the speed of the machine.
 WINDOW_SECONDS = 0.1
 POLL_SECONDS = 0.002
@@ -91,7 +93,8 @@ class Commands:
 
     def kill(self, pid: int) -> bool:
         """Kill the running command; return False if it has ended before."""
-        os.kill(pid, signal.SIGKILL)  # a zombie until its end is read
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
         return self._read() == -signal.SIGKILL
 
     def _read(self) -> int:
@@ -123,17 +126,19 @@ class Killer:
         self._window = WINDOW_SECONDS
 
     def kill(self) -> bool:
-        """Kill a command after it has begun to write. Return True if it was writing the tier."""
+        """Kill a command after it has begun to write. Return False if it has written the entire
+        tier before."""
         before = self._written()
         pid = self._commands.start(*self._arguments())
         while self._written() == before and not self._commands.has_ended():
             time.sleep(POLL_SECONDS)
         time.sleep(self.drawn.uniform(0, self._window))
         was_running = self._commands.kill(pid)
-        was_writing = was_running and tier_of(self.root) is self.tier
-        self.kills += was_writing
-        self._window *= 1.05 if was_writing else 0.8
-        return was_writing
+        share = share_of(self.tier, self.root)
+        is_late = not was_running or share == 1
+        self._window = self._window * 0.8 if is_late else max(self._window, POLL_SECONDS) * 1.1
+        self.kills += was_running and 0 < share < 1
+        return not is_late
 
     def _arguments(self) -> Sequence[str]:
         if self.tier is Tier.OCCURRENCES:
@@ -161,7 +166,8 @@ async def test_answers_after_kills(
     root = aged(copy_tree(tmp_path / "project"))
     wanted = await answers_of_a_new_index(make_workspace, tmp_path)
     opener = Opener(make_workspace, tmp_path / "home")
-    start = await state_before(tier, root, opener, tmp_path)
+    with small_batches():
+        start = await state_before(tier, root, opener, tmp_path)
     killer, compared = Killer(root, commands, tier, seed), 0
     for _ in range(MOST_ATTEMPTS):
         if start is None:

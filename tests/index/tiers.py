@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,9 @@ from winnow.workspace import EngineWorkspace
 SMALL_BATCHES = {"MANY_NEW": 0, "FEW_COMPLETE": 0, "BATCH_FILES": 3}
 """Constants of `winnow.index.builder.writing` for many transactions in each tier."""
 
-PACKAGES = ("storage", "index/watch")
+PACKAGES = ("storage", "index/store")
 MEANINGS = ("how is damage of a page noticed", "who owns the state folder")
-NAMES = ("StoreDamaged", "close", "identities")
+NAMES = ("StoreDamaged", "close", "read")
 
 
 class Tier(enum.Enum):
@@ -64,17 +64,15 @@ def count_files(folder: Path) -> int:
 # --- what is stored ------------------------------------------------------------------------
 
 
-def tier_of(root: Path) -> Tier | None:
-    """Return the tier of which a part is stored; None if a tier has just ended or none has begun.
-    Reads a copy: an open database would change what the next process finds."""
-    files, counts = count_files(root), stored(root)
-    if counts is None or not counts["files"]:
-        return None
-    if counts["files"] < files:
-        return Tier.TEXTS
-    if 0 < counts["texts"] < files:
-        return Tier.DEFINITIONS
-    return Tier.OCCURRENCES if 0 < counts["partial"] < files else None
+def share_of(tier: Tier, root: Path) -> float:
+    """Return how much of a tier is stored, from 0 to 1. Reads a copy: an open database would change
+    what the next process finds."""
+    counts, files = stored(root) or Counter(), count_files(root)
+    if tier is Tier.TEXTS or counts["files"] < files:
+        return counts["files"] / files * (tier is Tier.TEXTS)
+    if tier is Tier.DEFINITIONS or counts["texts"]:
+        return (1 - counts["texts"] / files) * (tier is Tier.DEFINITIONS)
+    return 1 - counts["partial"] / files
 
 
 def stored(root: Path) -> Counter[str] | None:
@@ -207,6 +205,10 @@ async def answers(workspace: EngineWorkspace) -> list[Any]:
     return found
 
 
-def use_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SMALL_BATCHES.items():
-        monkeypatch.setattr(writing, name, value)
+@contextlib.contextmanager
+def small_batches() -> Iterator[None]:
+    """Within the block, write all tiers one after another, in small transactions."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL_BATCHES.items():
+            patch.setattr(writing, name, value)
+        yield

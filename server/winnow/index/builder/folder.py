@@ -226,6 +226,8 @@ class FolderIndex:
         finally:
             if builder.disk.damage:  # start again from nothing
                 await self.disk.discard_successor(successor)
+            if builder.disk.opened is not successor:  # it was lost, and opened again
+                await builder.aclose()
         if not builder.complete:
             self.lifecycle.problem = builder.lifecycle.problem
             return
