@@ -391,6 +391,13 @@ class WorkspaceIndex:
         )
 
     @property
+    def files_listed(self) -> int | None:
+        """The number of files in the last listing; None if a folder has not been listed."""
+        files = [folder.files for folder in self.folder_indexes()]
+        is_listed = bool(files) and all(listed.total or listed.why_empty for listed in files)
+        return sum(listed.total for listed in files) if is_listed else None
+
+    @property
     def why_empty(self) -> str:
         """Why a complete index has no files; empty if it has some."""
         folders = self.folder_indexes()

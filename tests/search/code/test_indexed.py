@@ -17,6 +17,7 @@ from winnow.config import Config, IndexSettings
 from winnow.config import merge_layer as with_layer
 from winnow.errors import InvalidParams
 from winnow.search.code.indexed import merged
+from winnow.search.index import indexable
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
@@ -226,6 +227,19 @@ async def test_at_the_command_line_a_small_folder_is_indexed_at_once(
     assert (result.engine, result.fallback) == ("lexical", None)
     assert result.results[0].path == "src/auth/login.py"
     assert (folder / ".winnow").is_dir()
+
+
+async def test_files_that_the_index_has_listed_are_not_listed_to_count_them(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    config = Config(index=IndexSettings(auto_index_threshold=0, embeddings="off"))
+    workspace = make_workspace(folder, config=config)
+    files = await indexable.count_files(workspace)
+    async with workspace.index.snapshot({}, 30.0):
+        pass
+    monkeypatch.delattr(indexable, "list_files")
+    assert await indexable.count_files(workspace) == files == len(FILES) - 2
 
 
 async def test_a_large_folder_is_indexed_on_request(
