@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -65,7 +66,7 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         Meta(
             description="True: build an index if there is none, whatever the size of the folder. A"
             " server builds it in the background and searches text meanwhile; the command line"
-            " builds it first. False: begin no index, except of a folder of at most 50 files."
+            " builds it first. False: begin no index; one that exists is used and kept current."
             " By default, the first search begins the index of a folder with fewer files than"
             " `index.auto_index_threshold`."
         ),
@@ -214,13 +215,11 @@ async def code_search(
     wanted = wanted_hits(params, params.limit)
     scope = workspace.scope(filters_of(params))
     search_type = None if params.search_type == "auto" else params.search_type
-    warnings = await open_and_begin_index(
-        workspace,
-        progress,
-        enable=None if params.enable_indexing is UNSET else params.enable_indexing,
-        waits=needs_index(params.query, search_type),
-    )
-    answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
+    enable = None if params.enable_indexing is UNSET else params.enable_indexing
+    with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
+        waits = needs_index(params.query, search_type)
+        warnings = await open_and_begin_index(workspace, progress, enable=enable, waits=waits)
+        answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
     found = answer.found
     first, changed = page_start(params, found)
     texts = CurrentTexts(scope, workspace.buffers)

@@ -19,7 +19,7 @@ from winnow.search.answer.hits import SPARE_HITS, Engine, HitList, SearchFallbac
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
 from winnow.search.code.ranked_text import files_about, telling_words
 from winnow.search.index.retry import again_if_damaged
-from winnow.search.index.state import left_out_in_words, state_in_words
+from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
 from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -50,7 +50,7 @@ async def find_passages(
     has_definitions = state.state == "ready"
     has_texts = has_definitions or (state.state == "building" and state.knows_all_texts)
     if indexed is not None and indexed.is_current and has_texts:
-        found = _only_indexed(scope, query, indexed, wanted)
+        found = _only_indexed(scope, query, indexed, wanted, nothing_indexed(workspace))
         if not has_definitions:
             so_far = f"{state_in_words(workspace.index, state)}: the order of results may change"
             found = _with_state(found, state, so_far)
@@ -91,10 +91,14 @@ async def _from_index(
         )
 
 
-def _only_indexed(scope: Scope, query: str, indexed: IndexHits, wanted: int) -> HitList:
-    """Return the hits of the index, and what it excludes."""
+def _only_indexed(
+    scope: Scope, query: str, indexed: IndexHits, wanted: int, more: Sequence[str]
+) -> HitList:
+    """Return the hits of the index, and what it excludes; ``more`` are further reasons why it is
+    incomplete."""
     left_out = indexed.left_out
     reasons, warnings = left_out_in_words(left_out)
+    reasons += more
     skipped = Skipped(
         binary=left_out.binary,
         too_large=left_out.too_large,
