@@ -16,7 +16,8 @@ from waiting_for import until
 from winnow.config import Config, merge_layer
 from winnow.index.commits import updates
 from winnow.index.commits.git_log import LoggedCommit
-from winnow.index.commits.history import VERSION, Commit, CommitHistory, CommitTable, commit_of
+from winnow.index.commits.history import VERSION, Commit, CommitHistory, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.postings.terms import query_terms, term_number
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
@@ -28,7 +29,7 @@ SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cD3eF5"
 
 
 def made(number: int, message: str, *paths: str, renamed: Sequence[tuple[str, str]] = ()) -> Commit:
-    logged = LoggedCommit(bytes([number] * 8), number, message, paths, tuple(renamed))
+    logged = LoggedCommit(bytes([number] * 8), message, paths, tuple(renamed))
     return commit_of(logged, masked=True, rules=())
 
 
@@ -55,7 +56,7 @@ def files_of(history: CommitHistory) -> list[list[str]]:
 
 
 def test_a_decoded_table_has_the_same_commits() -> None:
-    for commits in (COMMITS, [], [Commit(b"12345678", 0)]):
+    for commits in (COMMITS, [], [Commit(b"12345678")]):
         table = CommitTable.decode(CommitTable.of(commits).encode())
         assert table.commits() == commits
         assert CommitHistory(table).count == len(commits)
@@ -82,15 +83,13 @@ def test_files_that_swap_names_keep_their_commits() -> None:
 
 def test_secrets_in_messages_are_not_stored() -> None:
     message = f"Rotate token={SECRET} of the deployment"
-    logged = LoggedCommit(b"12345678", 0, message)
+    logged = LoggedCommit(b"12345678", message)
     masked, whole = (commit_of(logged, masked=masked, rules=()) for masked in (True, False))
     secret = {term_number(term) for term in query_terms(SECRET)}
     assert secret <= set(whole.terms)
     assert not secret & set(masked.terms)
     assert term_number("deploy") in masked.terms
-    own = commit_of(
-        LoggedCommit(b"12345678", 0, "Use acme_12"), masked=True, rules=("acme_[0-9]{2}",)
-    )
+    own = commit_of(LoggedCommit(b"12345678", "Use acme_12"), masked=True, rules=("acme_[0-9]{2}",))
     assert term_number("acm") not in own.terms
     assert term_number("acme") not in own.terms
 
