@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,8 +16,8 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit
 from waiting_for import until
 from winnow.config import Config, merge_layer
-from winnow.index.commits import updates
-from winnow.index.commits.git_log import LoggedCommit
+from winnow.index.commits import git_log, updates
+from winnow.index.commits.git_log import LoggedCommit, ReadCommits, read_commits
 from winnow.index.commits.history import VERSION, Commit, CommitHistory, CommitTable
 from winnow.index.commits.messages import commit_of
 from winnow.index.postings.terms import query_terms, term_number
@@ -152,6 +154,30 @@ async def test_a_server_reads_commits_and_follows_the_history(
     git(repository, "reset", "--quiet", "--hard", "HEAD~2")
     await updated(workspace, 1)
     assert await evidence(workspace) == [[]]
+
+
+@pytest.mark.process
+@requires_git
+async def test_commits_are_not_read_after_every_change(
+    repository: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[float] = []
+
+    async def recorded(*arguments: Any) -> ReadCommits | None:
+        reads.append(time.monotonic())
+        return await read_commits(*arguments)
+
+    monkeypatch.setattr(git_log, "read_commits", recorded)
+    monkeypatch.setattr(updates, "INTERVAL_SECONDS", 1.0)
+    workspace = make_workspace(repository)
+    workspace.index.enable_watching()
+    await updated(workspace, 2)
+    git_commit(repository, {"c.py": "1\n"}, "Add c")
+    for _ in range(3):
+        await workspace.index.build()
+    await updated(workspace, 3)
+    assert len(reads) == 2
+    assert reads[1] - reads[0] >= 1.0
 
 
 @pytest.mark.process

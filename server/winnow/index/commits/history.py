@@ -159,12 +159,13 @@ def _renamed(
 ) -> Numbers:
     """Return the files of each commit as later commits have renamed them."""
     names, renamed, end = np.arange(count, dtype=np.int32), [], 0
-    for commit in np.unique(renames[:, 0]).tolist():
-        # Its own files have the new names.
-        start, end = end, int(starts[commit + 1])
-        renamed.append(names[files[start:end]])
-        _, old, new = renames[renames[:, 0] == commit].T
-        names[old] = names[new]
+    rows = renames[:, 0]
+    for commit in np.unique(rows).tolist():
+        # The commit itself has the new names.
+        begin, end = end, int(starts[commit + 1])
+        renamed.append(names[files[begin:end]])
+        own = slice(*np.searchsorted(rows, [commit, commit + 1]))
+        names[renames[own, 1]] = names[renames[own, 2]]
     return np.concatenate([*renamed, names[files[end:]]])
 
 
