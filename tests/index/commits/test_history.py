@@ -24,6 +24,8 @@ from winnow.index.postings.terms import query_terms, term_number
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
 from winnow.search.index.state import current_status
+from winnow.tools import TOOLS
+from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
 requires_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
@@ -144,6 +146,9 @@ async def test_a_server_reads_commits_and_follows_the_history(
     workspace.index.enable_watching()
     await updated(workspace, 2)
     assert await evidence(workspace) == [["b.py"], []]
+    tool = TOOLS["index_status"]
+    status = await tool.call(workspace, {}, no_progress)
+    assert "messages of 2 commits" in tool.plain(status)
     git_commit(repository, {"a.py": "3\n", "c.py": "4\n"}, "Parse lists")
     await updated(workspace, 3)
     assert await evidence(workspace) == [["a.py", "c.py"], ["b.py"], []]
