@@ -21,7 +21,8 @@ from typing import TypeVar
 import numpy as np
 
 from winnow.index.commits.git_log import LOG, MOST_COMMITS, OPTIONS, LoggedCommit, parse_log
-from winnow.index.commits.history import CommitHistory, CommitTable, commit_of
+from winnow.index.commits.history import CommitHistory, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.postings.corpus import Corpus
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.question import question_of

@@ -11,7 +11,8 @@ import numpy as np
 
 from winnow.index.builder.extraction import extract_file
 from winnow.index.commits.git_log import LOG, MOST_COMMITS, OPTIONS, parse_log
-from winnow.index.commits.history import CommitHistory, CommitTable, commit_of
+from winnow.index.commits.history import CommitHistory, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.postings.contents import Contents
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import git, git_commit, requires_posix, write_files
 from winnow.index.commits import git_log
-from winnow.index.commits.git_log import LoggedCommit, ReadCommits, read_commits
+from winnow.index.commits.git_log import ReadCommits, read_commits
 from winnow.processes.children import Processes
 from winnow.workspace import EngineWorkspace
 
@@ -180,11 +180,3 @@ async def test_a_repository_runs_none_of_its_programs(repository: Path, tmp_path
     found = await read(repository)
     assert described(found)[0] == ("Choose a driver", (".gitattributes", "a.py"))
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_time_may_be_anything() -> None:
-    written = b"\1" + b"ab" * 20
-    for seconds in (b"99999999999999999999999", b"", b"-5"):
-        (found,) = git_log.parse_log(b"\0".join([written, seconds, b"x", b""]))
-        assert found == LoggedCommit(b"\xab" * 8, found.seconds, "x")
-        assert 0 <= found.seconds <= git_log.LAST_SECOND

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,13 +16,16 @@ import pytest
 from conftest import MakeWorkspace, git, git_commit
 from waiting_for import until
 from winnow.config import Config, merge_layer
-from winnow.index.commits import updates
-from winnow.index.commits.git_log import LoggedCommit
-from winnow.index.commits.history import VERSION, Commit, CommitHistory, CommitTable, commit_of
+from winnow.index.commits import git_log, updates
+from winnow.index.commits.git_log import LoggedCommit, ReadCommits, read_commits
+from winnow.index.commits.history import VERSION, Commit, CommitHistory, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.postings.terms import query_terms, term_number
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
 from winnow.search.index.state import current_status
+from winnow.tools import TOOLS
+from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
 requires_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
@@ -28,7 +33,7 @@ SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cD3eF5"
 
 
 def made(number: int, message: str, *paths: str, renamed: Sequence[tuple[str, str]] = ()) -> Commit:
-    logged = LoggedCommit(bytes([number] * 8), number, message, paths, tuple(renamed))
+    logged = LoggedCommit(bytes([number] * 8), message, paths, tuple(renamed))
     return commit_of(logged, masked=True, rules=())
 
 
@@ -55,7 +60,7 @@ def files_of(history: CommitHistory) -> list[list[str]]:
 
 
 def test_a_decoded_table_has_the_same_commits() -> None:
-    for commits in (COMMITS, [], [Commit(b"12345678", 0)]):
+    for commits in (COMMITS, [], [Commit(b"12345678")]):
         table = CommitTable.decode(CommitTable.of(commits).encode())
         assert table.commits() == commits
         assert CommitHistory(table).count == len(commits)
@@ -82,15 +87,13 @@ def test_files_that_swap_names_keep_their_commits() -> None:
 
 def test_secrets_in_messages_are_not_stored() -> None:
     message = f"Rotate token={SECRET} of the deployment"
-    logged = LoggedCommit(b"12345678", 0, message)
+    logged = LoggedCommit(b"12345678", message)
     masked, whole = (commit_of(logged, masked=masked, rules=()) for masked in (True, False))
     secret = {term_number(term) for term in query_terms(SECRET)}
     assert secret <= set(whole.terms)
     assert not secret & set(masked.terms)
     assert term_number("deploy") in masked.terms
-    own = commit_of(
-        LoggedCommit(b"12345678", 0, "Use acme_12"), masked=True, rules=("acme_[0-9]{2}",)
-    )
+    own = commit_of(LoggedCommit(b"12345678", "Use acme_12"), masked=True, rules=("acme_[0-9]{2}",))
     assert term_number("acm") not in own.terms
     assert term_number("acme") not in own.terms
 
@@ -143,6 +146,9 @@ async def test_a_server_reads_commits_and_follows_the_history(
     workspace.index.enable_watching()
     await updated(workspace, 2)
     assert await evidence(workspace) == [["b.py"], []]
+    tool = TOOLS["index_status"]
+    status = await tool.call(workspace, {}, no_progress)
+    assert "messages of 2 commits" in tool.plain(status)
     git_commit(repository, {"a.py": "3\n", "c.py": "4\n"}, "Parse lists")
     await updated(workspace, 3)
     assert await evidence(workspace) == [["a.py", "c.py"], ["b.py"], []]
@@ -153,6 +159,30 @@ async def test_a_server_reads_commits_and_follows_the_history(
     git(repository, "reset", "--quiet", "--hard", "HEAD~2")
     await updated(workspace, 1)
     assert await evidence(workspace) == [[]]
+
+
+@pytest.mark.process
+@requires_git
+async def test_commits_are_not_read_after_every_change(
+    repository: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[float] = []
+
+    async def recorded(*arguments: Any) -> ReadCommits | None:
+        reads.append(time.monotonic())
+        return await read_commits(*arguments)
+
+    monkeypatch.setattr(git_log, "read_commits", recorded)
+    monkeypatch.setattr(updates, "INTERVAL_SECONDS", 1.0)
+    workspace = make_workspace(repository)
+    workspace.index.enable_watching()
+    await updated(workspace, 2)
+    git_commit(repository, {"c.py": "1\n"}, "Add c")
+    for _ in range(3):
+        await workspace.index.build()
+    await updated(workspace, 3)
+    assert len(reads) == 2
+    assert reads[1] - reads[0] >= 1.0
 
 
 @pytest.mark.process

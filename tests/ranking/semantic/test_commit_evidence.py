@@ -10,7 +10,8 @@ import pytest
 
 from ranked_texts import corpus_of
 from winnow.index.commits.git_log import LoggedCommit
-from winnow.index.commits.history import CommitHistory, CommitTable, commit_of
+from winnow.index.commits.history import CommitHistory, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.postings.corpus import Corpus
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.question import question_of
@@ -21,7 +22,7 @@ QUERY = "Stop losing cookies on redirects"
 
 def history_of(*commits: tuple[str, Sequence[str]]) -> CommitHistory:
     logged = [
-        LoggedCommit(number.to_bytes(8, "big"), 0, message, tuple(paths))
+        LoggedCommit(number.to_bytes(8, "big"), message, tuple(paths))
         for number, (message, paths) in enumerate(commits)
     ]
     return CommitHistory(

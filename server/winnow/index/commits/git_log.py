@@ -26,8 +26,6 @@ LOG_BYTES = 16 * 1024 * 1024
 # A commit that changes more files is about none of them.
 MOST_FILES = 100
 MESSAGE_CHARACTERS = 2_000
-# The time of a commit may be anything.
-LAST_SECOND = 1 << 40
 # The bytes of a hash that identify a commit.
 ID_BYTES = 8
 # Up to this many new commits are named on the command line; for more, all are read.
@@ -38,7 +36,7 @@ MOST_NAMED = 200
 LOG = ("-c", "log.showRoot=false", "log", "-z", "--name-status", "--find-renames=100%")
 OPTIONS = (
     *("--no-merges", "--ignore-submodules=all", "--encoding=UTF-8"),
-    "--format=%x01%H%x00%ct%x00%B%x00",
+    "--format=%x01%H%x00%B%x00",
 )
 _START = b"\1"
 _DELETED = b"D"
@@ -46,11 +44,10 @@ _STATUS = re.compile(rb"\n?([A-Z])\d*")
 
 
 class LoggedCommit(Struct, frozen=True):
-    """A commit: the first bytes of its hash, its time in seconds since 1970, its message, the files
-    that it changed and did not delete, and the old and new names of files that it renamed."""
+    """A commit: the first bytes of its hash, its message, the files that it changed and did not
+    delete, and the old and new names of files that it renamed."""
 
     id: bytes
-    seconds: int
     message: str
     paths: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
@@ -69,9 +66,9 @@ def parse_log(output: bytes) -> Iterator[LoggedCommit]:
     one may lack files."""
     tokens = output.split(b"\0")[:-1]
     at = 0
-    while at + 3 <= len(tokens):
-        written, seconds, message = tokens[at : at + 3]
-        at += 3
+    while at + 2 <= len(tokens):
+        written, message = tokens[at : at + 2]
+        at += 2
         paths: list[str] = []
         renamed = []
         while at < len(tokens) and not tokens[at].startswith(_START):
@@ -85,7 +82,6 @@ def parse_log(output: bytes) -> Iterator[LoggedCommit]:
         about_few = len(paths) <= MOST_FILES
         yield LoggedCommit(
             id=commit_id(written.removeprefix(_START)),
-            seconds=min(int(seconds), LAST_SECOND) if seconds.isdigit() else 0,
             message=message.decode("utf-8", "replace")[:MESSAGE_CHARACTERS],
             paths=tuple(paths) if about_few else (),
             renamed=tuple(renamed),

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from winnow.index.commits.git_log import ID_BYTES, LoggedCommit
-from winnow.index.postings.terms import pack_terms, words
-from winnow.privacy.secrets import mask_secrets
+from winnow.index.commits.git_log import ID_BYTES
 
 # Changes with anything stored here, and with what is read from git.
 VERSION = 1
@@ -27,38 +25,25 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Commit(Struct, frozen=True, array_like=True):
-    """A commit: its identity, its time in seconds since 1970, the numbers of the terms of its
-    message, the files that it changed, and the old and new names of those that it renamed."""
+    """A commit: its identity, the numbers of the terms of its message, the files that it changed,
+    and the old and new names of those that it renamed."""
 
     id: bytes
-    seconds: int
     terms: tuple[int, ...] = ()
     paths: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
 
 
-def commit_of(logged: LoggedCommit, *, masked: bool, rules: Sequence[str]) -> Commit:
-    """Return what is stored of a commit. If ``masked``, without secrets in its message; ``rules``
-    are additional patterns of secrets."""
-    message = logged.message
-    if masked:
-        message = mask_secrets(message.encode("utf-8", "replace"), rules)[0].decode()
-    terms = np.unique(np.frombuffer(pack_terms(words(message)), np.uint64))
-    return Commit(logged.id, logged.seconds, tuple(terms.tolist()), logged.paths, logged.renamed)
-
-
 class CommitTable(Struct, frozen=True, array_like=True):
     """The commits of a repository as arrays in bytes, the newest first.
 
-    ``ids`` and ``seconds`` have a value per commit. ``terms`` are all distinct terms; each commit
-    has as many of ``term_places``, which are places in ``terms``, as ``term_counts`` says. Files
-    are stored in the same way: ``paths`` end with NUL. ``renames`` are rows of a commit and two
-    places of paths.
+    ``terms`` are all distinct terms; each commit has as many of ``term_places``, which are places
+    in ``terms``, as ``term_counts`` says. Files are stored in the same way: ``paths`` end with NUL.
+    ``renames`` are rows of a commit and two places of paths.
     """
 
     version: int
     ids: bytes
-    seconds: bytes
     terms: bytes
     term_counts: bytes
     term_places: bytes
@@ -85,7 +70,6 @@ class CommitTable(Struct, frozen=True, array_like=True):
         return cls(
             VERSION,
             b"".join(commit.id for commit in commits),
-            np.array([commit.seconds for commit in commits], np.int64).tobytes(),
             terms.tobytes(),
             np.array([len(commit.terms) for commit in commits], np.uint16).tobytes(),
             term_places.astype(np.uint32).tobytes(),
@@ -124,15 +108,13 @@ class CommitTable(Struct, frozen=True, array_like=True):
         return [
             Commit(
                 id_,
-                seconds,
                 tuple(own_terms.tolist()),
                 tuple(paths[place] for place in own_files.tolist()),
                 tuple(renamed.get(row, ())),
             )
-            for row, (id_, seconds, own_terms, own_files) in enumerate(
+            for row, (id_, own_terms, own_files) in enumerate(
                 zip(
                     ids,
-                    np.frombuffer(self.seconds, np.int64).tolist(),
                     _parts(terms, self.term_counts),
                     _parts(files, self.file_counts),
                     strict=True,
@@ -144,15 +126,14 @@ class CommitTable(Struct, frozen=True, array_like=True):
 class CommitHistory:
     """The commits of a repository for queries, numbered from 0, the newest first.
 
-    ``seconds`` are the times of commits and ``lengths`` the numbers of terms of their messages.
+    ``count`` is their number, and ``lengths`` are the numbers of terms of their messages.
     Commit `i` changed the files ``files[file_starts[i] : file_starts[i + 1]]``, which are numbers
     of ``paths``; a renamed file has its present name.
     """
 
     def __init__(self, table: CommitTable) -> None:
-        self.seconds = np.frombuffer(table.seconds, np.int64)
-        self.count = len(self.seconds)
         counts = np.frombuffer(table.term_counts, np.uint16)
+        self.count = len(counts)
         self.lengths = counts.astype(np.float32)
         places = np.frombuffer(table.term_places, np.uint32)
         self._terms = np.frombuffer(table.terms, np.uint64)
@@ -178,12 +159,13 @@ def _renamed(
 ) -> Numbers:
     """Return the files of each commit as later commits have renamed them."""
     names, renamed, end = np.arange(count, dtype=np.int32), [], 0
-    for commit in np.unique(renames[:, 0]).tolist():
-        # Its own files have the new names.
-        start, end = end, int(starts[commit + 1])
-        renamed.append(names[files[start:end]])
-        _, old, new = renames[renames[:, 0] == commit].T
-        names[old] = names[new]
+    rows = renames[:, 0]
+    for commit in np.unique(rows).tolist():
+        # The commit itself has the new names.
+        begin, end = end, int(starts[commit + 1])
+        renamed.append(names[files[begin:end]])
+        own = slice(*np.searchsorted(rows, [commit, commit + 1]))
+        names[renames[own, 1]] = names[renames[own, 2]]
     return np.concatenate([*renamed, names[files[end:]]])
 
 

@@ -11,7 +11,8 @@ from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.throttle import Throttle
 from winnow.index.commits.git_log import LoggedCommit, ReadCommits
-from winnow.index.commits.history import Commit, CommitTable, commit_of
+from winnow.index.commits.history import Commit, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.commits.stored import stored_commits
 from winnow.index.store.reader import Reader
 
@@ -63,7 +64,7 @@ class CommitUpdates:
         if found.ids != list(known):
             # Nothing more is known of a commit for which there was no time or room.
             await self._write(
-                folder, [new.get(each) or known.get(each) or Commit(each, 0) for each in found.ids]
+                folder, [new.get(each) or known.get(each) or Commit(each) for each in found.ids]
             )
 
     async def _write(self, folder: FolderIndex, commits: Sequence[Commit]) -> None:
