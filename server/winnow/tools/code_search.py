@@ -29,7 +29,7 @@ from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
+from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
 
 NOT_SEARCHED = (
@@ -46,7 +46,7 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         Meta(
             description="A question, a name ('Client.send'), a file ('executor.py',"
             " 'src/**/*.tsx'), text in quotes, or a regular expression.",
-            max_length=20_000,
+            max_length=QUERY_CHARACTERS,
         ),
     ]
     search_type: Annotated[
