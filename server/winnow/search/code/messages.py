@@ -40,8 +40,10 @@ _VALUE = re.compile(r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|\S*(?:\d|://)\S*|\S*[\\/]
 _LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>)?[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
-    r"[#$]\{[^{}]*\}|\{[^{}]*\}+|\\\([^()]*\)|\$\w+"
+    r"[#$]\{[^{}]*\}?|\{[^{}]*\}+|\\\([^()]*\)|\$\w+"
 )
+# What programs print before a message, and the query's parts lack.
+_LABEL = re.compile(r"^(?:error|fatal|warning|panic): ", re.I)
 _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
 _RAISES = re.compile(
     r"\b(?:raise|throws?|panic|die|croak|confess|abort|assert|fail|fatal|error|reject|bail|ensure|"
@@ -174,7 +176,7 @@ def _pieces(line: str, is_open: str, *, is_first: bool) -> tuple[list[str], str]
 def _split(literals: Sequence[str]) -> list[str]:
     pieces = (piece for text in literals for piece in _PLACEHOLDER.split(text))
     plain = (" ".join(_ESCAPE.sub(_unescaped, piece).split()) for piece in pieces)
-    return [piece for piece in plain if _LETTER.search(piece)]
+    return [piece for text in plain if _LETTER.search(piece := _LABEL.sub("", text))]
 
 
 def _unescaped(found: re.Match[str]) -> str:
