@@ -235,7 +235,7 @@ async def _sites(
             (site for site in sites if site.score >= least),
             key=lambda site: (-scores[site], site.path, site.first),
         )
-        found += [site for site in best[:MOST_SITES] if scores[site] >= scores[best[0]] / 2]
+        found += [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
     return found
 
 
@@ -257,7 +257,7 @@ def _messages(parts: QueryParts) -> Iterator[tuple[ErrorMessage, float]]:
 
 
 def _repeats(path: str) -> bool:
-    return any(pattern.search(path) for _, pattern, _ in KINDS)
+    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind != "side")
 
 
 def _site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:

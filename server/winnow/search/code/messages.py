@@ -51,6 +51,7 @@ _RAISES = re.compile(
     r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(",
 )
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
+_SIGNS = " \t#/*-;<!>%"
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -169,7 +170,8 @@ def _pieces(line: str, is_open: str, *, is_first: bool) -> tuple[list[str], str]
         literals.append(literal[1:-1] if closed else literal[1:])
         is_open = "" if closed else quote
     if not literals and is_first:
-        literals = [line]  # no code: a translation, or a text of several lines
+        # No code: a comment, a translation, or a text of several lines.
+        literals = [line.strip(_SIGNS)]
     return _split(literals), is_open
 
 
