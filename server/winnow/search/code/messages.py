@@ -52,6 +52,7 @@ _RAISES = re.compile(
 )
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
 _SIGNS = " \t#/*-;<!>%"
+_KEY = re.compile(r"^[\w.-]+: ")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -125,8 +126,12 @@ def _compared(texts: Mapping[int, str], first: int, message: str) -> tuple[int, 
     for number in range(first, first + STATEMENT_LINES):
         if number not in texts or number - last > GAP_LINES:
             break
-        pieces, is_open = _pieces(texts[number], is_open, is_first=number == first)
+        pieces, is_open = _pieces(texts[number], is_open)
         found, at = _found_in(message, pieces, at)
+        if found < LEAST_LETTERS and number == first:
+            # No code: a comment, a translation, or a text of several lines.
+            pieces = _split([_KEY.sub("", texts[number].strip(_SIGNS))])
+            found, at = _found_in(message, pieces, 0)
         if found < 0 or (not found and number > first and any(map(_is_long, pieces))):
             break  # the string of another message
         if found:
@@ -153,7 +158,7 @@ def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
     return (0 if missing > found else found - missing // 2), at
 
 
-def _pieces(line: str, is_open: str, *, is_first: bool) -> tuple[list[str], str]:
+def _pieces(line: str, is_open: str) -> tuple[list[str], str]:
     """Return the texts between the placeholders of the strings of a line, and the quote of a string
     that continues on the next line. A string that is ``is_open`` continues on this one."""
     literals: list[str] = []
@@ -169,9 +174,6 @@ def _pieces(line: str, is_open: str, *, is_first: bool) -> tuple[list[str], str]
         closed = len(literal) > 1 and literal[-1] == quote
         literals.append(literal[1:-1] if closed else literal[1:])
         is_open = "" if closed else quote
-    if not literals and is_first:
-        # No code: a comment, a translation, or a text of several lines.
-        literals = [line.strip(_SIGNS)]
     return _split(literals), is_open
 
 
