@@ -7,6 +7,7 @@ places that raise a message are found by its words. Semantic search answers with
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -223,12 +224,7 @@ async def _sites(
         terms = list(map(escaped, search_terms(error.text)))
         if not terms:
             continue
-        request = KeywordRequest(workspace, scope, error.text, terms, progress)
-        async with workspace.search_slots:
-            try:
-                candidates = (await find(request)).candidates
-            except (TermsTooBroad, SearchTimedOut):
-                continue
+        candidates = await _candidates(workspace, scope, error.text, terms, progress)
         sites = await asyncio.to_thread(_all_sites, candidates, error)
         scores = {site: site.score * (REPEATING if _repeats(site.path) else 1.0) for site in sites}
         best = sorted(
@@ -237,6 +233,19 @@ async def _sites(
         )
         found += [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
     return found
+
+
+async def _candidates(
+    workspace: EngineWorkspace, scope: Scope, text: str, terms: Sequence[str], progress: Progress
+) -> Sequence[Candidate]:
+    """Return the files with any of the terms, without those of terms that are too broad."""
+    # One pattern needs one process; if it has too many matches, each term has a limit of its own.
+    for attempt in (["|".join(terms)], terms):
+        request = KeywordRequest(workspace, scope, text, attempt, progress)
+        async with workspace.search_slots:
+            with contextlib.suppress(TermsTooBroad, SearchTimedOut):
+                return (await find(request)).candidates
+    return ()
 
 
 def _all_sites(candidates: Sequence[Candidate], error: ErrorMessage) -> list[Site]:
