@@ -30,7 +30,7 @@ from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
+from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
 
 NOT_SEARCHED = (
@@ -46,8 +46,9 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         str,
         Meta(
             description="A question, a name ('Client.send'), a file ('executor.py',"
-            " 'src/**/*.tsx'), text in quotes, or a regular expression.",
-            max_length=20_000,
+            " 'src/**/*.tsx'), text in quotes, a regular expression, or an error message or stack"
+            " trace as printed.",
+            max_length=QUERY_CHARACTERS,
         ),
     ]
     search_type: Annotated[
@@ -200,6 +201,7 @@ async def code_search(
     Effective use:
     - The first tool to try if you do not know which search is right; `reason` explains the choice
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
+    - Paste error messages, stack traces and bug reports as they are: the code that raises a message and the frames in this workspace come first
     - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
     - A call takes milliseconds with an index, and nothing leaves this machine
     - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed

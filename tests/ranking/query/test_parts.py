@@ -47,7 +47,7 @@ def test_a_bug_report_has_parts() -> None:
     assert parts.title == "Cookies are dropped: `requests.Session.send` and `max_retries`"
     assert [" ".join(paragraph.split()) for paragraph in parts.prose] == [
         "See , tests/test_x.py and app.py:33 with --no-cache or FLASK_ENV=1 ( , , , ), i.e. the"
-        ' "too many redirects" message of',
+        ' "too many redirects" message of .',
         "Since this change:",
     ]
     assert parts.code == ("foo_bar(x)", "index:\n  auto_build: true")

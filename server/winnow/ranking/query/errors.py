@@ -23,6 +23,8 @@ _ERROR_TYPE = re.compile(
     r"(?:Error|Exception|Warning|Failure|Failed|Fault|Panic|Interrupt|Exit|NotFound|Timeout|"
     r"Denied|Invalid|Violation)\w{0,20}$"
 )
+# A class in a module. Its name says nothing: `requests.exceptions.MissingSchema`.
+_IN_MODULE = re.compile(r"[a-z_]\w*(?:(?:\.|::)[a-z_]\w*)*(?:\.|::)[A-Z]\w*$")
 # What a runtime puts before the type of an error. Each is tried once, in this order.
 _PREFIXES = (
     re.compile(r"E   +"),
@@ -108,7 +110,9 @@ def _typed(text: str, after_frames: bool) -> ErrorMessage | None:
         if found := prefix.match(plain):
             plain = plain[found.end() :]
     is_error = after_frames or plain is not text
-    if (found := _TYPED.match(plain)) and (is_error or _ERROR_TYPE.search(found[1])):
+    if (found := _TYPED.match(plain)) and (
+        is_error or _ERROR_TYPE.search(found[1]) or _IN_MODULE.match(found[1])
+    ):
         message = _IN_FILE.sub("", (found[2] or "").strip())
         return ErrorMessage(message, found[1])
     if (found := _ONLY_TYPE.fullmatch(plain)) and is_error:
