@@ -28,7 +28,7 @@ from winnow.ranking.semantic.candidates import (
     read_postings,
 )
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
-from winnow.ranking.semantic.decision_trees import trained
+from winnow.ranking.semantic.decision_trees import model_name, trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import PathIndex, name_of
@@ -41,6 +41,8 @@ MAX_DEFINITIONS = 2_000
 # A file without a word of the query may answer it if its vector is this near: a third of the
 # answers are, and one in ten of the other files.
 NEAR = 0.45
+# Fewer commits, as in a shallow clone, say too little.
+LEAST_COMMITS = 50
 # Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
@@ -50,8 +52,8 @@ _CACHED_VECTORS = 4_096
 
 def load(dense: EmbeddingModel | None) -> None:
     """Load the models that the first search needs, with vectors or without."""
-    for name in ("lexical", "dense") if dense is not None else ("lexical",):
-        trained(name)
+    for commits in (False, True):
+        trained(model_name(dense=dense is not None, commits=commits))
 
 
 def derive(corpus: Corpus) -> None:
@@ -106,7 +108,7 @@ def search(
     evidence, features = weighed
     # The letters of a single name matter: vectors only blur them.
     by_vectors = "near_best" in features and not evidence.question.symbol
-    ranker = trained("dense" if by_vectors else "lexical")
+    ranker = trained(model_name(dense=by_vectors, commits="message_says" in features))
     raw = ranker.scores(features, symbol=evidence.question.symbol)
     scores = ranker.probabilities(raw)
     files = evidence.candidates.files.tolist()
@@ -150,9 +152,10 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
-    commits = CommitEvidence(corpus, question)
-    by_commits = commits.found(SINGLE, index.ranks)
-    more = [*more, *index.written_as(question.paths), *by_commits]
+    more = [*more, *index.written_as(question.paths)]
+    commits = CommitEvidence(corpus, question) if _has_commits(corpus) else None
+    if commits is not None:
+        more += commits.found(SINGLE, index.ranks)
     terms = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
@@ -170,6 +173,12 @@ def weigh(
                 "near_path": paths @ cosines.query,
             }
     return WeighedCandidates(evidence, compute(evidence, commits, nearness))
+
+
+def _has_commits(corpus: Corpus) -> bool:
+    return any(
+        history is not None and history.count >= LEAST_COMMITS for history in corpus.histories
+    )
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
