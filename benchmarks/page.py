@@ -138,8 +138,9 @@ PARTS = {
         "The development half of semble's public annotations: 25 repositories, 18 languages. The"
         " shipped ranker was trained on these questions, so its quality here is not a valid"
         " measure. Judged by rankers that were trained without the repository in question, it is"
-        " .875, and .883 with embeddings (`benchmarks/run ranker`). semble is faster because it"
-        " doesn't check its answers against the current files.",
+        " .874, and .881 with embeddings; where the commits of the repository are known, .888 and"
+        " .886 (`benchmarks/run ranker`). semble is faster because it doesn't check its answers"
+        " against the current files.",
     ),
     "tokens": Part(
         "Tokens until the right file",
