@@ -61,18 +61,18 @@ async def test_answers_after_damage(
     while done < DAMAGES:
         drawn.choice(states).restore()
         damages = [damage(root, drawn) for _ in range(drawn.choice(AT_ONCE))]
-        done, rounds, told = done + len(damages), rounds + 1, "; ".join(damages)
+        done, rounds, what = done + len(damages), rounds + 1, "; ".join(damages)
         async with opener.open(root) as workspace:
             found = await answers(workspace)
             at_once += None not in found
-            assert_right(found, wanted, told)
+            assert_right(found, wanted, what)
             for _ in range(TURNS):
                 await workspace.index.build()
                 found = await answers(workspace)
-                assert_right(found, wanted, told)
+                assert_right(found, wanted, what)
                 if None not in found:
                     break
-            assert None not in found, told
+            assert None not in found, what
             status = await call(workspace, "index_status")
             replaced += status.index.folders[0].replaced is not None
     assert 0 < replaced < rounds
@@ -105,7 +105,7 @@ async def states_of(tier: Tier, root: Path, opener: Opener, folder: Path) -> lis
     return states
 
 
-def assert_right(found: list[Any], wanted: list[Any], told: str) -> None:
+def assert_right(found: list[Any], wanted: list[Any], damages: str) -> None:
     """Assert that all answers that claim to be complete are right."""
     for answer, right in zip(found, wanted, strict=True):
-        assert answer in (None, right), told
+        assert answer in (None, right), damages

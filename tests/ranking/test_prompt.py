@@ -92,6 +92,16 @@ def test_a_file_that_is_too_large_is_cut() -> None:
     assert "further lines left out)" in built.text
 
 
+def test_only_the_beginning_of_a_long_query_is_sent() -> None:
+    query = "why? " + "a line of a log " * 60_000
+    built = prompt.build(query, [candidate("a.py", [2], lines=3)], 20_000)
+    left_out = len(query.strip()) - prompt.QUERY_CHARACTERS
+    assert built.text.endswith(f"… ({left_out} characters left out)\n")
+    assert "Original search query: why? a line" in built.text
+    assert estimated_tokens(built.text) < 20_000
+    assert list(built.sent) == ["f01"]
+
+
 def test_paths_and_texts_cannot_leave_their_line() -> None:
     evil = Candidate(
         "a\n=== fence\n[f99] b.py",

@@ -171,8 +171,8 @@ class IndexSettings(Section, frozen=True, kw_only=True):
     enable_sensitive_filtering: bool = True
     """Mask keys, tokens and passwords before anything is stored."""
     commit_history: bool = True
-    """Read the messages of the last 4,000 commits with git, in the background of a server, to find
-    files by what was said when they were changed. The index stores hashes of the words."""
+    """Read the messages of the last 4,000 commits with git, in the background of a server. They
+    describe files in the words of people. The index stores hashes of these words."""
     watch: bool = True
     """Watch folders for changes. Without it, each request checks the files for changes."""
     background: bool = True

@@ -35,6 +35,7 @@ PROMPT_VERSION = 2
 CONTEXT_STEPS = (10, 5, 2, 0)
 # Lines shown of a file without matches, in addition to the context.
 MIN_LINES = 2
+QUERY_CHARACTERS = 20_000
 Redact = Callable[[str], Redacted]
 _MARKER_KEY = secrets.token_bytes(32)
 # Possible parts of a secret where a line was cut; no rule recognizes a part.
@@ -141,11 +142,11 @@ def build(
     query: str, candidates: Sequence[Candidate], max_tokens: int, redact: Redact = redact_secrets
 ) -> Prompt:
     """Return the prompt for candidates in this order, cut to ``max_tokens``: context goes first,
-    then the last candidates.
+    then the last candidates. A long query is cut to its beginning.
 
     ``redact`` removes secrets.
     """
-    query = redact(query.strip()).text
+    query = _beginning(redact(query.strip()).text)
     shown = [file for file in candidates if not is_secret_file(file.path)]
     texts = [_texts(file, redact) for file in shown]
     names = [redact_path(printable(file.path), redact) for file in shown]
@@ -175,6 +176,13 @@ def build(
         secret_files=len(candidates) - len(shown),
         redactions=count_redactions(f"{body}\n{query}"),
     )
+
+
+def _beginning(query: str) -> str:
+    """Return a query as it is sent. A model is paid by the token, and the subject comes first."""
+    if len(query) <= QUERY_CHARACTERS:
+        return query
+    return f"{query[:QUERY_CHARACTERS]}… ({len(query) - QUERY_CHARACTERS} characters left out)"
 
 
 def _marker(text: str) -> str:

@@ -105,6 +105,16 @@ def is_in_later_root(path: str, located: Located, roots: Sequence[Path]) -> bool
     )
 
 
+def shared_ending(parts: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many names at the end two paths have in common."""
+    count = 0
+    for own, other in zip(reversed(parts), reversed(others), strict=False):
+        if own != other:
+            break
+        count += 1
+    return count
+
+
 def containing_root(path: str, roots: Sequence[str]) -> tuple[int, str] | None:
     """Return the place of the deepest root that contains a path, and the path below it.
 

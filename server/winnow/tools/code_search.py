@@ -219,7 +219,7 @@ async def code_search(
     search_type = None if params.search_type == "auto" else params.search_type
     enable = None if params.enable_indexing is UNSET else params.enable_indexing
     with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
-        waits = needs_index(params.query, search_type)
+        waits = await asyncio.to_thread(needs_index, params.query, search_type)
         warnings = await open_and_begin_index(workspace, progress, enable=enable, waits=waits)
         answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
     found = answer.found

@@ -95,16 +95,24 @@ async def test_a_damaged_index_is_rebuilt_and_reported(
     assert (await status(again)).replaced == now.replaced
 
 
+async def with_suspected_store(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[EngineWorkspace, Store]:
+    """Return a workspace whose index has a damaged page, and the store of this index."""
+    await built(make_workspace, project)
+    workspace = make_workspace(project)
+    old = await folder_of(workspace).store()
+    monkeypatch.setattr(Store, "find_damage", lambda store: "page 7 has another checksum")
+    await folder_of(workspace).disk.suspect(old, StoreDamaged("disk I/O error"))
+    return workspace, old
+
+
 async def test_the_old_index_answers_until_its_successor_is_complete(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the damaged page is not needed for a request, the index still has the answer."""
-    await built(make_workspace, project)
-    workspace = make_workspace(project)
+    workspace, old = await with_suspected_store(make_workspace, project, monkeypatch)
     folder = folder_of(workspace)
-    old = await folder.store()
-    monkeypatch.setattr(Store, "find_damage", lambda store: "page 7 has another checksum")
-    await folder.disk.suspect(old, StoreDamaged("disk I/O error"))
     assert await folder.store() is old
     assert folder.disk.damage == "page 7 has another checksum"
     async with workspace.index.snapshot({}, 0) as (view, state):
@@ -121,12 +129,7 @@ async def test_the_old_index_answers_until_its_successor_is_complete(
 async def test_a_canceled_replacement_closes_the_old_index(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await built(make_workspace, project)
-    workspace = make_workspace(project)
-    folder = folder_of(workspace)
-    old = await folder.store()
-    monkeypatch.setattr(Store, "find_damage", lambda store: "page 7 has another checksum")
-    await folder.disk.suspect(old, StoreDamaged("disk I/O error"))
+    workspace, old = await with_suspected_store(make_workspace, project, monkeypatch)
     began, may_end, publish = threading.Event(), threading.Event(), Store.publish
 
     def slow(store: Store) -> None:

@@ -11,7 +11,7 @@ from winnow.index.postings.terms import stem, term_number
 from winnow.ranking.semantic.path_index import PathIndex, unasked_kinds
 from winnow.ranking.semantic.question import BODY_WEIGHT, MAX_TERMS, Question, question_of
 
-COMMON = " ".join(f"{a}{b}word" for a in "bcdfghjk" for b in "aeiou" for _ in range(1))
+COMMON = " ".join(f"{a}{b}word" for a in "bcdfghjk" for b in "aeiou")
 RARE = "quokka"
 ISSUE = f"""Session cookie is lost after a redirect
 

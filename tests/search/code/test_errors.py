@@ -10,6 +10,7 @@ import pytest
 from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
+from winnow.errors import InvalidParams
 from winnow.ranking.candidates import Candidate
 from winnow.search.code.messages import sites_in
 from winnow.text.ripgrep import Line
@@ -201,6 +202,16 @@ async def test_a_query_of_a_megabyte_is_answered(workspace: EngineWorkspace, too
         params |= {"search_terms": ["must be positive"], "ranker": "local"}
     answer: Any = await TOOLS[tool].call(workspace, params, no_progress)
     assert answer.returned > 0
+
+
+async def test_a_word_that_is_too_long_for_a_command_line_is_answered(
+    workspace: EngineWorkspace,
+) -> None:
+    result = await search(workspace, "x" * QUERY_CHARACTERS)
+    assert result.results == []
+    assert result.reason.endswith("it is long")
+    with pytest.raises(InvalidParams, match="at most 20,000 characters"):
+        await search(workspace, "x" * QUERY_CHARACTERS, search_type="text")
 
 
 def candidate(text: str, *matching: int) -> Candidate:

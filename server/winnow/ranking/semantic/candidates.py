@@ -104,7 +104,7 @@ def read_postings(corpus: Corpus, question: Question) -> TermPostings:
             ],
             np.float32,
         )
-        rarity[field] = _rarity(having, units) * np.array(question.weights, np.float32)
+        rarity[field] = inverse_frequency(having, units) * np.array(question.weights, np.float32)
         average[field] = max(total / units, 1e-6) if units else 1.0
     return TermPostings(postings, live, rarity, average)
 
@@ -118,11 +118,12 @@ def rarity_of(corpus: Corpus, numbers: Sequence[int]) -> list[float]:
         live = part.segment.live_texts(part.documents)
         having += live.frequencies("body", terms)
         units += live.totals("body")[0]
-    found: list[float] = np.where(having > 0, _rarity(having, units), 0).tolist()
+    found: list[float] = np.where(having > 0, inverse_frequency(having, units), 0).tolist()
     return found
 
 
-def _rarity(having: npt.NDArray[Any], units: int) -> Floats:
+def inverse_frequency(having: npt.NDArray[Any], units: int) -> Floats:
+    """Return BM25's inverse document frequency of terms that some of all ``units`` have."""
     rarity: Floats = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
     return rarity
 

@@ -19,6 +19,7 @@ from winnow.index.commits.history import CommitHistory
 from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.segment import chunk_numbers
 from winnow.index.vectors.best import Floats
+from winnow.ranking.semantic.candidates import inverse_frequency
 from winnow.ranking.semantic.question import Question
 
 # BM25's parameters for messages. A term counts once per message.
@@ -137,10 +138,10 @@ def _message_scores(history: CommitHistory, question: Question) -> Floats:
     scores: Floats = np.zeros(history.count)
     average = max(float(history.lengths.mean()), 1.0) if history.count else 1.0
     weights = (K1 + 1) / (1 + K1 * (1 - B + B * history.lengths / average))
-    for term, weight in zip(question.numbers, question.weights, strict=True):
-        commits = history.with_term(term)
-        rarity = np.log(1 + (history.count - len(commits) + 0.5) / (len(commits) + 0.5))
-        scores[commits] += weight * rarity * weights[commits]
+    having = [history.with_term(term) for term in question.numbers]
+    rarity = inverse_frequency(np.array([len(commits) for commits in having]), history.count)
+    for commits, worth in zip(having, rarity * np.array(question.weights), strict=True):
+        scores[commits] += worth * weights[commits]
     return scores
 
 

@@ -88,8 +88,10 @@ def gather(
     index: PathIndex,
     candidates: FileCandidates,
     defined: Mapping[str, Definitions],
+    written: Mapping[int, float],
 ) -> Evidence:
-    """Collect the evidence for the candidates."""
+    """Collect the evidence for the candidates. ``written`` are the files whose paths the query has:
+    see :meth:`PathIndex.written_as`."""
     count = len(candidates.files)
     chunks = _chunks(corpus, question, terms, candidates)
     documents = {
@@ -112,7 +114,6 @@ def gather(
     traits = [index.traits(file) for file in candidates.files.tolist()]
     in_name, in_folder, name_shares = _in_paths(index, question, candidates.files)
     names = tuple(map(name_term, question.names))
-    written = index.written_as(question.paths)
     return Evidence(
         question=question,
         candidates=candidates,

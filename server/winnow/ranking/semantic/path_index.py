@@ -5,7 +5,6 @@ All of it is derived from paths alone, once per corpus.
 
 from __future__ import annotations
 
-import itertools
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -25,13 +24,14 @@ from winnow.index.postings.terms import (
     words,
 )
 from winnow.index.vectors.best import Floats
+from winnow.text.paths import shared_ending
 
 Numbers = npt.NDArray[np.int32]
 
 # Names abbreviate: from this length on, `auth` matches `authentication` and vice versa.
 ABBREVIATION = 3
 ABBREVIATED = 0.8
-# The share of words that name a kind of file, from which on a query asks for it.
+# A query asks for a kind of file if this share of its words names the kind.
 ASKED_SHARE = 1 / 3
 # A query looks up the same terms repeatedly.
 _CACHED_TERMS = 256
@@ -83,8 +83,8 @@ KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
 
 
 def unasked_kinds(stems: Set[str]) -> frozenset[str]:
-    """Return the kinds of files that a query with these words does not ask for: one that is about
-    them has a third of such words. "Fix build with base >= 4.8" is not about builds."""
+    """Return the kinds of files that a query with these words does not ask for: "Fix build with
+    base >= 4.8" is not about builds."""
     return frozenset(
         name for name, _, words in KINDS if len(words & stems) < max(1, ASKED_SHARE * len(stems))
     )
@@ -247,7 +247,7 @@ class PathIndex:
     def _ending_like(self, parts: Sequence[str]) -> list[int]:
         """Return the files that end with the most parts of a path: with two, or with all."""
         files = self._by_name().get(parts[-1], [])
-        shared = [_shared_ending(self._paths[file].split("/"), parts) for file in files]
+        shared = [shared_ending(self._paths[file].split("/"), parts) for file in files]
         most = max(shared, default=0)
         if most < min(2, len(parts)):
             return []
@@ -290,12 +290,6 @@ class TermRows:
         for weight, term in sorted(zip(weights, terms, strict=True)):
             found[self._rows[self._starts[term] : self._starts[term + 1]]] = weight
         return found
-
-
-def _shared_ending(parts: Sequence[str], others: Sequence[str]) -> int:
-    """Return how many last parts two paths have in common."""
-    pairs = zip(reversed(parts), reversed(others), strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _one_word(name: str) -> str:

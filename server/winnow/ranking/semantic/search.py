@@ -21,12 +21,7 @@ from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
-from winnow.ranking.semantic.candidates import (
-    SINGLE,
-    find_candidates,
-    rarity_of,
-    read_postings,
-)
+from winnow.ranking.semantic.candidates import SINGLE, find_candidates, rarity_of, read_postings
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.decision_trees import model_name, trained
 from winnow.ranking.semantic.evidence import Evidence, gather
@@ -51,9 +46,10 @@ _CACHED_VECTORS = 4_096
 
 
 def load(dense: EmbeddingModel | None) -> None:
-    """Load the models that the first search needs, with vectors or without."""
-    for commits in (False, True):
-        trained(model_name(dense=dense is not None, commits=commits))
+    """Load the models that the first search needs: a name is ranked without vectors."""
+    for by_vectors in (False, True) if dense is not None else (False,):
+        for commits in (False, True):
+            trained(model_name(dense=by_vectors, commits=commits))
 
 
 def derive(corpus: Corpus) -> None:
@@ -152,7 +148,8 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
-    more = [*more, *index.written_as(question.paths)]
+    written = index.written_as(question.paths)
+    more = [*more, *written]
     commits = CommitEvidence(corpus, question) if _has_commits(corpus) else None
     if commits is not None:
         more += commits.found(SINGLE, index.ranks)
@@ -160,7 +157,7 @@ def weigh(
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
         return None
-    evidence = gather(corpus, question, terms, index, candidates, defined)
+    evidence = gather(corpus, question, terms, index, candidates, defined, written)
     nearness: dict[str, Floats] = {}
     if dense is not None and cosines is not None:
         near = cosines.of_files(candidates.files)

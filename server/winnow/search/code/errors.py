@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.ranking.candidates import Candidate
 from winnow.ranking.query.errors import ErrorMessage
@@ -24,6 +26,7 @@ from winnow.search.keyword.search import KeywordRequest, find
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
+from winnow.text.paths import shared_ending
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -82,20 +85,10 @@ async def error_hits(
     in_frame = [hit for hit in raised if any(_contains(frame, hit) for frame in frames)]
     others = [hit for hit in raised if hit not in in_frame]
     ordered = [*in_frame, *frames[:1], *others, *frames[1:], *unsure]
-    return [_scored(hit, place) for place, hit in enumerate(_without_repeats(ordered))]
-
-
-def _scored(hit: Hit, place: int) -> Hit:
-    return Hit(
-        hit.path,
-        hit.kind,
-        round(1 - place / 1000, 4),
-        hit.why,
-        hit.first,
-        hit.last,
-        hit.symbol,
-        marks=hit.marks,
-    )
+    return [
+        msgspec.structs.replace(hit, score=round(1 - place / 1000, 4))
+        for place, hit in enumerate(_without_repeats(ordered))
+    ]
 
 
 def _contains(frame: Hit, hit: Hit) -> bool:
@@ -151,7 +144,7 @@ def _best_path(scope: Scope, frame: Frame, paths: Sequence[str]) -> str | None:
     for path in paths:
         root, below = scope.locate(path)
         names = _names(f"{root.as_posix()}/{below}")
-        equal = _equal_at_end(wanted, names)
+        equal = shared_ending(wanted, names)
         is_whole = equal == len(wanted) or equal >= below.count("/") + 1
         if equal >= EQUAL_NAMES or is_whole:
             counts[path] = equal
@@ -162,15 +155,6 @@ def _best_path(scope: Scope, frame: Frame, paths: Sequence[str]) -> str | None:
 def _names(path: str) -> list[str]:
     """Return the names of a path, without versions of packages."""
     return [_VERSION.sub("", name) for name in path.split("/") if name not in ("", ".", "..")]
-
-
-def _equal_at_end(some: Sequence[str], others: Sequence[str]) -> int:
-    count = 0
-    for left, right in zip(reversed(some), reversed(others), strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 def _frame_hit(place: _Place, definitions: Sequence[Definition]) -> Hit:

@@ -20,6 +20,8 @@ from winnow.symbols.language import language_of
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
 # with the cube of its length.
 MOST_CHARACTERS = 300
+# A longer text does not fit on a command line once ripgrep's special characters are escaped.
+MOST_TEXT = 20_000
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 
@@ -116,7 +118,8 @@ def readings(query: str) -> list[QueryReading]:
     if why := _error(text):
         return [QueryReading("semantic", text, why)]
     if len(text) > MOST_CHARACTERS:
-        return [QueryReading("semantic" if " " in text else "text", text, "it is long")]
+        is_text = " " not in text and len(text) <= MOST_TEXT
+        return [QueryReading("text" if is_text else "semantic", text, "it is long")]
     inner = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] == "`" else ""
     if inner and "`" not in inner:
         return readings(inner)

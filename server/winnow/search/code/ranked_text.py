@@ -18,6 +18,7 @@ from winnow.ranking import local
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
+from winnow.search.code.query_kind import MOST_TEXT
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import KeywordRequest, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
@@ -42,13 +43,13 @@ _UNSPACED = re.compile(UNSPACED + "{2,}")
 
 
 def search_terms(query: str) -> list[str]:
-    """Return the words of a question: its identifiers, then its names, then other words, the longer
-    of each first."""
+    """Return the words of a question that fit on a command line: its identifiers, then its names,
+    then other words, the longer of each first."""
 
     def specific(word: str) -> tuple[bool, bool, int]:
         return (not _IDENTIFIER.search(word), word.islower(), -len(word))
 
-    words = _WORD.findall(_UNSPACED.sub(_pairs, query))
+    words = [word for word in _WORD.findall(_UNSPACED.sub(_pairs, query)) if len(word) <= MOST_TEXT]
     telling = [word for word in words if word.lower() not in STOP_WORDS]
     telling = [word for word in telling if len(word) > 1 or not word.isascii()] or telling
     return list(dict.fromkeys(sorted(telling or words, key=specific)))

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from winnow.errors import IndexUnavailable, InvalidPattern
+from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.code.files import files_named, is_meant
-from winnow.search.code.query_kind import QueryReading, SearchType, as_pattern, readings
+from winnow.search.code.query_kind import MOST_TEXT, QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Passages, find_passages, suggestions
 from winnow.search.index.state import state_in_words
@@ -102,6 +102,11 @@ def _readings(query: str, search_type: SearchType | None) -> list[QueryReading]:
         return readings(stripped)
     why = f"search_type is '{search_type}'"
     if search_type == "text":
+        if len(query) > MOST_TEXT:
+            raise InvalidParams(
+                "query",
+                f"exact text has at most {MOST_TEXT:,} characters: use search_type='semantic'",
+            )
         return [as_pattern(query.strip("\r\n"), why)]
     if search_type == "file":
         paths = [reading for reading in readings(stripped) if reading.search == "file"]

@@ -6,6 +6,7 @@ words of the question, and the answer says so.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -45,7 +46,8 @@ async def find_passages(
     Raises InvalidParams for an unknown file type, and SearchTimedOut.
     """
     passages = await _find_passages(workspace, scope, query, wanted, progress)
-    errors = await error_hits(workspace, scope, parse_query(query), progress)
+    parts = await asyncio.to_thread(parse_query, query.strip())
+    errors = await error_hits(workspace, scope, parts, progress)
     if not errors:
         return passages
     found = passages.found
