@@ -92,8 +92,8 @@ def status(folder: Path, environment: dict[str, str]) -> str:
 
 
 def settled(run: Run, folder: Path, *arguments: str, **more: Any) -> Done:
-    """Run a command, again while it says that changed files are being looked for: the background
-    process does that at times of its own, a command when it starts."""
+    """Run a command, and repeat it while its answer says that the index is behind: the background
+    process compares the index with the files at times of its own."""
     found: list[Done] = []
 
     def is_settled() -> bool:
