@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
@@ -195,12 +196,20 @@ def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
 def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
     rows = [style.path(seen_path(file, root, folder)), f"    {file.reason}"]
     best = next((match for match in file.matches if match.line == file.line), None)
-    if best:
-        rows[0] += style.dim(f":{best.line}")
-        rows.append(f"    {style.dim(f'{best.line}:')} {_highlighted(best, style)}")
-    elif file.line:
+    if file.line:
         rows[0] += style.dim(f":{file.line}")
+        shown = _highlighted(best, style) if best else _line_of_passage(file, file.line)
+        rows += [f"    {style.dim(f'{file.line}:')} {shown}"] * bool(shown)
     return "\n".join(rows)
+
+
+def _line_of_passage(file: RankedFile, line: int) -> str:
+    """Return a line of the snippet; empty if the snippet does not have it."""
+    passage = file.passage
+    if passage is None or passage.snippet is None or passage.snippet_line is None:
+        return ""
+    shown = passage.snippet.split("\n")[max(0, line - passage.snippet_line) :]
+    return shown[0].strip()[:LINE_CHARACTERS] if shown and line >= passage.snippet_line else ""
 
 
 def _highlighted(match: Match, style: Style) -> str:
@@ -315,14 +324,12 @@ async def keyword_search(
     page = chosen.ranked[offset : offset + params.max_results]
     end = offset + len(page)
     has_more = end < len(chosen.ranked)
-    others = [
-        _not_chosen(matches.ranked_file(scope, other, found.documents))
-        for other in chosen.others
-        if not offset
-    ]
+    rows = await asyncio.to_thread(request.rows, page)
+    unchosen = await asyncio.to_thread(request.rows, [] if offset else chosen.others)
+    others = [_not_chosen(file) for file in unchosen]
     result = KeywordSearchResult(
         root=shown_folder(scope.root),
-        files=[matches.ranked_file(scope, ranked, found.documents) for ranked in page],
+        files=rows,
         no_relevant_files=not chosen.ranked,
         ranked_by=chosen.ranked_by,
         not_chosen=others or None,

@@ -12,7 +12,6 @@ from asking import answered
 from conftest import MakeWorkspace, Recorder, git_init, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams
-from winnow.search.code.ranked_text import search_terms
 from winnow.tools import TOOLS
 from winnow.tools.semantic_search import SemanticSearchPartial, SemanticSearchResult, plain, text
 from winnow.tools.terminal import Style
@@ -33,23 +32,6 @@ async def search(
 @pytest.fixture
 def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
     return make_workspace(project, config=NO_INDEX)
-
-
-@pytest.mark.parametrize(
-    ("query", "terms"),
-    [
-        ("how does the FileLock work", ["FileLock", "work"]),
-        ("where is foo_bar or std::vector freed", ["std::vector", "foo_bar", "freed"]),
-        ("how is it", ["how", "is", "it"]),
-        ("???", []),
-        ("x", ["x"]),
-        ("größe der Datei", ["Datei", "größe", "der"]),
-        ("如何连接", ["如何", "何连", "连接"]),
-        ("Foo foo_bar Foo", ["foo_bar", "Foo"]),
-    ],
-)
-def test_the_most_specific_words_of_a_question_come_first(query: str, terms: list[str]) -> None:
-    assert search_terms(query) == terms
 
 
 async def test_the_answer_has_all_documented_fields(

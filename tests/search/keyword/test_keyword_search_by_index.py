@@ -16,7 +16,6 @@ from winnow.errors import TermsTooBroad
 from winnow.index.builder.disk_scan import Changes, IndexScope
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.code import indexed
-from winnow.search.keyword.index_results import index_question
 from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.search import ONLY_INDEX
 from winnow.tools import TOOLS
@@ -425,21 +424,3 @@ async def test_semantic_search_waits_for_an_index_on_disk(
     after = await TOOLS["semantic_search"].call(workspace, params, Recorder())
     assert after.results[0].path == last
     assert after.results[0].why.startswith("useful for an earlier similar query; ")
-
-
-@pytest.mark.parametrize(
-    ("query", "terms", "asked"),
-    [
-        (
-            "how are plugins loaded",
-            ["load_plugin", "plugins"],
-            "how are plugins loaded load_plugin",
-        ),
-        ("a question", [r"get_\w+\(", r"(foo|bar)\b"], "a question get_ foo bar"),
-        ("", ["A", "a"], " A a"),
-    ],
-)
-def test_the_index_is_queried_with_the_words_of_query_and_terms(
-    query: str, terms: list[str], asked: str
-) -> None:
-    assert index_question(query, terms) == asked
