@@ -1,13 +1,13 @@
 """Rank the files with matches of search terms, without an index or a language model.
 
-The ranker is the one of the index, :mod:`winnow.ranking.semantic.search`. It gets the lines that
-ripgrep printed instead of indexed texts.
+The ranker is the one of the index, :mod:`winnow.ranking.semantic.search`. Instead of indexed texts
+it gets the lines that ripgrep printed, and for the best files, the whole text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,14 +18,23 @@ from winnow.ranking.term_matches import TermMatches
 from winnow.types import Hit
 
 if TYPE_CHECKING:
+    from winnow.ranking.matched_corpus import LooseText
     from winnow.ranking.semantic.search import FoundPassage
 
+# Files that are read without an index, at most, and their size together: on 100 questions, NDCG@10
+# is 0.846 without reading, 0.886 with 30 files, and 0.895 with all.
+READ_FILES = 30
+READ_CHARACTERS = 1_500_000
 REASON_CHARACTERS = 160
 # The reason for a file with feedback after a similar query.
 FEEDBACK = {
     True: "useful for an earlier similar query",
     False: "not useful for an earlier similar query",
 }
+
+
+# Returns the lines of a file, or None if they cannot be read.
+ReadLines = Callable[[str], Sequence[str] | None]
 
 
 def question_of_terms(query: str, terms: Sequence[str]) -> str:
@@ -56,16 +65,33 @@ def rank_by_matches(
     candidates: Sequence[Candidate],
     matches: Mapping[str, TermMatches],
     boosts: Mapping[str, float],
+    read: ReadLines | None = None,
 ) -> list[Hit]:
-    """Return the best passage of each file, best first. ``boosts`` are by path."""
+    """Return the best passage of each file, best first. ``boosts`` are by path.
+
+    The files are ranked by their matching lines. With ``read``, which returns the lines of a file,
+    the best are then ranked again by their whole texts.
+    """
+    texts = [loose_text(file) for file in candidates]
+    hits = _ranked_texts(question, texts, matches, boosts)
+    if read is None:
+        return hits
+    whole = _whole_texts([hit.path for hit in hits[:READ_FILES]], read)
+    return _ranked_texts(question, [whole.get(text.path, text) for text in texts], matches, boosts)
+
+
+def _ranked_texts(
+    question: str,
+    texts: Sequence[LooseText],
+    matches: Mapping[str, TermMatches],
+    boosts: Mapping[str, float],
+) -> list[Hit]:
     # numpy takes time to load.
-    from winnow.ranking.matched_corpus import empty_corpus, with_matched
+    from winnow.ranking.matched_corpus import empty_corpus, with_texts
     from winnow.ranking.semantic.search import search
 
-    paths = [file.path for file in candidates]
-    corpus = with_matched(
-        empty_corpus(""), dict(enumerate(candidates)), [(0, path) for path in paths]
-    )
+    paths = [text.path for text in texts]
+    corpus = with_texts(empty_corpus(""), dict(enumerate(texts)), [(0, path) for path in paths])
     found = search(
         corpus,
         question,
@@ -78,6 +104,27 @@ def rank_by_matches(
         for passage in found
         for path in [paths[passage.file]]
     ]
+
+
+def _whole_texts(paths: Sequence[str], read: ReadLines) -> dict[str, LooseText]:
+    """Return the texts of files, up to a total size."""
+    from winnow.ranking.matched_corpus import LooseText
+
+    texts = {}
+    left = READ_CHARACTERS
+    for path in paths:
+        lines = read(path)
+        if lines is not None and (size := sum(map(len, lines))) <= left:
+            left -= size
+            texts[path] = LooseText(path, dict(enumerate(lines, 1)))
+    return texts
+
+
+def loose_text(file: Candidate) -> LooseText:
+    """Return the known lines of a file."""
+    from winnow.ranking.matched_corpus import LooseText
+
+    return LooseText(file.path, {number: line.text for number, line in file.lines.items()})
 
 
 def ranked(

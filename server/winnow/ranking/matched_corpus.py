@@ -1,13 +1,14 @@
-"""Add files to a corpus by their matches: the lines that ripgrep printed, without reading a file.
+"""Add texts to a corpus that are not indexed: whole files, or the lines that ripgrep printed.
 
 So the ranker works without an index, and on files that an index lacks: new ones, documents, and
-those whose text is not indexed. Their number is limited by the output of ripgrep.
+those whose text is not indexed. Definitions are lines that look like one: nothing is parsed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,11 +17,16 @@ from winnow.index.postings.chunks import CHUNK_LINES
 from winnow.index.postings.contents import CHUNK_COLUMNS, Contents, contents_of
 from winnow.index.postings.corpus import Corpus, CorpusPart, Definitions
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
-from winnow.ranking.candidates import Candidate
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 from winnow.text.definition_lines import definition_in
-from winnow.text.ripgrep import Line
+
+
+class LooseText(NamedTuple):
+    """Some lines of a file by number, from 1, or all."""
+
+    path: str
+    lines: Mapping[int, str]
 
 
 def empty_corpus(root: str) -> Corpus:
@@ -28,10 +34,10 @@ def empty_corpus(root: str) -> Corpus:
     return Corpus([], [], [root], np.zeros(0, np.int32), lambda name: (), {})
 
 
-def with_matched(
-    corpus: Corpus, files: Mapping[int, Candidate], new: Sequence[tuple[int, str]] = ()
+def with_texts(
+    corpus: Corpus, files: Mapping[int, LooseText], new: Sequence[tuple[int, str]] = ()
 ) -> Corpus:
-    """Return a corpus that also has the matching lines of ``files``, by their numbers.
+    """Return a corpus that also has the texts of ``files``, by their numbers.
 
     ``new`` are the roots and paths of files that the corpus does not number yet.
     """
@@ -64,7 +70,7 @@ def with_matched(
     )
 
 
-def _contents(path: str, lines: Mapping[int, Line]) -> tuple[Contents, list[Definition]]:
+def _contents(path: str, lines: Mapping[int, str]) -> tuple[Contents, list[Definition]]:
     """Return the contents of some lines of a file, and the definitions in them."""
     texts: list[str] = []
     numbers: list[int] = []
@@ -72,7 +78,7 @@ def _contents(path: str, lines: Mapping[int, Line]) -> tuple[Contents, list[Defi
     for number in sorted(lines):
         # A chunk does not span a gap of this length.
         gap = min(number - last - 1, CHUNK_LINES)
-        texts += [""] * gap + [lines[number].text]
+        texts += [""] * gap + [lines[number]]
         numbers += range(number - gap, number + 1)
         last = number
     language = language_of(path)

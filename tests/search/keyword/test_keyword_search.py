@@ -360,7 +360,7 @@ async def test_files_that_a_model_does_not_select_are_named(
     total = len(local.files)
     nothing, others = TOOL.plain(result).split("\n")
     assert nothing == "No relevant files found"
-    assert others.endswith(f"src/many06.py:10, {total - 10} more)"), others
+    assert others.endswith(f"src/many08.py:10, {total - 10} more)"), others
     short = await search(workspace, "load_plugin", max_tokens=300)
     assert len(short.not_chosen or ()) == 5
     assert (short.total_not_chosen, short.truncated, short.cursor) == (total, True, None)

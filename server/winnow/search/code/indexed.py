@@ -18,7 +18,7 @@ from winnow.index.not_covered import NotCovered
 from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.candidates import Candidate
-from winnow.ranking.local import FEEDBACK, hit_of
+from winnow.ranking.local import FEEDBACK, hit_of, loose_text
 from winnow.ranking.term_matches import TermMatches
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.snapshot import Snapshot
     from winnow.index.vectors.embeddings import EmbeddingModel
+    from winnow.ranking.matched_corpus import LooseText
 
 
 # How long a search waits for changed files to be indexed before it also searches texts.
@@ -222,7 +223,7 @@ def _with_matched(
         return corpus, {}
     import numpy as np
 
-    from winnow.ranking.matched_corpus import with_matched
+    from winnow.ranking.matched_corpus import with_texts
 
     numbers = _numbers(corpus)
     has_text = np.zeros(len(corpus.paths), np.bool_)
@@ -230,7 +231,7 @@ def _with_matched(
         has_text[part.files] = True
     roots = {root.rstrip("/"): place for place, root in enumerate(corpus.roots)}
     found: dict[int, TermMatches] = {}
-    lacking: dict[int, Candidate] = {}
+    lacking: dict[int, LooseText] = {}
     new: list[tuple[int, str]] = []
     for file, matches in matched:
         number = numbers.get(scope.absolute(file.path))
@@ -242,8 +243,8 @@ def _with_matched(
             new.append((place, below))
         found[number] = matches
         if number >= len(has_text) or not has_text[number]:
-            lacking[number] = file
-    return with_matched(corpus, lacking, new), found
+            lacking[number] = loose_text(file)
+    return with_texts(corpus, lacking, new), found
 
 
 class _Files:

@@ -115,7 +115,7 @@ async def _rank(
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
         search_request.boosts = await workspace.history.boosts(query)
-        ranked = await ranked_locally(search_request, found.search, found.candidates)
+        ranked = await ranked_locally(search_request, found.search, found.candidates, read=True)
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
 
 

@@ -202,7 +202,8 @@ async def _rank_with_index(
     else:
         results, warning = await request.index.query(candidates, matches, request.boosts, seconds)
     if results is None:
-        return await ranked_locally(request, search, candidates), None, warning
+        is_final = seconds is None
+        return await ranked_locally(request, search, candidates, read=is_final), None, warning
     return ranked(results.merge(candidates), results.hits, matches), results, ""
 
 
@@ -306,18 +307,30 @@ async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> 
 
 
 async def ranked_locally(
-    request: KeywordRequest, search: TermSearch, candidates: Sequence[Candidate]
+    request: KeywordRequest,
+    search: TermSearch,
+    candidates: Sequence[Candidate],
+    *,
+    read: bool = False,
 ) -> list[Ranked]:
-    """Rank the candidates without the index, in a thread to keep the event loop free."""
+    """Rank the candidates without the index, in a thread to keep the event loop free.
+
+    If ``read``, the best files are read, which takes about a tenth of a second.
+    """
     boosts = {}
     if request.boosts:
         paths = ((found.path, request.scope.absolute(found.path)) for found in candidates)
         boosts = {path: request.boosts[full] for path, full in paths if full in request.boosts}
     terms = [term.term for term in search.terms]
+    texts = CurrentTexts(request.scope, request.workspace.buffers)
+
+    def lines_of(path: str) -> list[str] | None:
+        return None if path in request.documents.documents else texts.lines(path)
 
     def rank() -> list[Ranked]:
         matches = matches_of(terms, candidates, search.searched)
-        hits = rank_by_matches(request.query, candidates, matches, boosts)
+        lines = lines_of if read else None
+        hits = rank_by_matches(request.query, candidates, matches, boosts, lines)
         return ranked(candidates, hits, matches)
 
     return await asyncio.to_thread(rank)
