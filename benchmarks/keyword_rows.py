@@ -7,7 +7,8 @@ keyword_search gets the terms that VS Code proposes, without a language model. F
 the files that ripgrep lists are copied into --work (or a temporary folder) and indexed there. The
 sample of questions is the same in each run. A first row is right if its file is a target; its line
 is right if it lies in the target's lines, or, without those, in the passage that code_search
-chooses in this file.
+chooses in this file. `shown` counts the questions with a right file in the compact payload for a
+language model, and the most tokens of one; nothing is sent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import re
 import statistics
 import tempfile
 import time
@@ -42,6 +44,8 @@ class Judged(NamedTuple):
     ndcg: tuple[float, float]
     right: tuple[bool, bool]
     line: bool | None
+    shown: bool
+    tokens: int
     seconds: tuple[float, float]
 
 
@@ -72,8 +76,9 @@ async def judge(workspace: EngineWorkspace, question: Question) -> Judged:
     params: dict[str, object] = {
         "query": question.text,
         "search_terms": terms or [question.text],
-        "ranker": "local",
         "broad_terms": "shrink",
+        "payload": "compact",
+        "dry_run": True,
     }
     started = time.perf_counter()
     keyword = await TOOLS["keyword_search"].call(workspace, params, no_progress)
@@ -97,7 +102,16 @@ async def judge(workspace: EngineWorkspace, question: Question) -> Judged:
         line = is_right_line(first.line, question.targets, code.results, first.path)
     # Both are judged by files: without its lines, a target is found anywhere in its file.
     targets = [{"path": target["path"]} for target in question.targets]
-    return Judged((ndcg(rows, targets), ndcg(files, targets)), (right[0], right[1]), line, seconds)
+    sent = keyword.payload.prompt if keyword.payload else ""
+    shown = re.findall(r"^\[f\d+\] (.+)$", sent, re.M)
+    return Judged(
+        (ndcg(rows, targets), ndcg(files, targets)),
+        (right[0], right[1]),
+        line,
+        any(same_file(path, target["path"]) for path in shown for target in targets),
+        keyword.payload.estimated_tokens if keyword.payload else 0,
+        seconds,
+    )
 
 
 async def judge_all(folder: Path, questions: Sequence[Question], *, index: bool) -> list[Judged]:
@@ -118,7 +132,9 @@ async def judge_all(folder: Path, questions: Sequence[Question], *, index: bool)
 
 def compare_rows(options: argparse.Namespace) -> None:
     """Print a row for each repository, then the totals."""
-    print(f"{'repository':20}{'NDCG@10':>16}{'first right':>14}{'line right':>14}{'ms':>14}")
+    print(
+        f"{'repository':20}{'NDCG@10':>16}{'first right':>14}{'line right':>14}{'shown':>14}{'ms':>14}"
+    )
     every: list[list[Judged]] = []
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
@@ -148,6 +164,7 @@ def print_row(
     print(
         f"{name:20}{f'{means[0]:.3f} / {means[1]:.3f}':>16}"
         f"{f'{right[0]} / {right[1]} of {len(judged)}':>14}{f'{sum(lines)} of {len(lines)}':>14}"
+        f"{f'{sum(one.shown for one in judged)}, {max(one.tokens for one in judged)}':>14}"
         f"{f'{times[0]:.0f} / {times[1]:.0f}':>14}",
         flush=True,
     )

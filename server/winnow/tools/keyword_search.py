@@ -72,6 +72,13 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
     model: Annotated[
         str, Meta(description="Name of the model that ranks, instead of the preferred models.")
     ] = ""
+    payload: Annotated[
+        Literal["matches", "compact"],
+        Meta(
+            description="What a language model gets: 'matches', with ten lines of context, at most"
+            " 128 KiB; 'compact': the passages of the best 20 files, at most 8,000 tokens."
+        ),
+    ] = "matches"
     broad_terms: Annotated[
         Literal["skip", "shrink"],
         Meta(
@@ -318,7 +325,9 @@ async def keyword_search(
         max_results=params.max_results,
         send=send,
     )
-    options = RankerOptions(params.ranker, params.model, params.dry_run)
+    options = RankerOptions(
+        params.ranker, params.model, params.dry_run, params.payload == "compact"
+    )
     found, chosen = await search_keywords(request, options)
     offset = int(params.cursor or 0)
     page = chosen.ranked[offset : offset + params.max_results]

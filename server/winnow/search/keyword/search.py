@@ -36,6 +36,7 @@ from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.telling_words import telling_words
 from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
+from winnow.search.keyword.passages import passages_to_send
 from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_files
 from winnow.search.keyword.rows import Payload, RankedBy, RankedFile
 from winnow.search.keyword.terms import TermMatches, TermSearch
@@ -93,11 +94,15 @@ class KeywordRequest:
 
 
 class RankerOptions(msgspec.Struct, frozen=True):
-    """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing."""
+    """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing.
+
+    A model gets all matches, or for a ``compact`` payload, the best passages.
+    """
 
     ranker: Literal["auto", "llm", "local"] = "auto"
     model: str = ""
     dry_run: bool = False
+    compact: bool = False
 
 
 async def search_keywords(
@@ -492,26 +497,47 @@ async def _rank_by_model(
         return by_local
     request.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
 
+    to_send = await _candidates_to_send(request, options, by_local)
+    found = {entry.candidate.path: entry.candidate for entry in by_local.ranked}
+
     def send(model: NamedModel, chosen: Ranked) -> None:
-        [file] = request.rows([chosen])
+        [file] = request.rows([_with_matches(chosen, found)])
         if request.send is not None:
             request.send(f"{model.name}: {file.path}", [file], _ranked_by(model))
 
     try:
         ranking = await llm.rank(
             request.query,
-            [ranked.candidate for ranked in by_local.ranked],
+            to_send,
             request.workspace.models,
             models,
             root=str(request.scope.root),
             on_file=send,
+            compact=options.compact,
         )
     except llm.RankingFailed as error:
         if options.ranker == "llm":
             raise LlmFailed(error.attempts) from error
         why = "; ".join(f"{failed['model']}: {failed['error']}" for failed in error.attempts)
         return RankedMatches(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
-    return _chosen_by_model(ranking, by_local)
+    files = [_with_matches(chosen, found) for chosen in ranking.files]
+    return _chosen_by_model(msgspec.structs.replace(ranking, files=files), by_local)
+
+
+def _with_matches(chosen: Ranked, found: Mapping[str, Candidate]) -> Ranked:
+    """Return a file that a model chose, with all matches instead of the lines that it got."""
+    return msgspec.structs.replace(chosen, candidate=found[chosen.candidate.path])
+
+
+async def _candidates_to_send(
+    request: KeywordRequest, options: RankerOptions, by_local: RankedMatches
+) -> list[Candidate]:
+    """Return the candidates with the lines that a model may get: their matches or passages."""
+    if not options.compact:
+        return [entry.candidate for entry in by_local.ranked]
+    return await asyncio.to_thread(
+        passages_to_send, request.scope, request.workspace.buffers, by_local.ranked
+    )
 
 
 def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> RankedMatches:
@@ -527,7 +553,7 @@ def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> Ranked
         )
     if ranking.unknown:
         warnings.append(f"{name} named {ranking.unknown} files that it was not sent: ignored")
-    if sent.context < prompt.CONTEXT_STEPS[0]:
+    if not sent.compact and sent.context < prompt.CONTEXT_STEPS[0]:
         warnings.append(
             f"{name} was sent {sent.context} lines of context: more did not fit its input"
         )
@@ -550,9 +576,9 @@ async def _payload(
     registry = request.workspace.models
     name = models[0].name if models else (options.model or registry.names()[0])
     model = registry.named(name)
-    candidates = [ranked.candidate for ranked in by_local.ranked]
+    candidates = await _candidates_to_send(request, options, by_local)
     most = llm.input_tokens(registry, model.settings)
-    sent = prompt.build(request.query, candidates, most, registry.redact)
+    sent = prompt.build(request.query, candidates, most, registry.redact, compact=options.compact)
     model_request = llm.request_for(sent)
     payload = Payload(
         model=name,
