@@ -132,9 +132,8 @@ async def judge_all(folder: Path, questions: Sequence[Question], *, index: bool)
 
 def compare_rows(options: argparse.Namespace) -> None:
     """Print a row for each repository, then the totals."""
-    print(
-        f"{'repository':20}{'NDCG@10':>16}{'first right':>14}{'line right':>14}{'shown':>14}{'ms':>14}"
-    )
+    columns = "first right", "line right", "shown", "ms"
+    print(f"{'repository':20}{'NDCG@10':>16}" + "".join(f"{name:>14}" for name in columns))
     every: list[list[Judged]] = []
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)

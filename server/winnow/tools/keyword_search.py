@@ -205,18 +205,9 @@ def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
     best = next((match for match in file.matches if match.line == file.line), None)
     if file.line:
         rows[0] += style.dim(f":{file.line}")
-        shown = _highlighted(best, style) if best else _line_of_passage(file, file.line)
+        shown = _highlighted(best, style) if best else (file.line_text or "").strip()
         rows += [f"    {style.dim(f'{file.line}:')} {shown}"] * bool(shown)
     return "\n".join(rows)
-
-
-def _line_of_passage(file: RankedFile, line: int) -> str:
-    """Return a line of the snippet; empty if the snippet does not have it."""
-    passage = file.passage
-    if passage is None or passage.snippet is None or passage.snippet_line is None:
-        return ""
-    shown = passage.snippet.split("\n")[max(0, line - passage.snippet_line) :]
-    return shown[0].strip()[:LINE_CHARACTERS] if shown and line >= passage.snippet_line else ""
 
 
 def _highlighted(match: Match, style: Style) -> str:

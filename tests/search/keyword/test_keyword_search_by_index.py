@@ -101,6 +101,7 @@ async def test_files_that_no_term_matches_are_added_with_their_passage(
             "snippet_line": 1,
         },
         "line": 2,
+        "line_text": "    def weigh_parcel(self, parcel):",
         "score": file.score,
     }
     assert file.reason.startswith("from the index: ")

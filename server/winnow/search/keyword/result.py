@@ -200,11 +200,21 @@ def _ranked_file(
         format=text_map.format if text_map else None,
         preview_uri=_preview(scope, candidate.path, best) if text_map else None,
         line=line,
+        line_text=_line_text(candidate, place, line),
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=ranked.score,
         root=shown.root,
         uri=shown.uri,
     )
+
+
+def _line_text(candidate: Candidate, place: CurrentHit | None, line: int | None) -> str | None:
+    if line is None:
+        return None
+    passage = place.passage if place is not None else None
+    if passage is not None and passage.first <= line <= passage.last:
+        return passage.text_of(line)
+    return printable(candidate.lines[line].text) if line in candidate.lines else None
 
 
 def _lines_to_open(ranked: Ranked, place: CurrentHit | None) -> tuple[int | None, int | None]:

@@ -71,6 +71,7 @@ class RankedFile(InFile, frozen=True, kw_only=True):
             " definition, or the line that the model names."
         ),
     ] = None
+    line_text: Annotated[str | None, Meta(description="The text of this line.")] = None
     by: Annotated[
         Literal["index"] | None,
         Meta(
