@@ -47,13 +47,17 @@ def question_of_terms(query: str, terms: Sequence[str]) -> str:
     return " ".join([query, *more])
 
 
-def hit_of(passage: FoundPassage, path: str, symbol: str | None, learned: str) -> Hit:
-    """Return a passage as a search result."""
+def hit_of(
+    passage: FoundPassage, path: str, symbol: str | None, learned: str, *, matched: bool
+) -> Hit:
+    """Return a passage as a search result. If search terms match in the file, :func:`ranked` adds
+    them to the reason, instead of the number of words."""
+    why = [part for part in passage.why if not (matched and part.startswith("has "))]
     return Hit(
         path,
         "passage",
         round(passage.score, 4),
-        "; ".join([*[learned] * bool(learned), *passage.why]),
+        "; ".join([*[learned] * bool(learned), *why]),
         first=passage.first,
         last=passage.last,
         symbol=symbol,
@@ -100,9 +104,10 @@ def _ranked_texts(
         matched={number: matches[path] for number, path in enumerate(paths)},
     )
     return [
-        hit_of(passage, path, passage.symbol, FEEDBACK[boosts[path] > 0] if path in boosts else "")
+        hit_of(passage, path, passage.symbol, learned, matched=True)
         for passage in found
         for path in [paths[passage.file]]
+        for learned in [FEEDBACK[boosts[path] > 0] if path in boosts else ""]
     ]
 
 

@@ -36,11 +36,13 @@ MAX_DEFINITIONS = 2_000
 # answers are, and one in ten of the other files.
 NEAR = 0.45
 # Weights of search terms that match, in the score: of their share in the file, and in its best
-# passage. With the words of a question as terms, 2 to 4 are equally good; 6 is worse than 0. In the
-# choice of a passage, all terms together count as much as the best passage of all files.
+# passage, and of the names that the file defines. With the words of a question as terms, 2 to 4 are
+# equally good; 6 is worse than 0.
 MATCHED_FILE = 3.0
 MATCHED_PASSAGE = 3.0
 MATCHED_NAMES = 1.0
+# In the choice of a passage, all terms count as this share of the best passage of all files.
+MATCHED_CHUNK = 0.1
 # Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
@@ -245,7 +247,7 @@ class _Passages:
         defining = evidence.terms.rarity["definition"] @ (chunks.counts["definition"] > 0)
         self._worth = chunks.scores + DEFINING * defining
         if matches is not None and len(matches):
-            self._worth = self._worth + matches * self._worth.max()
+            self._worth = self._worth + MATCHED_CHUNK * self._worth.max() * matches
         # The start of each candidate's chunks.
         owners = np.arange(len(self._in_name) + 1)
         self._starts: list[int] = np.searchsorted(chunks.owners, owners).tolist()

@@ -211,7 +211,7 @@ def _search(
             symbol = definition.qualified_name if definition is not None else None
         if passage.file < indexed and len(paths) < search_for.wanted:
             paths.append(full)
-        hits.append(hit_of(passage, path, symbol, learned))
+        hits.append(hit_of(passage, path, symbol, learned, matched=passage.file in matched))
     return hits, paths
 
 
