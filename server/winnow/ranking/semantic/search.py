@@ -42,7 +42,7 @@ MATCHED_FILE = 3.0
 MATCHED_PASSAGE = 3.0
 MATCHED_NAMES = 1.0
 # In the choice of a passage, all terms count as this share of the best passage of all files.
-MATCHED_CHUNK = 0.1
+MATCHED_CHUNK = 0.05
 # Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
