@@ -157,6 +157,8 @@ class IndexOffer(Result, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(description="Estimated time, in seconds.")]
 
 
+# The maximum length of a query, everywhere: a query may be a bug report with its logs.
+QUERY_CHARACTERS = 1_000_000
 HitKind = Literal["file", "definition", "match", "passage"]
 # Patterns and paths are passed on a command line, which has a limit.
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]

@@ -67,6 +67,7 @@ def with_texts(
         np.append(corpus.root_of, np.array([root for root, _ in new], np.int32)),
         defined_anywhere,
         {} if new else corpus.cache,
+        corpus.histories,
     )
 
 

@@ -26,7 +26,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import Style, seen_path
-from winnow.types import InFile, Progress, Result, SearchAnswer, SearchParams
+from winnow.types import QUERY_CHARACTERS, InFile, Progress, Result, SearchAnswer, SearchParams
 from winnow.workspace import EngineWorkspace
 
 NOTHING = "No relevant files found"
@@ -47,7 +47,7 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
         str,
         Meta(
             description="A detailed statement of what you're trying to find or learn.",
-            max_length=20_000,
+            max_length=QUERY_CHARACTERS,
         ),
     ]
     search_terms: Annotated[

@@ -16,7 +16,7 @@ from winnow.errors import InvalidParams
 from winnow.frontends.lsp.progress import without_tokens
 from winnow.frontends.lsp.protocol import SUGGEST_TERMS
 from winnow.tools.registry import check_texts
-from winnow.types import EDITOR_REQUEST
+from winnow.types import EDITOR_REQUEST, QUERY_CHARACTERS
 
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
     """A question that the user typed."""
 
-    query: Annotated[str, Meta(max_length=20_000)]
+    query: Annotated[str, Meta(max_length=QUERY_CHARACTERS)]
 
 
 class CallToolParams(Struct, frozen=True, forbid_unknown_fields=True):

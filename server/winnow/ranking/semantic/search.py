@@ -7,6 +7,7 @@ weighs it. Only the index is read.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from typing import NamedTuple
@@ -20,8 +21,14 @@ from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats, best_of_each
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
-from winnow.ranking.semantic.candidates import SINGLE, find_candidates, read_postings
-from winnow.ranking.semantic.decision_trees import trained
+from winnow.ranking.semantic.candidates import (
+    SINGLE,
+    find_candidates,
+    rarity_of,
+    read_postings,
+)
+from winnow.ranking.semantic.commit_evidence import CommitEvidence
+from winnow.ranking.semantic.decision_trees import model_name, trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import PathIndex, name_of
@@ -43,6 +50,8 @@ MATCHED_PASSAGE = 3.0
 MATCHED_NAMES = 1.0
 # In the choice of a passage, all terms count as this share of the best passage of all files.
 MATCHED_CHUNK = 0.05
+# Fewer commits, as in a shallow clone, say too little.
+LEAST_COMMITS = 50
 # Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
@@ -52,8 +61,8 @@ _CACHED_VECTORS = 4_096
 
 def load(dense: EmbeddingModel | None) -> None:
     """Load the models that the first search needs, with vectors or without."""
-    for name in ("lexical", "dense") if dense is not None else ("lexical",):
-        trained(name)
+    for commits in (False, True):
+        trained(model_name(dense=dense is not None, commits=commits))
 
 
 def derive(corpus: Corpus) -> None:
@@ -111,7 +120,7 @@ def search(
     in_chunks = matches_in_chunks(corpus, evidence, matched) if matched else None
     # The letters of a single name matter: vectors only blur them.
     by_vectors = "near_best" in features and not evidence.question.symbol
-    ranker = trained("dense" if by_vectors else "lexical")
+    ranker = trained(model_name(dense=by_vectors, commits="message_says" in features))
     raw = ranker.scores(features, symbol=evidence.question.symbol)
     files = evidence.candidates.files.tolist()
     if in_chunks is not None:
@@ -148,7 +157,7 @@ def weigh(
 
     Files in ``more`` are always candidates.
     """
-    question = question_of(query)
+    question = question_of(query, functools.partial(rarity_of, corpus))
     if not question.terms and not question.names:
         return None
     index = _path_index(corpus)
@@ -164,6 +173,10 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
+    more = [*more, *index.written_as(question.paths)]
+    commits = CommitEvidence(corpus, question) if _has_commits(corpus) else None
+    if commits is not None:
+        more += commits.found(SINGLE, index.ranks)
     terms = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
@@ -180,7 +193,13 @@ def weigh(
                 "near_document": near.document,
                 "near_path": paths @ cosines.query,
             }
-    return WeighedCandidates(evidence, compute(evidence, nearness))
+    return WeighedCandidates(evidence, compute(evidence, commits, nearness))
+
+
+def _has_commits(corpus: Corpus) -> bool:
+    return any(
+        history is not None and history.count >= LEAST_COMMITS for history in corpus.histories
+    )
 
 
 def matches_in_chunks(
