@@ -89,6 +89,7 @@ class Commands:
 
     def has_ended(self) -> bool:
         """Return True if the running command has ended by itself."""
+        assert self._forks.stdout is not None
         return bool(select.select([self._forks.stdout], [], [], 0)[0])
 
     def kill(self, pid: int) -> bool:

@@ -64,7 +64,7 @@ def bad_text(rng: random.Random) -> str:
             "\x7f",
             "half \ud800 pair",
             "\udfff",
-            "x" * 1_000_000,
+            "x" * 1_000_001,
             "\x0b" * 5000,
         ]
     )

@@ -189,7 +189,7 @@ class ChangeWriter:
         """Write that files are gone: they ``are_deleted``, or not listed any more."""
         if not paths:
             return
-        await self._write(dict.fromkeys(paths), are_deleted)
+        await self._write(dict.fromkeys(paths), are_deleted=are_deleted)
         # The file may be ignored now, or was moved during the listing.
         if await asyncio.to_thread(_any_file, self._root, paths):
             self._files.schedule_rescan()
