@@ -21,9 +21,9 @@ KNOWN = 0.17
 class TermMatches(Struct, frozen=True):
     """The matches in a file: ``hits`` are the matching lines of each term, from 1.
 
-    ``weights`` of the terms that match are at most 1 in sum, which is their ``share``; less if their
-    words are those of the query. ``defined``
-    is the same for definitions: a term counts by its share in the name.
+    ``weights`` of the terms that match are at most 1 in sum, which is their ``share``; a term whose
+    words are those of the query has a small one. ``defined`` is the same for definitions: a term
+    counts by its share in the name.
     """
 
     weights: Mapping[str, float]
