@@ -50,7 +50,7 @@ def rank(
     candidates: Sequence[Candidate],
     boosts: Mapping[str, float] = NO_BOOSTS,
 ) -> list[Ranked]:
-    matches = matches_of(terms, candidates, None)
+    matches = matches_of(query, terms, candidates, None)
     return ranked(candidates, rank_by_matches(query, candidates, matches, boosts), matches)
 
 
@@ -95,6 +95,15 @@ def test_an_earlier_term_beats_a_later_term() -> None:
     ]
 
     assert order("gamma", terms, *files) == ["src/beta.py", "src/alpha.py"]
+
+
+def test_a_term_beyond_the_query_beats_a_word_of_the_query() -> None:
+    terms = ["session", "keep_alive"]
+    word = candidate("src/alpha.py", "session()", terms=terms)
+    other = candidate("src/beta.py", "keep_alive()", terms=terms)
+    matches = matches_of("a session", terms, [word, other], None)
+
+    assert matches["src/beta.py"].share > 2 * matches["src/alpha.py"].share
 
 
 def test_two_terms_beat_many_matches_of_one() -> None:

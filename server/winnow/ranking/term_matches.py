@@ -7,19 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from winnow.index.postings.terms import stem, words
 from winnow.ranking.candidates import Candidate
 from winnow.text.definition_lines import defines
 
 # An earlier term counts more: the first twice as much as the fifth. The caller orders the terms by
 # importance.
 ORDER_DECAY = 0.25
+# The share of a term whose words are those of the query: the ranker counts these already.
+KNOWN = 0.17
 
 
 class TermMatches(Struct, frozen=True):
     """The matches in a file: ``hits`` are the matching lines of each term, from 1.
 
-    ``weights`` of the terms that match are at most 1 in sum, which is their ``share``. ``defined``
-    is the same for definitions: a term counts by its share in the name.
+    ``weights`` of the terms that match are at most 1 in sum, which is their ``share``; a term whose
+    words are those of the query has a small one. ``defined`` is the same for definitions: a term
+    counts by its share in the name.
     """
 
     weights: Mapping[str, float]
@@ -40,7 +44,7 @@ class TermMatches(Struct, frozen=True):
 
 
 def matches_of(
-    terms: Sequence[str], candidates: Iterable[Candidate], searched: int | None
+    query: str, terms: Sequence[str], candidates: Iterable[Candidate], searched: int | None
 ) -> dict[str, TermMatches]:
     """Return the matches of each candidate, by path.
 
@@ -48,13 +52,21 @@ def matches_of(
     files, if known.
     """
     candidates = list(candidates)
-    weights = _term_weights(terms, candidates, searched)
+    in_query = _stems(query)
+    weights = {
+        term: weight * (KNOWN if _stems(term) <= in_query else 1.0)
+        for term, weight in _term_weights(terms, candidates, searched).items()
+    }
     return {
         file.path: TermMatches(
             {term: weights[term] for term in file.counts}, file.hits, _defined(file, weights)
         )
         for file in candidates
     }
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word.lower()) for word in words(text))
 
 
 def _defined(file: Candidate, weights: Mapping[str, float]) -> float:

@@ -201,7 +201,9 @@ async def _rank_with_index(
     """Rank the candidates and the files that the index adds. If the index does not answer in some
     ``seconds``, rank by the matches alone, and return a warning."""
     assert request.index is not None
-    matches = matches_of([term.term for term in search.terms], candidates, search.searched)
+    matches = matches_of(
+        request.query, [term.term for term in search.terms], candidates, search.searched
+    )
     if seconds is None:
         results, warning = await request.index.answer(candidates, matches, request.boosts)
     else:
@@ -333,7 +335,7 @@ async def ranked_locally(
         return None if path in request.documents.documents else texts.lines(path)
 
     def rank() -> list[Ranked]:
-        matches = matches_of(terms, candidates, search.searched)
+        matches = matches_of(request.query, terms, candidates, search.searched)
         lines = lines_of if read else None
         hits = rank_by_matches(request.query, candidates, matches, boosts, lines)
         return ranked(candidates, hits, matches)
