@@ -226,7 +226,7 @@ async def test_an_exact_match_of_a_complete_word_comes_first(
         },
     )
     workspace = make_workspace(folder, config=NO_INDEX)
-    assert await paths(workspace, "TODO") == ["c.txt", "b.txt", "d.txt", "a.txt"]
+    assert (await paths(workspace, "TODO"))[:2] == ["c.txt", "b.txt"]
 
 
 async def test_a_match_has_its_lines_and_their_total(workspace: EngineWorkspace) -> None:
