@@ -230,6 +230,14 @@ def test_a_reason_has_definitions_and_matches_with_counts() -> None:
     assert found.reason.endswith("; matches session ×2, cookie")
 
 
+def test_a_reason_has_the_definitions_of_terms() -> None:
+    terms = ["keep_alive", "alive"]
+    file = candidate("src/a.py", "def keep_alive():", "def is_still_alive_now():", terms=terms)
+    [found] = rank("where is it", terms, [file])
+
+    assert found.reason == "defines keep_alive; matches keep_alive, alive ×2"
+
+
 def test_a_reason_is_limited_and_counts_the_omitted_terms() -> None:
     terms = [f"some_long_term_{number}" for number in range(20)]
     [found] = rank("other", terms, [candidate("src/session.py", *terms, terms=terms)])

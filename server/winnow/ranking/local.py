@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 READ_FILES = 30
 READ_CHARACTERS = 1_500_000
 REASON_CHARACTERS = 160
+REASON_NAMES = 3
 # The reason for a file with feedback after a similar query.
 FEEDBACK = {
     True: "useful for an earlier similar query",
@@ -169,6 +170,9 @@ def _reason(file: Candidate, matches: TermMatches | None, hit: Hit | None) -> st
         term + (f" ×{file.counts[term]}" if file.counts[term] > 1 else "")
         for term in sorted(file.counts, key=lambda term: -matches.weights[term])
     ]
+    if matches.names and "defines " not in why:
+        names = f"defines {', '.join(matches.names[:REASON_NAMES])}"
+        why = "; ".join(filter(None, [names, why]))
     reason = why
     for shown in range(len(terms), 0, -1):
         rest = f" and {len(terms) - shown} more" if shown < len(terms) else ""

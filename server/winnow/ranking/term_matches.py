@@ -9,13 +9,15 @@ from msgspec import Struct
 
 from winnow.index.postings.terms import stem, words
 from winnow.ranking.candidates import Candidate
-from winnow.text.definition_lines import defines
+from winnow.text.definition_lines import defines, definition_in
 
 # An earlier term counts more: the first twice as much as the fifth. The caller orders the terms by
 # importance.
 ORDER_DECAY = 0.25
 # The share of a term whose words are those of the query: the ranker counts these already.
 KNOWN = 0.17
+# From this share on, a term is a name.
+NAMED = 0.5
 
 
 class TermMatches(Struct, frozen=True):
@@ -23,12 +25,13 @@ class TermMatches(Struct, frozen=True):
 
     ``weights`` of the terms that match are at most 1 in sum, which is their ``share``; a term whose
     words are those of the query has a small one. ``defined`` is the same for definitions: a term
-    counts by its share in the name.
+    counts by its share in the name. ``names`` are the defined names of which it is at least half.
     """
 
     weights: Mapping[str, float]
     hits: Mapping[str, Sequence[int]]
     defined: float = 0.0
+    names: Sequence[str] = ()
 
     @property
     def share(self) -> float:
@@ -57,24 +60,27 @@ def matches_of(
         term: weight * (KNOWN if _stems(term) <= in_query else 1.0)
         for term, weight in _term_weights(terms, candidates, searched).items()
     }
-    return {
-        file.path: TermMatches(
-            {term: weights[term] for term in file.counts}, file.hits, _defined(file, weights)
-        )
-        for file in candidates
-    }
+    return {file.path: _matches(file, weights) for file in candidates}
 
 
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word.lower()) for word in words(text))
 
 
-def _defined(file: Candidate, weights: Mapping[str, float]) -> float:
-    shares = {number: defines(line) for number, line in file.lines.items()}
-    return sum(
-        weights[term] * max((shares[number] for number in numbers), default=0.0)
-        for term, numbers in file.hits.items()
-    )
+def _matches(file: Candidate, weights: Mapping[str, float]) -> TermMatches:
+    shares = {number: defines(line) for number, line in file.lines.items() if line.ranges}
+    defined = 0.0
+    names: dict[str, None] = {}
+    for term in sorted(file.hits, key=lambda term: -weights[term]):
+        best = max(file.hits[term], key=lambda number: (shares[number], -number), default=None)
+        if best is None or not shares[best]:
+            continue
+        defined += weights[term] * shares[best]
+        found = definition_in(file.lines[best].text)
+        if found is not None and shares[best] >= NAMED:
+            names[found.name] = None
+    own = {term: weights[term] for term in file.counts}
+    return TermMatches(own, file.hits, defined, list(names))
 
 
 def _term_weights(
