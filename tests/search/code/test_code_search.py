@@ -287,8 +287,7 @@ async def test_a_question_is_answered_by_its_words_without_an_index(
     }
     assert result.results[0].path == "src/loader.py"
     assert result.results[0].kind == "passage"
-    assert str(result.results[0].why).startswith("path matches loader; ")
-    assert str(result.results[0].why).endswith("; matches plugins")
+    assert result.results[0].why == "defines load_plugins; path matches loader; matches plugins"
     assert "index.enabled is off" in result.completeness.reasons[0]
 
 
