@@ -15,13 +15,12 @@ from msgspec import Struct
 from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.index.postings.terms import UNSPACED
 from winnow.ranking.query.parts import parse_query
+from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.symbols.language import language_of
 
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
 # with the cube of its length.
 MOST_CHARACTERS = 300
-# A longer text does not fit on a command line once ripgrep's special characters are escaped.
-MOST_TEXT = 20_000
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 

@@ -18,8 +18,9 @@ from msgspec import Struct
 from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
+from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.files import files_named, is_meant
-from winnow.search.code.query_kind import MOST_TEXT, QueryReading, SearchType, as_pattern, readings
+from winnow.search.code.query_kind import QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Passages, find_passages, suggestions
 from winnow.search.index.state import state_in_words
