@@ -200,7 +200,9 @@ export interface FallbackAnswer extends SearchAnswer {
 export interface Passage extends Located {
   start_line: number
   end_line: number
+  best_line?: number
   snippet?: string
+  snippet_line?: number
   symbol?: string
   why: string
 }
@@ -218,7 +220,9 @@ export const semanticSearch = request<
 export interface CodeHit extends Located {
   line?: number
   end_line?: number
+  best_line?: number
   snippet?: string
+  snippet_line?: number
   kind: 'definition' | 'file' | 'match' | 'passage'
   symbol?: string
   matches?: number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from itertools import accumulate, groupby, islice
 
 from msgspec import Struct
 
+from winnow.index.postings.imports import is_import
 from winnow.ranking.local import defines
 from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
@@ -26,6 +28,11 @@ AGAIN = 0.15
 DEFINITION = 1.5
 # Maximum number of relevant lines of a passage to weigh.
 WEIGHED_LINES = 500
+
+
+# A longer word is data.
+WORD_CHARACTERS = 60
+_WORD_AROUND = re.compile(r"\w{1,60}")
 
 
 class Snippet(Struct, frozen=True):
@@ -71,6 +78,16 @@ class Wanted:
                 words = {word: weight * DEFINITION for word, weight in words.items()}
             yield at, words
 
+    def words_in(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the words of the query in a text, each with the word that has it there."""
+        for found in self._any.finditer(text):
+            if _begins_part(text, found.start()):
+                written = _WORD_AROUND.search(text, max(0, found.start() - WORD_CHARACTERS))
+                while written is not None and written.end() <= found.start():
+                    written = _WORD_AROUND.search(text, written.end())
+                if written is not None:
+                    yield found[0].casefold(), written[0]
+
     def place_in(self, text: str) -> int:
         """Return the offset of the first word in a line; 0 if there is none."""
         found = self._any.search(text)
@@ -104,6 +121,28 @@ class Excerpt:
             if self.first <= at <= self.last:
                 weights.setdefault(at, {})[""] = weight
         self._weights = {at: weights[at] for at in sorted(weights)[:WEIGHED_LINES]}
+
+    def part(self, first: int, last: int, best: int) -> Excerpt:
+        """Return the excerpt of some of the lines; snippets contain the ``best`` of them."""
+        part = copy.copy(self)
+        part.first, part.last = first, last
+        part._weights = {at: words for at, words in self._weights.items() if first <= at <= last}
+        everything = sum(sum(words.values()) for words in part._weights.values())
+        part._weights[best] = {**part._weights.get(best, {}), "": everything + 1}
+        part._weights = dict(sorted(part._weights.items()))
+        return part
+
+    def best_line(self) -> int | None:
+        """Return the line with the most weight, if possible none that imports; None if no line is
+        relevant."""
+        ordered = sorted(self._weights, key=lambda at: (-sum(self._weights[at].values()), at))
+        telling = (at for at in ordered if not is_import(self._lines[at - 1]))
+        return next(telling, next(iter(ordered), None))
+
+    @property
+    def weights(self) -> Mapping[int, Mapping[str, float]]:
+        """The relevant lines, each with its words and their weights."""
+        return self._weights
 
     @property
     def is_relevant(self) -> bool:
@@ -152,6 +191,12 @@ def _part(
     # Show the head of a definition if there is room.
     start = first if head and end - first < most else max(first, start - BEFORE)
     return start, min(last, max(end + AFTER, start + AFTER), start + most - 1)
+
+
+def _begins_part(text: str, at: int) -> bool:
+    """Return True if a part of an identifier begins here, or a word."""
+    before = text[at - 1 : at]
+    return not before.isalpha() or (before.islower() and text[at].isupper())
 
 
 def _cut(line: str, wanted: Wanted) -> str:

@@ -6,7 +6,7 @@ If a file changed after it was indexed, the index reads it again and the search 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +21,10 @@ from winnow.ranking.local import FEEDBACK
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
+from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
-from winnow.types import Hit, IndexState
+from winnow.types import DefinedHere, Hit, IndexState
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class IndexHits(Struct, frozen=True):
 
 
 class _IndexSearch(Struct, frozen=True):
-    """A search for ``wanted`` hits. The first ``shown`` get the name of the enclosing definition.
+    """A search for ``wanted`` hits. The first ``shown`` get the definitions in and around them.
     ``covers`` is None for all files of the scope."""
 
     query: str
@@ -91,8 +92,8 @@ async def search_index(
 ) -> IndexHits:
     """Return the passages in the index for a query: at least ``wanted``, if there are as many.
 
-    The first ``shown`` name their enclosing symbol. ``boosts`` raise files because of feedback, by
-    absolute path. A search that is not ``patient`` does not wait for changed files.
+    The first ``shown`` get the definitions in and around them. ``boosts`` raise files because of
+    feedback, by absolute path. A search that is not ``patient`` does not wait for changed files.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -194,13 +195,20 @@ def _search(
         if not (passage.why or learned):
             if passage.score < NEAR:
                 continue  # it has no evidence
-            learned = "near in meaning"
-        symbol = passage.symbol
-        if symbol is None and passage.number and len(hits) < search_for.shown:
-            definition = view.definition_at(paths[-1], passage.number - 1)
-            symbol = definition.qualified_name if definition is not None else None
-        hits.append(_hit(passage, path, symbol, learned))
+            learned = "close in meaning to the question"
+        hit = _hit(passage, path, learned)
+        if passage.symbol is None and len(hits) < search_for.shown:
+            found_there = view.definitions_at(paths[-1], passage.begun, passage.number - 1)
+            hit = msgspec.structs.replace(hit, definitions=[*_defined_here(found_there)])
+        hits.append(hit)
     return hits, paths
+
+
+def _defined_here(definitions: Iterable[Definition]) -> Iterator[DefinedHere]:
+    for each in definitions:
+        if not each.local:
+            name, doc = each.qualified_name, each.doc
+            yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
 
 
 class _Files:
@@ -256,15 +264,17 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
     return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
-def _hit(found: FoundPassage, path: str, symbol: str | None, learned: str) -> Hit:
+def _hit(found: FoundPassage, path: str, learned: str) -> Hit:
+    before = [learned] * bool(learned)
     return Hit(
         path,
         "passage",
         round(found.score, 4),
-        "; ".join([*[learned] * bool(learned), *found.why]),
+        "; ".join([*before, *found.why]),
         first=found.first,
         last=found.last,
-        symbol=symbol,
+        symbol=found.symbol,
+        about=[*before, *found.about],
     )
 
 
