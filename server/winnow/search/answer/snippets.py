@@ -10,7 +10,7 @@ from itertools import accumulate, groupby, islice
 
 from msgspec import Struct
 
-from winnow.ranking.local import defines
+from winnow.text.definition_lines import defines, definition_in
 from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
 
@@ -109,6 +109,23 @@ class Excerpt:
     def is_relevant(self) -> bool:
         """True if any line is relevant."""
         return bool(self._weights)
+
+    def best_line(self) -> int | None:
+        """Return the line that says most: the best definition, else the best of all lines; None
+        without a relevant line."""
+        return max(
+            self._weights,
+            key=lambda at: (
+                definition_in(self._lines[at - 1]) is not None,
+                sum(self._weights[at].values()),
+                -at,
+            ),
+            default=None,
+        )
+
+    def text_of(self, line: int) -> str:
+        """Return a line of the text, cut if it is long."""
+        return _cut(self._lines[line - 1], self._wanted)
 
     def snippet(self, most: int) -> Snippet | None:
         """Return the most relevant part, of at most ``most`` lines; None if there are no lines."""

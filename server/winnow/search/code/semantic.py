@@ -17,9 +17,10 @@ from winnow.index.similar_names import terms_of_index
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
 from winnow.search.answer.hits import SPARE_HITS, Engine, HitList, SearchFallback
+from winnow.search.answer.telling_words import telling_words
 from winnow.search.code.errors import error_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
-from winnow.search.code.ranked_text import files_about, telling_words
+from winnow.search.code.ranked_text import files_about
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
 from winnow.text.scope import Scope
