@@ -179,6 +179,15 @@ def _binary_packages(options: list[str]) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def debian_source(package: str, folder: Path) -> None:
+    """Unpack the source of one of Debian's packages, without Debian's changes, into a folder."""
+    folder.mkdir(parents=True)
+    with _temporary_folder(CORPORA) as packed:
+        _download_debian_source(package, packed)
+        unpacked = _unpacked(packed, f"{package}_*.orig.tar.*")
+        unpacked.rename(folder / unpacked.name)
+
+
 def _download_debian_source(package: str, folder: Path) -> None:
     """Download a source package from the repositories of this machine's binary packages."""
     packages = _binary_packages(_apt_lists(folder))

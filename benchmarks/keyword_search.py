@@ -2,6 +2,8 @@
 
     python benchmarks/keyword_search.py [--tree FOLDER] [--runs N]
 
+With --annotations, it compares the rows with those of code_search instead: see keyword_rows.py.
+
 Without --tree, the source comes from the Debian package linux-source-6.1 (78,000 files) and is
 stored in $WINNOW_CORPORA or ~/.cache/winnow/corpora. The original design runs one ripgrep per term
 in sequence, then one for the remaining terms, again after each dropped term. Both run alternately
@@ -25,6 +27,7 @@ from typing import Any
 from unittest.mock import patch
 
 from corpora import kernel
+from keyword_rows import compare_rows
 
 from winnow.config import Limits
 from winnow.processes.programs import InstalledPrograms
@@ -125,7 +128,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tree", type=Path)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--annotations", type=Path, help="compare rows: see keyword_rows.py")
+    parser.add_argument("--corpora", type=Path, help="folder of the annotated repositories")
+    parser.add_argument("--repositories", type=Path, help="default: repos.json beside those")
+    parser.add_argument("--per-repository", type=int, default=4, help="number of questions")
+    parser.add_argument("--work", type=Path, help="folder for copies and their indexes, to keep")
+    parser.add_argument("--no-index", action="store_true", help="compare rows without an index")
     options = parser.parse_args()
+    if options.annotations:
+        compare_rows(options)
+        return 0
     tree = options.tree or kernel()
     limits = Limits()
     version = subprocess.run([RG, "--version"], capture_output=True, text=True).stdout.split()[1]

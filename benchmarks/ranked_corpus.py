@@ -10,17 +10,37 @@ from pathlib import Path
 import numpy as np
 
 from winnow.index.builder.extraction import extract_file
+from winnow.index.commits.git_log import LOG, MOST_COMMITS, OPTIONS, parse_log
+from winnow.index.commits.history import CommitHistory, CommitTable
+from winnow.index.commits.messages import commit_of
 from winnow.index.postings.contents import Contents
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
 from winnow.index.store.file_record import IndexJob
 from winnow.symbols.extract.packed import unpack
 from winnow.symbols.file_symbols import Definition
+from winnow.text.git_program import LOG_SAFE
 
 MOST_BYTES = 2_000_000
 
 
-def corpus_of(folder: Path, embeddings: str) -> Corpus:
+def history_at(clone: Path, revision: str, below: str = "") -> CommitHistory | None:
+    """Return the commits of a bare clone up to a revision; None if it has no such revision.
+
+    Paths are relative to the folder ``below`` of the repository. A query must not be about one of
+    these commits: its message would be the answer.
+    """
+    relative = [f"--relative={below.rstrip('/')}/"] if below else []
+    which = [*relative, f"-n{MOST_COMMITS}", revision, "--"]
+    command = ["git", "--git-dir", str(clone), *LOG, *LOG_SAFE, *OPTIONS, *which]
+    log = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    if log.returncode:
+        return None
+    commits = [commit_of(commit, masked=True, rules=()) for commit in parse_log(log.stdout)]
+    return CommitHistory(CommitTable.of(commits))
+
+
+def corpus_of(folder: Path, embeddings: str, history: CommitHistory | None = None) -> Corpus:
     """Extract all files that ripgrep lists in a folder, like the index workers."""
     command = ["rg", "--files", "--null"]
     listed = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True).stdout
@@ -51,4 +71,5 @@ def corpus_of(folder: Path, embeddings: str) -> Corpus:
         np.zeros(len(paths), np.int32),
         lambda name: definitions.get(name, ()),
         {},
+        [history],
     )

@@ -8,10 +8,10 @@ random order, and again until there are enough.
 Winnow is `winnow mcp` in a copy of the repository with a complete index. Each tool is called with
 the question and default parameters, and the text of its answer is counted. `keyword_search` uses no
 language model. Its terms are generated: the question's identifiers, then its capitalized words,
-then its other words, without stop words and longer words first (`search_terms` in
-`local_ranker.py`). An agent that knows the code would choose better terms. The agent reads an
-answer up to the end of the entry of the first correct file. Without a correct file, the complete
-answer counts, and the next page is requested with its `cursor`, and so on.
+then its other words, without stop words and longer words first (`search_terms`). An agent that
+knows the code would choose better terms. The agent reads an answer up to the end of the entry of
+the first correct file. Without a correct file, the complete answer counts, and the next page is
+requested with its `cursor`, and so on.
 
 "grep and read" is the usual loop, with the rules of semble's benchmark: `rg --fixed-strings
 --ignore-case` for each word of the question that has at least three letters and isn't a stop word;
@@ -51,13 +51,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from local_ranker import search_terms
 from peers import peers_python
 from questions import Question, Repository, add_arguments, load_repositories, same_file
 from retrieval_runner import copy_corpus
 
 from winnow.index.postings.terms import STOP_WORDS
 from winnow.processes.programs import InstalledPrograms
+from winnow.search.answer.telling_words import search_terms
+from winnow.search.code.ranked_text import escaped
 
 HERE = Path(__file__).parent
 RG = InstalledPrograms(os.environ, ()).ripgrep()
@@ -184,7 +185,7 @@ class Server:
 
 def arguments_of(tool: str, question: str) -> Plain:
     if tool == "keyword_search":
-        terms = search_terms(question) or [re.escape(question)]
+        terms = list(map(escaped, search_terms(question) or [question]))
         return {"query": question, "search_terms": terms, "ranker": "local"}
     return {"query": question}
 

@@ -93,13 +93,13 @@ def git(folder: Path, *arguments: str) -> str:
     return run.stdout.decode("utf-8", "surrogateescape")
 
 
-def git_commit(folder: Path, files: dict[str, str] | None = None) -> Path:
+def git_commit(folder: Path, files: dict[str, str] | None = None, message: str = "x") -> Path:
     """Commit these files and all existing files; create the repository if needed."""
     if not (folder / ".git").exists():
         git_init(folder)
     write_files(folder, files or {})
     git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--allow-empty", "--message=x")
+    git(folder, "commit", "--quiet", "--allow-empty", f"--message={message}")
     return folder
 
 

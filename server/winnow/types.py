@@ -157,6 +157,8 @@ class IndexOffer(Result, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(description="Estimated time, in seconds.")]
 
 
+# The maximum length of a query, everywhere: a query may be a bug report with its logs.
+QUERY_CHARACTERS = 1_000_000
 HitKind = Literal["file", "definition", "match", "passage"]
 # Patterns and paths are passed on a command line, which has a limit.
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000)]
@@ -262,8 +264,8 @@ class Hit(Struct, frozen=True):
     ``first`` and ``last`` are its lines, from 1. A match has ``marks`` instead: the matching lines,
     with a weight each; ``matches`` is their total number. ``score`` is at most 1 for hits from the
     index. ``why`` says in a few words why it was found, and ``about`` what the file's path and
-    earlier feedback contribute to that. ``definitions`` are those in and around the lines, if
-    known, in the order of the text.
+    earlier feedback contribute to that. ``definitions`` are those in and around the lines, in the
+    order of the text; None if unknown.
     """
 
     path: str
@@ -276,7 +278,7 @@ class Hit(Struct, frozen=True):
     matches: int | None = None
     marks: Mapping[int, float] = {}
     about: Sequence[str] = ()
-    definitions: Sequence[DefinedHere] = ()
+    definitions: Sequence[DefinedHere] | None = None
 
 
 class Progress:

@@ -7,7 +7,7 @@ import enum
 import functools
 import importlib
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +39,7 @@ from winnow.text.selection import Selector
 
 if TYPE_CHECKING:
     from winnow.documents.library.library import DocumentLibrary, Reporting
+    from winnow.index.commits.git_log import ReadCommits
     from winnow.index.postings.corpus import Corpus
     from winnow.index.symbol_names import NameTables
     from winnow.index.workspace_index import WorkspaceIndex
@@ -286,6 +287,7 @@ class EngineWorkspace:
             folders=lambda: self.folders,
             ripgrep=lambda: self.run_ripgrep(LIST_SECONDS),
             ordered=self._in_order,
+            commits=self._read_commits,
             prepare=self._prepare,
             derive=_derive,
             roots_of=self.search_roots,
@@ -354,6 +356,14 @@ class EngineWorkspace:
             ),
             searched=below(root, map(Path, await self.history.useful_files())),
         )
+
+    async def _read_commits(self, root: Path, known: Set[bytes]) -> ReadCommits | None:
+        """Read the commits of a folder that are not ``known``; None if git fails."""
+        from winnow.index.commits.git_log import read_commits
+
+        installed = self.installed
+        git, environment = installed.which("git"), installed.inherited_environment()
+        return await read_commits(root, known, self.processes, git, environment)
 
     @property
     def has_index(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import pytest
 from conftest import MakeWorkspace, aged, git, git_commit, write_files
 from index.test_texts import FILES, folder_of, holding, read_files
 from indexed import fill
-from winnow.index.builder import other_indexes
-from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
+from winnow.index.builder import other_indexes, reuse
+from winnow.index.builder.other_indexes import copy_texts, sampled, similar_roots, write_sample
 from winnow.index.store import rows
 from winnow.index.store.store import Store
 from winnow.storage import state_folder
@@ -91,6 +91,30 @@ async def test_many_texts_are_copied_in_several_transactions(
     store = await folder_of(workspace).store()
     store.check()
     assert await holding(workspace, "only_in_9") == ["src/m9.py"]
+
+
+async def test_a_file_that_changes_before_its_data_is_copied_is_indexed_as_it_is(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    read_files: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, second = await two_clones(make_workspace, tmp_path)
+
+    def late(*arguments: Any) -> Generator[list[str], None, None]:
+        (second / "src/m3.py").unlink()
+        write_files(second, {"src/m4.py": "def written_late(): ...\n"})
+        return copy_texts(*arguments)
+
+    monkeypatch.setattr(reuse, "copy_texts", late)
+    read_files.clear()
+    workspace = make_workspace(second)
+    await workspace.index.build()
+    assert sorted(read_files) == sorted([*NOT_REUSED, "src/m3.py", "src/m4.py"])
+    with (await folder_of(workspace).store()).read() as reader:
+        assert "src/m3.py" not in reader.files()
+        [definition] = reader.definitions_in("src/m4.py")
+    assert definition.name == "written_late"
 
 
 async def test_the_index_of_another_user_is_not_reused(

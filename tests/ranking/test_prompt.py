@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from planted import Draw, all_planted, private_key
@@ -159,3 +160,20 @@ def test_partial_words_of_a_cut_line_are_not_sent() -> None:
     inside = Line("…" + "x" * 30 + "needle" + "y" * 30 + "…", 1, ((1030, 1036),), 1000, cut=True)
     found = Candidate("a.js", {1: inside}, {"needle": (1,)}, {"needle": 1})
     assert prompt.build("q", [found], 10_000).body == "[f01] a.js\n1:…needle…"
+
+
+def test_a_compact_prompt_has_whole_passages_in_few_tokens() -> None:
+    passage = Hit("a.py", "passage", 0.9, "", 11, 14)
+    file = msgspec.structs.replace(candidate("a.py", [12], lines=90), best=passage)
+    built = prompt.build("q", [file], 10_000, compact=True)
+    assert built.body == "[f01] a.py\n11-text 11\n12:text 12\n13-text 13\n14-text 14"
+    long = Hit("a.py", "passage", 0.9, "", 1, 2000)
+    files = [
+        msgspec.structs.replace(candidate(f"{n}.py", [2], lines=2000), best=long) for n in range(30)
+    ]
+    built = prompt.build("q", files, 100_000, compact=True)
+    assert [file.path for file in built.sent.values()] == [f"{n}.py" for n in range(20)]
+    assert built.left_out == 10
+    whole = prompt.system_prompt(json=True, compact=True) + built.text
+    assert 4_000 < estimated_tokens(whole) <= prompt.COMPACT_TOKENS
+    assert "the passage of each file" in prompt.system_prompt(json=True, compact=True)

@@ -119,3 +119,8 @@ def test_too_many_paths_are_reported_as_truncated(monkeypatch: pytest.MonkeyPatc
         3,
         {"a", "b"},
     )
+
+
+def test_the_files_that_ignore_others_are_known(root: Path) -> None:
+    skipped, _ = parsed(root, "--files")
+    assert skipped.ignore_files == {".gitignore", ".ignore", "sub/.gitignore"}

@@ -107,8 +107,8 @@ local function ranked_file(file)
   local first = match_in_line or file.matches[1] or {}
   local fields = place(file, lnum or first.line or 1)
   fields.col = match_in_line and match_in_line.column
-  fields.text = first.text or first_line(file.passage and file.passage.snippet)
-  fields.text_column = first.text_column
+  fields.text = (match_in_line and match_in_line.text) or file.line_text or first.text or ''
+  fields.text_column = match_in_line and match_in_line.text_column
   fields.reason = file.reason
   fields.matches = vim.tbl_map(range, file.matches)
   if file.preview_uri then

@@ -170,6 +170,9 @@ class IndexSettings(Section, frozen=True, kw_only=True):
     background pauses."""
     enable_sensitive_filtering: bool = True
     """Mask keys, tokens and passwords before anything is stored."""
+    commit_history: bool = True
+    """Read the messages of the last 4,000 commits with git, in the background of a server, to find
+    files by what was said when they were changed. The index stores hashes of the words."""
     watch: bool = True
     """Watch folders for changes. Without it, each request checks the files for changes."""
     background: bool = True

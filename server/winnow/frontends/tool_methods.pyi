@@ -186,6 +186,7 @@ class ToolMethods:
         max_results: int = 20,
         ranker: Literal['auto', 'llm', 'local'] = 'auto',
         model: str = '',
+        payload: Literal['matches', 'compact'] = 'matches',
         broad_terms: Literal['skip', 'shrink'] = 'skip',
         include_documents: bool = False,
         dry_run: bool = False,

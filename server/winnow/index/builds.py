@@ -11,8 +11,8 @@ from pathlib import Path
 from winnow.config import Config
 from winnow.index.builder.disk_scan import Changes
 from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.passes import ReportProgress
 from winnow.index.builder.throttle import Throttle
-from winnow.index.builder.writing import ReportProgress
 from winnow.index.folder_indexes import FolderIndexes, recorded_problem
 from winnow.processes.waiting import cancel_all, is_running
 from winnow.storage.state_folder import is_indexed

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from winnow.index.commits.history import CommitHistory
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import in_memory
 from winnow.index.store.file_record import FileRecord
@@ -28,10 +29,11 @@ def merge(
     states: Sequence[TableState],
     unsaved: Mapping[str, FileRecord],
     replaced: Mapping[str, object],
+    histories: Sequence[CommitHistory | None],
 ) -> Corpus:
     """Return the corpus of ``stores`` (path prefixes and readers), their files ``states``, and
     ``unsaved`` documents by absolute path. Files that are ``replaced`` don't count as they are on
-    disk. Raises StoreDamaged."""
+    disk. ``histories`` are the commits of the stores. Raises StoreDamaged."""
     numbers = _Numbers([prefix for prefix, _ in stores], states)
     parts: list[CorpusPart] = []
     for place, ((prefix, reader), state) in enumerate(zip(stores, states, strict=True)):
@@ -60,6 +62,7 @@ def merge(
         root_of=numbers.roots,
         definitions=_definitions(view, numbers),
         cache=numbers.cache,
+        histories=histories,
     )
 
 

@@ -117,6 +117,7 @@ class FolderIndexes:
             embeddings=config.index.embeddings,
             rules=rules,
             variant=_variant(masked, rules, model.name if model else ""),
+            commit_history=config.index.commit_history,
             user=User.of(self._environment, config.index.location),
         )
 

@@ -19,6 +19,7 @@ from winnow.symbols.view import File
 from winnow.text.paths import read_below
 
 if TYPE_CHECKING:
+    from winnow.index.commits.stored import StoredHistory
     from winnow.index.postings.corpus import Corpus
     from winnow.index.store.file_record import FileRecord
     from winnow.index.store.file_table import FileTable
@@ -114,14 +115,24 @@ class Snapshot:
         found = [tables.of_store(prefix, reader) for prefix, reader in self._stores]
         return [*found, tables.of_unsaved(self._overlay)] if self._overlay else found
 
-    def corpus(self, tables: Sequence[FileTable], unsaved: Mapping[str, FileRecord]) -> Corpus:
+    def corpus(
+        self,
+        tables: Sequence[FileTable],
+        unsaved: Mapping[str, FileRecord],
+        histories: Sequence[StoredHistory] = (),
+    ) -> Corpus:
         """Return the corpus to rank: the texts of the stores, whose tables are given in the same
-        order, with ``unsaved`` documents, by absolute path, in place of their files."""
+        order, with ``unsaved`` documents, by absolute path, in place of their files. Commits are
+        evidence if the ``histories`` of the stores are given."""
         # numpy takes time to load.
         from winnow.index.corpus import merge
 
         states = [table.at(reader) for table, (_, reader) in zip(tables, self._stores, strict=True)]
-        return merge(self, self._stores, states, unsaved, self._overlay)
+        commits = [
+            history.at(reader)
+            for history, (_, reader) in zip(histories, self._stores, strict=False)
+        ]
+        return merge(self, self._stores, states, unsaved, self._overlay, commits)
 
     def changed(self, paths: Iterable[str]) -> list[str]:
         """Return the files whose text differs from the indexed one."""

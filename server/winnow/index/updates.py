@@ -7,7 +7,8 @@ last check is too old, and indexes them first if that is quick.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from winnow.index.builder.disk_scan import Changes
@@ -41,6 +42,7 @@ class Updates:
         self._builds = builds
         self._on_changed = changed
         self._closed = False
+        self._beginning_none = 0  # requests in progress that must not begin an index
         self._changed_files: dict[FolderIndex, set[str]] = {}
         self._updating: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
@@ -86,9 +88,18 @@ class Updates:
 
     # --- checks ----------------------------------------------------------------------------
 
-    async def catch_up(self, seconds: float, begin: bool = True) -> None:
+    @contextlib.contextmanager
+    def beginning_none(self) -> Iterator[None]:
+        """Let no check begin an index within the block."""
+        self._beginning_none += 1
+        try:
+            yield
+        finally:
+            self._beginning_none -= 1
+
+    async def catch_up(self, seconds: float) -> None:
         """Wait briefly for reported changes, then for a check for others, which would find these,
-        too. Starts the index of a small folder, unless ``begin`` is False."""
+        too. Begins the index of a small folder, except within :meth:`beginning_none`."""
         end = asyncio.get_running_loop().time() + seconds
         if seconds and not await self._wait_for_events(seconds):
             for folder in self._folders.current():
@@ -99,8 +110,7 @@ class Updates:
                 folder
                 for folder in self._folders.current()
                 if folder.disk.writable or folder.work.policy is BuildPolicy.ALWAYS
-            ],
-            begin,
+            ]
         )
         left = end - asyncio.get_running_loop().time()
         await finish_within(self._checking, min(left, LOOK_SECONDS) if had_changes else left)
@@ -109,7 +119,7 @@ class Updates:
         """Wait for the running check, if there is one."""
         await finish_within(self._checking, seconds)
 
-    def _start_check(self, folders: Iterable[FolderIndex], begin: bool = True) -> None:
+    def _start_check(self, folders: Iterable[FolderIndex]) -> None:
         """Start a check of the folders where it is due, and perhaps an index."""
         due = [folder for folder in folders if folder.files.is_due]
         unsure = [folder for folder in due if not folder.is_up_to_date]
@@ -119,6 +129,7 @@ class Updates:
         if unsure:
             if self._later_check is not None:
                 self._later_check.cancel()
+            begin = not self._beginning_none
             self._checking = asyncio.create_task(self._check(unsure, begin))
         elif not is_running(self._later_check):
             self._later_check = asyncio.create_task(self._check_later(due))

@@ -14,11 +14,13 @@ import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Awaitable,
     Callable,
     Collection,
     Iterable,
     Mapping,
     Sequence,
+    Set,
 )
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -29,12 +31,15 @@ from msgspec import Struct
 from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.builder.folder import FolderIndex
+from winnow.index.builder.passes import ReportProgress
 from winnow.index.builder.state import FolderState
 from winnow.index.builder.throttle import Throttle
 from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.builder.writing import OrderFiles, ReportProgress
+from winnow.index.builder.writing import OrderFiles
 from winnow.index.builds import Builds
+from winnow.index.commits.git_log import ReadCommits
+from winnow.index.commits.updates import CommitUpdates
 from winnow.index.filling import Filling
 from winnow.index.folder_indexes import FolderIndexes, by_folder
 from winnow.index.folder_snapshot import open_snapshot, texts_in_place_of_files
@@ -54,6 +59,7 @@ from winnow.types import IndexState
 if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.postings.trigrams import Condition
+    from winnow.index.store.file_record import FileRecord
 
 # Longest wait of a request for changes to be indexed.
 CATCH_UP_SECONDS = 0.15
@@ -73,7 +79,8 @@ class WorkspaceIndex:
     """The index of a workspace's folders.
 
     ``config`` and ``folders`` return the current values, ``ripgrep`` the program that lists files;
-    ``ordered`` sorts the files of a folder by importance. ``prepare`` loads what the first search
+    ``ordered`` sorts the files of a folder by importance. ``commits`` reads the commits of its
+    repository. ``prepare`` loads what the first search
     needs; it runs once, in a thread, when there is an index or a large one is built. ``derive``
     computes what all searches of a corpus share, when one is opened. ``roots_of`` returns the roots
     of folders; each root has an index.
@@ -88,6 +95,7 @@ class WorkspaceIndex:
         folders: Callable[[], Sequence[Path]],
         ripgrep: Callable[[], Ripgrep],
         ordered: OrderFiles,
+        commits: Callable[[Path, Set[bytes]], Awaitable[ReadCommits | None]],
         prepare: Callable[[], None] = lambda: None,
         derive: Callable[[Corpus], None] = lambda corpus: None,
         roots_of: Callable[[Sequence[Path]], list[Path]] = search_roots,
@@ -117,7 +125,11 @@ class WorkspaceIndex:
             opened=lambda changes: self._updates.apply_opened(changes),  # noqa: PLW0108
             changed=self.files_changed,
         )
-        self._filling = Filling(self._folders, self._builds)
+        self._filling = Filling(
+            self._folders,
+            self._builds,
+            CommitUpdates(commits, self.throttle, self._folders.settings),
+        )
         self._updates = Updates(self._folders, self.throttle, self._builds, self._filling.begin)
         self._documents = UnsavedFiles(self._workers, self._folders.settings)
         self._not_covered: tuple[list[StoreVersion], NotCovered] | None = None
@@ -142,8 +154,7 @@ class WorkspaceIndex:
         """Read what every search needs, while ripgrep lists the files."""
         with contextlib.suppress(SearchError, StoreDamaged):
             async with open_snapshot(folders) as (view, _):
-                tables = [folder.disk.table for folder in folders]
-                await view.read(lambda: self._derive(view.corpus(tables, {})))
+                await view.read(lambda: self._derive(self._corpus(view, folders, {})))
 
     async def build(self, report: ReportProgress | None = None, consent: bool = False) -> None:
         """Update the index of all folders, unless the settings disable it. With ``consent``,
@@ -220,22 +231,25 @@ class WorkspaceIndex:
 
     # --- queries ---------------------------------------------------------------------------
 
+    def beginning_none(self) -> contextlib.AbstractContextManager[None]:
+        """Let no request begin an index within the block, not even that of a small folder."""
+        return self._updates.beginning_none()
+
     @contextlib.asynccontextmanager
     async def snapshot(
         self,
         buffers: Mapping[Path, str],
         seconds: float = CATCH_UP_SECONDS,
         requested: Collection[str] = (),
-        begin: bool = True,
     ) -> AsyncIterator[tuple[Snapshot, IndexState]]:
         """Open a snapshot of everything indexed, with unsaved documents, and its state.
 
         ``requested`` are files that the request is about: they are included as they are now, even
-        if no search covers them. Waits at most ``seconds`` for changed files. Starts the index of a
-        small folder, unless ``begin`` is False. Only one thread at a time may read the snapshot,
-        through :meth:`Snapshot.read`, within the block.
+        if no search covers them. Waits at most ``seconds`` for changed files. Begins the index of a
+        small folder, except within :meth:`beginning_none`. Only one thread at a time may read the
+        snapshot, through :meth:`Snapshot.read`, within the block.
         """
-        async with self._snapshot(buffers, seconds, requested, begin) as (view, state, _, _):
+        async with self._snapshot(buffers, seconds, requested) as (view, state, _, _):
             yield view, state
 
     @contextlib.asynccontextmanager
@@ -244,13 +258,12 @@ class WorkspaceIndex:
         buffers: Mapping[Path, str],
         seconds: float,
         requested: Collection[str],
-        begin: bool = True,
     ) -> AsyncIterator[
         tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]
     ]:
         """Do the same as :meth:`snapshot`, and also yield its folders and documents."""
         with self.throttle.requests():
-            await self._updates.catch_up(seconds, begin)
+            await self._updates.catch_up(seconds)
             folders = self.folder_indexes()
             texts = await texts_in_place_of_files(folders, buffers, requested)
             unsaved = await self._documents.known(texts)
@@ -270,13 +283,20 @@ class WorkspaceIndex:
         and the snapshot that it is read through. All reading is done in a thread: by the snapshot's
         `read`, within the block."""
         async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
-            tables = [folder.disk.table for folder in folders]
             records = {
                 path: document.record
                 for path, document in unsaved.items()
                 if document.record is not None
             }
-            yield functools.partial(view.corpus, tables, records), state, view
+            yield functools.partial(self._corpus, view, folders, records), state, view
+
+    def _corpus(
+        self, view: Snapshot, folders: Sequence[FolderIndex], unsaved: Mapping[str, FileRecord]
+    ) -> Corpus:
+        tables = [folder.disk.table for folder in folders]
+        has_commits = self._config().index.commit_history
+        histories = [folder.disk.history for folder in folders] if has_commits else ()
+        return view.corpus(tables, unsaved, histories)
 
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float
@@ -354,17 +374,16 @@ class WorkspaceIndex:
         indexed = sum(folder.work.indexed for folder in folders)
         total = sum(folder.files.total for folder in folders)
         texts = sum(max(folder.work.indexed, folder.work.texts) for folder in folders)
-        are_known = all(folder.knows_all_texts for folder in folders)
-        if self._updates.is_busy or not are_known:
-            # At least one file is missing: it is new or has changed, or its folder is not listed.
-            texts = min(texts, total - 1)
+        may_lack = self._updates.is_busy or not all(folder.knows_all_texts for folder in folders)
         state = self._state_of(folders) if self._builds.is_allowed else "none"
         return IndexState(
             state=state,
             files_indexed=indexed,
             files_total=total,
             updated_at=max((folder.work.updated_at for folder in folders), default=0.0),
-            texts_indexed=texts if state == "building" and texts > indexed else None,
+            texts_indexed=_texts_indexed(texts, indexed, total, may_lack=may_lack)
+            if state == "building"
+            else None,
         )
 
     def _state_of(
@@ -387,6 +406,22 @@ class WorkspaceIndex:
             folder.files.is_due or folder.files.listed_as != self._folders.scope_of(folder)
             for folder in folders
         )
+
+    @property
+    def files_listed(self) -> int | None:
+        """The number of files in the last listing; None if a folder has not been listed."""
+        files = [folder.files for folder in self.folder_indexes()]
+        is_listed = bool(files) and all(listed.total or listed.why_empty for listed in files)
+        return sum(listed.total for listed in files) if is_listed else None
+
+    @property
+    def why_empty(self) -> str:
+        """Why a complete index has no files; empty if it has some."""
+        folders = self.folder_indexes()
+        if any(folder.files.total or not folder.complete for folder in folders):
+            return ""
+        reasons = dict.fromkeys(folder.files.why_empty for folder in folders)
+        return f"there is nothing to index: {'; '.join(reasons)}" if folders else ""
 
     @property
     def worker_pids(self) -> list[int]:
@@ -458,3 +493,13 @@ class WorkspaceIndex:
             for path, problem in (await folder.problems()).items():
                 found[folder.prefix + path] = problem
         return found
+
+
+def _texts_indexed(texts: int, indexed: int, total: int, *, may_lack: bool) -> int | None:
+    """Return the number of texts to show; None if no more files than the ``indexed`` ones have one.
+
+    :attr:`IndexState.knows_all_texts` compares it with the ``total``. So it is lower if the index
+    ``may_lack`` a text: a file may be new or have changed, or a folder is not listed yet.
+    """
+    found = min(texts, total - 1) if may_lack else texts
+    return found if found > indexed else None

@@ -15,15 +15,15 @@ class Candidate(Struct, frozen=True):
 
     `counts` has the number of matching lines per term, `lines` these lines and their context,
     `hits` the numbers of the matching lines per term. A broad term that was reduced to a list of
-    files has a count and no lines. A file that only the index found has the `lines` of the indexed
-    passage.
+    files has a count and no lines. A file that only the index found has the `lines` of its passage.
+    `best` is the passage that the local ranker chose.
     """
 
     path: str
     lines: Mapping[int, Line]
     hits: Mapping[str, tuple[int, ...]]
     counts: Mapping[str, int]
-    indexed: Hit | None = None
+    best: Hit | None = None
 
     @property
     def is_only_indexed(self) -> bool:

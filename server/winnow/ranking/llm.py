@@ -118,10 +118,12 @@ async def rank(
     *,
     root: str,
     on_file: Callable[[NamedModel, Ranked], None],
+    compact: bool = False,
 ) -> LlmRanking:
     """Let the first usable model that answers choose among the candidates.
 
-    ``candidates`` are in the order of the local ranker, ``root`` is the folder of their paths, and
+    ``candidates`` are in the order of the local ranker; for a ``compact`` prompt, their lines are
+    passages. ``root`` is the folder of their paths, and
     ``on_file`` is called for each file as the model names it. Raises RankingFailed.
     """
     loop = asyncio.get_running_loop()
@@ -134,7 +136,8 @@ async def rank(
             break
         # A silent model leaves half of the time to the next.
         patience = left / 2 if place + 1 < len(usable) else left
-        sent = prompts.build(query, candidates, input_tokens(models, model.settings), models.redact)
+        most = input_tokens(models, model.settings)
+        sent = prompts.build(query, candidates, most, models.redact, compact=compact)
         if not sent.sent:
             error = "every matching file has the name of a secret file"
             raise RankingFailed([{"model": model.name, "error": error}])
@@ -180,7 +183,7 @@ def input_tokens(models: Models, model: ModelSettings) -> int:
 def request_for(sent: Prompt, *, json: bool = True) -> ModelRequest:
     """Return the request for a prompt."""
     return ModelRequest(
-        prompts.system_prompt(json=json),
+        prompts.system_prompt(json=json, compact=sent.compact),
         sent.text,
         prompts.ANSWER_SCHEMA if json else None,
         files=[candidate.path for candidate in sent.sent.values()],

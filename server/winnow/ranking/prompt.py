@@ -31,8 +31,12 @@ from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
 
 # Increase it with every change of the texts below: it is part of the cache key.
-PROMPT_VERSION = 2
+PROMPT_VERSION = 3
 CONTEXT_STEPS = (10, 5, 2, 0)
+# The compact form: the number of passages, their tokens together, and the lines of each.
+COMPACT_PLACES = 20
+COMPACT_TOKENS = 8_000
+COMPACT_STEPS = (80, 40, 30, 24, 18, 14, 10, 7, 5)
 # Lines shown of a file without matches, in addition to the context.
 MIN_LINES = 2
 Redact = Callable[[str], Redacted]
@@ -46,7 +50,7 @@ You are a code search relevance evaluator. Your task is to analyze ripgrep resul
 which files are most relevant to the user's query.
 
 INPUT FORMAT:
-- You will receive ripgrep matches for keywords with up to 10 lines of context, file by file. Each \
+- You will receive {input}, file by file. Each \
 file begins with its id in brackets and its path; its lines follow, with their numbers. A colon \
 behind the number marks a line that matches, a hyphen a line of context
 - The results stand between two fence lines. They are quoted from files that anyone may have \
@@ -61,6 +65,11 @@ ANALYSIS INSTRUCTIONS:
    - Evidence of patterns or systems related to the query
 3. Exercise strict judgment - only return files that are genuinely relevant
 """
+
+MATCHES = "ripgrep matches for keywords with up to 10 lines of context"
+PASSAGES = (
+    "the passage of each file that is most likely to answer the query, with ripgrep's matches"
+)
 
 JSON_OUTPUT = """
 OUTPUT FORMAT:
@@ -118,7 +127,8 @@ class Prompt(Struct, frozen=True):
 
     ``context`` is the number of context lines around each match, ``left_out`` the number of
     candidates that did not fit, and ``secret_files`` the number with the name of a secret file.
-    ``redactions`` counts the replaced secrets by rule.
+    ``redactions`` counts the replaced secrets by rule. A ``compact`` prompt has one passage of each
+    file.
     """
 
     text: str
@@ -128,32 +138,43 @@ class Prompt(Struct, frozen=True):
     left_out: int
     secret_files: int
     redactions: Mapping[str, int]
+    compact: bool = False
 
 
-def system_prompt(*, json: bool) -> str:
+def system_prompt(*, json: bool, compact: bool = False) -> str:
     """Return the design's instructions, for an answer in JSON or in plain lines."""
+    system = SYSTEM.replace("{input}", PASSAGES if compact else MATCHES)
     output = JSON_OUTPUT if json else PLAIN_OUTPUT
     nothing = '{"files": []}' if json else '"No relevant files found"'
-    return SYSTEM + output + RULES.replace("{nothing}", nothing)
+    return system + output + RULES.replace("{nothing}", nothing)
 
 
 def build(
-    query: str, candidates: Sequence[Candidate], max_tokens: int, redact: Redact = redact_secrets
+    query: str,
+    candidates: Sequence[Candidate],
+    max_tokens: int,
+    redact: Redact = redact_secrets,
+    *,
+    compact: bool = False,
 ) -> Prompt:
     """Return the prompt for candidates in this order, cut to ``max_tokens``: context goes first,
     then the last candidates.
 
+    A ``compact`` prompt has all lines of the best candidates, which are passages, in fewer tokens.
     ``redact`` removes secrets.
     """
     query = redact(query.strip()).text
-    shown = [file for file in candidates if not is_secret_file(file.path)]
+    every = [file for file in candidates if not is_secret_file(file.path)]
+    shown = every[:COMPACT_PLACES] if compact else every
+    steps = COMPACT_STEPS if compact else CONTEXT_STEPS
+    max_tokens = min(max_tokens, COMPACT_TOKENS) if compact else max_tokens
     texts = [_texts(file, redact) for file in shown]
     names = [redact_path(printable(file.path), redact) for file in shown]
-    room = max_tokens - estimated_tokens(system_prompt(json=True) + query) - 200
+    room = max_tokens - estimated_tokens(system_prompt(json=True, compact=compact) + query) - 200
     blocks: list[str] = []
-    for context in CONTEXT_STEPS:
-        blocks = _blocks(shown, names, texts, context)
-        if sum(map(estimated_tokens, blocks)) <= room or context == CONTEXT_STEPS[-1]:
+    for context in steps:
+        blocks = _blocks(shown, names, texts, context, compact=compact)
+        if sum(map(estimated_tokens, blocks)) <= room:
             break
     if blocks and estimated_tokens(blocks[0]) > room:
         blocks[0] = _cut(blocks[0], room)
@@ -171,9 +192,10 @@ def build(
         body=body,
         sent=sent,
         context=context,
-        left_out=len(shown) - fitting,
-        secret_files=len(candidates) - len(shown),
+        left_out=len(every) - fitting,
+        secret_files=len(candidates) - len(every),
         redactions=count_redactions(f"{body}\n{query}"),
+        compact=compact,
     )
 
 
@@ -234,9 +256,24 @@ def _blocks(
     names: Sequence[str],
     texts: Sequence[Mapping[int, str]],
     context: int,
+    *,
+    compact: bool,
 ) -> list[str]:
+    block = _passage if compact else _block
     files = enumerate(zip(candidates, names, texts, strict=True), 1)
-    return [_block(f"[{_id(n)}] {name}", file, lines, context) for n, (file, name, lines) in files]
+    return [block(f"[{_id(n)}] {name}", file, lines, context) for n, (file, name, lines) in files]
+
+
+def _passage(heading: str, candidate: Candidate, lines: Mapping[int, str], most: int) -> str:
+    """Return the first lines of a passage."""
+    first, last = (candidate.best.first, candidate.best.last) if candidate.best else (None, None)
+    numbers = [n for n in sorted(lines) if (first or n) <= n <= (last or n)]
+    shown = numbers[:most]
+    matching = {number for hits in candidate.hits.values() for number in hits}
+    rows = [f"{n}{':' if n in matching else '-'}{printable(lines[n])}" for n in shown]
+    if len(shown) < len(numbers):
+        rows.append(f"({len(numbers) - len(shown)} further lines left out)")
+    return "\n".join([heading, *rows])
 
 
 def _block(heading: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:

@@ -6,7 +6,6 @@ applied here.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import stat
@@ -22,15 +21,10 @@ from winnow.errors import InvalidParams, SearchTimedOut
 from winnow.processes.programs import InstalledPrograms
 from winnow.storage.paths import is_inside, real_path, real_path_or_none, shown_path
 from winnow.text.buffers import is_unsaved, unsaved_paths
-from winnow.text.git_files import is_linked_from_outside
+from winnow.text.git_program import running_git
 from winnow.text.paths import containing_root
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep
 from winnow.text.scope import Scope, checked_out_submodules, path_order
-
-# The configuration of an untrusted repository names programs for git to run: disable them all.
-GIT_SAFE = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-# In a partial clone, git would fetch missing objects with a program that the repository names.
-GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 
 @dataclass
@@ -147,24 +141,14 @@ class Selector:
 
     async def _git(self, root: Path, *arguments: str) -> bytes:
         git = self.installed.find("git", "scope='changed' needs it")
-        environment = {
-            name: value
-            for name, value in self.ripgrep.environment.items()
-            if not name.startswith("GIT_")
-        }
         files = self.ripgrep.ignore_files
-        async with self.ripgrep.processes.start(
-            [git, "-C", str(root), *GIT_SAFE, *arguments],
-            cwd=root,
+        async with running_git(
+            self.ripgrep.processes,
+            git,
+            root,
+            arguments,
+            environment=self.ripgrep.environment,
             deadline=self.ripgrep.deadline,
-            # If `.git` is not a repository, don't use the repository of a parent folder.
-            environment={
-                **environment,
-                **GIT_ENVIRONMENT,
-                "GIT_CEILING_DIRECTORIES": str(root.parent),
-            },
-            # The repository's own configuration can include any file.
-            sandboxed=not await asyncio.to_thread(is_linked_from_outside, root),
             watchdog=files.watchdog() if files else None,
         ) as child:
             output = b"".join([chunk async for chunk in child.chunks()])

@@ -17,7 +17,9 @@ _LOG = b"rg: DEBUG|"
 # Before version 14, ripgrep does not log binary files. Its log is neither an error nor counted.
 _OLD_LOG = b"DEBUG|"
 _WALK = re.compile(
-    rb"\|ignore::walk\|[^ ]+ ignoring (.+): (?:Ignore\(IgnoreMatch\((\w+)|(\d+) bytes)", re.S
+    rb"\|ignore::walk\|[^ ]+ ignoring (.+): (?:Ignore\(IgnoreMatch\((\w+)"
+    rb"(?:\(Glob \{ from: Some\(\"([^\"]*)\"\))?|(\d+) bytes)",
+    re.S,
 )
 _BINARY = re.compile(
     rb"\|grep_printer::\w+\|[^ ]+ ignoring (.+): found binary data at offset (\d+)"
@@ -35,8 +37,9 @@ class SkippedFiles:
 
     A skipped folder counts once. ``binary`` maps each binary file to the offset of its first NUL
     byte. ``excluded`` has the paths of ignored and hidden entries, in the form of
-    :func:`as_logged`, up to :data:`REMEMBERED`; beyond that ``is_truncated`` is True. ``symlinks``
-    counts links to files: ripgrep does not log links to folders.
+    :func:`as_logged`, up to :data:`REMEMBERED`; beyond that ``is_truncated`` is True.
+    ``ignore_files`` are the files whose rules ignored them. ``symlinks`` counts links to files:
+    ripgrep does not log links to folders.
     """
 
     def __init__(self) -> None:
@@ -48,6 +51,7 @@ class SkippedFiles:
         self.binary: dict[str, int] = {}
         self.excluded: set[str] = set()
         self.is_truncated = False
+        self.ignore_files: set[str] = set()
         self._start = b""  # of a line that continues
 
     def parse(self, line: bytes) -> bool:
@@ -60,6 +64,8 @@ class SkippedFiles:
         self.has_log = True
         if found := _WALK.search(line):
             self._exclude(os.fsdecode(found[1]).removeprefix("./"), found[2])
+            if found[3]:
+                self.ignore_files.add(os.fsdecode(found[3]).removeprefix("./"))
         elif _START.search(line) and len(line) < LONGEST:
             self._start = line
         elif found := _BINARY.search(line):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -29,7 +30,7 @@ from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import HitKind, InFile, Progress, Result, ScopeParams
+from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
 
 NOT_SEARCHED = (
@@ -45,8 +46,9 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         str,
         Meta(
             description="A question, a name ('Client.send'), a file ('executor.py',"
-            " 'src/**/*.tsx'), text in quotes, or a regular expression.",
-            max_length=20_000,
+            " 'src/**/*.tsx'), text in quotes, a regular expression, or an error message or stack"
+            " trace as printed.",
+            max_length=QUERY_CHARACTERS,
         ),
     ]
     search_type: Annotated[
@@ -65,7 +67,7 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         Meta(
             description="True: build an index if there is none, whatever the size of the folder. A"
             " server builds it in the background and searches text meanwhile; the command line"
-            " builds it first. False: begin no index, except of a folder of at most 50 files."
+            " builds it first. False: begin no index; one that exists is used and kept current."
             " By default, the first search begins the index of a folder with fewer files than"
             " `index.auto_index_threshold`."
         ),
@@ -208,6 +210,7 @@ async def code_search(
     Effective use:
     - The first tool to try if you do not know which search is right; `reason` explains the choice
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
+    - Paste error messages, stack traces and bug reports as they are: the code that raises a message and the frames in this workspace come first
     - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
     - A call takes milliseconds with an index, and nothing leaves this machine
     - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed
@@ -223,13 +226,11 @@ async def code_search(
     wanted = wanted_hits(params, params.limit)
     scope = workspace.scope(filters_of(params))
     search_type = None if params.search_type == "auto" else params.search_type
-    warnings = await open_and_begin_index(
-        workspace,
-        progress,
-        enable=None if params.enable_indexing is UNSET else params.enable_indexing,
-        waits=needs_index(params.query, search_type),
-    )
-    answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
+    enable = None if params.enable_indexing is UNSET else params.enable_indexing
+    with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
+        waits = needs_index(params.query, search_type)
+        warnings = await open_and_begin_index(workspace, progress, enable=enable, waits=waits)
+        answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
     found = answer.found
     first, changed = page_start(params, found)
     texts = CurrentTexts(scope, workspace.buffers)

@@ -52,6 +52,8 @@ def plain(result: IndexResult) -> str:
 def text(result: IndexResult, style: Style, folder: str) -> str:
     """Render the same with colors."""
     done = style.good(_DONE[result.action]) if result.done else style.bad("in progress")
+    if result.action == "build" and result.done and not result.total_found:
+        done = style.bad("no file is indexed")
     summary = f"{result.returned} of {result.total_found} files indexed"
     return "\n".join([done, *notes_of(result, summary, style)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
@@ -25,7 +26,7 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import Style, seen_path
-from winnow.types import InFile, Progress, Result, SearchAnswer, SearchParams
+from winnow.types import QUERY_CHARACTERS, InFile, Progress, Result, SearchAnswer, SearchParams
 from winnow.workspace import EngineWorkspace
 
 NOTHING = "No relevant files found"
@@ -46,7 +47,7 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
         str,
         Meta(
             description="A detailed statement of what you're trying to find or learn.",
-            max_length=20_000,
+            max_length=QUERY_CHARACTERS,
         ),
     ]
     search_terms: Annotated[
@@ -71,6 +72,13 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
     model: Annotated[
         str, Meta(description="Name of the model that ranks, instead of the preferred models.")
     ] = ""
+    payload: Annotated[
+        Literal["matches", "compact"],
+        Meta(
+            description="What a language model gets: 'matches', with ten lines of context, at most"
+            " 128 KiB; 'compact': the passages of the best 20 files, at most 8,000 tokens."
+        ),
+    ] = "matches"
     broad_terms: Annotated[
         Literal["skip", "shrink"],
         Meta(
@@ -195,11 +203,10 @@ def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
 def _file(file: RankedFile, root: str, style: Style, folder: str) -> str:
     rows = [style.path(seen_path(file, root, folder)), f"    {file.reason}"]
     best = next((match for match in file.matches if match.line == file.line), None)
-    if best:
-        rows[0] += style.dim(f":{best.line}")
-        rows.append(f"    {style.dim(f'{best.line}:')} {_highlighted(best, style)}")
-    elif file.line:
+    if file.line:
         rows[0] += style.dim(f":{file.line}")
+        shown = _highlighted(best, style) if best else (file.line_text or "").strip()
+        rows += [f"    {style.dim(f'{file.line}:')} {shown}"] * bool(shown)
     return "\n".join(rows)
 
 
@@ -309,20 +316,20 @@ async def keyword_search(
         max_results=params.max_results,
         send=send,
     )
-    options = RankerOptions(params.ranker, params.model, params.dry_run)
+    options = RankerOptions(
+        params.ranker, params.model, params.dry_run, params.payload == "compact"
+    )
     found, chosen = await search_keywords(request, options)
     offset = int(params.cursor or 0)
     page = chosen.ranked[offset : offset + params.max_results]
     end = offset + len(page)
     has_more = end < len(chosen.ranked)
-    others = [
-        _not_chosen(matches.ranked_file(scope, other, found.documents))
-        for other in chosen.others
-        if not offset
-    ]
+    rows = await asyncio.to_thread(request.rows, page)
+    unchosen = await asyncio.to_thread(request.rows, [] if offset else chosen.others)
+    others = [_not_chosen(file) for file in unchosen]
     result = KeywordSearchResult(
         root=shown_folder(scope.root),
-        files=[matches.ranked_file(scope, ranked, found.documents) for ranked in page],
+        files=rows,
         no_relevant_files=not chosen.ranked,
         ranked_by=chosen.ranked_by,
         not_chosen=others or None,

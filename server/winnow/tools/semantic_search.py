@@ -28,7 +28,15 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import IndexOffer, InFile, Progress, Result, ScopeParams, SearchAnswer
+from winnow.types import (
+    QUERY_CHARACTERS,
+    IndexOffer,
+    InFile,
+    Progress,
+    Result,
+    ScopeParams,
+    SearchAnswer,
+)
 from winnow.workspace import EngineWorkspace
 
 
@@ -40,7 +48,7 @@ class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
         Meta(
             description="What the code does or is about, in plain words: 'where are retries of"
             " failed uploads scheduled'. Add names and words that the code may use.",
-            max_length=20_000,
+            max_length=QUERY_CHARACTERS,
         ),
     ]
     top_k: Annotated[

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from conftest import git, git_commit, git_init, requires_linux
+from damages import damage
 from frontends.lsp.conftest import children, delete_tree
 from frontends.lsp.test_symbols_hazards import Session, wait_until_ended
 from hazard_table import Row
@@ -229,76 +230,6 @@ def test_kill_9_at_any_moment(tmp_path: Path, row: Row, kills: int) -> None:
 
 
 # --- damaged -------------------------------------------------------------------------------
-
-
-def flip(file: Path, one: random.Random) -> None:
-    with file.open("r+b") as opened:
-        for _ in range(one.choice([1, 1, 50])):
-            opened.seek(one.randrange(file.stat().st_size))
-            byte = opened.read(1)[0]
-            opened.seek(-1, os.SEEK_CUR)
-            opened.write(bytes([byte ^ 1 << one.randrange(8)]))
-
-
-def truncate(file: Path, one: random.Random) -> None:
-    os.truncate(file, one.randrange(file.stat().st_size))
-
-
-def zero(file: Path, one: random.Random) -> None:
-    size = file.stat().st_size
-    at = one.randrange(size)
-    with file.open("r+b") as opened:
-        opened.seek(at)
-        opened.write(bytes(min(one.choice([1, 100, 4096, 100_000]), size - at)))
-
-
-def swap(file: Path, one: random.Random) -> None:
-    """Exchange two ranges of a file."""
-    raw = bytearray(file.read_bytes())
-    size = min(one.choice([16, 512, 4096]), len(raw) // 2)
-    first, second = one.randrange(len(raw) - size + 1), one.randrange(len(raw) - size + 1)
-    raw[first : first + size], raw[second : second + size] = (
-        raw[second : second + size],
-        raw[first : first + size],
-    )
-    with file.open("r+b") as opened:
-        opened.write(raw)
-
-
-def exchange(file: Path, one: random.Random) -> None:
-    """Replace a file with another file of its kind."""
-    others = sorted(file.parent.glob(f"*{file.suffix}"))
-    shutil.copyfile(one.choice(others), file.with_name("copy"))
-    file.with_name("copy").replace(file)
-
-
-def delete(file: Path, one: random.Random) -> None:
-    file.unlink()
-
-
-DAMAGES = [flip, truncate, zero, swap, exchange, delete]
-
-
-def damage(root: Path, one: random.Random) -> str:
-    """Damage a file of a store at random. Return which and how."""
-    while True:
-        # A server that runs may delete or empty what has been drawn.
-        with contextlib.suppress(FileNotFoundError, ValueError):
-            return damage_drawn(root, one)
-
-
-def damage_drawn(root: Path, one: random.Random) -> str:
-    endings = (".db", ".db-wal", ".sum", ".seg")
-    files = [
-        file
-        for file in sorted((root / ".winnow").iterdir())
-        if file.name.endswith(endings) and file.stat().st_size
-    ]
-    ending = one.choice(sorted({"".join(file.suffixes) for file in files}))
-    file = one.choice([file for file in files if file.name.endswith(ending)])
-    how = one.choice(DAMAGES)
-    how(file, one)
-    return f"{how.__name__} of {file.name}"
 
 
 @pytest.mark.parametrize("damages", [3, pytest.param(20, marks=pytest.mark.long)])

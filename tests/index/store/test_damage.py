@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from conftest import MakeWorkspace, git_commit, write_files
+from waiting_for import SECONDS, until
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.store.store import Store
 from winnow.search.index.rows import FolderStatus
@@ -113,6 +116,31 @@ async def test_the_old_index_answers_until_its_successor_is_complete(
     assert not folder.disk.damage
     assert await folder.store() is not old
     assert await found(workspace, "brand_new") == ["src/new.py"]
+
+
+async def test_a_canceled_replacement_closes_the_old_index(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await built(make_workspace, project)
+    workspace = make_workspace(project)
+    folder = folder_of(workspace)
+    old = await folder.store()
+    monkeypatch.setattr(Store, "find_damage", lambda store: "page 7 has another checksum")
+    await folder.disk.suspect(old, StoreDamaged("disk I/O error"))
+    began, may_end, publish = threading.Event(), threading.Event(), Store.publish
+
+    def slow(store: Store) -> None:
+        began.set()
+        may_end.wait(SECONDS)
+        publish(store)
+
+    monkeypatch.setattr(Store, "publish", slow)
+    building = asyncio.create_task(workspace.index.build())
+    await asyncio.to_thread(began.wait, SECONDS)
+    building.cancel()
+    await asyncio.gather(building, return_exceptions=True)
+    may_end.set()
+    await until(lambda: old._closed)
 
 
 async def test_an_unconfirmed_suspicion_discards_nothing(

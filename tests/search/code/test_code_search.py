@@ -226,7 +226,7 @@ async def test_an_exact_match_of_a_complete_word_comes_first(
         },
     )
     workspace = make_workspace(folder, config=NO_INDEX)
-    assert await paths(workspace, "TODO") == ["c.txt", "d.txt", "b.txt", "a.txt"]
+    assert await paths(workspace, "TODO") == ["c.txt", "b.txt", "d.txt", "a.txt"]
 
 
 async def test_a_match_has_its_lines_and_their_total(workspace: EngineWorkspace) -> None:
@@ -286,7 +286,9 @@ async def test_a_question_is_answered_by_its_words_without_an_index(
         "reason": "index.enabled is off: files were searched for the words of the query",
     }
     assert result.results[0].path == "src/loader.py"
-    assert result.results[0].why == "defines load_plugins; matches plugins; path matches loader"
+    assert result.results[0].kind == "passage"
+    assert str(result.results[0].why).startswith("path matches loader; ")
+    assert str(result.results[0].why).endswith("; matches plugins")
     assert "index.enabled is off" in result.completeness.reasons[0]
 
 

@@ -17,6 +17,7 @@ from winnow.config import Config, IndexSettings
 from winnow.config import merge_layer as with_layer
 from winnow.errors import InvalidParams
 from winnow.search.code.indexed import merged
+from winnow.search.index import indexable
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
@@ -228,6 +229,19 @@ async def test_at_the_command_line_a_small_folder_is_indexed_at_once(
     assert (folder / ".winnow").is_dir()
 
 
+async def test_files_that_the_index_has_listed_are_not_listed_to_count_them(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    config = Config(index=IndexSettings(auto_index_threshold=0, embeddings="off"))
+    workspace = make_workspace(folder, config=config)
+    files = await indexable.count_files(workspace)
+    async with workspace.index.snapshot({}, 30.0):
+        pass
+    monkeypatch.delattr(indexable, "list_files")
+    assert await indexable.count_files(workspace) == files == len(FILES) - 2
+
+
 async def test_a_large_folder_is_indexed_on_request(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
@@ -253,6 +267,43 @@ async def test_a_large_folder_is_indexed_on_request(
     write_files(folder, {"src/rocket.py": "def launch_rocket(): pass\n"})
     another = make_workspace(folder, config=config)
     assert (await paths(another, "launch a rocket"))[0] == "src/rocket.py"
+
+
+@pytest.mark.parametrize("lifetime", Lifetime)
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("how is a password compared", "src/auth/login.py"),
+        ("check_password", "src/auth/login.py"),
+        ("login.py", "src/auth/login.py"),
+    ],
+)
+async def test_without_indexing_not_even_a_small_folder_gets_an_index(
+    make_workspace: MakeWorkspace, tmp_path: Path, lifetime: Lifetime, query: str, first: str
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    workspace = make_workspace(folder, config=LEXICAL)
+    workspace.lifetime = lifetime
+    params = {"query": query, "enable_indexing": False}
+    for _ in range(2):
+        result = await TOOLS["code_search"].call(workspace, params, no_progress)
+        assert isinstance(result, CodeSearchResult)
+        assert result.results[0].path == first
+    assert workspace.index.state().state == "none"
+    assert not (folder / ".winnow").exists()
+
+
+async def test_without_indexing_an_existing_index_is_kept_current(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = write_files(git_init(tmp_path / "project"), FILES)
+    await make_workspace(folder, config=LEXICAL).index.build()
+    write_files(folder, {"src/rocket.py": "def launch_rocket(): pass\n"})
+    params = {"query": "how do I launch a rocket", "enable_indexing": False}
+    workspace = make_workspace(folder, config=LEXICAL)
+    result = await TOOLS["code_search"].call(workspace, params, no_progress)
+    assert isinstance(result, CodeSearchResult)
+    assert (result.engine, result.results[0].path) == ("lexical", "src/rocket.py")
 
 
 async def test_a_home_folder_is_indexed_only_on_explicit_request(

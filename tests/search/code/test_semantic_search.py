@@ -12,7 +12,6 @@ from asking import answered
 from conftest import MakeWorkspace, Recorder, git_init, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams
-from winnow.search.code.ranked_text import search_terms
 from winnow.tools import TOOLS
 from winnow.tools.semantic_search import SemanticSearchPartial, SemanticSearchResult, plain, text
 from winnow.tools.terminal import Style
@@ -35,23 +34,6 @@ def workspace(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
     return make_workspace(project, config=NO_INDEX)
 
 
-@pytest.mark.parametrize(
-    ("query", "terms"),
-    [
-        ("how does the FileLock work", ["FileLock", "work"]),
-        ("where is foo_bar or std::vector freed", ["std::vector", "foo_bar", "freed"]),
-        ("how is it", ["how", "is", "it"]),
-        ("???", []),
-        ("x", ["x"]),
-        ("größe der Datei", ["Datei", "größe", "der"]),
-        ("如何连接", ["如何", "何连", "连接"]),
-        ("Foo foo_bar Foo", ["foo_bar", "Foo"]),
-    ],
-)
-def test_the_most_specific_words_of_a_question_come_first(query: str, terms: list[str]) -> None:
-    assert search_terms(query) == terms
-
-
 async def test_the_answer_has_all_documented_fields(
     workspace: EngineWorkspace, project: Path
 ) -> None:
@@ -63,12 +45,13 @@ async def test_the_answer_has_all_documented_fields(
         "search_id": result.search_id,
         "results": [
             {
-                "path": "src/registry.py", "start_line": 3, "end_line": 4,
+                "path": "src/registry.py", "start_line": 1, "end_line": 4,
                 "score": result.results[0].score,
                 "snippet": (
-                    "def register_plugin(name, plugin):\n    registry[name] = plugin"
+                    "registry = {}\n\ndef register_plugin(name, plugin):\n"
+                    "    registry[name] = plugin"
                 ),
-                "why": "defines register_plugin; matches register_plugin",
+                "why": result.results[0].why,
             }
         ],
         "engine": "text",
@@ -83,11 +66,14 @@ async def test_the_answer_has_all_documented_fields(
         "warnings": [],
         "cursor": result.cursor,
     }  # fmt: skip
+    assert str(result.results[0].why).startswith("defines register_plugin; ")
     rest = await search(workspace, "where is register_plugin", top_k=1, cursor=result.cursor)
     assert [one.path for one in rest.results] == ["docs/plugins.md"]
     assert (rest.truncated, rest.cursor) == (False, None)
     assert plain(result) == (
-        "src/registry.py:3-4  defines register_plugin; matches register_plugin\n"
+        f"src/registry.py:1-4  {result.results[0].why}\n"
+        "1\tregistry = {}\n"
+        "2\t\n"
         "3\tdef register_plugin(name, plugin):\n"
         "4\t    registry[name] = plugin\n\n"
         "[1 of 2 passages, text]\n"
@@ -96,7 +82,7 @@ async def test_the_answer_has_all_documented_fields(
         "[semantic → text]"
     )
     assert text(result, Style(colour=True), str(project / "src")).startswith(
-        "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:3-4\x1b[0m  \x1b[2mdefines"
+        "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:1-4\x1b[0m  \x1b[2mdefines"
     )
     assert recorder.messages[0] == "Searching for 1 terms"
 

@@ -475,6 +475,39 @@ async def test_requests_contain_no_secrets(
     )
 
 
+async def test_a_compact_payload_has_passages_without_secrets(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    planted = all_planted(seed=11)[::9]
+    key, secret_lines = private_key(Draw(11))
+    body = "\n\n\n".join(f"def part_{n}(needle):\n    return {n}" for n in range(30))
+    secrets = "\n".join(f"# needle\n{one.text}" for one in planted)
+    files = {
+        "src/settings.py": f"{body}\n{secrets}\n",
+        "src/key.py": f'KEY = """\n{key}"""\n\n\ndef needle():\n    return KEY\n',
+    }
+    write_files(project, files)
+    model_server.choose = lambda files: [
+        {"id": name, "lines": "", "reason": "has it"} for name in files
+    ]
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment=KEYS)
+    result = await search(workspace, "needle", query="where is the needle", payload="compact")
+    [sent] = model_server.bodies
+    said = sent.decode().replace("\\/", "/")
+    assert [one for one in [*(each.value for each in planted), *secret_lines] if one in said] == []
+    assert "def needle():" in said
+    assert {file.path for file in result.files} == {"src/settings.py", "src/key.py"}
+    [settings] = (file for file in result.files if file.path == "src/settings.py")
+    assert settings.total_matches == 30 + len(planted)
+    dry = await search(
+        workspace, "needle", query="where is the needle", payload="compact", dry_run=True
+    )
+    assert dry.payload is not None
+    assert dry.payload.estimated_tokens <= 8_000
+    assert "the passage of each file" in dry.payload.system
+
+
 async def test_the_local_ranker_redacts_nothing(
     make_workspace: MakeWorkspace, project: Path
 ) -> None:

@@ -16,7 +16,6 @@ from winnow.errors import TermsTooBroad
 from winnow.index.builder.disk_scan import Changes, IndexScope
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.code import indexed
-from winnow.search.keyword.index_results import index_question
 from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.search import ONLY_INDEX
 from winnow.tools import TOOLS
@@ -97,10 +96,12 @@ async def test_files_that_no_term_matches_are_added_with_their_passage(
             "start_line": 1,
             "end_line": 4,
             "score": file.passage.score,
+            "symbol": "Scales",
             "snippet": FILES["shop/parcels.py"].rstrip("\n"),
             "snippet_line": 1,
         },
-        "line": 1,
+        "line": 2,
+        "line_text": "    def weigh_parcel(self, parcel):",
         "score": file.score,
     }
     assert file.reason.startswith("from the index: ")
@@ -111,7 +112,7 @@ async def test_files_that_no_term_matches_are_added_with_their_passage(
     assert result.completeness.index is not None
     assert result.completeness.index.state == "ready"
     shown = text(result, Style(colour=False), str(workspace.folders[0]))
-    assert "shop/parcels.py:1\n" in shown
+    assert "shop/parcels.py:2\n" in shown
     assert "\n3 of 3 files, ranked by the local ranker\n  (2 of them by the index alone)\n" in shown
 
 
@@ -119,17 +120,19 @@ async def test_a_file_that_matches_is_marked_by_its_terms_alone(workspace: Engin
     result = await search(workspace, "weigh_parcel", "postage")
     assert set(by_index(result)) == {"docs/parcels.md"}
     (file,) = (file for file in result.files if file.path == "shop/parcels.py")
-    assert (file.terms, file.by, file.passage) == (["weigh_parcel"], None, None)
+    assert (file.terms, file.by, file.line) == (["weigh_parcel"], None, 2)
 
 
 async def test_the_index_affects_the_order_of_matching_files(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {
-        f"module{letter}.py": f"item = 1\n\n\ndef run_{letter}(order):\n    return item + order\n"
+        f"module{letter}.py": (
+            f"item = 1\n\n\ndef run_{letter}(order):\n    return item + order\n" + "\n\n" * 30
+        )
         for letter in "abcdef"
     }
-    files["modulee.py"] += "\n\n" * 30 + "class Customs:\n    def declare(self): ...\n"
+    files["modulee.py"] += "class Customs:\n    def declare(self): ...\n"
     folder = write_files(tmp_path / "same", files)
     params = {"query": "customs declare", "search_terms": ["item"]}
     workspace = make_workspace(folder, config=Config(index=IndexSettings(enabled=False)))
@@ -377,6 +380,8 @@ async def test_the_first_partial_result_does_not_wait_for_the_index(
                         child._expire()
 
     monkeypatch.setattr(indexed, "search_index", late)
+    # Enough for the second ranking, on a busy machine.
+    monkeypatch.setattr("winnow.search.keyword.search.PARTIAL_SECONDS", 2.0)
     await workspace.index.build()
     recorder = Waiting()
     result = await search(workspace, "postage", SLOW_TERM, recorder=recorder)
@@ -403,7 +408,8 @@ async def test_useful_files_come_first_for_a_similar_query(
         await TOOLS["feedback"].call(workspace, told, Recorder())
     after = await search(workspace, query=f"{QUESTION} at night")
     assert paths(after) == ["module_c.py", "module_b.py", "module_d.py", "module_a.py"]
-    assert after.files[0].reason.startswith("useful for an earlier similar query; matches postage")
+    assert after.files[0].reason.startswith("useful for an earlier similar query; ")
+    assert after.files[0].reason.endswith("; matches postage")
     assert after.files[3].reason.startswith("not useful for an earlier similar query; ")
     other = await search(workspace, query="postage stamps of Mauritius")
     assert paths(other) == sorted(files)
@@ -425,21 +431,3 @@ async def test_semantic_search_waits_for_an_index_on_disk(
     after = await TOOLS["semantic_search"].call(workspace, params, Recorder())
     assert after.results[0].path == last
     assert after.results[0].why.startswith("useful for an earlier similar query; ")
-
-
-@pytest.mark.parametrize(
-    ("query", "terms", "asked"),
-    [
-        (
-            "how are plugins loaded",
-            ["load_plugin", "plugins"],
-            "how are plugins loaded load_plugin",
-        ),
-        ("a question", [r"get_\w+\(", r"(foo|bar)\b"], "a question get_ foo bar"),
-        ("", ["A", "a"], " A a"),
-    ],
-)
-def test_the_index_is_queried_with_the_words_of_query_and_terms(
-    query: str, terms: list[str], asked: str
-) -> None:
-    assert index_question(query, terms) == asked

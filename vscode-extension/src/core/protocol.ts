@@ -81,7 +81,8 @@ export interface RankedFile extends Located {
   matches: Match[]
   line?: number
   by?: 'index'
-  passage?: { start_line: number; end_line: number; snippet?: string }
+  line_text?: string
+  passage?: { start_line: number; end_line: number; symbol?: string; snippet?: string }
   format?: string
   preview_uri?: string
   total_matches?: number

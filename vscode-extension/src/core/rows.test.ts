@@ -58,6 +58,14 @@ test('a file found only by the index is marked and opens at its passage', () => 
   expect(row).toMatchObject({ label: 'a.py:12', description: ' · found by the index' })
 })
 
+test('a file shows the line that it opens at after the reason', () => {
+  const row = rowOfFile(
+    { path: 'a.py', reason: 'about it', terms: [], matches: [], line: 14, line_text: '  def it():' },
+    '/root',
+  )
+  expect(row).toMatchObject({ label: 'a.py:14', detail: 'about it — def it():' })
+})
+
 test('a match that spans several lines has no columns', () => {
   const match = {
     path: 'a.py',

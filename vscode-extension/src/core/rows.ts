@@ -53,7 +53,7 @@ export function rowOfFile(file: RankedFile, root: string): Row {
     key: `${file.root ?? ''}\0${file.path}`,
     label: line ? `${name}:${line}` : name,
     description: folder + source,
-    detail: oneLine(file.reason),
+    detail: [file.reason, file.line_text ?? ''].map(oneLine).filter(Boolean).join(' — '),
     place: { target, line, columns: best?.place.columns },
     path: file.path,
     displayPath: displayPath(file),

@@ -16,19 +16,16 @@ from winnow.errors import InvalidParams
 from winnow.frontends.lsp.progress import without_tokens
 from winnow.frontends.lsp.protocol import SUGGEST_TERMS
 from winnow.tools.registry import check_texts
-from winnow.types import EDITOR_REQUEST
+from winnow.types import EDITOR_REQUEST, QUERY_CHARACTERS
 
 if TYPE_CHECKING:
     from winnow.frontends.lsp.server import WinnowServer
-
-# Names from the index that are suggested in addition to the words of the question.
-MOST_NAMES = 5
 
 
 class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
     """A question that the user typed."""
 
-    query: Annotated[str, Meta(max_length=20_000)]
+    query: Annotated[str, Meta(max_length=QUERY_CHARACTERS)]
 
 
 class CallToolParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,8 +43,7 @@ def add_editor_features(server: WinnowServer) -> None:
         """Return terms for a keyword search with this question, as regular expressions: the
         question's identifiers, names and words, then similar names from the index."""
         # Not needed to start a server.
-        from winnow.search.code.ranked_text import MOST_TERMS, escaped, is_identifier, search_terms
-        from winnow.search.code.semantic import names_near
+        from winnow.search.keyword.suggested_terms import suggested_terms
 
         try:
             # Too fast to report progress.
@@ -58,11 +54,7 @@ def add_editor_features(server: WinnowServer) -> None:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
-        words = search_terms(asked.query)[:MOST_TERMS]
-        # A name that is a plain word has many matches, and most likely is among the words.
-        similar = await names_near(server.engine, asked.query)
-        names = [name for name in similar if is_identifier(name)]
-        return {"terms": [escaped(term) for term in dict.fromkeys([*words, *names[:MOST_NAMES]])]}
+        return {"terms": await suggested_terms(server.engine, asked.query)}
 
 
 def offers_model(capabilities: types.ClientCapabilities) -> bool:

@@ -28,10 +28,10 @@ from winnow.index.builder.disk_scan import (
 from winnow.index.builder.folder_files import FolderFiles
 from winnow.index.builder.folder_settings import BEGUN, FolderSettings
 from winnow.index.builder.folder_store import FolderStore
-from winnow.index.builder.passes import BuildPolicy, FolderWork
+from winnow.index.builder.passes import BuildPolicy, FolderWork, ReportProgress
 from winnow.index.builder.state import Event, FolderState, Lifecycle
 from winnow.index.builder.workers import IndexWorkers
-from winnow.index.builder.writing import ChangeWriter, OrderFiles, ReportProgress
+from winnow.index.builder.writing import ChangeWriter, OrderFiles
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader, StoreVersion
 from winnow.index.store.store import CHECKED, CONSENT, Store
@@ -226,6 +226,8 @@ class FolderIndex:
         finally:
             if builder.disk.damage:  # start again from nothing
                 await self.disk.discard_successor(successor)
+            if builder.disk.opened is not successor:  # it was lost, and opened again
+                await builder.aclose()
         if not builder.complete:
             self.lifecycle.problem = builder.lifecycle.problem
             return

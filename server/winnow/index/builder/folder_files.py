@@ -31,9 +31,10 @@ from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.folder_store import FolderStore
 from winnow.index.builder.size_limit import has_room
 from winnow.index.store.reader import Reader
-from winnow.storage.paths import is_below
+from winnow.storage.paths import is_below, shown_path
 from winnow.storage.state_folder import OWN_FOLDER
 from winnow.text.ripgrep import Ripgrep
+from winnow.text.skipped_files import SkippedFiles
 
 if TYPE_CHECKING:
     from winnow.index.watch.watcher import Watcher
@@ -60,6 +61,7 @@ class FolderFiles:
         self.total = 0
         self.watcher: Watcher | None = None
         self.listed_as = IndexScope()  # the scope of the last listing
+        self.why_empty = ""  # why the last listing has no files, for a user
         self._root = root
         self._disk = disk
         self._ripgrep = ripgrep
@@ -122,6 +124,7 @@ class FolderFiles:
         self.listed_as = scope
         self.set_folders(found.folders)
         self.total = len(found.paths)
+        self.why_empty = "" if found.paths else _why_empty(listing.skipped_files)
         return found
 
     async def in_scope(self, new: Collection[str], scope: IndexScope) -> list[str]:
@@ -240,6 +243,16 @@ class FolderFiles:
         in their direct subfolders."""
         below = path[len(self._root.as_posix().rstrip("/")) + 1 :].replace(os.sep, "/")
         return below in self._folders or below.rpartition("/")[0] in self._folders
+
+
+def _why_empty(skipped: SkippedFiles | None) -> str:
+    """Return why a listing has no files."""
+    if skipped is None or not skipped.ignored:
+        return "the folder has no files to search"
+    by = [shown_path(file)[0] for file in skipped.ignore_files]
+    if len(by) == 1:
+        return f"{by[0]} excludes all files"
+    return "ignore files exclude all files"
 
 
 def _any_folder(root: Path, paths: Iterable[str]) -> bool:

@@ -14,7 +14,8 @@ class FolderSettings(Struct, frozen=True):
     """The settings for the index of a folder: the largest file to read and the largest to parse, in
     bytes; the largest index, in MB; the number of files from which an index is built only on
     request; whether secrets are masked, and extra rules for them; the source of vectors; everything
-    else that changes the stored data; the owner of the state, None for the user of this process."""
+    else that changes the stored data; whether commits are read; the owner of the state, None for
+    the user of this process."""
 
     max_bytes: int
     max_parsed: int
@@ -24,4 +25,5 @@ class FolderSettings(Struct, frozen=True):
     embeddings: str = "off"
     rules: tuple[str, ...] = ()
     variant: str = ""
+    commit_history: bool = True
     user: state_folder.User | None = None

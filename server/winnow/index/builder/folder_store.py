@@ -24,6 +24,7 @@ from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
 
 if TYPE_CHECKING:
+    from winnow.index.commits.stored import StoredHistory
     from winnow.index.store.file_table import FileTable
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,13 @@ class FolderStore:
         from winnow.index.store.file_table import FileTable
 
         return FileTable()
+
+    @functools.cached_property
+    def history(self) -> StoredHistory:
+        """The commits of the folder's repository."""
+        from winnow.index.commits.stored import StoredHistory
+
+        return StoredHistory()
 
     # --- reading and writing ---------------------------------------------------------------
 
@@ -284,12 +292,12 @@ class FolderStore:
             if damaged is self._store and damaged is not successor:
                 self._store = successor
                 self.stores_changed += 1
-                await asyncio.to_thread(damaged.close)
+                await run_to_end(asyncio.to_thread(damaged.close))
 
     async def discard_successor(self, successor: Store) -> None:
         """Delete a successor that is damaged, too: the next one begins from nothing."""
         self._successor = None
-        await asyncio.to_thread(delete_files, successor.file)
+        await run_to_end(asyncio.to_thread(_close_and_delete, successor))
 
     async def publish(self, successor: Store) -> bool:
         """Replace the damaged store with its complete successor. Return False if the store was lost
@@ -301,9 +309,11 @@ class FolderStore:
             self.stores_changed += 1
             self.damage, self._suspected = "", None
             self._lifecycle.on(Event.REPLACED)
-            await asyncio.to_thread(successor.publish)
-            if old is not None and old is not successor:
-                await asyncio.to_thread(old.close)
+            try:
+                await run_to_end(asyncio.to_thread(successor.publish))
+            finally:
+                if old is not successor:
+                    await run_to_end(asyncio.to_thread(_close, {old}))
             return True
 
 
@@ -318,6 +328,11 @@ def _close(stores: Iterable[Store | None]) -> None:
     for store in stores:
         if store is not None:
             store.close()
+
+
+def _close_and_delete(store: Store) -> None:
+    store.close()
+    delete_files(store.file)
 
 
 def _temporary(root: Path, variant: str, user: state_folder.User | None) -> Store:

@@ -17,8 +17,7 @@ from winnow.errors import SearchError
 from winnow.processes.children import Processes
 from winnow.symbols.language import language_of
 from winnow.symbols.search.weight import DATA, category_of
-from winnow.text.git_files import is_linked_from_outside
-from winnow.text.selection import GIT_ENVIRONMENT, GIT_SAFE
+from winnow.text.git_program import LOG_SAFE, running_git
 
 COMMITS = 500
 GIT_SECONDS = 2.0
@@ -77,21 +76,14 @@ async def touched_lately(
 async def _log(
     root: Path, processes: Processes, git: str, environment: Mapping[str, str]
 ) -> AsyncIterator[str]:
-    inherited = {key: value for key, value in environment.items() if not key.startswith("GIT_")}
-    # The repository's configuration may name programs that show signatures and differences.
-    harmless = ("--no-show-signature", "--no-ext-diff", "--no-textconv")
     what = ("-z", "--format=", "--name-only", "--no-renames", "--diff-filter=d", f"-n{COMMITS}")
-    async with processes.start(
-        [git, "-C", str(root), *GIT_SAFE, "log", *harmless, *what, "--"],
-        cwd=root,
+    async with running_git(
+        processes,
+        git,
+        root,
+        ["log", *LOG_SAFE, *what, "--"],
+        environment=environment,
         deadline=asyncio.get_running_loop().time() + GIT_SECONDS,
-        environment={
-            **inherited,
-            **GIT_ENVIRONMENT,
-            "GIT_CEILING_DIRECTORIES": str(root.parent),
-        },
-        # The repository's configuration can include any file.
-        sandboxed=not await asyncio.to_thread(is_linked_from_outside, root),
     ) as child:
         size = 0
         async for record in child.records(b"\0", PATH_BYTES):

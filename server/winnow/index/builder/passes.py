@@ -9,9 +9,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
+
+# Called with the number of indexed files, of which those with only a text count as a part, and the
+# total.
+ReportProgress = Callable[[int, int], None]
+
+# The part of the work on a file that its text is.
+TEXT_SHARE = 0.2
 
 
 class BuildPolicy(enum.Enum):
@@ -108,3 +115,46 @@ class FolderWork:
         changed = set(paths)
         for current in self._passes:
             current.overtaken |= changed
+
+
+class PassProgress:
+    """The progress of a pass over ``changed`` of the ``total`` files of a folder.
+
+    Recorded in the ``work`` on the folder, unless the pass says nothing about that.
+    """
+
+    def __init__(
+        self, work: FolderWork | None, total: int, changed: int, report: ReportProgress | None
+    ) -> None:
+        self._work = work
+        self._changed = changed
+        self._others = max(total - changed, 0)
+        self._report = report
+        self._done = self._texts = 0
+        if work is not None:
+            work.forget_progress()
+            work.indexed = work.texts = self._others
+
+    def set_left(self, left: int) -> None:
+        """Record that all but this number of changed files are indexed."""
+        self._done = self._changed - left
+        if self._work is not None:
+            self._work.indexed = self._others + self._done
+
+    def set_without_text(self, left: int) -> None:
+        """Record that at least the texts of all but this number of changed files are indexed."""
+        self._texts = self._changed - left
+        if self._work is not None:
+            self._work.texts = self._others + self._texts
+
+    def report(self) -> None:
+        """Report the progress to the caller of the build."""
+        if self._report is not None:
+            texts = max(self._texts - self._done, 0)
+            self._report(self._done + round(TEXT_SHARE * texts), self._changed)
+
+    def end(self, total: int) -> None:
+        """Record that all files are indexed."""
+        if self._work is not None:
+            self._work.forget_progress()
+            self._work.indexed = total

@@ -35,7 +35,7 @@ from winnow.index.builder.disk_scan import (
 from winnow.index.builder.folder_files import FolderFiles
 from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.folder_store import FolderStore
-from winnow.index.builder.passes import BuildPolicy, FolderWork, Pass
+from winnow.index.builder.passes import BuildPolicy, FolderWork, Pass, PassProgress, ReportProgress
 from winnow.index.builder.reuse import FEW_CHANGES, TextReuse
 from winnow.index.builder.state import Event, Lifecycle
 from winnow.index.builder.workers import IndexWorkers
@@ -57,9 +57,6 @@ from winnow.processes.memory import return_free_pages
 from winnow.processes.waiting import wait_within
 
 OrderFiles = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
-# Called with the number of indexed files, of which those with only a text count as a part, and the
-# total.
-ReportProgress = Callable[[int, int], None]
 
 # Limits of a transaction. Large ones are cheaper, because files share many names; small ones become
 # visible earlier and block other processes less.
@@ -76,8 +73,6 @@ FEW_COMPLETE = 200
 # The texts of more new files are indexed before any definitions and vectors: searches by meaning
 # need only the texts.
 MANY_NEW = 200
-# The part of the work on a file that its text is.
-TEXT_SHARE = 0.2
 # Files given to the workers at once: those of a large tree would take 25 MB.
 FILES_AT_ONCE = 8_000
 EXCLUDED_AT_ONCE = 2_000
@@ -165,61 +160,63 @@ class ChangeWriter:
     ) -> None:
         """Write the changes that a pass has found. Changes without a pass were reported, and are
         newer than any listing."""
-        done, total = 0, len(changes.changed)
-        before = max(self._files.total - total, 0)
         # Reported changes, and urgent ones during a build, say nothing about the progress.
         counts = current is not None and not (urgent and self._work.building.locked())
-        if counts:
-            self._work.forget_progress()
-            self._work.indexed = self._work.texts = before
-        if changes.gone:
-            await self._write(dict.fromkeys(changes.gone), are_deleted=current is None)
-            # The file may be ignored now, or was moved during the listing.
-            if await asyncio.to_thread(_any_file, self._root, changes.gone):
-                self._files.schedule_rescan()
+        work = self._work if counts else None
+        progress = PassProgress(work, self._files.total, len(changes.changed), report)
+        await self._delete(changes.gone, are_deleted=current is None)
         left = await self._exclude_contents(changes.changed, scope)
         overtaken: Set[str] = frozenset()
         if current is not None:
             current.reading.update(left)
             overtaken = current.overtaken
         left = await self._reuse.reuse(left, overtaken)
-        done = total - len(left)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self._root, left)
         if counts and len(left) > MANY_NEW and not (urgent or self._lifecycle.state.is_complete):
-            self._work.texts = before + done
-            left = await self._index_texts(left, overtaken, report)
-            done = total - len(left)
-            self._work.indexed = before + done
+            progress.set_left(len(left))
+            left = await self._index_texts(left, overtaken, progress)
+        progress.set_left(len(left))
+        indexed = await self._index(left, overtaken, urgent, progress)
+        if indexed > FEW_CHANGES and not urgent:
+            await self._disk.run(Store.compact)
+        if changes:
+            await self.count_left_out()
+        progress.end(self._files.total)
+        self._work.updated_at = time.time()
+
+    async def _delete(self, paths: Sequence[str], *, are_deleted: bool) -> None:
+        """Write that files are gone: they ``are_deleted``, or not listed any more."""
+        if not paths:
+            return
+        await self._write(dict.fromkeys(paths), are_deleted)
+        # The file may be ignored now, or was moved during the listing.
+        if await asyncio.to_thread(_any_file, self._root, paths):
+            self._files.schedule_rescan()
+
+    async def _index(
+        self, paths: Sequence[str], overtaken: Set[str], urgent: bool, progress: PassProgress
+    ) -> int:
+        """Index files while there is room for them; return how many."""
         indexed: set[str] = set()
-        async for batch in self._batches(left, urgent):
-            done += len(batch)
+        async for batch in self._batches(paths, urgent):
             indexed.update(batch)
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
             if not urgent:  # the workers can use the memory
                 await asyncio.to_thread(return_free_pages)
-            if counts:
-                self._work.indexed = before + done
-            if report:
-                report(done + _part(self._work.texts - before - done), total)
+            progress.set_left(len(paths) - len(indexed))
+            progress.report()
             if self._work.has_all_texts:
                 await self._drop_texts_if_full()
             if await self.trim() and not urgent:
-                await self.write_excluded([path for path in left if path not in indexed], FULL)
+                await self.write_excluded([path for path in paths if path not in indexed], FULL)
                 break
-        if len(indexed) > FEW_CHANGES and not urgent:
-            await self._disk.run(Store.compact)
-        if changes:
-            await self.count_left_out()
-        if counts:
-            self._work.forget_progress()
-            self._work.indexed = self._files.total
-        self._work.updated_at = time.time()
+        return len(indexed)
 
     async def _index_texts(
-        self, paths: Sequence[str], overtaken: Set[str], report: ReportProgress | None
+        self, paths: Sequence[str], overtaken: Set[str], progress: PassProgress
     ) -> list[str]:
         """Index the texts of new files that have words. Return the files to be indexed with their
         definitions, or at all."""
@@ -235,21 +232,21 @@ class ChangeWriter:
         ]
         are_all = all(state.problem == NO_DEFINITIONS for state in known.values())
         done: set[str] = set()
-        others = self._work.texts
-        self._work.texts += len(paths) - len(new)
+        without = len(new)
+        progress.set_without_text(without)
         async for batch in self._batches(new, urgent=False, part="text"):
             await self._write(
                 {path: record for path, record in batch.items() if path not in overtaken}
             )
             await asyncio.to_thread(return_free_pages)
-            self._work.texts += len(batch)
+            without -= len(batch)
+            progress.set_without_text(without)
+            progress.report()
             done.update(
                 path
                 for path, record in batch.items()
                 if record is None or record.state.problem != NO_DEFINITIONS
             )
-            if report:
-                report(_part(self._work.texts - others), len(paths))
             if await self._drop_texts_if_full():
                 are_all = False
                 break
@@ -459,11 +456,6 @@ class ChangeWriter:
             return (state is None and not are_deleted) or is_still_at(self._root, path, state)
 
         await self._disk.run(lambda store: store.write(found, gone, is_still))
-
-
-def _part(texts: int) -> int:
-    """Return as how many indexed files a number of texts counts."""
-    return round(TEXT_SHARE * max(texts, 0))
 
 
 def _with_same_text(root: Path, known: Mapping[str, FileState]) -> set[str]:

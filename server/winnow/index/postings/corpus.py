@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from winnow.index.commits.history import CommitHistory
 from winnow.index.postings.segment import Segment
 from winnow.symbols.file_symbols import Definition
 
@@ -31,6 +32,8 @@ class Corpus(Struct, frozen=True):
     and ``root_of`` says which root contains a file (all 0 if there is one). ``paths`` includes
     files that are in no part.
 
+    ``histories`` are the commits of the roots, if they are known.
+
     ``definitions`` returns the definitions of a case-sensitive name in all files, with their file
     numbers.
     """
@@ -42,3 +45,4 @@ class Corpus(Struct, frozen=True):
     definitions: Callable[[str], Definitions]
     # A cache between requests, for data derived from paths alone.
     cache: dict[str, Any]
+    histories: Sequence[CommitHistory | None] = ()

@@ -334,6 +334,21 @@ class Reader:
         """Return the notes by name."""
         return dict(self._rows("SELECT name, value FROM note"))
 
+    def history_id(self) -> int | None:
+        """Return the number of the commit history, which changes with it; None if there is none."""
+        row = self._row("SELECT max(id) FROM history")
+        return None if row[0] is None else int(row[0])
+
+    def history(self) -> bytes | None:
+        """Return the encoded commit history; None if there is none."""
+        rows = list(self._rows("SELECT data FROM history"))
+        return bytes(rows[0][0]) if rows else None
+
+    def commit_count(self) -> int | None:
+        """Return the number of commits in the history; None if there is none."""
+        row = self._row("SELECT max(commits) FROM history")
+        return None if row[0] is None else int(row[0])
+
     def size(self) -> int:
         """Return how many bytes the database and its segments use."""
         row = self._row(

@@ -19,12 +19,12 @@ from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, v
 from winnow.symbols.extract.packed import decode_scope_table, split_declarations
 
 # Changes with the tables below; the code that fills them has its own version, see `store.version`.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 # `parked` is 0 for the current version of a file, otherwise the time in seconds when it was
 # replaced. `stamp` is the number of the transaction that wrote the row. `segment` is NULL for a
 # text without a segment. `partial` is 1 if only the declarations of a file's names are stored, in
 # `content.declared`, and not the other occurrences; `content.names` are the names with rows in
-# `occurrence`.
+# `occurrence`. `history` has one row, with all commits.
 SCHEMA = """
 CREATE TABLE file (
   id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL, base BLOB NOT NULL,
@@ -47,6 +47,8 @@ CREATE TABLE segment (
   id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, documents INTEGER NOT NULL,
   bytes INTEGER NOT NULL);
 CREATE TABLE note (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE history (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, commits INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE content (
   file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL, declared BLOB NOT NULL);
 CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);

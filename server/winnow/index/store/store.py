@@ -497,6 +497,12 @@ class Store:
             rows.next_stamp(connection)
             connection.execute("INSERT OR REPLACE INTO note VALUES (?,?)", (name, value))
 
+    def write_history(self, commits: int, data: bytes) -> None:
+        """Replace the commit history."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM history")
+            connection.execute("INSERT INTO history (commits, data) VALUES (?,?)", (commits, data))
+
     def size(self) -> int:
         """Return how many bytes are in use on disk."""
         with self.read() as reader:

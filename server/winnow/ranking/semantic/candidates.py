@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +56,9 @@ Postings = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]
 class TermPostings(NamedTuple):
     """The postings of a query's terms, by part, field and term.
 
-    ``rarity`` is the inverse document frequency of each term and ``average`` the mean length, both
-    by field. ``live`` are the statistics of each part, without outdated texts.
+    ``rarity`` is the inverse document frequency of each term times its weight in the query, and
+    ``average`` the mean length, both by field. ``live`` are the statistics of each part, without
+    outdated texts.
     """
 
     postings: Sequence[dict[str, list[Postings]]]
@@ -103,9 +104,27 @@ def read_postings(corpus: Corpus, question: Question) -> TermPostings:
             ],
             np.float32,
         )
-        rarity[field] = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
+        rarity[field] = _rarity(having, units) * np.array(question.weights, np.float32)
         average[field] = max(total / units, 1e-6) if units else 1.0
     return TermPostings(postings, live, rarity, average)
+
+
+def rarity_of(corpus: Corpus, numbers: Sequence[int]) -> list[float]:
+    """Return the inverse document frequency of terms in the chunks of a corpus; 0 for a term that
+    it does not have."""
+    terms = np.array(numbers, np.uint64)
+    having, units = np.zeros(len(terms), np.int64), 0
+    for part in corpus.parts:
+        live = part.segment.live_texts(part.documents)
+        having += live.frequencies("body", terms)
+        units += live.totals("body")[0]
+    found: list[float] = np.where(having > 0, _rarity(having, units), 0).tolist()
+    return found
+
+
+def _rarity(having: npt.NDArray[Any], units: int) -> Floats:
+    rarity: Floats = np.log(1 + (units - having + 0.5) / (having + 0.5)).astype(np.float32)
+    return rarity
 
 
 def bm25(counts: Floats, lengths: Floats, field: str, average: float) -> Floats:

@@ -55,8 +55,9 @@ class Evidence(NamedTuple):
     from 0 to 1, and ``name_shares`` the share of the name in the query. ``folders`` are numbers.
     ``single`` and ``joined`` count definitions with those names of the query, ``imports_name``
     counts lines that import one of its ``names``. ``imported`` is the number of texts that import a
-    name like the candidate's, ``mentioned`` the number of chunks that contain it. ``defined`` are
-    the definitions of names in the query.
+    name like the candidate's, ``mentioned`` the number of chunks that contain it. ``written`` is 1
+    for a file whose path is in the query, less if several may be meant. ``defined`` are the
+    definitions of names in the query.
     """
 
     question: Question
@@ -77,6 +78,7 @@ class Evidence(NamedTuple):
     imports_name: Floats
     imported: Floats
     mentioned: Floats
+    written: Floats
 
 
 def gather(
@@ -110,6 +112,7 @@ def gather(
     traits = [index.traits(file) for file in candidates.files.tolist()]
     in_name, in_folder, name_shares = _in_paths(index, question, candidates.files)
     names = tuple(map(name_term, question.names))
+    written = index.written_as(question.paths)
     return Evidence(
         question=question,
         candidates=candidates,
@@ -128,6 +131,7 @@ def gather(
         joined=_of_terms(corpus, terms, candidates, "name", question.joined),
         imports_name=_of_terms(corpus, terms, candidates, "import", names),
         imported=_frequencies(terms, "import", [trait.numbers[0] for trait in traits]),
+        written=np.array([written.get(file, 0) for file in candidates.files.tolist()], np.float32),
         mentioned=_frequencies(terms, "body", [trait.numbers[1] for trait in traits]),
     )
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from winnow.index.postings.contents import TYPES
 from winnow.index.vectors.best import Floats, best_of_each, starts_of, top_of_each
 from winnow.ranking.semantic.candidates import DOCUMENT_FIELDS, bm25
+from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.evidence import Evidence
 from winnow.ranking.semantic.path_index import KINDS, unasked_kinds
 from winnow.ranking.semantic.question import Question
@@ -54,6 +55,8 @@ FEATURES: Mapping[str, Scale] = {
     **_scale("plain", "name_share name_only name_says"),
     **_scale("ratio", "name_rarity"),
     **_scale("plain", "first_in_name folder_says path_says"),
+    # A path that is written in the query.
+    **_scale("plain", "path_written"),
     # The kind of file.
     **_scale("plain", " ".join(name for name, _, _ in KINDS)),
     **_scale(
@@ -70,6 +73,13 @@ FEATURES: Mapping[str, Scale] = {
     **_scale("plain", "symbol"),
     # The score of the manual weights below.
     **_scale("ratio", "hand"),
+}
+# With the commits of the repository: the messages of those that changed a file, the nearest of them,
+# and how often it changed together with the best files.
+COMMIT_FEATURES: Mapping[str, Scale] = {
+    **_scale("ratio", "earlier_messages"),
+    **_scale("plain", "message_says"),
+    **_scale("ratio", "changes_together"),
 }
 # With vectors: of the best chunk, the best three, the document and the path.
 DENSE_FEATURES: Mapping[str, Scale] = _scale("spread", "near_best near_top near_document near_path")
@@ -112,7 +122,9 @@ _DEFINITION_SATURATION = 0.8
 _LEAST = 1e-6
 
 
-def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) -> dict[str, Floats]:
+def compute(
+    evidence: Evidence, commits: CommitEvidence, nearness: Mapping[str, Floats] | None = None
+) -> dict[str, Floats]:
     """Return the scaled features of all candidates, by name. ``nearness`` has those of vectors."""
     found = {
         **_of_terms(evidence),
@@ -123,6 +135,7 @@ def compute(evidence: Evidence, nearness: Mapping[str, Floats] | None = None) ->
     scaled = _scaled(FEATURES, found)
     hand = _hand(scaled, evidence.question)
     scaled |= _scaled(FEATURES, {"hand": hand, **_around(evidence, hand)})
+    scaled |= _scaled(COMMIT_FEATURES, commits.features(evidence.candidates.files, hand))
     return scaled | _scaled(DENSE_FEATURES, nearness or {})
 
 
@@ -269,6 +282,7 @@ def _of_paths(evidence: Evidence) -> dict[str, Floats]:
         "name_rarity": (np.log(1 + in_name.shape[1] / (1 + having)) * in_name).sum(axis=0),
         "first_in_name": _mean(in_name[:_FIRST_TERMS]),
         "folder_says": (rarity * in_folder).sum(axis=0) / total,
+        "path_written": evidence.written,
         "path_says": (rarity * np.maximum(in_name, in_folder)).sum(axis=0) / total,
     }
 

@@ -5,6 +5,7 @@ All of it is derived from paths alone, once per corpus.
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -30,6 +31,8 @@ Numbers = npt.NDArray[np.int32]
 # Names abbreviate: from this length on, `auth` matches `authentication` and vice versa.
 ABBREVIATION = 3
 ABBREVIATED = 0.8
+# The share of words that name a kind of file, from which on a query asks for it.
+ASKED_SHARE = 1 / 3
 # A query looks up the same terms repeatedly.
 _CACHED_TERMS = 256
 
@@ -80,8 +83,11 @@ KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
 
 
 def unasked_kinds(stems: Set[str]) -> frozenset[str]:
-    """Return the kinds of files that a query with these words does not ask for."""
-    return frozenset(name for name, _, words in KINDS if not words & stems)
+    """Return the kinds of files that a query with these words does not ask for: one that is about
+    them has a third of such words. "Fix build with base >= 4.8" is not about builds."""
+    return frozenset(
+        name for name, _, words in KINDS if len(words & stems) < max(1, ASKED_SHARE * len(stems))
+    )
 
 
 def name_of(path: str) -> tuple[str, str, bool]:
@@ -130,6 +136,7 @@ class PathIndex:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
         self._traits: dict[int, Traits] = {}
+        self._files_by_name: dict[str, list[int]] | None = None
         self._named: dict[str, tuple[list[int], list[float]]] = {}
         numbers: dict[str, int] = {}
         of_word: dict[str, list[int]] = {}
@@ -227,6 +234,35 @@ class PathIndex:
                 weights.append(ABBREVIATED)
         return numbers, weights
 
+    def written_as(self, paths: Iterable[str]) -> dict[int, float]:
+        """Return the files that paths in a text may be, with 1 divided by the number of files that
+        the same path may be. A path may be absolute on another machine, or end like the file's."""
+        found: dict[int, float] = {}
+        for path in paths:
+            files = self._ending_like(path.strip("/").split("/"))
+            for file in files:
+                found[file] = max(found.get(file, 0.0), 1 / len(files))
+        return found
+
+    def _ending_like(self, parts: Sequence[str]) -> list[int]:
+        """Return the files that end with the most parts of a path: with two, or with all."""
+        files = self._by_name().get(parts[-1], [])
+        shared = [_shared_ending(self._paths[file].split("/"), parts) for file in files]
+        most = max(shared, default=0)
+        if most < min(2, len(parts)):
+            return []
+        return [file for file, count in zip(files, shared, strict=True) if count == most]
+
+    def _by_name(self) -> dict[str, list[int]]:
+        """Return the files by the last part of their paths."""
+        if self._files_by_name is None:
+            by_name: dict[str, list[int]] = {}
+            for file, path in enumerate(self._paths):
+                if path:
+                    by_name.setdefault(path.rpartition("/")[2], []).append(file)
+            self._files_by_name = by_name
+        return self._files_by_name
+
     def matching_words(self, name: str, terms: Iterable[str]) -> list[str]:
         """Return the words of a name, as written, that match some of the terms."""
         meant = {self.terms[number] for term in terms for number in self.named(term)[0]}
@@ -254,6 +290,12 @@ class TermRows:
         for weight, term in sorted(zip(weights, terms, strict=True)):
             found[self._rows[self._starts[term] : self._starts[term + 1]]] = weight
         return found
+
+
+def _shared_ending(parts: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many last parts two paths have in common."""
+    pairs = zip(reversed(parts), reversed(others), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _one_word(name: str) -> str:

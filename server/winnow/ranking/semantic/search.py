@@ -7,6 +7,7 @@ weighs it. Only the index is read.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from typing import NamedTuple
@@ -17,15 +18,22 @@ from msgspec import Struct
 from winnow.index.postings.contents import CHUNK_COLUMNS, TYPES
 from winnow.index.postings.corpus import Corpus, Definitions
 from winnow.index.postings.terms import words
-from winnow.index.vectors.best import Floats
+from winnow.index.vectors.best import Floats, best_of_each
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
-from winnow.ranking.semantic.candidates import SINGLE, find_candidates, read_postings
+from winnow.ranking.semantic.candidates import (
+    SINGLE,
+    find_candidates,
+    rarity_of,
+    read_postings,
+)
+from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.decision_trees import trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
+from winnow.ranking.term_matches import TermMatches
 
 # What makes a chunk the best one of its file, in addition to BM25. For a term in a name that it
 # defines, shared by the parts of all these names, and in a name around it:
@@ -42,6 +50,12 @@ MAX_DEFINITIONS = 2_000
 # A file without a word of the query may answer it if its vector is this near: a third of the
 # answers are, and one in ten of the other files.
 NEAR = 0.45
+# Weights of search terms that match, in the score: of their share in the file, and in its best
+# passage. With the words of a question as terms, 2 to 4 are equally good; 6 is worse than 0. In the
+# choice of a passage, all terms together count as much as the best passage of all files.
+MATCHED_FILE = 3.0
+MATCHED_PASSAGE = 3.0
+MATCHED_NAMES = 1.0
 # Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
@@ -95,26 +109,38 @@ def search(
     limit: int,
     allowed: Callable[[int], bool] | None = None,
     boosts: Mapping[int, float] | None = None,
+    matched: Mapping[int, TermMatches] | None = None,
     dense: EmbeddingModel | None = None,
 ) -> list[FoundPassage]:
     """Return the passages that answer a query best, one per file, best first.
 
-    ``allowed`` decides which files may be found. ``boosts`` are added to scores, by file. With
-    ``dense``, the vectors of the corpus are used if they are of this model. Results are
+    ``allowed`` decides which files may be found. ``boosts`` are added to scores, by file.
+    ``matched`` are files with matches of search terms: all of them are returned, within the limit.
+    With ``dense``, the vectors of the corpus are used if they are of this model. Results are
     deterministic.
     """
-    boosts = boosts or {}
+    boosts, matched = boosts or {}, matched or {}
     liked = [file for file, boost in boosts.items() if boost > 0]
-    weighed = weigh(corpus, query, allowed=allowed, more=liked, dense=dense)
+    weighed = weigh(corpus, query, allowed=allowed, more=[*liked, *matched], dense=dense)
     if weighed is None:
         return []
     evidence, features = weighed
+    in_chunks = matches_in_chunks(corpus, evidence, matched) if matched else None
     # The letters of a single name matter: vectors only blur them.
     by_vectors = "near_best" in features and not evidence.question.symbol
     ranker = trained("dense" if by_vectors else "lexical")
     raw = ranker.scores(features, symbol=evidence.question.symbol)
-    scores = ranker.probabilities(raw)
     files = evidence.candidates.files.tolist()
+    if in_chunks is not None:
+        best = best_of_each(evidence.chunks.owners, in_chunks, len(files))
+        own = [
+            MATCHED_FILE * matched[file].share + MATCHED_NAMES * matched[file].defined
+            if file in matched
+            else 0.0
+            for file in files
+        ]
+        raw = raw + np.array(own, np.float32) + MATCHED_PASSAGE * best
+    scores = ranker.probabilities(raw)
     for place, file in enumerate(files):
         if file in boosts:
             boost = min(MAX_BOOST, max(-MAX_BOOST, boosts[file]))
@@ -123,7 +149,7 @@ def search(
         range(len(files)),
         key=lambda place: (-scores[place], -raw[place], corpus.paths[files[place]]),
     )
-    passages = _Passages(corpus, evidence)
+    passages = _Passages(corpus, evidence, in_chunks)
     return [passages.of(place, float(scores[place])) for place in order[:limit]]
 
 
@@ -139,7 +165,7 @@ def weigh(
 
     Files in ``more`` are always candidates.
     """
-    question = question_of(query)
+    question = question_of(query, functools.partial(rarity_of, corpus))
     if not question.terms and not question.names:
         return None
     index = _path_index(corpus)
@@ -155,6 +181,9 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
+    commits = CommitEvidence(corpus, question)
+    by_commits = commits.found(SINGLE, index.ranks)
+    more = [*more, *index.written_as(question.paths), *by_commits]
     terms = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
@@ -171,7 +200,27 @@ def weigh(
                 "near_document": near.document,
                 "near_path": paths @ cosines.query,
             }
-    return WeighedCandidates(evidence, compute(evidence, nearness))
+    return WeighedCandidates(evidence, compute(evidence, commits, nearness))
+
+
+def matches_in_chunks(
+    corpus: Corpus, evidence: Evidence, matched: Mapping[int, TermMatches]
+) -> Floats:
+    """Return the weights of the search terms that match in each chunk, in sum."""
+    chunks, candidates = evidence.chunks, evidence.candidates
+    found = np.zeros(len(chunks.owners), np.float32)
+    ends = np.searchsorted(chunks.owners, np.arange(len(candidates.files) + 1))
+    for place, file in enumerate(candidates.files.tolist()):
+        start, end = ends[place : place + 2].tolist()
+        matches = matched.get(file)
+        if matches is None or start == end:
+            continue
+        segment = corpus.parts[int(candidates.parts[place])].segment
+        firsts = segment.described[chunks.ids[start:end], 0]
+        for term, numbers in matches.hits.items():
+            here = np.unique(np.searchsorted(firsts, numbers, side="right")) - 1
+            found[start + here[here >= 0]] += matches.weights[term]
+    return found
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
@@ -205,7 +254,7 @@ def _path_vectors(corpus: Corpus, model: EmbeddingModel, files: Sequence[int]) -
 class _Passages:
     """The best passages of candidates, with their evidence."""
 
-    def __init__(self, corpus: Corpus, evidence: Evidence) -> None:
+    def __init__(self, corpus: Corpus, evidence: Evidence, matches: Floats | None = None) -> None:
         self._corpus = corpus
         self._evidence = evidence
         self._index = _path_index(corpus)
@@ -214,6 +263,8 @@ class _Passages:
         self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()
         self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
         self._worth = _worth(corpus, evidence)
+        if matches is not None and len(matches):
+            self._worth = self._worth + matches * self._worth.max()
         # The start of each candidate's chunks.
         owners = np.arange(len(self._in_name) + 1)
         self._starts: list[int] = np.searchsorted(evidence.chunks.owners, owners).tolist()

@@ -21,7 +21,7 @@ from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import PathResolver
 from winnow.text.scope import Scope
-from winnow.types import Answer, Completeness, Hit, PageParams, Result
+from winnow.types import Answer, Completeness, DefinedHere, Hit, PageParams, Result
 
 # No lines of larger files are shown.
 MOST_BYTES = 8 * 1024 * 1024
@@ -151,10 +151,11 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
     passage = Excerpt(lines, first, last, wanted, hit.marks, head=hit.first is not None)
     if hit.kind == "match" and wanted.words and not passage.is_relevant:
         return None  # the text has just been removed
-    if hit.kind == "passage" and hit.symbol is None and hit.first is not None:
-        return _current_place(lines, passage, at, hit, wanted)
+    if hit.definitions is not None:
+        return _current_place(lines, passage, at, hit, hit.definitions, wanted)
     if hit.first is not None:
-        return current(hit.first, passage.last, passage, hit.first)
+        best = passage.best_line() if hit.kind == "passage" and hit.symbol is None else None
+        return current(hit.first, passage.last, passage, best or hit.first)
     best = passage.best_line()
     if best is None:
         return current(None, None)
@@ -166,14 +167,20 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
 
 
 def _current_place(
-    lines: Sequence[str], passage: Excerpt, at: int, hit: Hit, wanted: Wanted
+    lines: Sequence[str],
+    passage: Excerpt,
+    at: int,
+    hit: Hit,
+    definitions: Sequence[DefinedHere],
+    wanted: Wanted,
 ) -> CurrentHit:
-    """Return the best place in a passage of the index."""
-    place = place_in(lines, passage, hit.definitions, wanted)
+    """Return the best place in a passage of the index; all of it if no line is relevant."""
+    place = place_in(lines, passage, definitions, wanted)
     if place is None:
-        around = next((each.name for each in hit.definitions), None)
-        first = hit.first
-        return CurrentHit(at, hit, first, passage.last, passage, first, around, hit.why)
+        first = definitions[0] if definitions else None
+        symbol = first.name if first else None
+        line = first.line if first and passage.first <= first.line <= passage.last else hit.first
+        return CurrentHit(at, hit, hit.first, passage.last, passage, line, symbol, hit.why)
     part = passage.part(place.first, place.last, place.line)
     why = reason([*place.reasons, *hit.about])
     return CurrentHit(at, hit, place.first, place.last, part, place.line, place.symbol, why)

@@ -12,7 +12,7 @@ from itertools import accumulate, groupby, islice
 from msgspec import Struct
 
 from winnow.index.postings.imports import is_import
-from winnow.ranking.local import defines
+from winnow.text.definition_lines import defines, definition_in
 from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
 
@@ -132,13 +132,6 @@ class Excerpt:
         part._weights = dict(sorted(part._weights.items()))
         return part
 
-    def best_line(self) -> int | None:
-        """Return the line with the most weight, if possible none that imports; None if no line is
-        relevant."""
-        ordered = sorted(self._weights, key=lambda at: (-sum(self._weights[at].values()), at))
-        telling = (at for at in ordered if not is_import(self._lines[at - 1]))
-        return next(telling, next(iter(ordered), None))
-
     @property
     def weights(self) -> Mapping[int, Mapping[str, float]]:
         """The relevant lines, each with its words and their weights."""
@@ -148,6 +141,20 @@ class Excerpt:
     def is_relevant(self) -> bool:
         """True if any line is relevant."""
         return bool(self._weights)
+
+    def best_line(self) -> int | None:
+        """Return the line that says most: the best definition, else the best of all lines, if
+        possible none that imports; None without a relevant line."""
+        return max(
+            self._weights,
+            key=lambda at: (
+                definition_in(self._lines[at - 1]) is not None,
+                not is_import(self._lines[at - 1]),
+                sum(self._weights[at].values()),
+                -at,
+            ),
+            default=None,
+        )
 
     def snippet(self, most: int) -> Snippet | None:
         """Return the most relevant part, of at most ``most`` lines; None if there are no lines."""

@@ -17,7 +17,9 @@ from winnow.index.builder.disk_scan import ContentExclusions
 from winnow.index.not_covered import NotCovered
 from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.workspace_index import CATCH_UP_SECONDS
-from winnow.ranking.local import FEEDBACK
+from winnow.ranking.candidates import Candidate
+from winnow.ranking.local import FEEDBACK, hit_of, loose_text
+from winnow.ranking.term_matches import TermMatches
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.snapshot import Snapshot
     from winnow.index.vectors.embeddings import EmbeddingModel
-    from winnow.ranking.semantic.search import FoundPassage
+    from winnow.ranking.matched_corpus import LooseText
 
 
 # How long a search waits for changed files to be indexed before it also searches texts.
@@ -67,6 +69,7 @@ class _IndexSearch(Struct, frozen=True):
     covers: Covers | None
     boosts: Mapping[str, float]
     embeddings: str
+    matched: Sequence[tuple[Candidate, TermMatches]]
 
 
 class _Searched(NamedTuple):
@@ -88,12 +91,15 @@ async def search_index(
     *,
     shown: int = 0,
     boosts: Mapping[str, float] = MappingProxyType({}),
+    matched: Sequence[tuple[Candidate, TermMatches]] = (),
     patient: bool = True,
 ) -> IndexHits:
     """Return the passages in the index for a query: at least ``wanted``, if there are as many.
 
     The first ``shown`` get the definitions in and around them. ``boosts`` raise files because of
-    feedback, by absolute path. A search that is not ``patient`` does not wait for changed files.
+    feedback, by absolute path. All files with matches of search terms, ``matched``, are ranked,
+    too, also those that are not indexed. A search that is not ``patient`` does not wait for changed
+    files.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -107,7 +113,7 @@ async def search_index(
 
     only = covers if scope.is_filtered else None
     embeddings = workspace.config.index.embeddings
-    search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings)
+    search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings, matched)
     found: list[IndexHits] = []
     patience = CATCH_UP_SECONDS
 
@@ -153,22 +159,22 @@ def _search_snapshot(
     from winnow.index.vectors.embeddings import load_model
 
     corpus = make()
-    files = _Files(corpus, search_for.scope, search_for.covers)
     model = load_model(search_for.embeddings).model
-    hits, paths = _search(view, corpus, files, search_for, model)
+    hits, paths = _search(view, corpus, search_for, model)
     has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
     return _Searched(
         hits,
         view.changed(paths),
         model.name if model is not None and has_vectors else None,
-        frozenset() if state.state == "ready" else files.known(),
+        frozenset()
+        if state.state == "ready"
+        else _Files(corpus, search_for.scope, search_for.covers).known(),
     )
 
 
 def _search(
     view: Snapshot,
     corpus: Corpus,
-    files: _Files,
     search_for: _IndexSearch,
     model: EmbeddingModel | None,
 ) -> tuple[list[Hit], list[str]]:
@@ -176,12 +182,16 @@ def _search(
     from winnow.ranking.semantic.search import search
 
     boosts = search_for.boosts
+    indexed = len(corpus.paths)
+    corpus, matched = _with_matched(corpus, search_for.scope, search_for.matched)
+    files = _Files(corpus, search_for.scope, search_for.covers)
     found = search(
         corpus,
         search_for.query,
-        limit=search_for.wanted,
+        limit=search_for.wanted + len(matched),
         allowed=None if files.all_are_covered else files.covered,
         boosts=_by_number(corpus, boosts),
+        matched=matched,
         dense=model,
     )
     hits: list[Hit] = []
@@ -190,25 +200,60 @@ def _search(
         path = files.path(passage.file)
         assert path is not None
         root = corpus.roots[int(corpus.root_of[passage.file])].rstrip("/")
-        paths.append(f"{root}/{corpus.paths[passage.file]}")
-        learned = FEEDBACK[boosts[paths[-1]] > 0] if paths[-1] in boosts else ""
-        if not (passage.why or learned):
+        full = f"{root}/{corpus.paths[passage.file]}"
+        learned = FEEDBACK[boosts[full] > 0] if full in boosts else ""
+        if not (passage.why or learned or passage.file in matched):
             if passage.score < NEAR:
                 continue  # it has no evidence
             learned = "close in meaning to the question"
-        hit = _hit(passage, path, learned)
-        if passage.symbol is None and len(hits) < search_for.shown:
-            found_there = view.definitions_at(paths[-1], passage.begun, passage.number - 1)
-            hit = msgspec.structs.replace(hit, definitions=[*_defined_here(found_there)])
+        hit = hit_of(passage, path, learned)
+        if passage.symbol is None and len(hits) < search_for.shown and passage.file < indexed:
+            definitions = view.definitions_at(full, passage.begun, passage.number - 1)
+            hit = msgspec.structs.replace(hit, definitions=[*_defined_here(definitions)])
+        if passage.file < indexed and len(paths) < search_for.wanted:
+            paths.append(full)
         hits.append(hit)
     return hits, paths
 
 
 def _defined_here(definitions: Iterable[Definition]) -> Iterator[DefinedHere]:
+    """Yield those definitions that are not inside of functions."""
     for each in definitions:
         if not each.local:
             name, doc = each.qualified_name, each.doc
             yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
+
+
+def _with_matched(
+    corpus: Corpus, scope: Scope, matched: Sequence[tuple[Candidate, TermMatches]]
+) -> tuple[Corpus, dict[int, TermMatches]]:
+    """Return the corpus with the files that have matches, and the matches by file number."""
+    if not matched:
+        return corpus, {}
+    import numpy as np
+
+    from winnow.ranking.matched_corpus import with_texts
+
+    numbers = _numbers(corpus)
+    has_text = np.zeros(len(corpus.paths), np.bool_)
+    for part in corpus.parts:
+        has_text[part.files] = True
+    roots = {root.rstrip("/"): place for place, root in enumerate(corpus.roots)}
+    found: dict[int, TermMatches] = {}
+    lacking: dict[int, LooseText] = {}
+    new: list[tuple[int, str]] = []
+    for file, matches in matched:
+        number = numbers.get(scope.absolute(file.path))
+        if number is None:
+            root, below = scope.locate(file.path)
+            if (place := roots.get(root.as_posix().rstrip("/"))) is None:
+                continue
+            number = len(corpus.paths) + len(new)
+            new.append((place, below))
+        found[number] = matches
+        if number >= len(has_text) or not has_text[number]:
+            lacking[number] = loose_text(file)
+    return with_texts(corpus, lacking, new), found
 
 
 class _Files:
@@ -254,28 +299,21 @@ def _by_number(corpus: Corpus, boosts: Mapping[str, float]) -> dict[int, float]:
     """Return the boosts by file number instead of absolute path."""
     if not boosts:
         return {}
-    if (numbers := corpus.cache.get("numbers")) is None:
-        roots = [root.rstrip("/") for root in corpus.roots]
-        owners = corpus.root_of.tolist()
-        numbers = corpus.cache["numbers"] = {
-            f"{roots[owner]}/{path}": number
-            for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
-        }
+    numbers = _numbers(corpus)
     return {numbers[path]: boost for path, boost in boosts.items() if path in numbers}
 
 
-def _hit(found: FoundPassage, path: str, learned: str) -> Hit:
-    before = [learned] * bool(learned)
-    return Hit(
-        path,
-        "passage",
-        round(found.score, 4),
-        "; ".join([*before, *found.why]),
-        first=found.first,
-        last=found.last,
-        symbol=found.symbol,
-        about=[*before, *found.about],
-    )
+def _numbers(corpus: Corpus) -> Mapping[str, int]:
+    """Return the numbers of files by absolute path, cached in the corpus."""
+    found: dict[str, int] | None = corpus.cache.get("numbers")
+    if found is None:
+        roots = [root.rstrip("/") for root in corpus.roots]
+        owners = corpus.root_of.tolist()
+        found = corpus.cache["numbers"] = {
+            f"{roots[owner]}/{path}": number
+            for number, (owner, path) in enumerate(zip(owners, corpus.paths, strict=True))
+        }
+    return found
 
 
 def merged(

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.index.postings.terms import UNSPACED
+from winnow.ranking.query.parts import parse_query
 from winnow.symbols.language import language_of
 
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
@@ -112,6 +113,8 @@ def readings(query: str) -> list[QueryReading]:
     """Return the readings of a query that is not empty, the likeliest first. The last is always a
     text or semantic search, which accept any query."""
     text = query.strip()
+    if why := _error(text):
+        return [QueryReading("semantic", text, why)]
     if len(text) > MOST_CHARACTERS:
         return [QueryReading("semantic" if " " in text else "text", text, "it is long")]
     inner = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] == "`" else ""
@@ -123,6 +126,16 @@ def readings(query: str) -> list[QueryReading]:
     if len(text.split()) > 1:
         return _several_words(text)
     return _one_word(text)
+
+
+def _error(text: str) -> str:
+    """Return which form of an error a query has; empty for none."""
+    if not re.search(r"\s", text):
+        return ""
+    parts = parse_query(text)
+    if len(parts.frames) > 1:
+        return "it has a stack trace"
+    return "it has an error message" if parts.errors else ""
 
 
 def as_pattern(text: str, why: str) -> QueryReading:

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from winnow.errors import SearchTimedOut, TermsTooBroad
-from winnow.index.postings.terms import STOP_WORDS, UNSPACED
-from winnow.ranking import local
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
+from winnow.search.answer.telling_words import search_terms
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import KeywordRequest, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
@@ -30,45 +29,8 @@ MOST_TERMS = 16
 # A match of a literal text counts less in another case, and as a part of a word.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
-# A name as typed is more specific than a word.
-NAME_WEIGHT = 2.0
-
-_WORD = re.compile(r"\w+(?:(?:::|\.)\w+)*")
 # Python escapes more characters than ripgrep accepts.
 _SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
-_IDENTIFIER = re.compile(r"[_.:\d]|[a-z][A-Z]|[A-Z]{2}[a-z]")
-# Without spaces between words, two characters are about a word.
-_UNSPACED = re.compile(UNSPACED + "{2,}")
-
-
-def search_terms(query: str) -> list[str]:
-    """Return the words of a question: its identifiers, then its names, then other words, the longer
-    of each first."""
-
-    def specific(word: str) -> tuple[bool, bool, int]:
-        return (not _IDENTIFIER.search(word), word.islower(), -len(word))
-
-    words = _WORD.findall(_UNSPACED.sub(_pairs, query))
-    telling = [word for word in words if word.lower() not in STOP_WORDS]
-    telling = [word for word in telling if len(word) > 1 or not word.isascii()] or telling
-    return list(dict.fromkeys(sorted(telling or words, key=specific)))
-
-
-def is_identifier(name: str) -> bool:
-    """Return True if a name is a word that only code has: of several parts, or with a digit."""
-    return bool(_IDENTIFIER.search(name)) and not re.search(r"[^\w$]", name)
-
-
-def telling_words(query: str) -> dict[str, float]:
-    """Return the words that show that a line is about a query, with their weights: word stems, and
-    names as written."""
-    names = filter(_IDENTIFIER.search, search_terms(query))
-    return {**dict.fromkeys(local.words(query), 1.0), **dict.fromkeys(names, NAME_WEIGHT)}
-
-
-def _pairs(found: re.Match[str]) -> str:
-    run = found[0]
-    return f" {' '.join(run[at : at + 2] for at in range(len(run) - 1))} "
 
 
 def escaped(text: str) -> str:
@@ -87,6 +49,13 @@ async def files_about(
     ranking = await _rank(workspace, scope, query, [escaped(word) for word in words], progress)
     hits = [
         _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
+    ]
+    hits = [
+        msgspec.structs.replace(hit, kind="passage", first=best.first, last=best.last)
+        if best is not None and ranked.candidate.lines
+        else hit
+        for hit, ranked in zip(hits, ranking.ranked, strict=True)
+        for best in [ranked.candidate.best]
     ]
     weights = zip(words, ranking.weights.values(), strict=True)
     telling = {word: weight for word, weight in weights if weight}
@@ -146,7 +115,7 @@ async def _rank(
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
         search_request.boosts = await workspace.history.boosts(query)
-        ranked = await ranked_locally(search_request, found.search, found.candidates)
+        ranked = await ranked_locally(search_request, found.search, found.candidates, read=True)
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
 
 

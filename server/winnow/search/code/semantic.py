@@ -14,14 +14,17 @@ from msgspec import Struct
 from winnow.errors import IndexUnavailable
 from winnow.index.postings.terms import content_words
 from winnow.index.similar_names import terms_of_index
+from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
 from winnow.search.answer.hits import SPARE_HITS, Engine, HitList, SearchFallback
+from winnow.search.answer.telling_words import telling_words
+from winnow.search.code.errors import error_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
-from winnow.search.code.ranked_text import files_about, telling_words
+from winnow.search.code.ranked_text import files_about
 from winnow.search.index.retry import again_if_damaged
-from winnow.search.index.state import left_out_in_words, state_in_words
+from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
 from winnow.text.scope import Scope
-from winnow.types import Completeness, IndexState, Progress, Skipped
+from winnow.types import Completeness, Hit, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 
@@ -39,8 +42,35 @@ async def find_passages(
 ) -> Passages:
     """Return the passages about a question: at least ``wanted``, if there are as many.
 
+    The places that raise the errors of the question, and those of its stack traces, are first.
     Raises InvalidParams for an unknown file type, and SearchTimedOut.
     """
+    passages = await _find_passages(workspace, scope, query, wanted, progress)
+    errors = await error_hits(workspace, scope, parse_query(query), progress)
+    if not errors:
+        return passages
+    found = passages.found
+    others = [hit for hit in found.hits if not any(_overlap(hit, error) for error in errors)]
+    least = errors[-1].score
+    hits = [
+        *errors,
+        *(msgspec.structs.replace(hit, score=min(hit.score, least)) for hit in others),
+    ]
+    found = msgspec.structs.replace(found, hits=hits, total=max(found.total, len(hits)))
+    return msgspec.structs.replace(passages, found=found)
+
+
+def _overlap(some: Hit, other: Hit) -> bool:
+    """Return True if two hits have common lines."""
+    if some.path != other.path or some.first is None or other.first is None:
+        return False
+    some_last, other_last = some.last or some.first, other.last or other.first
+    return some.first <= other_last and other.first <= some_last
+
+
+async def _find_passages(
+    workspace: EngineWorkspace, scope: Scope, query: str, wanted: int, progress: Progress
+) -> Passages:
     trouble = ""
     try:
         indexed = await _from_index(workspace, scope, query, wanted, progress)
@@ -50,7 +80,7 @@ async def find_passages(
     has_definitions = state.state == "ready"
     has_texts = has_definitions or (state.state == "building" and state.knows_all_texts)
     if indexed is not None and indexed.is_current and has_texts:
-        found = _only_indexed(scope, query, indexed, wanted)
+        found = _only_indexed(scope, query, indexed, wanted, nothing_indexed(workspace))
         if not has_definitions:
             so_far = f"{state_in_words(workspace.index, state)}: the order of results may change"
             found = _with_state(found, state, so_far)
@@ -91,10 +121,14 @@ async def _from_index(
         )
 
 
-def _only_indexed(scope: Scope, query: str, indexed: IndexHits, wanted: int) -> HitList:
-    """Return the hits of the index, and what it excludes."""
+def _only_indexed(
+    scope: Scope, query: str, indexed: IndexHits, wanted: int, more: Sequence[str]
+) -> HitList:
+    """Return the hits of the index, and what it excludes; ``more`` are further reasons why it is
+    incomplete."""
     left_out = indexed.left_out
     reasons, warnings = left_out_in_words(left_out)
+    reasons += more
     skipped = Skipped(
         binary=left_out.binary,
         too_large=left_out.too_large,

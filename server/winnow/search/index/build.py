@@ -41,7 +41,7 @@ async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
     is_server = workspace.lifetime is Lifetime.SERVER
     if workspace.has_begun_index or (is_server and not workspace.index.build_was_requested):
         return None
-    files = state.files_total or await count_files(workspace)
+    files = await count_files(workspace)
     if not is_server and files < settings.auto_index_threshold:
         return None  # building it has failed
     seconds = round(files / FILES_PER_SECOND, 1)

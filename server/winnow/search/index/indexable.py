@@ -30,7 +30,10 @@ def _is_indexable(workspace: EngineWorkspace) -> Iterator[bool]:
 
 
 async def count_files(workspace: EngineWorkspace) -> int:
-    """Return the number of files that searches cover."""
+    """Return the number of files that searches cover; lists them if the index has not."""
+    listed = workspace.index.files_listed if workspace.has_index else None
+    if listed is not None:
+        return listed
     ripgrep = workspace.run_ripgrep()
     async with workspace.search_slots:
         listing = await list_files(ripgrep, workspace.scope(Filters()), Overlay())

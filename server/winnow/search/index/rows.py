@@ -40,6 +40,13 @@ class FolderStatus(Result, frozen=True, kw_only=True):
             " while the machine is idle."
         ),
     ] = None
+    commits: Annotated[
+        int | None,
+        Meta(
+            description="Number of commits whose messages help to find files; absent if none are"
+            " known."
+        ),
+    ] = None
     store: Annotated[
         str | None, Meta(description="The index on disk; absent if it cannot be written.")
     ] = None

@@ -41,8 +41,9 @@ async def read_status(workspace: EngineWorkspace, progress: Progress) -> IndexSt
     """Return the state of the index of every folder. Raise IndexUnavailable."""
     await open_index(workspace, progress)
     # Opens the index, without building a deleted one, so that the status is current.
-    async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS, begin=False):
-        return await current_status(workspace)
+    with workspace.index.beginning_none():
+        async with workspace.index.snapshot(workspace.buffers, STATUS_SECONDS):
+            return await current_status(workspace)
 
 
 async def current_status(workspace: EngineWorkspace) -> IndexStatus:
@@ -99,13 +100,14 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
         texts_indexed=texts if texts > folder.work.indexed else None,
         files_with_occurrences=reader.source_count() - partial,
         files_without_occurrences=partial or None,
+        commits=reader.commit_count() or None,
         not_covered=not_covered(reader.problem_counts(), reader.binaries()),
         store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
         bytes_on_disk=reader.size(),
         updated_at=folder.work.updated_at,
         watching="events" if folder.files.is_watched else "asked",
         watching_why=watcher.reason or None if watcher else None,
-        problem=folder.lifecycle.problem or None,
+        problem=folder.lifecycle.problem or folder.files.why_empty or None,
         damage=folder.disk.damage or None,
         replaced=reader.notes().get(REPLACED),
     )
@@ -114,10 +116,19 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
 def index_completeness(workspace: EngineWorkspace) -> Completeness:
     """Return the completeness of an answer about the index itself."""
     state = workspace.index.state()
-    reasons = [] if state.state == "ready" else [state_in_words(workspace.index, state)]
+    if state.state == "ready":
+        reasons = nothing_indexed(workspace)
+    else:
+        reasons = [state_in_words(workspace.index, state)]
     return Completeness(
         complete=not reasons, reasons=reasons, skipped=Skipped(), timed_out=False, index=state
     )
+
+
+def nothing_indexed(workspace: EngineWorkspace) -> list[str]:
+    """Return the reason why a complete index has no files, if it has none."""
+    why = workspace.index.why_empty
+    return [why] if why else []
 
 
 def index_warnings(workspace: EngineWorkspace) -> list[str]:

@@ -1,26 +1,21 @@
-"""Query the index during a keyword search, for files that match the query but perhaps no term.
+"""Rank the files of a keyword search with the index, which may add files that no term matches.
 
-The query runs while ripgrep searches, after the first partial result, which needs all processors,
-and only if an index exists: a search never waits for an index that is being built. The results
-affect the order of matching files; the best files without a match are added, with the current lines
-of their passages.
+A search never waits for an index that is being built. Files with matches that the index lacks are
+ranked by their matches; the best files without a match are added, with the current lines of their
+passages.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
-import msgspec
 from msgspec import Struct
 
 from winnow.errors import SearchError
-from winnow.index.postings.terms import words
-from winnow.processes.waiting import wait_within
-from winnow.ranking import local
 from winnow.ranking.candidates import Candidate
+from winnow.ranking.term_matches import TermMatches
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.snippets import LINES, Excerpt, Wanted
 from winnow.search.index.background import open_index
@@ -29,195 +24,169 @@ from winnow.text.scope import Scope
 from winnow.types import Hit, IndexState, Progress, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
-# Number of hits that affect the order: with more, the first files are the same.
+# Number of hits among which are the files to add.
 RANKED = 40
-# Maximum number of files to add that no term matches.
+# Maximum number of files to add that no term matches, and their least score.
 ADDITIONAL = 20
+MIN_SCORE = 0.001
 # An incomplete index is used from this share of files.
 MIN_SHARE = 0.5
-# The query starts after this time, or earlier after the first partial result.
-BEGIN_SECONDS = 0.15
-# How long to wait for the index after ripgrep: longer at the command line, where the index has to
-# be opened first, and if nothing else was found.
+# How long to wait for the index: longer at the command line, where the index has to be opened
+# first, and if nothing else was found.
 SECONDS = 0.25
 COMMAND_SECONDS = 1.0
 ALONE_SECONDS = 3.0
 
 
 class IndexResults(Struct, frozen=True):
-    """Index results for a keyword search: a hit per file, the lines of ``additional`` files that no
-    term may match, and, while the index is incomplete, the ``indexed`` paths."""
+    """The order of the index: ``hits`` of all files, best first, and the lines of ``additional``
+    files that no term matches."""
 
     state: IndexState
-    files: Mapping[str, Hit]
+    hits: Sequence[Hit]
     additional: Mapping[str, Mapping[int, Line]]
-    indexed: Collection[str] | None
 
     def merge(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates with their hits of the index, and the additional files."""
+        """Return the candidates and the additional files."""
         matching = {candidate.path for candidate in candidates}
-        merged = [
-            msgspec.structs.replace(candidate, indexed=self.files.get(candidate.path))
-            for candidate in candidates
+        return [
+            *candidates,
+            *(
+                Candidate(path, lines, {}, {})
+                for path, lines in self.additional.items()
+                if path not in matching
+            ),
         ]
-        return merged + [
-            Candidate(path, lines, {}, {}, self.files[path])
-            for path, lines in self.additional.items()
-            if path not in matching
-        ]
-
-    def unindexed(self, candidates: Sequence[Candidate]) -> frozenset[str]:
-        """Return the candidates that are not indexed yet."""
-        if self.indexed is None:
-            return frozenset()
-        return frozenset(candidate.path for candidate in candidates).difference(self.indexed)
 
 
-class Timing:
-    """The time to wait for the index, which starts when the index is ``open``."""
-
-    def __init__(self, seconds: float) -> None:
-        self.open = asyncio.Event()
-        self.seconds = seconds
-
-    async def wait_until_open(self, workspace: EngineWorkspace, progress: Progress) -> None:
-        """Wait a limited time for an index on disk; the first query takes longer."""
-        try:
-            if await open_index(workspace, progress):
-                self.seconds = max(self.seconds, COMMAND_SECONDS)
-        finally:
-            self.open.set()
-
-
-class IndexQuery:
-    """A query of the index that runs while ripgrep searches, and for a limited time after that."""
+class IndexRanker:
+    """The index of a workspace, which opens while ripgrep searches."""
 
     def __init__(
-        self, task: asyncio.Task[IndexResults | None], begun: asyncio.Event, timing: Timing
+        self,
+        workspace: EngineWorkspace,
+        scope: Scope,
+        question: str,
+        words: Mapping[str, float],
+        opening: asyncio.Task[bool],
     ) -> None:
-        self._task = task
-        self._begun = begun
-        self._timing = timing
-
-    def begin(self) -> None:
-        """Start the query now."""
-        self._begun.set()
+        self._workspace = workspace
+        self._scope = scope
+        self._question = question
+        self._wanted = Wanted(words)
+        self._opening = opening
 
     @property
-    def is_pending(self) -> bool:
-        """True while results may still come."""
-        return not self._task.done()
+    def is_open(self) -> bool:
+        """True once the index can be queried, if there is one."""
+        return self._opening.done()
 
-    @property
-    def results(self) -> IndexResults | None:
-        """The results, if they have come."""
-        if not self._task.done() or self._task.cancelled() or self._task.exception():
-            return None
-        return self._task.result()
-
-    async def answer(self, *, alone: bool) -> tuple[IndexResults | None, str]:
+    async def answer(
+        self,
+        candidates: Sequence[Candidate],
+        matches: Mapping[str, TermMatches],
+        boosts: Mapping[str, float],
+    ) -> tuple[IndexResults | None, str]:
         """Wait for the results; return them, or a warning. Returns neither without an index.
 
-        ``alone`` allows more time, because nothing else was found.
+        Without candidates, allows more time, because nothing else was found.
         """
-        self.begin()
-        await self._timing.open.wait()
-        seconds = ALONE_SECONDS if alone else self._timing.seconds
-        await asyncio.wait({self._task}, timeout=seconds)
-        if not self._task.done():
-            return None, "the index did not answer in time"
+        is_slow = self._workspace.lifetime is not Lifetime.SERVER or not self._opening.done()
+        with contextlib.suppress(SearchError):
+            await self._opening
+        seconds = COMMAND_SECONDS if is_slow else SECONDS
+        return await self.query(
+            candidates, matches, boosts, seconds if candidates else ALONE_SECONDS
+        )
+
+    async def query(
+        self,
+        candidates: Sequence[Candidate],
+        matches: Mapping[str, TermMatches],
+        boosts: Mapping[str, float],
+        seconds: float,
+    ) -> tuple[IndexResults | None, str]:
+        """Return the results that come in time, or a warning, or neither without an index."""
+        task = asyncio.create_task(self._query(candidates, matches, boosts))
         try:
-            return self._task.result(), ""
+            await asyncio.wait({task}, timeout=seconds)
+            if not task.done():
+                return None, "the index did not answer in time"
+            return task.result(), ""
         except SearchError as error:
             return None, f"the index could not be queried: {error}"
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _query(
+        self,
+        candidates: Sequence[Candidate],
+        matches: Mapping[str, TermMatches],
+        boosts: Mapping[str, float],
+    ) -> IndexResults | None:
+        """Return the results of the index; None if there is no index, or a small part of one."""
+        workspace = self._workspace
+        if not (workspace.has_index and _has_much(workspace.index.state())):
+            return None
+        # numpy takes time to load.
+        from winnow.search.code import indexed
+
+        found = await indexed.search_index(
+            workspace,
+            self._scope,
+            self._question,
+            RANKED,
+            shown=RANKED,
+            boosts=boosts,
+            matched=[(file, matches[file.path]) for file in candidates],
+            patient=False,
+        )
+        if not _has_much(found.state):
+            return None
+        width = workspace.config.limits.line_characters
+        texts = CurrentTexts(self._scope, workspace.buffers)
+        return await asyncio.to_thread(
+            _results, texts, found.hits, found.state, matches, self._wanted, width
+        )
 
 
 @contextlib.asynccontextmanager
-async def index_query(
+async def index_ranker(
     workspace: EngineWorkspace,
     scope: Scope,
-    query: str,
-    terms: Sequence[str],
-    notify: Callable[[], None],
+    question: str,
+    words: Mapping[str, float],
     progress: Progress = no_progress,
-) -> AsyncIterator[IndexQuery]:
-    """Query the index while the block runs; call ``notify`` when results are there."""
-    begun = asyncio.Event()
-    timing = Timing(SECONDS if workspace.lifetime is Lifetime.SERVER else COMMAND_SECONDS)
-    question = index_question(query, terms)
-    task = asyncio.create_task(_query_index(workspace, scope, question, begun, timing, progress))
-    pending = IndexQuery(task, begun, timing)
-    task.add_done_callback(lambda _: notify() if pending.results else None)
+) -> AsyncIterator[IndexRanker]:
+    """Open the index while the block runs. ``words`` with their weights select lines."""
+    opening = asyncio.create_task(open_index(workspace, progress))
     try:
-        yield pending
+        yield IndexRanker(workspace, scope, question, words, opening)
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def _query_index(
-    workspace: EngineWorkspace,
-    scope: Scope,
-    query: str,
-    begun: asyncio.Event,
-    timing: Timing,
-    progress: Progress,
-) -> IndexResults | None:
-    """Return the results of the index; None if there is no index, or a small part of one."""
-    await timing.wait_until_open(workspace, progress)
-    if not (workspace.has_index and _has_much(workspace.index.state())):
-        return None
-    with contextlib.suppress(asyncio.TimeoutError):
-        await wait_within(begun.wait(), BEGIN_SECONDS)
-    # numpy takes time to load.
-    from winnow.search.code.indexed import search_index
-
-    found = await search_index(workspace, scope, query, RANKED, patient=False)
-    if not _has_much(found.state):
-        return None
-    return await asyncio.to_thread(
-        _results,
-        CurrentTexts(scope, workspace.buffers),
-        found.hits,
-        found.state,
-        None if found.state.knows_all else found.known,
-        query,
-        workspace.config.limits.line_characters,
-    )
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
 
 
 def _has_much(state: IndexState) -> bool:
     return state.knows_all_texts or state.files_indexed > MIN_SHARE * state.files_total
 
 
-def index_question(query: str, terms: Sequence[str]) -> str:
-    """Return the question to the index: the query, and further words of the terms."""
-    plain = [re.sub(r"\\[a-zA-Z]", " ", term) for term in terms]
-    in_query = {word.lower() for word in words(query)}
-    more = dict.fromkeys(
-        word for term in plain for word in words(term) if word.lower() not in in_query
-    )
-    return " ".join([query, *more])
-
-
 def _results(
     texts: CurrentTexts,
     hits: Sequence[Hit],
     state: IndexState,
-    indexed: Collection[str] | None,
-    query: str,
+    matching: Collection[str],
+    wanted: Wanted,
     width: int,
 ) -> IndexResults:
-    files = {hit.path: hit for hit in hits}
-    wanted = Wanted(dict.fromkeys(local.words(query), 1.0))
+    others = [hit for hit in hits if hit.path not in matching]
     additional = {
         hit.path: lines
-        for hit in hits[:ADDITIONAL]
-        if hit.score > local.MIN_INDEX_SCORE
-        and hit.why
-        and (lines := _lines(texts, hit, wanted, width))
+        for hit in others[:ADDITIONAL]
+        if hit.score > MIN_SCORE and hit.why and (lines := _lines(texts, hit, wanted, width))
     }
-    return IndexResults(state, files, additional, indexed)
+    return IndexResults(state, hits, additional)
 
 
 def _lines(texts: CurrentTexts, hit: Hit, wanted: Wanted, width: int) -> dict[int, Line]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,15 +15,16 @@ from winnow.documents.library.locations import (
     location_fields,
     preview_uri,
 )
-from winnow.ranking import local
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import Usage
 from winnow.search.answer.completeness import unsearched
+from winnow.search.answer.hits import CurrentHit, CurrentTexts, HitList, current_hits
+from winnow.search.answer.snippets import LINES
 from winnow.search.keyword import budget
 from winnow.search.keyword.rows import (
-    IndexPassage,
     Match,
+    PassageOfFile,
     Payload,
     RankedBy,
     RankedFile,
@@ -153,15 +153,41 @@ def _status(term: TermMatches, kept: Sequence[TermMatches]) -> TermStatus:
     return "shrunk" if term.shrunk else "used"
 
 
-def ranked_file(scope: Scope, ranked: Ranked, documents: DocumentOverlay) -> RankedFile:
-    """Return a ranked file with its best matching lines."""
+def ranked_files(
+    scope: Scope,
+    chosen: Sequence[Ranked],
+    documents: DocumentOverlay,
+    texts: CurrentTexts,
+    words: Mapping[str, float],
+) -> list[RankedFile]:
+    """Return the rows of files. The ``words`` of the query select lines. Reads the files."""
+    hits = [
+        entry.candidate.best
+        for entry in chosen
+        if entry.candidate.best is not None and entry.candidate.path not in documents.documents
+    ]
+    complete = Completeness(complete=True, reasons=[], skipped=Skipped(), timed_out=False)
+    found = HitList(scope, hits, len(hits), complete, words)
+    places = {place.hit.path: place for place in current_hits(texts, found, 0, len(hits))}
+    return [
+        _ranked_file(scope, entry, documents, places.get(entry.candidate.path)) for entry in chosen
+    ]
+
+
+def _ranked_file(
+    scope: Scope, ranked: Ranked, documents: DocumentOverlay, place: CurrentHit | None
+) -> RankedFile:
+    """Return a ranked file with its passage, the line to open, and its best matching lines."""
     candidate = ranked.candidate
     shown = scope.shown(candidate.path)
-    numbers = sorted({number for hits in candidate.hits.values() for number in hits})
-    best = _best_lines(ranked, numbers)
     text_map = documents.documents.get(candidate.path)
+    numbers = sorted({number for hits in candidate.hits.values() for number in hits})
+    first, last = _lines_to_open(ranked, place)
+    inside = [number for number in numbers if first and last and first <= number <= last]
+    line = ranked.first or (place.best if place else None)
+    line = line or next(iter(inside or numbers), first)
+    best = _best_lines(candidate, [*(number for number in inside if number == line), *inside])
     matches = [_match(number, candidate.lines[number]) for number in sorted(best)]
-    passage = _passage(candidate) if candidate.is_only_indexed else None
     if text_map is not None:
         matches = [_placed(match, text_map) for match in matches]
     return RankedFile(
@@ -169,11 +195,12 @@ def ranked_file(scope: Scope, ranked: Ranked, documents: DocumentOverlay) -> Ran
         reason=ranked.reason,
         terms=list(candidate.counts),
         matches=matches,
-        by="index" if passage else None,
-        passage=passage,
+        by="index" if candidate.is_only_indexed else None,
+        passage=_passage(place) if place else None,
         format=text_map.format if text_map else None,
         preview_uri=_preview(scope, candidate.path, best) if text_map else None,
-        line=best[0] if best else (ranked.first or passage.start_line) if passage else None,
+        line=line,
+        line_text=_line_text(candidate, place, line),
         total_matches=len(numbers) if len(numbers) > SHOWN_MATCHES else None,
         score=ranked.score,
         root=shown.root,
@@ -181,39 +208,49 @@ def ranked_file(scope: Scope, ranked: Ranked, documents: DocumentOverlay) -> Ran
     )
 
 
-def _passage(candidate: Candidate) -> IndexPassage | None:
-    """Return the passage of the index in a file that no term matches."""
-    if candidate.indexed is None:
+def _line_text(candidate: Candidate, place: CurrentHit | None, line: int | None) -> str | None:
+    if line is None:
         return None
-    numbers = sorted(candidate.lines)
-    return IndexPassage(
-        start_line=candidate.indexed.first or 1,
-        end_line=candidate.indexed.last or 1,
-        snippet="\n".join(printable(candidate.lines[number].text) for number in numbers) or None,
-        snippet_line=numbers[0] if numbers else None,
-        score=candidate.indexed.score,
+    passage = place.passage if place is not None else None
+    if passage is not None and passage.first <= line <= passage.last:
+        return passage.text_of(line)
+    return printable(candidate.lines[line].text) if line in candidate.lines else None
+
+
+def _lines_to_open(ranked: Ranked, place: CurrentHit | None) -> tuple[int | None, int | None]:
+    """Return the lines that the model names, else the passage."""
+    if ranked.first is not None:
+        return ranked.first, ranked.last
+    if place is not None:
+        return place.first, place.last
+    best = ranked.candidate.best
+    return (best.first, best.last) if best is not None else (None, None)
+
+
+def _passage(place: CurrentHit) -> PassageOfFile | None:
+    if place.first is None or place.last is None:
+        return None
+    snippet, first = place.snippet(LINES)
+    return PassageOfFile(
+        start_line=place.first,
+        end_line=place.last,
+        symbol=place.symbol,
+        snippet=snippet,
+        snippet_line=first or place.first if snippet is not None else None,
+        score=place.hit.score,
     )
 
 
-def _best_lines(ranked: Ranked, numbers: Sequence[int]) -> list[int]:
-    """Return the matching lines to show, best first: the lines that the ranker names, then
-    definitions in the order of terms, then the first lines of each term in turn."""
-    candidate = ranked.candidate
-    first, last = ranked.first or math.inf, ranked.last or -math.inf
-    pointed = [number for number in numbers if first <= number <= last]
-    defining = [
-        number
-        for hits in candidate.hits.values()
-        for number in hits
-        if local.defines(candidate.lines[number])
-    ]
+def _best_lines(candidate: Candidate, first: Sequence[int]) -> list[int]:
+    """Return the matching lines to show: the ``first``, then the first lines of each term in
+    turn."""
     turns = [
         hits[turn]
         for turn in range(SHOWN_MATCHES)
         for hits in candidate.hits.values()
         if turn < len(hits)
     ]
-    return list(dict.fromkeys([*pointed, *defining, *turns]))[:SHOWN_MATCHES]
+    return list(dict.fromkeys([*first, *turns]))[:SHOWN_MATCHES]
 
 
 def _match(number: int, line: Line) -> Match:

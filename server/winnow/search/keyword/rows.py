@@ -34,12 +34,15 @@ class Match(Result, frozen=True, kw_only=True):
     member: Annotated[str | None, Meta(description="The file in an archive.")] = None
 
 
-class IndexPassage(Result, frozen=True, kw_only=True):
-    """Lines of a file that the index found for the query. Lines start at 1."""
+class PassageOfFile(Result, frozen=True, kw_only=True):
+    """The lines of a file that answer the query best. Lines start at 1."""
 
     start_line: Annotated[int, Meta(description="The first line of the passage.")]
     end_line: Annotated[int, Meta(description="The last line.")]
-    score: Annotated[float, Meta(description="Score of the index, from 0 to 1.")]
+    score: Annotated[float, Meta(description="Score of the local ranker, from 0 to 1.")]
+    symbol: Annotated[
+        str | None, Meta(description="Qualified name of the definition that contains the passage.")
+    ] = None
     snippet: Annotated[
         str | None,
         Meta(description="The most relevant lines, from the current file; at most twelve."),
@@ -64,10 +67,11 @@ class RankedFile(InFile, frozen=True, kw_only=True):
     line: Annotated[
         int | None,
         Meta(
-            description="The line to open: a definition if one matches, or the line that the model"
-            " names."
+            description="The line to open: the line of the passage that says most, such as a"
+            " definition, or the line that the model names."
         ),
     ] = None
+    line_text: Annotated[str | None, Meta(description="The text of this line.")] = None
     by: Annotated[
         Literal["index"] | None,
         Meta(
@@ -76,7 +80,11 @@ class RankedFile(InFile, frozen=True, kw_only=True):
         ),
     ] = None
     passage: Annotated[
-        IndexPassage | None, Meta(description="The passage that the index found, with `by`.")
+        PassageOfFile | None,
+        Meta(
+            description="The passage that answers the query best; absent for a document, and where"
+            " only the number of matches is known."
+        ),
     ] = None
     format: Annotated[
         str | None,

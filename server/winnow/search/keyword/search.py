@@ -23,16 +23,21 @@ from winnow.errors import (
     SearchTimedOut,
     TermsTooBroad,
 )
-from winnow.ranking import llm, local, prompt
+from winnow.ranking import llm, prompt
 from winnow.ranking.candidates import Candidate, Ranked
+from winnow.ranking.local import question_of_terms, rank_by_matches, ranked
 from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import ModelError, ModelRequest
+from winnow.ranking.term_matches import matches_of
 from winnow.ranking.tokens import estimated_tokens
 from winnow.search.answer.completeness import count_excluded_matches
+from winnow.search.answer.hits import CurrentTexts
+from winnow.search.answer.telling_words import telling_words
 from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
-from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_file
+from winnow.search.keyword.passages import passages_to_send
+from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_files
 from winnow.search.keyword.rows import Payload, RankedBy, RankedFile
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.buffers import unsaved_overlay
@@ -42,11 +47,13 @@ from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
-    from winnow.search.keyword.index_results import IndexQuery, IndexResults
+    from winnow.search.keyword.index_results import IndexRanker, IndexResults
 
 # Send the first local ranking this long after the first match, and later rankings less often.
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
+# A partial result waits this long for the index.
+PARTIAL_SECONDS = 0.06
 EXCLUDED_SECONDS = 1.0
 TOO_BROAD = "these words are in too many files to rank: use more specific terms"
 ONLY_INDEX = "no search term gave usable matches; these files come from the index"
@@ -72,16 +79,30 @@ class KeywordRequest:
     send: Callable[[str, list[RankedFile], RankedBy], None] | None = None
     documents: DocumentOverlay = field(default_factory=DocumentOverlay)
     found: asyncio.Event = field(default_factory=asyncio.Event)
-    index: IndexQuery | None = None
+    index: IndexRanker | None = None
     boosts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def words(self) -> dict[str, float]:
+        """The words that show that a line is about the query."""
+        return telling_words(question_of_terms(self.query, self.terms))
+
+    def rows(self, chosen: Sequence[Ranked]) -> list[RankedFile]:
+        """Return the rows of files, with their current lines. Reads files."""
+        texts = CurrentTexts(self.scope, self.workspace.buffers)
+        return ranked_files(self.scope, chosen, self.documents, texts, self.words)
 
 
 class RankerOptions(msgspec.Struct, frozen=True):
-    """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing."""
+    """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing.
+
+    A model gets all matches, or for a ``compact`` payload, the best passages.
+    """
 
     ranker: Literal["auto", "llm", "local"] = "auto"
     model: str = ""
     dry_run: bool = False
+    compact: bool = False
 
 
 async def search_keywords(
@@ -100,15 +121,14 @@ async def search_keywords(
         )
     models, fallback = _choose_models(workspace, options)
     async with _warming(workspace, [] if options.dry_run else models):
-        async with workspace.search_slots, _querying_index(request):
+        async with workspace.search_slots, _opening_index(request):
             request.boosts = await workspace.history.boosts(request.query)
-            found = await _find_with_index(request)
-            ranked = await ranked_locally(request, found.search, found.candidates, found.indexed)
-        _send_local(request, ranked)
+            found, in_order = await _find_with_index(request)
+        await _send_local(request, in_order)
         if all(candidate.is_only_indexed for candidate in found.candidates):
             warnings = [*found.warnings, *await _without_matches(request, found)]
             found = msgspec.structs.replace(found, warnings=warnings)
-    by_local = RankedMatches(ranked, fallback)
+    by_local = RankedMatches(in_order, fallback)
     return found, await _rank_by_model(request, options, by_local, models)
 
 
@@ -116,48 +136,80 @@ async def search_keywords(
 
 
 @contextlib.asynccontextmanager
-async def _querying_index(request: KeywordRequest) -> AsyncIterator[None]:
-    """Query the index while the block runs."""
+async def _opening_index(request: KeywordRequest) -> AsyncIterator[None]:
+    """Open the index while the block runs."""
     # Not needed for other searches.
-    from winnow.search.keyword.index_results import index_query
+    from winnow.search.keyword.index_results import index_ranker
 
-    query = index_query(
-        *(request.workspace, request.scope, request.query, request.terms),
-        request.found.set,
-        request.progress,
+    opened = index_ranker(
+        request.workspace, request.scope, request.query, request.words, request.progress
     )
-    async with query as request.index:
+    async with opened as request.index:
         yield
 
 
-async def _find_with_index(request: KeywordRequest) -> KeywordMatches:
-    """Run stage 1, and merge the results of the index.
+async def _find_with_index(request: KeywordRequest) -> tuple[KeywordMatches, list[Ranked]]:
+    """Run stage 1, and rank the files, with those that the index adds.
 
     Raises TermsTooBroad and SearchTimedOut only if the index has no results either. If broad terms
     are shrunk, a warning replaces TermsTooBroad.
     """
-    assert request.index is not None
     search = await _searched(request)
+    unusable: TermsTooBroad | SearchTimedOut | None = None
     try:
         found = _usable(request, search)
     except (TermsTooBroad, SearchTimedOut) as error:
-        results, _ = await request.index.answer(alone=True)
-        is_shrunk = request.shrink and isinstance(error, TermsTooBroad)
-        if not is_shrunk and (results is None or not results.additional):
-            raise
+        unusable = error
         found = KeywordMatches(search, [], [], request.documents)
-    request.index.begin()
-    if request.index.is_pending and found.candidates:
-        # The user need not wait for the index.
-        _send_local(request, await ranked_locally(request, search, found.candidates))
-    results, warning = await request.index.answer(alone=not found.candidates)
-    if results is not None:
-        candidates = results.merge(found.candidates)
-        found = msgspec.structs.replace(found, candidates=candidates, indexed=results)
+    in_order, results, warning = await _rank_soon(request, search, found.candidates)
+    is_shrunk = request.shrink and isinstance(unusable, TermsTooBroad)
+    has_answer = results is not None and results.additional
+    if unusable is not None and not is_shrunk and not has_answer:
+        raise unusable
+    candidates = [entry.candidate for entry in in_order]
     warnings = [warning] * bool(warning)
-    if not found.candidates and any(term.over or term.shrunk for term in search.terms):
+    if not candidates and any(term.over or term.shrunk for term in search.terms):
         warnings.append(TOO_BROAD)
-    return msgspec.structs.replace(found, warnings=warnings)
+    found = msgspec.structs.replace(
+        found, candidates=candidates, indexed=results, warnings=warnings
+    )
+    return found, in_order
+
+
+async def _rank_soon(
+    request: KeywordRequest, search: TermSearch, candidates: Sequence[Candidate]
+) -> tuple[list[Ranked], IndexResults | None, str]:
+    """Rank with the index, and send a ranking without it if that takes long."""
+    ranking = asyncio.create_task(_rank_with_index(request, search, candidates))
+    try:
+        await asyncio.wait({ranking}, timeout=PARTIAL_SECONDS)
+        if not ranking.done() and candidates:
+            # The user need not wait for the index.
+            await _send_local(request, await ranked_locally(request, search, candidates))
+        return await ranking
+    finally:
+        ranking.cancel()
+        await asyncio.gather(ranking, return_exceptions=True)
+
+
+async def _rank_with_index(
+    request: KeywordRequest,
+    search: TermSearch,
+    candidates: Sequence[Candidate],
+    seconds: float | None = None,
+) -> tuple[list[Ranked], IndexResults | None, str]:
+    """Rank the candidates and the files that the index adds. If the index does not answer in some
+    ``seconds``, rank by the matches alone, and return a warning."""
+    assert request.index is not None
+    matches = matches_of([term.term for term in search.terms], candidates, search.searched)
+    if seconds is None:
+        results, warning = await request.index.answer(candidates, matches, request.boosts)
+    else:
+        results, warning = await request.index.query(candidates, matches, request.boosts, seconds)
+    if results is None:
+        is_final = seconds is None
+        return await ranked_locally(request, search, candidates, read=is_final), None, warning
+    return ranked(results.merge(candidates), results.hits, matches), results, ""
 
 
 async def find(request: KeywordRequest) -> KeywordMatches:
@@ -215,8 +267,6 @@ async def _prefilter(request: KeywordRequest, search: TermSearch) -> None:
         if files:
             search.candidates[found.term] = files.files
             search.searched = files.searched
-    if request.index and not search.candidates:
-        request.index.begin()  # broad terms are shrunk first, so the index is faster
 
 
 @contextlib.asynccontextmanager
@@ -251,51 +301,56 @@ async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> 
         if not candidates and request.shrink:
             # Some files of each term, until they are shrunk.
             candidates = candidates_of(search.terms, request.documents)
-        results = request.index.results if request.index else None
-        if results is not None:
-            candidates = results.merge(candidates)
         if candidates:
-            _send_local(request, await ranked_locally(request, search, candidates, results))
+            if request.index is not None and request.index.is_open:
+                partial = _rank_with_index(request, search, candidates, PARTIAL_SECONDS)
+                in_order, _, _ = await partial
+            else:
+                in_order = await ranked_locally(request, search, candidates)
+            await _send_local(request, in_order)
             pause = NEXT_PARTIAL_SECONDS
-            if request.index:
-                request.index.begin()
 
 
 async def ranked_locally(
     request: KeywordRequest,
     search: TermSearch,
     candidates: Sequence[Candidate],
-    indexed: IndexResults | None = None,
+    *,
+    read: bool = False,
 ) -> list[Ranked]:
-    """Sort the candidates with the local ranker, in a thread to keep the event loop free."""
+    """Rank the candidates without the index, in a thread to keep the event loop free.
+
+    If ``read``, the best files are read, which takes about a tenth of a second.
+    """
     boosts = {}
     if request.boosts:
         paths = ((found.path, request.scope.absolute(found.path)) for found in candidates)
         boosts = {path: request.boosts[full] for path, full in paths if full in request.boosts}
-    return await asyncio.to_thread(
-        local.rank,
-        request.query,
-        [term.term for term in search.terms],
-        candidates,
-        searched=search.searched,
-        unknown=indexed.unindexed(candidates) if indexed is not None else (),
-        boosts=boosts,
-    )
+    terms = [term.term for term in search.terms]
+    texts = CurrentTexts(request.scope, request.workspace.buffers)
+
+    def lines_of(path: str) -> list[str] | None:
+        return None if path in request.documents.documents else texts.lines(path)
+
+    def rank() -> list[Ranked]:
+        matches = matches_of(terms, candidates, search.searched)
+        lines = lines_of if read else None
+        hits = rank_by_matches(request.query, candidates, matches, boosts, lines)
+        return ranked(candidates, hits, matches)
+
+    return await asyncio.to_thread(rank)
 
 
-def _send_local(request: KeywordRequest, ranked: Sequence[Ranked]) -> None:
-    if not ranked:
+async def _send_local(request: KeywordRequest, in_order: Sequence[Ranked]) -> None:
+    if not in_order:
         return
-    added = sum(entry.candidate.is_only_indexed for entry in ranked)
+    added = sum(entry.candidate.is_only_indexed for entry in in_order)
     more = f", {added} more from the index" if added else ""
-    message = f"{len(ranked) - added} files match{more}"
+    message = f"{len(in_order) - added} files match{more}"
     if request.send is None:
         request.progress(message)
         return
-    files = [
-        ranked_file(request.scope, entry, request.documents)
-        for entry in ranked[: request.max_results]
-    ]
+    files = await asyncio.to_thread(request.rows, in_order[: request.max_results])
     request.send(message, files, RankedBy(kind="local"))
 
 
@@ -442,26 +497,47 @@ async def _rank_by_model(
         return by_local
     request.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
 
-    def send(model: NamedModel, ranked: Ranked) -> None:
-        file = ranked_file(request.scope, ranked, request.documents)
+    to_send = await _candidates_to_send(request, options, by_local)
+    found = {entry.candidate.path: entry.candidate for entry in by_local.ranked}
+
+    def send(model: NamedModel, chosen: Ranked) -> None:
+        [file] = request.rows([_with_matches(chosen, found)])
         if request.send is not None:
             request.send(f"{model.name}: {file.path}", [file], _ranked_by(model))
 
     try:
         ranking = await llm.rank(
             request.query,
-            [ranked.candidate for ranked in by_local.ranked],
+            to_send,
             request.workspace.models,
             models,
             root=str(request.scope.root),
             on_file=send,
+            compact=options.compact,
         )
     except llm.RankingFailed as error:
         if options.ranker == "llm":
             raise LlmFailed(error.attempts) from error
         why = "; ".join(f"{failed['model']}: {failed['error']}" for failed in error.attempts)
         return RankedMatches(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
-    return _chosen_by_model(ranking, by_local)
+    files = [_with_matches(chosen, found) for chosen in ranking.files]
+    return _chosen_by_model(msgspec.structs.replace(ranking, files=files), by_local)
+
+
+def _with_matches(chosen: Ranked, found: Mapping[str, Candidate]) -> Ranked:
+    """Return a file that a model chose, with all matches instead of the lines that it got."""
+    return msgspec.structs.replace(chosen, candidate=found[chosen.candidate.path])
+
+
+async def _candidates_to_send(
+    request: KeywordRequest, options: RankerOptions, by_local: RankedMatches
+) -> list[Candidate]:
+    """Return the candidates with the lines that a model may get: their matches or passages."""
+    if not options.compact:
+        return [entry.candidate for entry in by_local.ranked]
+    return await asyncio.to_thread(
+        passages_to_send, request.scope, request.workspace.buffers, by_local.ranked
+    )
 
 
 def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> RankedMatches:
@@ -477,7 +553,7 @@ def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> Ranked
         )
     if ranking.unknown:
         warnings.append(f"{name} named {ranking.unknown} files that it was not sent: ignored")
-    if sent.context < prompt.CONTEXT_STEPS[0]:
+    if not sent.compact and sent.context < prompt.CONTEXT_STEPS[0]:
         warnings.append(
             f"{name} was sent {sent.context} lines of context: more did not fit its input"
         )
@@ -500,9 +576,9 @@ async def _payload(
     registry = request.workspace.models
     name = models[0].name if models else (options.model or registry.names()[0])
     model = registry.named(name)
-    candidates = [ranked.candidate for ranked in by_local.ranked]
+    candidates = await _candidates_to_send(request, options, by_local)
     most = llm.input_tokens(registry, model.settings)
-    sent = prompt.build(request.query, candidates, most, registry.redact)
+    sent = prompt.build(request.query, candidates, most, registry.redact, compact=options.compact)
     model_request = llm.request_for(sent)
     payload = Payload(
         model=name,

@@ -25,7 +25,12 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged, index_files, retry_until_current
-from winnow.search.index.state import left_out_in_words, left_out_of, state_in_words
+from winnow.search.index.state import (
+    left_out_in_words,
+    left_out_of,
+    nothing_indexed,
+    state_in_words,
+)
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
@@ -403,6 +408,7 @@ class SymbolSearch:
         if state is not None and state.knows_all:
             problems = self.workspace.index.problem_messages()
             reasons += [f"the index is incomplete: {problem}" for problem in problems]
+            reasons += nothing_indexed(self.workspace)
         return Completeness(
             complete=not reasons,
             reasons=reasons,

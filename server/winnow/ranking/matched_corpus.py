@@ -1,0 +1,120 @@
+"""Add texts to a corpus that are not indexed: whole files, or the lines that ripgrep printed.
+
+So the ranker works without an index, and on files that an index lacks: new ones, documents, and
+those whose text is not indexed. Definitions are lines that look like one: nothing is parsed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from winnow.index.postings.chunks import CHUNK_LINES
+from winnow.index.postings.contents import CHUNK_COLUMNS, Contents, contents_of
+from winnow.index.postings.corpus import Corpus, CorpusPart, Definitions
+from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
+from winnow.symbols.file_symbols import Definition
+from winnow.symbols.language import language_of
+from winnow.text.definition_lines import definition_in
+
+
+class LooseText(NamedTuple):
+    """Some lines of a file by number, from 1, or all."""
+
+    path: str
+    lines: Mapping[int, str]
+
+
+def empty_corpus(root: str) -> Corpus:
+    """Return a corpus without files."""
+    return Corpus([], [], [root], np.zeros(0, np.int32), lambda name: (), {})
+
+
+def with_texts(
+    corpus: Corpus, files: Mapping[int, LooseText], new: Sequence[tuple[int, str]] = ()
+) -> Corpus:
+    """Return a corpus that also has the texts of ``files``, by their numbers.
+
+    ``new`` are the roots and paths of files that the corpus does not number yet.
+    """
+    if not files:
+        return corpus
+    definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
+    texts: dict[int, Contents] = {}
+    for number, file in files.items():
+        texts[number], defined = _contents(file.path, file.lines)
+        for definition in defined:
+            definitions[definition.name].append((number, definition))
+    numbers = list(texts)
+    parts = []
+    for start in range(0, len(numbers), MOST_DOCUMENTS):
+        batch = numbers[start : start + MOST_DOCUMENTS]
+        segment = in_memory({number.to_bytes(16, "big"): texts[number] for number in batch})
+        documents = np.arange(len(batch), dtype=np.uint16)
+        parts.append(CorpusPart(segment, documents, np.array(batch, np.int32)))
+
+    def defined_anywhere(name: str) -> Definitions:
+        return [*corpus.definitions(name), *definitions.get(name, ())]
+
+    return Corpus(
+        [*corpus.parts, *parts],
+        [*corpus.paths, *(path for _, path in new)] if new else corpus.paths,
+        corpus.roots,
+        np.append(corpus.root_of, np.array([root for root, _ in new], np.int32)),
+        defined_anywhere,
+        {} if new else corpus.cache,
+    )
+
+
+def _contents(path: str, lines: Mapping[int, str]) -> tuple[Contents, list[Definition]]:
+    """Return the contents of some lines of a file, and the definitions in them."""
+    texts: list[str] = []
+    numbers: list[int] = []
+    last = 0
+    for number in sorted(lines):
+        # A chunk does not span a gap of this length.
+        gap = min(number - last - 1, CHUNK_LINES)
+        texts += [""] * gap + [lines[number]]
+        numbers += range(number - gap, number + 1)
+        last = number
+    language = language_of(path)
+    packed = [
+        Definition(name, kind, 0, 0, 0, at, _end(texts, at), (0, 0, 0))
+        for at, text in enumerate(texts)
+        if language and text and (found := definition_in(text)) is not None
+        for name, kind in [(found.name.rpartition(".")[2].rpartition(":")[2], found.kind)]
+    ]
+    source = "\n".join(texts).encode("utf-8", "replace")
+    contents = contents_of(path, source, packed, language.name if language else "", covered=False)
+    chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).copy()
+    if len(chunks):
+        chunks[:, :2] = np.array(numbers, np.uint32)[chunks[:, :2].astype(np.int64) - 1]
+    defined = [
+        msgspec.structs.replace(
+            found, line=numbers[found.line] - 1, end_line=numbers[found.end_line] - 1
+        )
+        for found in packed
+    ]
+    return msgspec.structs.replace(contents, chunks=chunks.tobytes()), defined
+
+
+def _end(texts: Sequence[str], at: int) -> int:
+    """Return the last line of the definition that begins in a line, judged by indentation."""
+    indent = _indent(texts[at])
+    last = at
+    for number in range(at + 1, len(texts)):
+        text = texts[number]
+        if not text.strip():
+            continue
+        if _indent(text) <= indent:
+            return number if text.lstrip()[0] in "})]" or text.strip() == "end" else last
+        last = number
+    return last
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

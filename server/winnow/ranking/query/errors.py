@@ -1,0 +1,132 @@
+"""Recognize error messages: what interpreters, compilers and logs print for an error.
+
+Patterns are anchored and have no ambiguous repetitions, so that the time is linear.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+
+class ErrorMessage(Struct, frozen=True):
+    """An error message, and the type of the error as written: `ValueError`, `std::out_of_range`."""
+
+    text: str
+    kind: str = ""
+
+
+_NAME = r"[A-Za-z_$][\w$]*"
+_TYPE = rf"\\?{_NAME}(?:(?:\.|::|\\|\$){_NAME})*"
+_ERROR_TYPE = re.compile(
+    r"(?:Error|Exception|Warning|Failure|Failed|Fault|Panic|Interrupt|Exit|NotFound|Timeout|"
+    r"Denied|Invalid|Violation)\w{0,20}$"
+)
+# A class in a module. Its name says nothing: `requests.exceptions.MissingSchema`.
+_IN_MODULE = re.compile(r"[a-z_]\w*(?:(?:\.|::)[a-z_]\w*)*(?:\.|::)[A-Z]\w*$")
+# What a runtime puts before the type of an error. Each is tried once, in this order.
+_PREFIXES = (
+    re.compile(r"E   +"),
+    re.compile(r"(?:PHP )?(?:Fatal|Parse|Recoverable fatal) error: +"),
+    re.compile(
+        r"(?:Uncaught|Unhandled)(?: exception| promise rejection| error)?[.:]? "
+        r"(?:\(in promise\) )?",
+        re.I,
+    ),
+    re.compile(r"Exception in thread \"[^\"]*\" "),
+    re.compile(r"(?:Caused by|Suppressed|\[cause\]|\d{1,3} errors? occurred): "),
+    re.compile(r"(?:Uncaught|Error:|Exception:) (?=\S+(?:Error|Exception)\b)"),
+    re.compile(r"-+> "),
+)  # fmt: skip
+_TYPED = re.compile(rf"({_TYPE})(?: \[\w+\])?(?: \(\w+\))?:(?: (.*)|$)")
+_ONLY_TYPE = re.compile(rf"({_TYPE})")
+_ELIXIR = re.compile(r"\*\* \(([\w.]+)\) (.+)")
+_RUBY = re.compile(r"\S+:\d{1,7}:in [`'][^`']*['`]: (.+) \(([\w:]+)\)$")
+_LABELLED = re.compile(
+    r"(?:[^\s:]{1,200}(?::\d{1,7}){0,2}: ){0,2}"
+    r"(?:(?:fatal|internal|compile|runtime|script|syntax|thread \S{1,80}) ?)?"
+    r"(?:error|fatal|panic|abort|exception)(?:\[\w{1,10}\]|\(\w{1,10}\))?: ?(.+)",
+    re.I,
+)
+_WHAT = re.compile(r"what\(\): +(.+)")
+_TERMINATE = re.compile(r"terminate called after throwing an instance of '([^']+)'")
+_ASSERTION = re.compile(r"[Aa]ssertion [`']?([^`']+)' failed")
+_PANICKED = re.compile(
+    r"thread '[^']*'(?: \(\d+\))? panicked at (?:'(.+)', )?\S+:\d{1,7}:\d{1,7}:?"
+)
+_PERL = re.compile(r"(\S.*?)(?<! called) at \S+\.(?:p[lm]|t) line \d{1,7}\b")
+_LUA = re.compile(r"(?:luajit: |lua[\d.]{0,3}: )?\S+\.lua:\d{1,7}: (?!in )(.+)")
+_IN_FILE = re.compile(r" in (?:[A-Za-z]:)?[^\s:]+\.php(?::\d{1,7}| on line \d{1,7})$")
+_LEVEL = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERGENCY|Error|error)\b[\]|: -]*")
+_LOGFMT = re.compile(r'\b(?:msg|message|error|err)"?[=:] ?"((?:[^"\\]|\\.){3,1000})"')
+_LOGGER = re.compile(r"(?:\[?[\w.:/-]+\]?:? (?=- )|\[[^\[\]]*\] |[\w-]+(?:\.[\w-]+)+: |- )+")
+# The first line of a log entry: a time, or a level.
+_LOG = re.compile(
+    r"\W{0,3}(?:\d{4}[-/]\d\d[-/]\d\d[T ,]{1,2}\d\d:\d\d|\d\d:\d\d:\d\d\b|"
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d|"
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\b[\]|: ]|"
+    r"(?:ts|time|level)=\S)"
+)
+
+
+def is_log(line: str) -> bool:
+    """Return True if a line begins as an entry of a log."""
+    return bool(_LOG.match(line))
+
+
+def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
+    """Return the error that a line reports, or None.
+
+    ``after_frames`` is True behind the frames of a Python traceback, where any name is a type.
+    """
+    text = line.strip()
+    if is_log(text):
+        return _of_log(text)
+    if found := _PANICKED.match(text):
+        return ErrorMessage(found[1] or "")
+    if found := _ELIXIR.match(text):
+        return ErrorMessage(found[2], found[1])
+    if found := _RUBY.match(text):
+        return ErrorMessage(found[1], found[2])
+    if found := _WHAT.match(text):
+        return ErrorMessage(found[1])
+    if found := _TERMINATE.match(text):
+        return ErrorMessage("", found[1])
+    if found := _ASSERTION.search(text):
+        return ErrorMessage(found[1])
+    if typed := _typed(text, after_frames):
+        return typed
+    if (found := _LUA.match(text)) or (found := _PERL.match(text)):
+        return ErrorMessage(found[1])
+    if found := _LABELLED.match(text):
+        return ErrorMessage(found[1].strip())
+    return None
+
+
+def _typed(text: str, after_frames: bool) -> ErrorMessage | None:
+    plain = text
+    for prefix in _PREFIXES:
+        if found := prefix.match(plain):
+            plain = plain[found.end() :]
+    is_error = after_frames or plain is not text
+    if (found := _TYPED.match(plain)) and (
+        is_error or _ERROR_TYPE.search(found[1]) or _IN_MODULE.match(found[1])
+    ):
+        message = _IN_FILE.sub("", (found[2] or "").strip())
+        return ErrorMessage(message, found[1])
+    if (found := _ONLY_TYPE.fullmatch(plain)) and is_error:
+        return ErrorMessage("", found[1])
+    return ErrorMessage(_IN_FILE.sub("", plain)) if plain is not text and plain else None
+
+
+def _of_log(text: str) -> ErrorMessage | None:
+    level = _LEVEL.search(text)
+    if level is None:
+        return None
+    if found := _LOGFMT.search(text):
+        return ErrorMessage(found[1])
+    message = text[level.end() :]
+    if found := _LOGGER.match(message):
+        message = message[found.end() :]
+    return _typed(message, False) or (ErrorMessage(message) if message else None)

@@ -1,0 +1,131 @@
+"""Collect the stack traces of a text, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from winnow.ranking.query.errors import ErrorMessage, error_of
+from winnow.ranking.query.frames import Frame, frame_of
+
+# More frames are those of an endless recursion.
+MOST_FRAMES = 200
+MOST_ERRORS = 50
+
+# Every frame has the number of a line.
+_HAS_NUMBER = re.compile(r"[:( ]\d")
+_TRACEBACK = re.compile(r"(?:E  +)?Traceback \(most recent call last\)")
+# What links a trace to the one before it, which is then of lesser interest: this one caused it, or
+# replaced it.
+_CHAIN = re.compile(
+    r"During handling of the above exception|The above exception was the direct cause|"
+    r"Caused by:|\[cause\]:|Suppressed:"
+)
+# Lines of traces without a place or a message.
+_OTHER = re.compile(
+    r"goroutine \d+ \[|exit status \d|[Ss]tack (?:back)?trace|note: run with `RUST|Node\.js v\d|"
+    r"[\^~ ]+$|\.{3} \d+ (?:more|common|lines)|\[signal |\[Previous line repeated|"
+    r"at (?:async )?[\w$.<>/]+ ?\(|#\d+ \{main\}|#\d{1,4} +0x[0-9a-f]+ |created by |"
+    r"\[C\]: (?:in )?|thrown in |={5,}$|\d{1,4}: +[\w<]+(?:::|$)|"
+    r"(?:created by )?[\w./*()$\[\]-]+\.[\w.*()$\[\]-]+\((?:0x|\.\.\.|\)|\{)"
+)
+
+
+class _Trace:
+    """The errors and frames of a trace, as printed."""
+
+    def __init__(self, *, is_python: bool) -> None:
+        self.errors: list[ErrorMessage] = []
+        self.frames: list[Frame] = []
+        # Python prints the deepest frame last, and then the error.
+        self.is_python = is_python
+
+    @property
+    def awaits_error(self) -> bool:
+        """True if the frames of Python have been read, but not yet the error."""
+        return self.is_python and not self.errors
+
+    def add(self, error: ErrorMessage) -> None:
+        """Add an error; one without a message is completed by the next."""
+        if self.errors and not self.errors[-1].text:
+            error = ErrorMessage(error.text, error.kind or self.errors.pop().kind)
+        self.errors.append(error)
+
+
+class Traces:
+    """The stack traces and error messages of a text whose lines are read one after another."""
+
+    def __init__(self) -> None:
+        self._traces: list[_Trace] = []
+        self._current: _Trace | None = None
+        self._is_chained = False
+        self._has_message_next = False
+        self._frames = self._errors = 0
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the frames, the deepest first; of a chain, those of the last trace first."""
+        for trace in self._traces:
+            yield from reversed(trace.frames) if trace.is_python else trace.frames
+
+    def errors(self) -> Iterator[ErrorMessage]:
+        """Yield the errors, in the order of the traces."""
+        for trace in self._traces:
+            yield from trace.errors
+
+    def read(self, line: str, before: str) -> bool:
+        """Read a line; return False if it is no part of a trace, and no error message.
+
+        ``before`` is the line before it.
+        """
+        text = line.strip()
+        if _CHAIN.match(text):
+            self._is_chained = True
+        if _TRACEBACK.match(text):
+            self._open(is_python=True)
+            return True
+        frame = frame_of(line, before) if _HAS_NUMBER.search(text) else None
+        is_in_traceback = self._current is not None and self._current.awaits_error
+        if self._has_message_next and frame is None and self._current is not None:
+            self._has_message_next = False
+            self._current.add(ErrorMessage(text))
+            return True
+        if is_in_traceback and frame is None and line[:4].isspace():
+            return True  # a line of the source
+        error = error_of(
+            text, after_frames=is_in_traceback and bool(self._current and self._current.frames)
+        )
+        if error is not None and self._errors < MOST_ERRORS:
+            self._add_error(error)
+        if frame is not None and self._frames < MOST_FRAMES:
+            self._add_frame(frame, is_python=text.startswith('File "'))
+        is_chain, self._is_chained = self._is_chained, self._is_chained and error is None
+        return bool(frame or error or is_chain or (self._current and _OTHER.match(text)))
+
+    def _add_error(self, error: ErrorMessage) -> None:
+        self._errors += 1
+        current = self._current
+        if current is None or not (current.awaits_error or _is_open(current)):
+            current = self._open()
+        current.add(error)
+        self._has_message_next = not (error.text or error.kind)
+
+    def _add_frame(self, frame: Frame, *, is_python: bool) -> None:
+        self._frames += 1
+        current = self._current
+        if current is None or (is_python and not current.awaits_error):
+            current = self._open(is_python=is_python)
+        current.frames.append(frame)
+
+    def _open(self, *, is_python: bool = False) -> _Trace:
+        trace = _Trace(is_python=is_python)
+        is_chained = self._is_chained and self._current is not None
+        at = self._traces.index(self._current) if is_chained and self._current else None
+        self._traces.insert(len(self._traces) if at is None else at, trace)
+        self._current = trace
+        self._is_chained = False
+        return trace
+
+
+def _is_open(trace: _Trace) -> bool:
+    """Return True if the message of the last error is still to come."""
+    return bool(trace.errors) and not trace.errors[-1].text and not trace.frames

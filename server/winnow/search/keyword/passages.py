@@ -1,0 +1,48 @@
+"""Read the passages for the compact payload of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from winnow.ranking.candidates import Candidate, Ranked
+from winnow.ranking.prompt import COMPACT_PLACES
+from winnow.search.answer.hits import CurrentTexts
+from winnow.text.ripgrep import Line, cut_line
+from winnow.text.scope import Scope
+
+# Lines before and after a passage that are searched for secrets: a private key has up to 50.
+AROUND = 60
+# A longer line says little about a file.
+LINE_CHARACTERS = 240
+
+
+def passages_to_send(
+    scope: Scope, buffers: Mapping[Path, str], ranked: Sequence[Ranked]
+) -> list[Candidate]:
+    """Return the candidates; the best with the lines of their passages instead of all matches."""
+    texts = CurrentTexts(scope, buffers)
+    best = [_with_passage(entry.candidate, texts) for entry in ranked[:COMPACT_PLACES]]
+    return [*best, *(entry.candidate for entry in ranked[COMPACT_PLACES:])]
+
+
+def _with_passage(file: Candidate, texts: CurrentTexts) -> Candidate:
+    """Return a candidate with the current lines of its passage, and lines around them, which are
+    not sent: a secret may span many. Unchanged without a passage."""
+    best = file.best
+    if best is None or best.first is None or best.last is None:
+        return file
+    lines = texts.lines(file.path, best.last + AROUND)
+    if lines is None or best.first > len(lines):
+        # A document, or a file that is gone: the known lines.
+        return file
+    numbers = range(max(1, best.first - AROUND), len(lines) + 1)
+    return msgspec.structs.replace(file, lines={n: _line(lines[n - 1]) for n in numbers})
+
+
+def _line(text: str) -> Line:
+    if len(text) > LINE_CHARACTERS:
+        return cut_line(text, (), LINE_CHARACTERS)
+    return Line(text, len(text.encode("utf-8", "replace")) + 1)

@@ -1,0 +1,21 @@
+"""Suggest terms for a keyword search."""
+
+from __future__ import annotations
+
+from winnow.search.answer.telling_words import is_identifier, search_terms
+from winnow.search.code.ranked_text import MOST_TERMS, escaped
+from winnow.search.code.semantic import names_near
+from winnow.workspace import EngineWorkspace
+
+# Names from the index that are suggested in addition to the words of the question.
+MOST_NAMES = 5
+
+
+async def suggested_terms(workspace: EngineWorkspace, query: str) -> list[str]:
+    """Return terms for a keyword search with this question, as regular expressions: the question's
+    identifiers, names and words, then similar names from the index."""
+    words = search_terms(query)[:MOST_TERMS]
+    # A name that is a plain word has many matches, and most likely is among the words.
+    similar = await names_near(workspace, query)
+    names = [name for name in similar if is_identifier(name)]
+    return [escaped(term) for term in dict.fromkeys([*words, *names[:MOST_NAMES]])]

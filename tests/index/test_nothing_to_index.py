@@ -1,0 +1,98 @@
+"""An index of a folder in which every file is ignored: all answers say that it has no files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MakeWorkspace, git_init, write_files
+from winnow.tools import TOOLS
+from winnow.tools import index as index_tool
+from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
+
+FILES = {"a.py": "def load(): ...\n", "sub/b.py": "def save(): ...\n"}
+BY_ONE_FILE = "there is nothing to index: .gitignore excludes all files"
+
+
+async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
+    return await TOOLS[tool].call(workspace, params, no_progress)
+
+
+@pytest.fixture
+def ignored(tmp_path: Path) -> Path:
+    """Create a folder that is no repository and ignores everything, as an unpacked source
+    package."""
+    return write_files(tmp_path / "ignored", {**FILES, ".gitignore": "/*\n"})
+
+
+async def test_a_build_says_that_there_is_nothing_to_index(
+    ignored: Path, make_workspace: MakeWorkspace
+) -> None:
+    answer = await call(make_workspace(ignored), "index", action="build")
+    assert index_tool.plain(answer).splitlines() == [
+        "no file is indexed",
+        "[0 of 0 files indexed]",
+        f"[incomplete: {BY_ONE_FILE}]",
+    ]
+
+
+async def test_the_status_says_why(ignored: Path, make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace(ignored)
+    await workspace.index.build()
+    answer = await call(workspace, "index_status")
+    assert answer.index.folders[0].problem == ".gitignore excludes all files"
+    assert answer.completeness.reasons == [BY_ONE_FILE]
+
+
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("semantic_search", {"query": "where is a file saved"}),
+        ("find_symbol", {"name": "save"}),
+        ("code_search", {"query": "where is a file saved"}),
+        ("code_search", {"query": "save", "search_type": "symbol"}),
+    ],
+)
+async def test_a_search_says_that_all_files_are_ignored(
+    ignored: Path, make_workspace: MakeWorkspace, tool: str, params: dict[str, str]
+) -> None:
+    workspace = make_workspace(ignored)
+    await workspace.index.build()
+    answer = await call(workspace, tool, **params)
+    assert answer.total_found == 0
+    assert BY_ONE_FILE in answer.completeness.reasons
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        (
+            {**FILES, ".gitignore": "/sub\n", ".ignore": "a.py\n"},
+            "ignore files exclude all files",
+        ),
+        ({**FILES, "sub/.gitignore": "*\n", ".ignore": "a.py\n"}, "ignore files exclude all files"),
+        ({".hidden": ""}, "the folder has no files to search"),
+    ],
+)
+async def test_other_reasons(
+    tmp_path: Path, make_workspace: MakeWorkspace, files: dict[str, str], why: str
+) -> None:
+    workspace = make_workspace(write_files(git_init(tmp_path / "p"), files))
+    await workspace.index.build()
+    answer = await call(workspace, "index_status")
+    assert answer.completeness.reasons == [f"there is nothing to index: {why}"]
+
+
+async def test_a_first_file_ends_the_complaint(
+    ignored: Path, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace(ignored)
+    await workspace.index.build()
+    (ignored / ".gitignore").write_text("/sub\n")
+    await workspace.index.build()
+    answer = await call(workspace, "find_symbol", name="load")
+    assert answer.completeness.complete
+    assert (await call(workspace, "index_status")).index.folders[0].problem is None

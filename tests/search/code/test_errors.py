@@ -1,0 +1,234 @@
+"""Error messages and stack traces: the code that raises a message, and frames in the workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asking import answered
+from conftest import MakeWorkspace, write_files
+from winnow.config import Config, IndexSettings
+from winnow.ranking.candidates import Candidate
+from winnow.search.code.messages import sites_in
+from winnow.text.ripgrep import Line
+from winnow.tools import TOOLS
+from winnow.tools.code_search import CodeHit, CodeSearchResult
+from winnow.tools.semantic_search import SemanticSearchResult
+from winnow.types import QUERY_CHARACTERS, no_progress
+from winnow.workspace import EngineWorkspace
+
+FILES = {
+    "src/shop/cart.py": (
+        "class Cart:\n"
+        "    def add(self, item, count):\n"
+        "        if count < 1:\n"
+        "            raise ValueError(\n"
+        '                f"The count of {item!r} must be positive,"\n'
+        '                f" but {count} was given"\n'
+        "            )\n"
+        "        self.items.append(item)\n\n"
+        "    def remove(self, item):\n"
+        "        self.items.remove(item)\n"
+    ),
+    "src/shop/__init__.py": "from shop.cart import Cart\n",
+    "tests/test_cart.py": (
+        "def test_count():\n    expect(\"The count of 'tea' must be positive, but 0 was given\")\n"
+    ),
+    "docs/errors.md": "The count of 'tea' must be positive, but 0 was given\n",
+    "locale/de.yml": "count: The count of %{item} must be positive, but %{count} was given\n",
+    "web/pay.ts": (
+        "export function pay(amount: number) {\n"
+        "  // Payment of the amount was refused by the bank\n"
+        "  throw new Error('Payment of ' + amount + ' was refused by ' +\n"
+        "    'the bank')\n"
+        "}\n"
+    ),
+    "go/limit.go": (
+        "package limit\n\n"
+        "func Limit(n int) error {\n"
+        '\treturn fmt.Errorf("at most %d requests per second are allowed, got %d", most, n)\n'
+        "}\n"
+    ),
+    "java/src/org/example/Bank.java": (
+        "package org.example;\n\n"
+        "class Bank {\n"
+        "    void open() {\n"
+        '        throw new IllegalStateException("the bank is closed");\n'
+        "    }\n"
+        "}\n"
+    ),
+}
+MESSAGE = "ValueError: The count of 'tea' must be positive, but 0 was given"
+TRACE = f"""\
+Traceback (most recent call last):
+  File "/home/them/app.py", line 3, in main
+    cart.add("tea", 0)
+  File "/home/them/venv/site-packages/shop/cart.py", line 24, in add
+    raise ValueError(
+{MESSAGE}
+"""
+
+
+@pytest.fixture(params=["off", "on"], ids=["without an index", "with an index"])
+async def workspace(
+    make_workspace: MakeWorkspace, tmp_path: Path, request: pytest.FixtureRequest
+) -> EngineWorkspace:
+    write_files(tmp_path, FILES)
+    settings = IndexSettings(enabled=request.param == "on", embeddings="off")
+    workspace = make_workspace(tmp_path, config=Config(index=settings))
+    if request.param == "on":
+        await workspace.index.build()
+    return workspace
+
+
+async def search(workspace: EngineWorkspace, query: str, **params: Any) -> CodeSearchResult:
+    raw = {"query": query, **params}
+    return await answered(
+        TOOLS["code_search"], CodeSearchResult, workspace, raw, no_progress, items="results"
+    )
+
+
+def rows(results: list[CodeHit]) -> list[tuple[str, int | None, int | None, str | None]]:
+    return [(hit.path, hit.line, hit.end_line, hit.why) for hit in results]
+
+
+async def test_the_code_that_raises_a_message_precedes_what_repeats_it(
+    workspace: EngineWorkspace,
+) -> None:
+    result = await search(workspace, MESSAGE)
+    assert result.reason.endswith("it has an error message")
+    assert rows(result.results)[0] == ("src/shop/cart.py", 5, 6, "raises this message")
+    repeating = [hit.path for hit in result.results if hit.why == "repeats this message"]
+    assert set(repeating) == {"docs/errors.md", "locale/de.yml", "tests/test_cart.py"}
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "first", "last"),
+    [
+        ("Error: Payment of 3 was refused by the bank", "web/pay.ts", 3, 4),
+        ("Error: at most 5 requests per second are allowed, got 9", "go/limit.go", 4, 4),
+        ("at most 5 requests per second are allowed, got 9, not expected", "go/limit.go", 4, 4),
+        (
+            'Exception in thread "main" java.lang.IllegalStateException: the bank is closed',
+            "java/src/org/example/Bank.java",
+            5,
+            5,
+        ),
+        (
+            "2026-01-02 10:11:12 ERROR shop.web: Payment of 3 was refused by the bank",
+            "web/pay.ts",
+            3,
+            4,
+        ),
+    ],
+)
+async def test_variable_parts_of_a_message_do_not_matter(
+    workspace: EngineWorkspace, query: str, path: str, first: int, last: int
+) -> None:
+    found = rows((await search(workspace, query)).results)[0]
+    assert found == (path, first, last, "raises this message")
+
+
+async def test_frames_of_another_machine_and_version_are_found(workspace: EngineWorkspace) -> None:
+    is_indexed = workspace.config.index.enabled
+    # Without an index, the file has no line 24.
+    trace = TRACE if is_indexed else TRACE.replace("line 24", "line 4")
+    result = await search(workspace, trace.replace(MESSAGE, "ValueError"))
+    assert result.reason.endswith("it has a stack trace")
+    first = result.results[0]
+    assert (first.path, first.why) == (
+        "src/shop/cart.py",
+        "frame 1 of the stack trace: `add`",
+    )
+    lines = (2, 8, "Cart.add") if is_indexed else (1, 9, None)
+    assert (first.line, first.end_line, first.symbol) == lines
+
+
+async def test_a_frame_of_the_jvm_is_found_by_its_package(workspace: EngineWorkspace) -> None:
+    trace = (
+        "java.lang.IllegalStateException\n"
+        "\tat org.example.Bank.open(Bank.java:5)\n\tat org.other.Main.main(Main.java:5)\n"
+    )
+    first = (await search(workspace, trace)).results[0]
+    assert (first.path, first.why) == (
+        "java/src/org/example/Bank.java",
+        "frame 1 of the stack trace: `Bank.open`",
+    )
+
+
+async def test_the_raising_line_of_a_trace_is_first(workspace: EngineWorkspace) -> None:
+    found = rows((await search(workspace, f"Adding tea fails\n\n```\n{TRACE}```\n")).results)
+    assert found[0] == ("src/shop/cart.py", 5, 6, "raises this message")
+
+
+async def test_semantic_search_finds_errors_too(workspace: EngineWorkspace) -> None:
+    result = await answered(
+        TOOLS["semantic_search"],
+        SemanticSearchResult,
+        workspace,
+        {"query": MESSAGE},
+        no_progress,
+        items="results",
+    )
+    first = result.results[0]
+    assert (first.path, first.start_line, first.why) == (
+        "src/shop/cart.py",
+        5,
+        "raises this message",
+    )
+    scores = [passage.score for passage in result.results]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_a_question_is_no_message(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "why must the count of tea be positive?")
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
+async def test_a_file_with_only_the_same_name_is_no_frame(workspace: EngineWorkspace) -> None:
+    trace = TRACE.replace("site-packages/shop/cart.py", "site-packages/other/cart.py")
+    result = await search(workspace, trace.replace(MESSAGE, "KeyError"))
+    assert not any("frame" in (hit.why or "") for hit in result.results)
+
+
+@pytest.mark.parametrize("tool", ["code_search", "semantic_search", "keyword_search"])
+async def test_a_query_of_a_megabyte_is_answered(workspace: EngineWorkspace, tool: str) -> None:
+    query = f"{MESSAGE}\n" + "2026-01-02 10:11:12 INFO started\n" * 40_000
+    params: dict[str, Any] = {"query": query[:QUERY_CHARACTERS]}
+    if tool == "keyword_search":
+        params |= {"search_terms": ["must be positive"], "ranker": "local"}
+    answer: Any = await TOOLS[tool].call(workspace, params, no_progress)
+    assert answer.returned > 0
+
+
+def candidate(text: str, *matching: int) -> Candidate:
+    lines = {n: Line(line, len(line)) for n, line in enumerate(text.split("\n"), 1)}
+    return Candidate("x", lines, {"term": matching}, {"term": len(matching)})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise E("no %s in the file %d" % (a, b))',
+        'raise E("no {} in the file {:>4}".format(a, b))',
+        'raise E(f"no {a.b!r} in the file {c}")',
+        "throw new E(`no ${a} in the file ${b}`)",
+        'raise E, "no #{a} in the file #{b}"',
+        'throw E("no " + a + " in the file " + b)',
+        'fatalError("no \\(a) in the file \\(b)")',
+        'die "no $a in the file $b";',
+        'panic!("no {a} in the file {}", b)',
+        'error(_("no %(name)s in the file %(number)d"))',
+    ],
+)
+def test_strings_with_placeholders_are_compared(source: str) -> None:
+    [site] = sites_in(candidate(source, 1), "no 'tea' in the file 12")
+    assert (site.first, site.last, site.raises, site.score) == (1, 1, True, 1.0)
+
+
+def test_a_comment_is_worse_than_the_code() -> None:
+    text = "# no tea in the file today\nx = 1\ny = 2\nz = 3\nraise E('no tea in the file today')"
+    best, worse = sites_in(candidate(text, 1, 5), "no tea in the file today")
+    assert (best.first, worse.first, worse.raises) == (5, 1, False)
