@@ -10,6 +10,7 @@ messages of commits, in a corpus of the files at HEAD. CPU time includes git.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import statistics
 import subprocess
@@ -24,6 +25,7 @@ from winnow.index.commits.git_log import LOG, MOST_COMMITS, OPTIONS, LoggedCommi
 from winnow.index.commits.history import CommitHistory, CommitTable
 from winnow.index.commits.messages import commit_of
 from winnow.index.postings.corpus import Corpus
+from winnow.ranking.semantic.candidates import rarity_of
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.question import question_of
 from winnow.text.git_program import LOG_SAFE
@@ -84,10 +86,11 @@ def main() -> None:
     ranks = np.arange(len(paths), dtype=np.int32)
     candidates = np.arange(0, len(paths), max(len(paths) // CANDIDATES, 1))
     hand = np.linspace(1, 0, len(candidates), dtype=np.float32)
-    timed("find the files", lambda: CommitEvidence(corpus, question_of("first")))
+    rarity = functools.partial(rarity_of, corpus)
+    timed("find the files", lambda: CommitEvidence(corpus, question_of("first", rarity)))
     times = []
     for commit in logged[:QUERIES]:
-        question = question_of(commit.message)
+        question = question_of(commit.message, rarity)
         start = time.thread_time()
         evidence = CommitEvidence(corpus, question)
         evidence.found(15, ranks)

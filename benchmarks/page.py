@@ -138,8 +138,9 @@ PARTS = {
         "The development half of semble's public annotations: 25 repositories, 18 languages. The"
         " shipped ranker was trained on these questions, so its quality here is not a valid"
         " measure. Judged by rankers that were trained without the repository in question, it is"
-        " .875, and .883 with embeddings (`benchmarks/run ranker`). semble is faster because it"
-        " doesn't check its answers against the current files.",
+        " .874, and .881 with embeddings; where the commits of the repository are known, .888 and"
+        " .886 (`benchmarks/run ranker`). semble is faster because it doesn't check its answers"
+        " against the current files.",
     ),
     "tokens": Part(
         "Tokens until the right file",
@@ -159,9 +160,11 @@ PARTS = {
         [
             "train_ranker.py --annotations {retrieval_annotations}"
             " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
-            " --no-embeddings"
+            " --commits {ranker_commits} --clones {ranker_clones} --no-embeddings"
         ],
-        "NDCG@10 by file, without embeddings; needs `winnow-ls[benchmark]`.",
+        "NDCG@10 by file, without embeddings, cross-validated by repository: annotations, and the"
+        " subjects of commits as queries for the files that they changed. Needs"
+        " `winnow-ls[benchmark]`.",
         long=True,
     ),
     "index-build": Part(
@@ -375,6 +378,8 @@ def options_of() -> argparse.ArgumentParser:
     )
     parser.add_argument("--retrieval-corpora", metavar="FOLDER", help="their repositories")
     parser.add_argument("--retrieval-repositories", metavar="FILE", help="repos.json beside them")
+    parser.add_argument("--ranker-commits", metavar="FOLDER", help="see benchmarks/train_ranker.py")
+    parser.add_argument("--ranker-clones", metavar="FOLDER", help="bare clones of these")
     parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbol_search.py")
     parser.add_argument("--symbol-corpora", metavar="FOLDER", help="its source trees")
     return parser

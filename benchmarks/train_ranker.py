@@ -1,13 +1,16 @@
 """Train the ranker of semantic search and measure it on other code.
 
     python benchmarks/train_ranker.py --annotations dev.jsonl --repositories repos.json \
-        --corpora DIR [--histories DIR] [--save] [--no-embeddings]
+        --corpora DIR --commits DIR --clones DIR [--save] [--no-embeddings]
 
 Needs `winnow-ls[benchmark,embeddings]`, and about ten minutes.
 
-Annotations are questions about repositories with the files that answer them. With `--histories`,
-commits of the same repositories are questions, too: their subjects, and the one or two files that
-they changed. They have a lower weight. `--save` stores the model in the package.
+Annotations are questions about repositories with the files that answer them. Commits are real
+queries: the subjects that people wrote, and the files that they changed, in an older tree. Their
+folder has `history.jsonl` (like the annotations), `repos.json`, the trees in `corpora`, and
+`trees.json` with the commit of each tree. CLONES are bare clones, `owner+name/repo`: what was
+committed before a tree is evidence. `--save` stores the models in the package: one for an index
+that knows the commits, and one for an index without.
 
 Two rankers are trained, and their scores are added: a weighted sum of the features, fitted to the
 likelihood of the relevant files (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise
@@ -24,9 +27,6 @@ import argparse
 import json
 import math
 import os
-import re
-import subprocess
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,22 +36,29 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 from questions import same_file
-from ranked_corpus import corpus_of
+from ranked_corpus import corpus_of, history_at
 from scipy.optimize import minimize
 
+from winnow.index.commits.history import CommitHistory
 from winnow.index.vectors.embeddings import AUTO, load_model
 from winnow.ranking.semantic import features as of
-from winnow.ranking.semantic.decision_trees import MAX_LEAVES, MAX_SCORED, Ranker
+from winnow.ranking.semantic.decision_trees import (
+    MAX_LEAVES,
+    MAX_SCORED,
+    Ranker,
+    model_name,
+)
 from winnow.ranking.semantic.search import weigh
 
 Rows = npt.NDArray[np.float32]
 
 MODELS = Path(of.__file__).parent / "models"
 FOLDS = 5
-# The weight of a commit (a question has weight 1), and the maximum number per repository.
 COMMIT = "commit"
-COMMIT_WEIGHT = 0.3
-COMMITS = 60
+# The weight of a commit (a question has weight 1), in the sum and in the trees. Trees that don't
+# know what was committed before learn less from commits: with .3, NDCG@10 on annotations is .003
+# lower. With commits and 1 in both, it is .01 lower, and .002 higher on commits.
+COMMIT_WEIGHT, TREE_WEIGHT, TREE_WEIGHT_WITH_COMMITS = 0.6, 0.1, 0.3
 # Features with different weights if the query is a single name.
 SYMBOL_FEATURES = ("defines", "defines_type", "named_like", "best_chunk", "definition")
 # The penalty on squared weights; 100 to 400 give the same quality.
@@ -64,14 +71,15 @@ POSITIVE = frozenset(
     best_chunk bare_chunk top_chunks whole comment head type definition most focus said said_at_once
     all_names first_terms defines defines_type defines_title imports_name joined_names single_names
     named_like name_share name_only name_says name_rarity first_in_name folder_says path_says
-    imported hand near_best near_top near_document near_path
+    imported hand near_best near_top near_document near_path path_written earlier_messages
+    message_says changes_together
     """.split()
 )
 NEGATIVE = frozenset(
     "test side prose data generated generated_text declarations paired_header".split()
 )
 BAGS = 4
-ROUNDS = 100
+ROUNDS = 150
 PARAMETERS = {
     "objective": "lambdarank",
     "learning_rate": 0.05,
@@ -100,41 +108,26 @@ class Sample(NamedTuple):
     targets: npt.NDArray[np.int64]  # by candidate: the number of its target, or -1
     target_count: int
     symbol: bool
-    weight: float
 
 
 # --- questions -------------------------------------------------------------------------------
 
-# Commits whose subjects don't describe the change.
-_EMPTY = re.compile(
-    r"(?i)^(?:merge|bump|release|v?\d|chore|docs?\b|ci\b|build\b|revert|update dep|prepare|style"
-    r"|test|changelog|updated?\b)|typo|clang-format|copyright|lint|whitespace|deps|version|warning"
-)
-_NO_SOURCE = re.compile(r"(?i)test|\.md$|mock|example")
-_NUMBERS = re.compile(r"\(?#\d+\)?|\b[a-f0-9]{7,40}\b|:\w+:|\[[^\]]*\]|^\w+(?:\([^)]*\))?!?: ")
-_SUBJECT_WORDS = range(4, 15)
-_MOST_CHANGED = 2
-_HISTORY = 6_000
-
 
 def samples_of(
     repository: Mapping[str, Any],
-    annotations: Sequence[Mapping[str, Any]],
-    corpora: Path,
-    histories: Path | None,
+    questions: Sequence[Mapping[str, Any]],
+    folder: Path,
+    history: CommitHistory | None,
     embeddings: str,
 ) -> Iterator[Sample]:
     """Yield the questions about a repository with their features."""
-    name, root = repository["name"], repository.get("root") or ""
-    corpus = corpus_of(corpora / name / root, embeddings)
+    corpus = corpus_of(folder, embeddings, history)
     model = load_model(embeddings).model
-
-    def sample(
-        question: str, category: str, targets: Sequence[str], weight: float
-    ) -> Sample | None:
-        weighed = weigh(corpus, question, dense=model)
+    for question in questions:
+        targets = [target["path"] for target in question["targets"]]
+        weighed = weigh(corpus, question["query"], dense=model)
         if weighed is None:
-            return None
+            continue
         paths = [corpus.paths[file] for file in weighed.evidence.candidates.files]
         hit = np.array(
             [
@@ -142,52 +135,45 @@ def samples_of(
                 for path in paths
             ]
         )
-        return Sample(
-            name,
+        yield Sample(
+            repository["name"],
             repository["language"],
-            category,
+            question["category"],
             weighed.features,
             hit >= 0,
             hit,
             len(targets),
             weighed.evidence.question.symbol,
-            weight,
         )
 
-    for annotation in annotations:
-        targets = [target["path"] for target in annotation["targets"]]
-        found = sample(annotation["query"], annotation["category"], targets, 1.0)
-        if found is not None:
-            yield found
-    if histories is not None:
-        clone = histories / repository["github"].replace("/", "+") / "repo"
-        below = f"{root}/" if root else ""
-        for subject, changed in commits(clone, repository["revision"], below, set(corpus.paths)):
-            found = sample(subject, COMMIT, changed, COMMIT_WEIGHT)
-            if found is not None:
-                yield found
+
+def all_samples(arguments: argparse.Namespace, embeddings: str) -> Iterator[Sample]:
+    """Yield the annotations and the commits of all repositories with their features."""
+    repositories = {
+        entry["name"]: entry for entry in json.loads(arguments.repositories.read_text())
+    }
+    trees: Mapping[str, str] = json.loads((arguments.commits / "trees.json").read_text())
+    annotations = _by_repository(arguments.annotations)
+    commits = _by_repository(arguments.commits / "history.jsonl")
+    for name, entry in sorted(repositories.items()):
+        clone = arguments.clones / entry["github"].replace("/", "+") / "repo"
+        root = entry.get("root") or ""
+        if annotations[name]:
+            history = history_at(clone, entry["revision"], root)
+            folder = arguments.corpora / name / root
+            yield from samples_of(entry, annotations[name], folder, history, embeddings)
+        if commits[name]:
+            history = history_at(clone, trees[name])
+            folder = arguments.commits / "corpora" / name
+            yield from samples_of(entry, commits[name], folder, history, embeddings)
 
 
-def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tuple[str, list[str]]]:
-    """Return subjects of commits before a revision, and the few files that each commit changed."""
-    command = ["git", "--git-dir", str(clone), "log", "-n", str(_HISTORY), "--no-merges"]
-    command += ["--no-renames", "--format=%x01%s", "--name-only", revision]
-    log = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-    found = []
-    for commit in log.decode("utf-8", "replace").split("\1")[1:]:
-        subject, *names = (line for line in commit.split("\n") if line)
-        inside = [name[len(below) :] for name in names if name.startswith(below)]
-        changed = [name for name in inside if name in files and not _NO_SOURCE.search(name)]
-        text = _NUMBERS.sub("", subject).strip()
-        if (
-            1 <= len(changed) <= _MOST_CHANGED
-            and len(text.split()) in _SUBJECT_WORDS
-            and not _EMPTY.search(subject)
-        ):
-            found.append((text, changed))
-    # An arbitrary selection, but the same one in every run.
-    found.sort(key=lambda commit: zlib.crc32(commit[0].encode()))
-    return found[:COMMITS]
+def _by_repository(file: Path) -> Mapping[str, list[Mapping[str, Any]]]:
+    found = defaultdict(list)
+    for line in file.read_text().splitlines():
+        question = json.loads(line)
+        found[question["repo"]].append(question)
+    return found
 
 
 # --- training --------------------------------------------------------------------------------
@@ -196,12 +182,14 @@ def commits(clone: Path, revision: str, below: str, files: set[str]) -> list[tup
 def train(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a :class:`winnow.ranking.semantic.decision_trees.Ranker`, without its
     probabilities."""
-    # Commits don't improve the trees.
-    questions = _training_data([sample for sample in samples if sample.category != COMMIT], names)
-    boosters = [_boosted(questions, names, bag) for bag in range(BAGS)]
+    data = _training_data(samples, names, COMMIT_WEIGHT)
+    has_commits = not of.COMMIT_FEATURES.keys().isdisjoint(names)
+    tree_weight = TREE_WEIGHT_WITH_COMMITS if has_commits else TREE_WEIGHT
+    weighed = _training_data(samples, names, tree_weight)
+    boosters = [_boosted(weighed, names, bag) for bag in range(BAGS)]
     return {
         "names": np.array(names),
-        **_weighted_sum(_training_data(samples, names), names),
+        **_weighted_sum(data, names),
         **_packed([tree for model in boosters for tree in model.dump_model()["tree_info"]]),
         "slope": np.float64(1),
         "offset": np.float64(0),
@@ -218,7 +206,9 @@ class TrainingData(NamedTuple):
     w: npt.NDArray[np.float64]
 
 
-def _training_data(samples: Sequence[Sample], names: Sequence[str]) -> TrainingData:
+def _training_data(
+    samples: Sequence[Sample], names: Sequence[str], commit_weight: float
+) -> TrainingData:
     rows, relevant, sizes, weights = [], [], [], []
     for sample in samples:
         best = np.argsort(-sample.features["hand"], kind="stable")[:MAX_SCORED]
@@ -226,7 +216,7 @@ def _training_data(samples: Sequence[Sample], names: Sequence[str]) -> TrainingD
             rows.append(np.stack([sample.features[name][best] for name in names], axis=1))
             relevant.append(sample.relevant[best])
             sizes.append(len(best))
-            weights.append(sample.weight)
+            weights.append(commit_weight if sample.category == COMMIT else 1.0)
     return TrainingData(
         np.concatenate(rows), np.concatenate(relevant), np.array(sizes), np.array(weights)
     )
@@ -265,10 +255,11 @@ def _weighted_sum(data: TrainingData, names: Sequence[str]) -> dict[str, npt.NDA
 
 
 def _boosted(training: TrainingData, names: Sequence[str], bag: int) -> lightgbm.Booster:
-    x, y, groups, _ = training
+    x, y, groups, weights = training
     seeds = {"seed": bag + 1, "bagging_seed": bag + 3, "feature_fraction_seed": bag + 2}
     signs = [1 if name in POSITIVE else -1 if name in NEGATIVE else 0 for name in names]
-    data = lightgbm.Dataset(x, y.astype(int), group=groups, feature_name=list(names))
+    each = np.repeat(weights, groups)
+    data = lightgbm.Dataset(x, y.astype(int), group=groups, weight=each, feature_name=list(names))
     return lightgbm.train({**PARAMETERS, **seeds, "monotone_constraints": signs}, data, ROUNDS)
 
 
@@ -347,8 +338,8 @@ def cross_validated(
         training = [sample for sample in samples if group(sample) != held_out]
         ranker = Ranker(train(training, names))
         # Names are ranked without vectors, see `winnow.ranking.semantic.search`.
-        has_vectors = bool({*names} - {*of.FEATURES})
-        lexical = Ranker(train(training, [*of.FEATURES])) if has_vectors else ranker
+        without = [name for name in names if name not in of.DENSE_FEATURES]
+        lexical = Ranker(train(training, without)) if len(without) < len(names) else ranker
         for number, sample in enumerate(samples):
             if group(sample) == held_out:
                 chosen = lexical if sample.symbol else ranker
@@ -357,16 +348,22 @@ def cross_validated(
 
 
 def row(title: str, samples: Sequence[Sample], scores: Sequence[Rows]) -> str:
-    """Format a row of the table: the mean over repositories, and by category."""
-    of_repository, of_category = defaultdict(list), defaultdict(list)
+    """Format a row of the table: means over repositories of annotations and commits, and means of
+    the categories of annotations."""
+    of_repository: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+    of_category = defaultdict(list)
     for sample, its_scores in zip(samples, scores, strict=True):
-        if sample.category != COMMIT:
-            value = ndcg(sample, its_scores)
-            of_repository[sample.repository].append(value)
+        value = ndcg(sample, its_scores)
+        is_commit = sample.category == COMMIT
+        of_repository[is_commit].setdefault(sample.repository, []).append(value)
+        if not is_commit:
             of_category[sample.category].append(value)
-    mean = np.mean([np.mean(values) for values in of_repository.values()])
+    means = [
+        float(np.mean([np.mean(values) for values in of_repository[kind].values()]))
+        for kind in (False, True)
+    ]
     categories = "".join(f"{np.mean(of_category[name]):14.3f}" for name in sorted(of_category))
-    return f"{title:44}{mean:8.4f}{categories}"
+    return f"{title:44}{means[0]:12.4f}{means[1]:10.4f}{categories}"
 
 
 def main() -> None:
@@ -376,54 +373,38 @@ def main() -> None:
     parser.add_argument("--annotations", type=Path, required=True)
     parser.add_argument("--repositories", type=Path, required=True)
     parser.add_argument("--corpora", type=Path, required=True)
-    parser.add_argument("--histories", type=Path)
+    parser.add_argument("--commits", type=Path, required=True)
+    parser.add_argument("--clones", type=Path, required=True)
     parser.add_argument("--no-embeddings", action="store_true")
     parser.add_argument("--save", action="store_true")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    entries = json.loads(arguments.repositories.read_text())
-    repositories = {entry["name"]: entry for entry in entries}
-    annotations = defaultdict(list)
-    for line in arguments.annotations.read_text().splitlines():
-        annotation = json.loads(line)
-        annotations[annotation["repo"]].append(annotation)
     embeddings = "off" if arguments.no_embeddings else AUTO
-    samples = [
-        sample
-        for name in sorted(annotations)
-        for sample in samples_of(
-            repositories[name],
-            annotations[name],
-            arguments.corpora,
-            arguments.histories,
-            embeddings,
-        )
-    ]
-    names = [*of.FEATURES] if arguments.no_embeddings else [*of.FEATURES, *of.DENSE_FEATURES]
-    complete = [sample for sample in samples if sample.features.keys() >= set(names)]
-    arrays = evaluate(complete, names)
-    if arguments.save:
-        MODELS.mkdir(exist_ok=True)
-        name = "lexical" if arguments.no_embeddings else "dense"
-        with open(MODELS / f"{name}.npz", "wb") as file:
-            savez: Callable[..., None] = np.savez_compressed
-            savez(file, **arrays)
+    samples = list(all_samples(arguments, embeddings))
+    basic = [*of.FEATURES] if arguments.no_embeddings else [*of.FEATURES, *of.DENSE_FEATURES]
+    for has_commits in (False, True):
+        names = [*basic, *of.COMMIT_FEATURES] if has_commits else basic
+        complete = [sample for sample in samples if sample.features.keys() >= set(names)]
+        print(f"{'with' if has_commits else 'without'} the commits of the repository")
+        arrays = evaluate(complete, names)
+        if arguments.save:
+            model = model_name(dense=not arguments.no_embeddings, commits=has_commits)
+            with open(MODELS / f"{model}.npz", "wb") as file:
+                savez: Callable[..., None] = np.savez_compressed
+                savez(file, **arrays)
 
 
 def evaluate(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """Train a ranker, and print its quality."""
     categories = sorted({sample.category for sample in samples} - {COMMIT})
-    print(f"{'NDCG@10':44}{'all':>8}" + "".join(f"{name:>14}" for name in categories))
+    print(
+        f"{'NDCG@10':44}{'annotations':>12}{'commits':>10}"
+        + "".join(f"{name:>14}" for name in categories)
+    )
     print(row("manual weights", samples, [sample.features["hand"] for sample in samples]))
     numbers = {name: place for place, name in enumerate(sorted({s.repository for s in samples}))}
-    groups: Sequence[tuple[str, Callable[[Sample], str]]] = (
-        (f"trained, {FOLDS} groups of repositories", lambda s: str(numbers[s.repository] % FOLDS)),
-        ("trained, without the language", lambda s: s.language),
-        ("trained, without the repository", lambda s: s.repository),
-    )
-    for title, group in groups:
-        scores = cross_validated(samples, names, group)
-        print(row(title, samples, scores), flush=True)
+    scores = cross_validated(samples, names, lambda s: str(numbers[s.repository] % FOLDS))
+    print(row(f"trained, {FOLDS} groups of repositories", samples, scores), flush=True)
     return with_probabilities(train(samples, names), samples, scores)
 
 

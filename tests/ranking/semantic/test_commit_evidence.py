@@ -36,13 +36,13 @@ def corpus_with(*commits: tuple[str, Sequence[str]], files: Sequence[str] = FILE
 
 
 def found(corpus: Corpus, query: str = QUERY, limit: int = 15) -> list[str]:
-    evidence = CommitEvidence(corpus, question_of(query))
+    evidence = CommitEvidence(corpus, question_of(query, lambda numbers: [1.0] * len(numbers)))
     ranks = np.argsort(np.argsort(corpus.paths)).astype(np.int32)
     return [corpus.paths[file] for file in evidence.found(limit, ranks)]
 
 
 def features(corpus: Corpus, hand: Sequence[float] = (0,) * 5) -> dict[str, list[float]]:
-    evidence = CommitEvidence(corpus, question_of(QUERY))
+    evidence = CommitEvidence(corpus, question_of(QUERY, lambda numbers: [1.0] * len(numbers)))
     rows = evidence.features(np.arange(len(corpus.paths)), np.array(hand, np.float32))
     return {name: [round(value, 3) for value in row.tolist()] for name, row in rows.items()}
 

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from winnow.ranking.semantic.decision_trees import MAX_LEAVES, MAX_SCORED, UNASKED, Ranker, trained
-from winnow.ranking.semantic.features import DENSE_FEATURES, FEATURES
+from winnow.ranking.semantic.decision_trees import (
+    MAX_LEAVES,
+    MAX_SCORED,
+    UNASKED,
+    Ranker,
+    model_name,
+    trained,
+)
+from winnow.ranking.semantic.features import COMMIT_FEATURES, DENSE_FEATURES, FEATURES
 from winnow.ranking.semantic.path_index import KINDS
 
 # Three trees trained by LightGBM, packed, with rows and its predictions for them.
@@ -74,11 +81,15 @@ def test_probabilities_grow_with_scores() -> None:
     assert likely.tolist() == pytest.approx([0, 0.2689, 0.5, 1], abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "features"),
-    [("lexical", [*FEATURES]), ("dense", [*FEATURES, *DENSE_FEATURES])],
-)
-def test_the_shipped_models_fit_the_features(name: str, features: list[str]) -> None:
+@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_shipped_models_fit_the_features(dense: bool, commits: bool) -> None:
+    features = [
+        *FEATURES,
+        *(DENSE_FEATURES if dense else ()),
+        *(COMMIT_FEATURES if commits else ()),
+    ]
+    name = model_name(dense=dense, commits=commits)
     assert trained(name).names == features
     rows = with_kinds(**{name: np.linspace(0, 1, 9, dtype=np.float32) for name in features})
     rows |= {name: np.zeros(9, np.float32) for name, _, _ in KINDS}

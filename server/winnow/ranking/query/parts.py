@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from winnow.ranking.query.errors import ErrorMessage, is_log
 from winnow.ranking.query.frames import Frame, places_in
-from winnow.ranking.query.traces import MOST_FRAMES, Traces
+from winnow.ranking.query.traces import MOST_FRAMES, Traces, is_traceback
 from winnow.symbols.language import language_of
 from winnow.types import QUERY_CHARACTERS
 
@@ -177,7 +177,7 @@ class _Parser:
             self._add("log", text)
         elif self._traces.read(line[:LINE_CHARACTERS], before):
             self._last = None
-            if is_first and not any(self._traces.frames()):
+            if is_first and not (any(self._traces.frames()) or is_traceback(text)):
                 self._title = text[:TITLE_CHARACTERS]
         elif language is not None or _PROMPT.match(head) or self._is_indented_code(line):
             self._add("code", line)

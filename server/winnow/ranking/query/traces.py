@@ -52,6 +52,11 @@ class _Trace:
         self.errors.append(error)
 
 
+def is_traceback(text: str) -> bool:
+    """Return True if a line introduces a stack trace of Python."""
+    return bool(_TRACEBACK.match(text))
+
+
 class Traces:
     """The stack traces and error messages of a text whose lines are read one after another."""
 
@@ -80,7 +85,7 @@ class Traces:
         text = line.strip()
         if _CHAIN.match(text):
             self._is_chained = True
-        if _TRACEBACK.match(text):
+        if is_traceback(text):
             self._open(is_python=True)
             return True
         frame = frame_of(line, before) if _HAS_NUMBER.search(text) else None

@@ -86,9 +86,15 @@ class Ranker:
         return likely
 
 
+def model_name(*, dense: bool, commits: bool) -> str:
+    """Return the name of the shipped ranker for an index with vectors or without, and with the
+    commits of the repository or without."""
+    return ("dense" if dense else "lexical") + ("-commits" if commits else "")
+
+
 @functools.cache
 def trained(name: str) -> Ranker:
-    """Load a shipped ranker: "lexical", or "dense" for an index with vectors."""
+    """Load a shipped ranker by its :func:`model_name`."""
     file = resources.files("winnow.ranking.semantic") / "models" / f"{name}.npz"
     with file.open("rb") as stream, np.load(stream) as arrays:
         return Ranker(dict(arrays))

@@ -74,8 +74,8 @@ FEATURES: Mapping[str, Scale] = {
     # The score of the manual weights below.
     **_scale("ratio", "hand"),
 }
-# With the commits of the repository: the messages of those that changed a file, the nearest of them,
-# and how often it changed together with the best files.
+# With the commits of the repository: the messages of those that changed a file, the nearest of
+# them, and how often it changed together with the best files.
 COMMIT_FEATURES: Mapping[str, Scale] = {
     **_scale("ratio", "earlier_messages"),
     **_scale("plain", "message_says"),
@@ -123,9 +123,12 @@ _LEAST = 1e-6
 
 
 def compute(
-    evidence: Evidence, commits: CommitEvidence, nearness: Mapping[str, Floats] | None = None
+    evidence: Evidence,
+    commits: CommitEvidence | None = None,
+    nearness: Mapping[str, Floats] | None = None,
 ) -> dict[str, Floats]:
-    """Return the scaled features of all candidates, by name. ``nearness`` has those of vectors."""
+    """Return the scaled features of all candidates, by name: also those of ``commits``, and of
+    vectors, which are in ``nearness``."""
     found = {
         **_of_terms(evidence),
         **_of_names(evidence),
@@ -135,7 +138,8 @@ def compute(
     scaled = _scaled(FEATURES, found)
     hand = _hand(scaled, evidence.question)
     scaled |= _scaled(FEATURES, {"hand": hand, **_around(evidence, hand)})
-    scaled |= _scaled(COMMIT_FEATURES, commits.features(evidence.candidates.files, hand))
+    if commits is not None:
+        scaled |= _scaled(COMMIT_FEATURES, commits.features(evidence.candidates.files, hand))
     return scaled | _scaled(DENSE_FEATURES, nearness or {})
 
 

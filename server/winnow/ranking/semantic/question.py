@@ -53,8 +53,8 @@ class Question(Struct, frozen=True):
     ``weights`` theirs, 1 for a term of a short query, and ``spelled`` the words of the query that
     they come from. ``symbol`` is True for a query that is one name, perhaps qualified. ``names``
     are the identifiers as written, ``titles`` capitalized words that may also be names, ``joined``
-    name terms of adjacent words, and ``single`` of single words. ``stems`` are those of the words
-    of the title, and ``paths`` the files that the query names, as written.
+    name terms of adjacent words, and ``single`` of single words. ``stems`` are those of the content
+    words of the title, and ``paths`` the files that the query names, as written.
     """
 
     text: str
@@ -95,7 +95,7 @@ def question_of(query: str, rarity: Rarity) -> Question:
         titles=tuple(_titles(identifiers, names))[:MAX_NAMES],
         joined=tuple(dict.fromkeys(_joined(content)))[:MAX_TERMS],
         single=tuple(dict.fromkeys(map(name_term, content)))[:MAX_TERMS],
-        stems=frozenset(stem(word.lower()) for word in words(title)),
+        stems=frozenset(stem(word.lower()) for word in content),
         paths=tuple(dict.fromkeys([*(frame.path for frame in parts.frames), *parts.paths]))[
             :MAX_PATHS
         ],

@@ -28,7 +28,7 @@ from winnow.ranking.semantic.candidates import (
     read_postings,
 )
 from winnow.ranking.semantic.commit_evidence import CommitEvidence
-from winnow.ranking.semantic.decision_trees import trained
+from winnow.ranking.semantic.decision_trees import model_name, trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import PathIndex, name_of
@@ -56,6 +56,8 @@ NEAR = 0.45
 MATCHED_FILE = 3.0
 MATCHED_PASSAGE = 3.0
 MATCHED_NAMES = 1.0
+# Fewer commits, as in a shallow clone, say too little.
+LEAST_COMMITS = 50
 # Limit of a boost.
 MAX_BOOST = 0.5
 WHY_WORDS = 4
@@ -65,8 +67,8 @@ _CACHED_VECTORS = 4_096
 
 def load(dense: EmbeddingModel | None) -> None:
     """Load the models that the first search needs, with vectors or without."""
-    for name in ("lexical", "dense") if dense is not None else ("lexical",):
-        trained(name)
+    for commits in (False, True):
+        trained(model_name(dense=dense is not None, commits=commits))
 
 
 def derive(corpus: Corpus) -> None:
@@ -128,7 +130,7 @@ def search(
     in_chunks = matches_in_chunks(corpus, evidence, matched) if matched else None
     # The letters of a single name matter: vectors only blur them.
     by_vectors = "near_best" in features and not evidence.question.symbol
-    ranker = trained("dense" if by_vectors else "lexical")
+    ranker = trained(model_name(dense=by_vectors, commits="message_says" in features))
     raw = ranker.scores(features, symbol=evidence.question.symbol)
     files = evidence.candidates.files.tolist()
     if in_chunks is not None:
@@ -181,9 +183,10 @@ def weigh(
         nearest = np.array(cosines.nearest(SINGLE, index.ranks), np.int64)
         near_enough = cosines.of_files(nearest).best >= NEAR
         more = [*more, *nearest[near_enough].tolist()]
-    commits = CommitEvidence(corpus, question)
-    by_commits = commits.found(SINGLE, index.ranks)
-    more = [*more, *index.written_as(question.paths), *by_commits]
+    more = [*more, *index.written_as(question.paths)]
+    commits = CommitEvidence(corpus, question) if _has_commits(corpus) else None
+    if commits is not None:
+        more += commits.found(SINGLE, index.ranks)
     terms = read_postings(corpus, question)
     candidates = find_candidates(corpus, question, terms, index, exact, allowed, more)
     if not len(candidates.files):
@@ -221,6 +224,12 @@ def matches_in_chunks(
             here = np.unique(np.searchsorted(firsts, numbers, side="right")) - 1
             found[start + here[here >= 0]] += matches.weights[term]
     return found
+
+
+def _has_commits(corpus: Corpus) -> bool:
+    return any(
+        history is not None and history.count >= LEAST_COMMITS for history in corpus.histories
+    )
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
