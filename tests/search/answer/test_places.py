@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from winnow.search.answer.places import REASON_CHARACTERS, Place, place_in, reason
 from winnow.search.answer.snippets import Excerpt, Wanted
-from winnow.search.code.ranked_text import telling_words
+from winnow.search.answer.telling_words import telling_words
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.language import languages
 from winnow.types import DefinedHere

@@ -156,6 +156,10 @@ class Excerpt:
             default=None,
         )
 
+    def text_of(self, line: int) -> str:
+        """Return a line of the text, cut if it is long."""
+        return _cut(self._lines[line - 1], self._wanted)
+
     def snippet(self, most: int) -> Snippet | None:
         """Return the most relevant part, of at most ``most`` lines; None if there are no lines."""
         if self.first > self.last:
