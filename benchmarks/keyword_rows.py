@@ -8,7 +8,8 @@ the files that ripgrep lists are copied into --work (or a temporary folder) and 
 sample of questions is the same in each run. A first row is right if its file is a target; its line
 is right if it lies in the target's lines, or, without those, in the passage that code_search
 chooses in this file. `shown` counts the questions with a right file in the compact payload for a
-language model, and the most tokens of one; nothing is sent.
+language model, and the most tokens of one; nothing is sent. `late` counts the answers of
+keyword_search that the index did not give in time, on a busy machine.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Judged(NamedTuple):
     line: bool | None
     shown: bool
     tokens: int
+    late: bool
     seconds: tuple[float, float]
 
 
@@ -110,6 +112,7 @@ async def judge(workspace: EngineWorkspace, question: Question) -> Judged:
         line,
         any(same_file(path, target["path"]) for path in shown for target in targets),
         keyword.payload.estimated_tokens if keyword.payload else 0,
+        "the index did not answer in time" in keyword.warnings,
         seconds,
     )
 
@@ -133,7 +136,8 @@ async def judge_all(folder: Path, questions: Sequence[Question], *, index: bool)
 def compare_rows(options: argparse.Namespace) -> None:
     """Print a row for each repository, then the totals."""
     columns = "first right", "line right", "shown", "ms"
-    print(f"{'repository':20}{'NDCG@10':>16}" + "".join(f"{name:>14}" for name in columns))
+    header = "".join(f"{name:>14}" for name in columns)
+    print(f"{'repository':20}{'NDCG@10':>16}{header}  late")
     every: list[list[Judged]] = []
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
@@ -164,6 +168,6 @@ def print_row(
         f"{name:20}{f'{means[0]:.3f} / {means[1]:.3f}':>16}"
         f"{f'{right[0]} / {right[1]} of {len(judged)}':>14}{f'{sum(lines)} of {len(lines)}':>14}"
         f"{f'{sum(one.shown for one in judged)}, {max(one.tokens for one in judged)}':>14}"
-        f"{f'{times[0]:.0f} / {times[1]:.0f}':>14}",
+        f"{f'{times[0]:.0f} / {times[1]:.0f}':>14}{sum(one.late for one in judged):6}",
         flush=True,
     )

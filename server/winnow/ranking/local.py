@@ -47,14 +47,16 @@ def question_of_terms(query: str, terms: Sequence[str]) -> str:
     return " ".join([query, *more])
 
 
-def hit_of(passage: FoundPassage, path: str, learned: str) -> Hit:
-    """Return a passage as a search result. ``learned`` is what feedback says about its file."""
+def hit_of(passage: FoundPassage, path: str, learned: str, *, matched: bool) -> Hit:
+    """Return a passage as a search result. ``learned`` is what feedback says about its file. If
+    search terms match in the file, :func:`ranked` adds them to the reason, instead of words."""
     before = [learned] * bool(learned)
+    why = [part for part in passage.why if not (matched and part.startswith("mentions "))]
     return Hit(
         path,
         "passage",
         round(passage.score, 4),
-        "; ".join([*before, *passage.why]),
+        "; ".join([*before, *why]),
         first=passage.first,
         last=passage.last,
         symbol=passage.symbol,
@@ -102,9 +104,10 @@ def _ranked_texts(
         matched={number: matches[path] for number, path in enumerate(paths)},
     )
     return [
-        hit_of(passage, path, FEEDBACK[boosts[path] > 0] if path in boosts else "")
+        hit_of(passage, path, learned, matched=True)
         for passage in found
         for path in [paths[passage.file]]
+        for learned in [FEEDBACK[boosts[path] > 0] if path in boosts else ""]
     ]
 
 

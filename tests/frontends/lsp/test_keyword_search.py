@@ -100,10 +100,12 @@ async def test_the_index_adds_files_that_no_term_matches(
             "start_line": 1,
             "end_line": 4,
             "score": registry["passage"]["score"],
+            "symbol": "registry",
             "snippet": (project / "src/registry.py").read_text().rstrip("\n"),
             "snippet_line": 1,
         },
-        "line": 1,
+        "line": 3,
+        "line_text": "def register_plugin(name, plugin):",
         "score": registry["score"],
     }
     assert client.progress["partial"][-1]["files"] == result["files"]

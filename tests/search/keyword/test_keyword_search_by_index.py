@@ -123,8 +123,9 @@ async def test_a_file_that_matches_is_marked_by_its_terms_alone(workspace: Engin
     assert (file.terms, file.by, file.line) == (["weigh_parcel"], None, 2)
 
 
-async def test_the_index_affects_the_order_of_matching_files(
-    make_workspace: MakeWorkspace, tmp_path: Path
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_words_far_from_the_matches_affect_the_order(
+    make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
 ) -> None:
     files = {
         f"module{letter}.py": (
@@ -134,15 +135,16 @@ async def test_the_index_affects_the_order_of_matching_files(
     }
     files["modulee.py"] += "class Customs:\n    def declare(self): ...\n"
     folder = write_files(tmp_path / "same", files)
-    params = {"query": "customs declare", "search_terms": ["item"]}
-    workspace = make_workspace(folder, config=Config(index=IndexSettings(enabled=False)))
-    without: KeywordSearchResult = await TOOL.call(workspace, params, Recorder())
-    assert paths(without) == sorted(files)
-    workspace = make_workspace(folder)
+    workspace = make_workspace(folder, config=Config(index=IndexSettings(enabled=enabled)))
     await workspace.index.build()
+    params = {"query": "customs declare", "search_terms": ["item"]}
     result: KeywordSearchResult = await TOOL.call(workspace, params, Recorder())
     assert paths(result)[0] == "modulee.py"
     assert sorted(paths(result)) == sorted(files)
+    first = result.files[0]
+    assert first.passage is not None
+    assert first.passage.start_line <= (first.line or 0) <= first.passage.end_line
+    assert first.line_text == "class Customs:"
 
 
 @pytest.mark.parametrize(

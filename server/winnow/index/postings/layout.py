@@ -64,6 +64,10 @@ class _Table(Struct, frozen=True, array_like=True):
     file: str
 
 
+# msgspec prepares a type at its first use, and crashes if two threads do that at once.
+_TABLE = msgspec.msgpack.Decoder(_Table)
+
+
 class Arrays:
     """The arrays of a segment, which are views of its file; thread-safe."""
 
@@ -203,7 +207,7 @@ def _read_table(
     if zlib.crc32(data[end : tail_at + _PLACES.size]) != own:
         raise SegmentDamaged("the checksum of its table differs")
     try:
-        table = msgspec.msgpack.decode(data[table_at:tail_at], type=_Table)
+        table = _TABLE.decode(data[table_at:tail_at])
     except msgspec.DecodeError as error:
         raise SegmentDamaged(f"its table cannot be read: {error}") from error
     if table.file != file:

@@ -51,11 +51,13 @@ MAX_DEFINITIONS = 2_000
 # answers are, and one in ten of the other files.
 NEAR = 0.45
 # Weights of search terms that match, in the score: of their share in the file, and in its best
-# passage. With the words of a question as terms, 2 to 4 are equally good; 6 is worse than 0. In the
-# choice of a passage, all terms together count as much as the best passage of all files.
+# passage, and of the names that the file defines. With the words of a question as terms, 2 to 4 are
+# equally good; 6 is worse than 0.
 MATCHED_FILE = 3.0
 MATCHED_PASSAGE = 3.0
 MATCHED_NAMES = 1.0
+# In the choice of a passage, all terms count as this share of the best passage of all files.
+MATCHED_CHUNK = 0.05
 # Fewer commits, as in a shallow clone, say too little.
 LEAST_COMMITS = 50
 # Limit of a boost.
@@ -273,7 +275,7 @@ class _Passages:
         self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
         self._worth = _worth(corpus, evidence)
         if matches is not None and len(matches):
-            self._worth = self._worth + matches * self._worth.max()
+            self._worth = self._worth + MATCHED_CHUNK * self._worth.max() * matches
         # The start of each candidate's chunks.
         owners = np.arange(len(self._in_name) + 1)
         self._starts: list[int] = np.searchsorted(evidence.chunks.owners, owners).tolist()

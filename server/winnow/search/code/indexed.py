@@ -206,7 +206,7 @@ def _search(
             if passage.score < NEAR:
                 continue  # it has no evidence
             learned = "close in meaning to the question"
-        hit = hit_of(passage, path, learned)
+        hit = hit_of(passage, path, learned, matched=passage.file in matched)
         if passage.symbol is None and len(hits) < search_for.shown and passage.file < indexed:
             definitions = view.definitions_at(full, passage.begun, passage.number - 1)
             hit = msgspec.structs.replace(hit, definitions=[*_defined_here(definitions)])
