@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from conftest import CI
 from winnow.index.builder.extraction import extract_file
+from winnow.index.postings.contents import CHUNK_COLUMNS
 from winnow.index.store.file_record import NO_VECTORS, FileRecord, IndexJob
 from winnow.index.vectors import embeddings
 from winnow.index.vectors.embeddings import (
