@@ -85,6 +85,10 @@ def test_a_word_inside_of_another_word_is_no_reason() -> None:
     assert found.reasons == ["mentions form_data"]
 
 
+def test_single_letters_are_no_reason() -> None:
+    assert place("avoid n+1", "def avoid():\n    now = none\n").reasons == ["defines avoid"]
+
+
 def test_definitions_nearby_with_some_of_the_query_are_shown_too() -> None:
     source = "def load_plugins():\n    pass\n\n\ndef load():\n    pass\n\n\ndef save():\n    pass\n"
     found = place("load plugins", source)

@@ -79,9 +79,10 @@ class Wanted:
             yield at, words
 
     def words_in(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the words of the query in a text, each with the word that has it there."""
+        """Yield the words of the query in a text, each with the word that has it there. Single
+        letters and digits are in too many words."""
         for found in self._any.finditer(text):
-            if _begins_part(text, found.start()):
+            if len(found[0].encode()) > 1 and _begins_part(text, found.start()):
                 written = _WORD_AROUND.search(text, max(0, found.start() - WORD_CHARACTERS))
                 while written is not None and written.end() <= found.start():
                     written = _WORD_AROUND.search(text, written.end())
@@ -199,8 +200,11 @@ def _part(
         value = sum(weights.values()) + again
         if value > best:
             best, start, end = value, at, behind
-    # Show the head of a definition if there is room.
-    start = first if head and end - first < most else max(first, start - BEFORE)
+    # Show the head of a definition, or a line before, if there is room.
+    if head and end - first < most:
+        start = first
+    elif end - start + BEFORE < most:
+        start = max(first, start - BEFORE)
     return start, min(last, max(end + AFTER, start + AFTER), start + most - 1)
 
 
