@@ -9,8 +9,7 @@ that the passage begins with.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from winnow.index.postings.imports import is_import
@@ -65,12 +64,13 @@ def place_in(
     containers = [each for each in definitions if not _is_value(each)]
     regions = list(_regions(lines, passage, containers))
     weights = _telling(lines, passage.weights, regions, {each.line: each for each in definitions})
-    scores = [_score(region, weights) for region in regions]
+    scores = [_score(of_region) for of_region in weights]
     best = max(scores, default=0.0)
     if not best:
         return None
-    region = regions[scores.index(best)]
-    totals = {at: sum(words.values()) for at, words in weights.items() if _has(region, at)}
+    chosen = scores.index(best)
+    region = regions[chosen]
+    totals = {at: sum(words.values()) for at, words in weights[chosen].items()}
     line = max(totals, key=lambda at: (totals[at], -at))
     definition = region.definition
     if definition is None:
@@ -88,7 +88,8 @@ def place_in(
             last = max(last, min(definition.last, passage.last))
         if first <= definition.line <= last:
             line = definition.line
-    reasons = list(_reasons("\n".join(lines[first - 1 : last]), definition, wanted))
+    shown = {at: words for at, words in passage.weights.items() if first <= at <= last}
+    reasons = list(_reasons(lines, shown, definition, wanted))
     symbol = definition.name if definition is not None else None
     return Place(first, last, line, symbol, reasons)
 
@@ -96,10 +97,6 @@ def place_in(
 def _is_value(definition: DefinedHere) -> bool:
     """Return True for a value of one or two lines, which is part of its paragraph."""
     return definition.kind in VALUES and definition.last - definition.line < VALUE_LINES
-
-
-def _has(region: _Region, line: int) -> bool:
-    return region.first <= line <= region.last
 
 
 def _regions(
@@ -133,9 +130,9 @@ def _telling(
     weights: Mapping[int, Mapping[str, float]],
     regions: Sequence[_Region],
     defined: Mapping[int, DefinedHere],
-) -> dict[int, dict[str, float]]:
-    """Return the weights of words by line: more in a defined name, less in imports."""
-    found = {}
+) -> list[dict[int, dict[str, float]]]:
+    """Return the weights of words by region and line: more in a defined name, less in imports."""
+    found: list[dict[int, dict[str, float]]] = [{} for _ in regions]
     at = 0
     for line, words in weights.items():
         while regions[at].last < line:
@@ -147,22 +144,21 @@ def _telling(
         elif not _TEXT.search(text):
             continue
         name = defined[line].name.rpartition(".")[2].casefold() if line in defined else ""
-        found[line] = {
+        found[at][line] = {
             word: weight * (NAMED if word in name else share) for word, weight in words.items()
         }
     return found
 
 
-def _score(region: _Region, weights: Mapping[int, Mapping[str, float]]) -> float:
+def _score(weights: Mapping[int, Mapping[str, float]]) -> float:
     """Return the weight of a region's words; a repeated word adds little."""
     best: dict[str, float] = {}
     again = 0.0
-    for at, words in weights.items():
-        if _has(region, at):
-            for word, weight in words.items():
-                known = best.get(word, 0.0)
-                again += AGAIN * min(known, weight)
-                best[word] = max(known, weight)
+    for words in weights.values():
+        for word, weight in words.items():
+            known = best.get(word, 0.0)
+            again += AGAIN * min(known, weight)
+            best[word] = max(known, weight)
     return sum(best.values()) + again
 
 
@@ -176,24 +172,38 @@ def _paragraph(lines: Sequence[str], region: _Region, line: int) -> tuple[int, i
     return first, last
 
 
-def _reasons(text: str, definition: DefinedHere | None, wanted: Wanted) -> Iterator[str]:
+def _reasons(
+    lines: Sequence[str],
+    weights: Mapping[int, Mapping[str, float]],
+    definition: DefinedHere | None,
+    wanted: Wanted,
+) -> Iterator[str]:
     """Yield where the words of the query are: in the name, in the documentation, elsewhere."""
-    shown: set[str] = set()
-
-    def written(source: str) -> str:
-        words = {word: form for word, form in wanted.words_in(source) if word not in shown}
-        shown.update(words)
-        return ", ".join(islice(dict.fromkeys(words.values()), REASON_WORDS))
-
+    known: set[str] = set()
     if definition is not None:
         name = definition.name.rpartition(".")[2]
-        if written(name):
+        known.update(word for word, _ in wanted.words_in(name))
+        if known:
             section = definition.kind == "section"
             yield f"under the heading {name}" if section else f"defines {name}"
-        if documented := written(definition.doc):
-            yield f"its documentation mentions {documented}"
-    if others := written(text):
-        yield f"mentions {others}"
+        if documented := _new_words(wanted, [definition.doc], known):
+            yield f"its documentation mentions {', '.join(documented)}"
+    telling = (lines[at - 1] for at, words in weights.items() if not known.issuperset(words))
+    if others := _new_words(wanted, telling, known):
+        yield f"mentions {', '.join(others)}"
+
+
+def _new_words(wanted: Wanted, texts: Iterable[str], known: set[str]) -> list[str]:
+    """Return some words of texts that have words of the query which are not known yet."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for word, written in wanted.words_in(text):
+            if word not in known:
+                known.add(word)
+                found[written] = None
+        if len(found) >= REASON_WORDS:
+            break
+    return list(found)[:REASON_WORDS]
 
 
 def reason(parts: Sequence[str]) -> str:
