@@ -288,7 +288,7 @@ async def test_a_question_is_answered_by_its_words_without_an_index(
     }
     assert result.results[0].path == "src/loader.py"
     assert result.results[0].kind == "passage"
-    assert str(result.results[0].why).startswith("the file name contains loader; ")
+    assert str(result.results[0].why).startswith("defines load_plugins; ")
     assert str(result.results[0].why).endswith("; matches plugins")
     assert "index.enabled is off" in result.completeness.reasons[0]
 
