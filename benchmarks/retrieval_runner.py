@@ -6,8 +6,8 @@ The files that ripgrep lists in CORPUS are copied into a temporary folder, where
 and updates its index like a language server. Nothing is written to CORPUS. A line of JSON on
 standard error has the seconds that building the index took. For each line ``{"query": …}`` on
 standard input, one line is written to standard output: a list of
-``{"path": …, "line": …, "end_line": …}``, best first. `retrieval_peers.py` does the same for other
-systems.
+``{"path": …, "line": …, "end_line": …, "best_line": …}``, best first. `retrieval_peers.py` does the
+same for other systems.
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ async def answer(folder: Path, embeddings: str) -> None:
             answer = await search.call(workspace, params, no_progress)
             assert isinstance(answer, SemanticSearchResult)
             found = [
-                {"path": result.path, "line": result.start_line, "end_line": result.end_line}
+                {
+                    "path": result.path,
+                    "line": result.start_line,
+                    "end_line": result.end_line,
+                    "best_line": result.best_line or result.start_line,
+                }
                 for result in answer.results
             ]
             print(json.dumps(found), flush=True)

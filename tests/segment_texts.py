@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from winnow.index.postings.contents import FIELDS, MEASURES, Contents
+from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import in_blocks
 
@@ -28,7 +28,7 @@ def postings(entries: dict[tuple[int, int], int], lengths: list[int]) -> Posting
 
 def contents(
     blocks: Sequence[set[int]],
-    chunks: list[tuple[int, int, int]],
+    chunks: Sequence[tuple[int, ...]],
     fields: list[Postings],
     measures: list[float],
     vectors: bytes = b"",
@@ -47,7 +47,8 @@ def contents(
 @st.composite
 def some_contents(draw: st.DrawFn) -> Contents:
     count = draw(st.integers(0, 5))
-    lines = draw(st.lists(st.integers(1, 2**32 - 1), min_size=3 * count, max_size=3 * count))
+    numbers = st.tuples(*[st.integers(1, 2**32 - 1)] * CHUNK_COLUMNS)
+    lines = draw(st.lists(numbers, min_size=count, max_size=count))
     fields = []
     for field in FIELDS:
         units = count if field.unit == "chunk" else 1
@@ -64,7 +65,7 @@ def some_contents(draw: st.DrawFn) -> Contents:
     vector_bytes = (count + 1) * DIMENSIONS
     return contents(
         draw(st.lists(trigrams, min_size=1, max_size=3)),
-        list(zip(lines[::3], lines[1::3], lines[2::3], strict=True)),
+        lines,
         fields,
         draw(st.lists(finite, min_size=len(MEASURES), max_size=len(MEASURES))),
         draw(st.one_of(st.just(b""), st.binary(min_size=vector_bytes, max_size=vector_bytes))),
@@ -95,7 +96,7 @@ def random_texts(count: int, chunks: int = 3, vocabulary: int = 30) -> dict[byte
                 {chance.randrange(vocabulary) for _ in range(20)} | {1000 + document}
                 for _ in range(1 + document % 2)
             ],
-            [(1 + 10 * chunk, 10 + 10 * chunk, chunk) for chunk in range(chunks)],
+            [(1 + 10 * chunk, 10 + 10 * chunk, chunk, chunk, 0) for chunk in range(chunks)],
             fields,
             [float(document)] * len(MEASURES),
             chance.randbytes((chunks + 1) * DIMENSIONS),

@@ -132,6 +132,7 @@ return {
       t.setup()
       local passages, answer = search('semantic', { query = 'where is a plugin registered' })
       t.equal('src/registry.py', passages[1].path)
+      t.equal({ 3, 'def register_plugin(name, plugin):' }, { passages[1].lnum, passages[1].text })
       t.contains(require('winnow.answer').ranked_by(answer), 'engine: text')
       local hits, code = search('code', { query = 'registry.py' })
       t.equal({ 'src/registry.py' }, t.paths(hits))

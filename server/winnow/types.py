@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -247,12 +247,25 @@ class FileParams(SearchParams, frozen=True, kw_only=True):
 # --- the engine ----------------------------------------------------------------------------
 
 
+class DefinedHere(Struct, frozen=True):
+    """A definition in the lines of a hit, or around them. ``name`` is qualified; ``line`` is the
+    line of its name, and ``last`` its last line, from 1; ``doc`` is its documentation."""
+
+    name: str
+    kind: str
+    line: int
+    last: int
+    doc: str = ""
+
+
 class Hit(Struct, frozen=True):
     """A search result: a file, or lines of it. ``path`` is as ripgrep prints it.
 
     ``first`` and ``last`` are its lines, from 1. A match has ``marks`` instead: the matching lines,
     with a weight each; ``matches`` is their total number. ``score`` is at most 1 for hits from the
-    index. ``why`` says in a few words why it was found.
+    index. ``why`` says in a few words why it was found, and ``about`` what the file's path and
+    earlier feedback contribute to that. ``definitions`` are those in and around the lines, in the
+    order of the text; None if unknown.
     """
 
     path: str
@@ -264,6 +277,8 @@ class Hit(Struct, frozen=True):
     symbol: str | None = None
     matches: int | None = None
     marks: Mapping[int, float] = {}
+    about: Sequence[str] = ()
+    definitions: Sequence[DefinedHere] | None = None
 
 
 class Progress:

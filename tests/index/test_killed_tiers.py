@@ -51,10 +51,12 @@ FORKS = """
 import importlib, json, os, sys
 from winnow.frontends.cli.main import main
 from winnow.index.builder import writing
+from winnow.processes import workers
 folder, modules, constants = json.loads(sys.argv[1])
 for module in modules:
     importlib.import_module(module)
 vars(writing).update(constants)
+workers.workers_for = lambda cores: 1  # to start one takes longer than the work
 for line in sys.stdin:
     child = os.fork()
     if not child:

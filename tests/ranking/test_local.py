@@ -238,6 +238,12 @@ def test_a_reason_has_the_definitions_of_terms() -> None:
     assert found.reason == "defines keep_alive; matches keep_alive, alive ×2"
 
 
+def test_a_reason_names_definitions_that_only_the_terms_name() -> None:
+    texts = "def visit():", "class Session:"
+    [found] = rank("who is here", ["session"], [candidate("a.py", *texts, terms=["session"])])
+    assert found.reason == "defines Session; matches session"
+
+
 def test_a_reason_is_limited_and_counts_the_omitted_terms() -> None:
     terms = [f"some_long_term_{number}" for number in range(20)]
     [found] = rank("other", terms, [candidate("src/session.py", *terms, terms=terms)])

@@ -82,6 +82,16 @@ local function first_line(text)
   return vim.trim((text or ''):match('[^\n]*%S[^\n]*') or '')
 end
 
+---Return a line of a snippet, or its first non-blank line.
+---@param found { snippet?: string, snippet_line?: integer }
+---@param lnum integer
+---@param first integer The first line of the result.
+local function snippet_line(found, lnum, first)
+  local lines = vim.split(found.snippet or '', '\n')
+  local line = vim.trim(lines[lnum - (found.snippet_line or first) + 1] or '')
+  return line ~= '' and line or first_line(found.snippet)
+end
+
 ---Convert a ranked file. It opens at its chosen line, at the match in that line.
 ---@param file table
 ---@return winnow.Draft
@@ -162,8 +172,9 @@ end
 ---@param found table
 ---@return winnow.Draft
 local function passage(found)
-  local fields = place(found, found.snippet_line or found.line or found.start_line or 1)
-  fields.text = first_line(found.snippet)
+  local first = found.line or found.start_line or 1
+  local fields = place(found, found.best_line or first)
+  fields.text = snippet_line(found, fields.lnum, first)
   local why = found.why or ''
   fields.reason = (found.symbol and why ~= '') and ('%s · %s'):format(found.symbol, why)
     or found.symbol

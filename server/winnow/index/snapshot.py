@@ -236,14 +236,16 @@ class Snapshot:
         located = self._locate(path)
         return located[0].definitions_in(located[1]) if located else []
 
-    def definition_at(self, path: str, place: int) -> Definition | None:
-        """Return the definition of a file at a position in its list; None if there is none."""
+    def definitions_at(self, path: str, places: range, other: int) -> list[Definition]:
+        """Return the definitions of a file at positions in its list, and at one other position;
+        positions without a definition are ignored."""
         if path in self._overlay:
             symbols = self._overlay[path]
             known = symbols.definitions if symbols else []
-            return known[place] if place < len(known) else None
+            numbers = sorted({*places, other})
+            return [known[number] for number in numbers if 0 <= number < len(known)]
         located = self._locate(path)
-        return located[0].definition_at(located[1], place) if located else None
+        return located[0].definitions_at(located[1], places, other) if located else []
 
     def file(self, path: str) -> File | None:
         if path in self._overlay:

@@ -15,6 +15,7 @@ import msgspec
 from winnow.index.postings.terms import words
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.term_matches import TermMatches
+from winnow.text.definition_lines import defines, definition_in
 from winnow.types import Hit
 
 if TYPE_CHECKING:
@@ -48,20 +49,20 @@ def question_of_terms(query: str, terms: Sequence[str]) -> str:
     return " ".join([query, *more])
 
 
-def hit_of(
-    passage: FoundPassage, path: str, symbol: str | None, learned: str, *, matched: bool
-) -> Hit:
-    """Return a passage as a search result. If search terms match in the file, :func:`ranked` adds
-    them to the reason, instead of the number of words."""
-    why = [part for part in passage.why if not (matched and part.startswith("has "))]
+def hit_of(passage: FoundPassage, path: str, learned: str, *, matched: bool) -> Hit:
+    """Return a passage as a search result. ``learned`` is what feedback says about its file. If
+    search terms match in the file, :func:`ranked` adds them to the reason, instead of words."""
+    before = [learned] * bool(learned)
+    why = [part for part in passage.why if not (matched and part.startswith("mentions "))]
     return Hit(
         path,
         "passage",
         round(passage.score, 4),
-        "; ".join([*[learned] * bool(learned), *why]),
+        "; ".join([*before, *why]),
         first=passage.first,
         last=passage.last,
-        symbol=symbol,
+        symbol=passage.symbol,
+        about=[*before, *passage.about],
     )
 
 
@@ -105,7 +106,7 @@ def _ranked_texts(
         matched={number: matches[path] for number, path in enumerate(paths)},
     )
     return [
-        hit_of(passage, path, passage.symbol, learned, matched=True)
+        hit_of(passage, path, learned, matched=True)
         for passage in found
         for path in [paths[passage.file]]
         for learned in [FEEDBACK[boosts[path] > 0] if path in boosts else ""]
@@ -160,12 +161,23 @@ def _share(matches: TermMatches | None) -> float:
     return matches.share if matches is not None else 0.0
 
 
+def _defined_names(file: Candidate, matches: TermMatches) -> list[str]:
+    """Return the names whose definitions match, those of the weightiest terms first."""
+    terms = sorted(file.hits, key=lambda term: -matches.weights[term])
+    lines = [file.lines[number] for term in terms for number in file.hits[term]]
+    found = [definition_in(line.text) for line in lines if defines(line)]
+    return list(dict.fromkeys(each.name for each in found if each is not None))
+
+
 def _reason(file: Candidate, matches: TermMatches | None, hit: Hit | None) -> str:
-    """Return the reason: the evidence for the passage, then the terms that match, the weightiest
-    first, as many as fit."""
+    """Return the reason: the evidence for the passage, the matching definitions, then the terms
+    that match, the weightiest first, as many as fit."""
     why = hit.why if hit is not None else ""
     if matches is None:
         return f"from the index: {why}"[:REASON_CHARACTERS]
+    defined = _defined_names(file, matches)
+    if defined and "defines " not in why:
+        why = "; ".join(filter(None, [f"defines {', '.join(defined[:REASON_NAMES])}", why]))
     terms = [
         term + (f" ×{file.counts[term]}" if file.counts[term] > 1 else "")
         for term in sorted(file.counts, key=lambda term: -matches.weights[term])

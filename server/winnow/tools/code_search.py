@@ -81,6 +81,13 @@ class CodeHit(InFile, frozen=True, kw_only=True):
         int | None, Meta(description="The first line; for a file only if the query names a line.")
     ] = None
     end_line: Annotated[int | None, Meta(description="The last line.")] = None
+    best_line: Annotated[
+        int | None,
+        Meta(
+            description="The line to show: that of the definition, or the one with the most of the"
+            " query, if it is not `line`."
+        ),
+    ] = None
     score: Annotated[float, Meta(description="For comparison within one answer; higher is better.")]
     snippet: Annotated[
         str | None,
@@ -104,7 +111,9 @@ class CodeHit(InFile, frozen=True, kw_only=True):
     matches: Annotated[
         int | None, Meta(description="For a match: total number of matching lines in the file.")
     ] = None
-    why: Annotated[str | None, Meta(description="Why it matches, in a few words.")] = None
+    why: Annotated[
+        str | None, Meta(description="Why it matches: where the words of the query are.")
+    ] = None
 
 
 class CodeSearchResult(LocalAnswer, frozen=True, kw_only=True):
@@ -264,13 +273,14 @@ def _code_hit(scope: Scope, current: CurrentHit, most: int) -> CodeHit:
         path=shown.path,
         line=current.first,
         end_line=current.last,
+        best_line=current.best if current.best != current.first else None,
         score=hit.score,
         snippet=snippet,
         snippet_line=snippet_line,
         kind=hit.kind,
-        symbol=hit.symbol,
+        symbol=current.symbol,
         matches=hit.matches,
-        why=hit.why or None,
+        why=current.why or None,
         root=shown.root,
         uri=shown.uri,
     )

@@ -79,10 +79,18 @@ class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
 
 
 class Passage(InFile, frozen=True, kw_only=True):
-    """Lines of a file that are about the question. Lines start at 1."""
+    """Lines of a file that are about the question: a definition or a paragraph. Lines start at
+    1."""
 
     start_line: Annotated[int, Meta(description="The first line of the passage.")]
     end_line: Annotated[int, Meta(description="The last line.")]
+    best_line: Annotated[
+        int | None,
+        Meta(
+            description="The line to show: that of the definition, or the one with the most of the"
+            " question, if it is not `start_line`."
+        ),
+    ] = None
     score: Annotated[float, Meta(description="For comparison within one answer; higher is better.")]
     snippet: Annotated[
         str | None,
@@ -95,7 +103,7 @@ class Passage(InFile, frozen=True, kw_only=True):
     symbol: Annotated[
         str | None, Meta(description="Qualified name of the symbol defined there.")
     ] = None
-    why: Annotated[str, Meta(description="Why it matches, in a few words.")]
+    why: Annotated[str, Meta(description="Why it matches: where the words of the question are.")]
 
 
 class SemanticSearchResult(LocalAnswer, frozen=True, kw_only=True):
@@ -262,11 +270,12 @@ def _passage(scope: Scope, current: CurrentHit, most: int) -> Passage:
         path=shown.path,
         start_line=current.first or 1,
         end_line=current.last or current.first or 1,
+        best_line=current.best if current.best != current.first else None,
         score=hit.score,
         snippet=snippet,
         snippet_line=snippet_line,
-        symbol=hit.symbol,
-        why=hit.why,
+        symbol=current.symbol,
+        why=current.why,
         root=shown.root,
         uri=shown.uri,
     )

@@ -56,7 +56,7 @@ async def test_passages_come_from_the_index(client: Client, project: Path) -> No
     assert first["path"] == "src/loader.py"
     assert (first["start_line"], first["end_line"]) == (1, 6)
     assert "def load_plugins(self, names):" in first["snippet"]
-    assert first["symbol"] == "Loader"
+    assert (first["symbol"], first["best_line"]) == ("Loader.load_plugins", 2)
     assert first["why"]
     assert result["engine"].startswith("lexical")
     assert result["completeness"]["complete"] is True

@@ -73,7 +73,7 @@ def test_every_changed_byte_is_detected_on_reading(change: int, whole: bytes) ->
 @pytest.fixture(scope="module")
 def large() -> bytes:
     """Create a segment of several blocks, each with its own checksum."""
-    data = bytes_of(random_texts(300, chunks=9, vocabulary=3000))
+    data = bytes_of(random_texts(600, chunks=9, vocabulary=3000))
     assert len(data) > 5 * 65536
     return data
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from segment_texts import DIMENSIONS, contents, random_texts, some_texts
-from winnow.index.postings.contents import FIELDS, MEASURES, Contents
+from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.index.postings.segment import MOST_LISTS, Segment, in_memory, write_segment
 from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import Condition, TrigramQuery, in_blocks
@@ -67,7 +67,7 @@ def expected(texts: Mapping[bytes, Contents]) -> dict[str, Any]:
     document_vectors: list[list[int]] = []
     for document, one in enumerate(texts.values()):
         own = of(one.chunks, np.uint32)
-        chunks = len(own) // 3
+        chunks = len(own) // CHUNK_COLUMNS
         for i, field in enumerate(FIELDS):
             lengths[field.name] += of(one.fields[i].lengths, np.uint32)
             first = len(chunk_documents) if field.unit == "chunk" else document
@@ -195,7 +195,7 @@ def test_chunk_numbers_may_exceed_16_bits() -> None:
     fields = [body if field.name == "body" else Postings() for field in FIELDS]
     one = Contents(
         in_blocks([np.empty(0, np.uint32)]),
-        np.ones(3 * len(units), np.uint32).tobytes(),
+        np.ones(CHUNK_COLUMNS * len(units), np.uint32).tobytes(),
         fields,
         NOTHING,
     )

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from conftest import CI
 from winnow.index.builder.extraction import extract_file
+from winnow.index.postings.contents import CHUNK_COLUMNS
 from winnow.index.store.file_record import NO_VECTORS, FileRecord, IndexJob
 from winnow.index.vectors import embeddings
 from winnow.index.vectors.embeddings import (
@@ -199,7 +200,7 @@ def test_a_worker_returns_a_vector_per_chunk_and_document() -> None:
     contents = facts_of(CODE * 20, AUTO).contents
     assert contents is not None
     rows = np.frombuffer(contents.vectors, np.int8).reshape(-1, 256) / scale_of(256)
-    assert len(rows) == len(contents.chunks) // 12 + 1 > 2
+    assert len(rows) == len(contents.chunks) // (4 * CHUNK_COLUMNS) + 1 > 2
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=0.03)
     card = loaded(AUTO).embed(["UserStore remove_user draw_circle"] * 1)[0]
     assert rows[-1] @ card > 0.95

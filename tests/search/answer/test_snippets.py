@@ -45,6 +45,16 @@ def test_a_definition_weighs_more_than_a_use() -> None:
     assert found == Snippet(21, ".\ndef load(x):\n    pass")
 
 
+def test_a_part_always_shows_its_best_line() -> None:
+    lines = ["load(a)", *["."] * 30, "load(b)", *["."] * 2, "x = load(c)", "."]
+    passage = Excerpt(lines, 1, len(lines), Wanted({"load": 1.0}), head=False)
+    for best in (1, 12, 31, 35):
+        for most in (FEW_LINES, LINES):
+            found = passage.part(1, len(lines), best).snippet(most)
+            assert found is not None
+            assert found.first <= best <= found.first + found.text.count("\n")
+
+
 def test_marked_lines_are_shown_even_without_words() -> None:
     text = "\n".join(map(str, range(1, 50)))
     found = shown(text, {}, marks={30: 1.0, 31: 1.0}, head=False)

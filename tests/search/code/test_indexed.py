@@ -86,11 +86,11 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
     result = await search(workspace, "how is a password compared")
     assert (result.engine, result.fallback, result.index_offer) == ("lexical", None, None)
     first = result.results[0]
-    assert (first.path, first.start_line, first.end_line) == ("src/auth/login.py", 1, 9)
-    assert first.symbol == "Login"
+    assert (first.path, first.start_line, first.end_line) == ("src/auth/login.py", 7, 9)
+    assert (first.symbol, first.best_line) == ("Login.check_password", None)
     assert first.snippet is not None
     assert "        # Compare in constant time." in first.snippet.split("\n")
-    assert first.why
+    assert first.why == "defines check_password; mentions Compare"
     assert first.score == max(one.score for one in result.results)
     index = result.completeness.index
     assert index is not None

@@ -45,7 +45,7 @@ async def test_the_answer_has_all_documented_fields(
         "search_id": result.search_id,
         "results": [
             {
-                "path": "src/registry.py", "start_line": 1, "end_line": 4,
+                "path": "src/registry.py", "start_line": 1, "end_line": 4, "best_line": 3,
                 "score": result.results[0].score,
                 "snippet": (
                     "registry = {}\n\ndef register_plugin(name, plugin):\n"

@@ -201,7 +201,9 @@ export interface FallbackAnswer extends SearchAnswer {
 export interface Passage extends Located {
   start_line: number
   end_line: number
+  best_line?: number
   snippet?: string
+  snippet_line?: number
   symbol?: string
   why: string
 }
@@ -219,7 +221,9 @@ export const semanticSearch = request<
 export interface CodeHit extends Located {
   line?: number
   end_line?: number
+  best_line?: number
   snippet?: string
+  snippet_line?: number
   kind: 'definition' | 'file' | 'match' | 'passage'
   symbol?: string
   matches?: number

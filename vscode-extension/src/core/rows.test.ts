@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { placeText } from './export'
 import { offsetOfColumn, targetOf } from './places'
-import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfSymbol, rowsOfDocument } from './rows'
+import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfPassage, rowOfSymbol, rowsOfDocument } from './rows'
 
 describe('places', () => {
   test('columns in code points become offsets in UTF-16 units', () => {
@@ -94,6 +94,29 @@ test('a symbol in a test file is marked as such', () => {
 test('a file found by its name has no line', () => {
   const row = rowOfCode({ path: 'src/a.py', kind: 'file', why: 'its name' }, '/r')
   expect(row).toMatchObject({ label: 'a.py', detail: 'its name', place: { line: undefined } })
+})
+
+test('a passage shows its best line and opens there', () => {
+  const passage = {
+    path: 'src/a.py',
+    start_line: 10,
+    end_line: 40,
+    best_line: 22,
+    snippet: '@cached\ndef load():\n    pass',
+    snippet_line: 21,
+    symbol: 'load',
+    why: 'defines load',
+  }
+  expect(rowOfPassage(passage, '/r')).toMatchObject({
+    label: 'a.py:22  load',
+    detail: 'def load(): — defines load',
+    place: { line: 22 },
+  })
+  const { best_line, snippet_line, ...first } = passage
+  expect(rowOfPassage(first, '/r')).toMatchObject({
+    label: 'a.py:10  load',
+    detail: '@cached — defines load',
+  })
 })
 
 test('each matching line of a document is a row with its page', () => {

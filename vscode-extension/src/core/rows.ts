@@ -112,30 +112,32 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
 }
 
 export function rowOfPassage(passage: Passage, root: string): Row {
-  return rowOfLines(passage, root, passage.start_line, passage.symbol, passage.why, passage.snippet)
+  return rowOfLines(passage, root, passage.start_line, passage.why)
 }
 
 export function rowOfCode(hit: CodeHit, root: string): Row {
   const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : undefined
   const why = [hit.why, count].filter(Boolean).join(' · ')
-  return rowOfLines(hit, root, hit.line, hit.symbol, why, hit.snippet)
+  return rowOfLines(hit, root, hit.line, why)
 }
 
+/** Convert lines of a file. The row shows the best of them and opens there. */
 function rowOfLines(
   hit: Passage | CodeHit,
   root: string,
-  line: number | undefined,
-  symbol: string | undefined,
+  first: number | undefined,
   why: string,
-  snippet: string | undefined,
 ): Row {
   const { name, folder } = splitPath(displayPath(hit))
-  const firstLine = oneLine(snippet?.split('\n').find((text) => text.trim()) ?? '')
+  const line = hit.best_line ?? first
+  const shown = hit.snippet?.split('\n') ?? []
+  const best = shown[(line ?? 1) - (hit.snippet_line ?? first ?? 1)]
+  const text = oneLine(best?.trim() ? best : (shown.find((one) => one.trim()) ?? ''))
   return {
-    key: `${hit.root ?? ''}\0${hit.path}\0${line ?? ''}`,
-    label: (line ? `${name}:${line}` : name) + (symbol ? `  ${symbol}` : ''),
+    key: `${hit.root ?? ''}\0${hit.path}\0${first ?? ''}`,
+    label: (line ? `${name}:${line}` : name) + (hit.symbol ? `  ${hit.symbol}` : ''),
     description: folder,
-    detail: [why, firstLine].filter(Boolean).join(' — '),
+    detail: [text, why].filter(Boolean).join(' — '),
     place: { target: targetOf(hit, root), line },
     path: hit.path,
     displayPath: displayPath(hit),

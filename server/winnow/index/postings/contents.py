@@ -11,13 +11,14 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Literal
+from itertools import accumulate, chain
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.comments import comments_of
+from winnow.index.postings.imports import imports_of
 from winnow.index.postings.term_counts import Postings, TermCounts
 from winnow.index.postings.terms import pack_names, pack_terms, words
 from winnow.index.postings.trigrams import Trigrams, trigrams_of
@@ -45,6 +46,8 @@ FIELDS = (
     ContentField("body", "chunk", frequencies=True),
     # The parts of the names that the chunk defines.
     ContentField("definition", "chunk"),
+    # The parts of the names of the definitions around the chunk, and of what contains its own.
+    ContentField("context", "chunk"),
     # The words of comments and docstrings.
     ContentField("comment", "document"),
     # The same, before the first function or value: the text's description of itself.
@@ -56,20 +59,21 @@ FIELDS = (
     # The words of import lines, not split: the files that this one uses.
     ContentField("import", "document", frequencies=True),
 )
-_BODY, _DEFINITION, _COMMENT, _HEAD, _TYPE, _NAME, _IMPORTED_NAME = range(len(FIELDS))
+_BODY, _DEFINITION, _CONTEXT, _COMMENT, _HEAD, _TYPE, _NAME, _IMPORTED_NAME = range(len(FIELDS))
 # Numbers per document, in the order of `Contents.measures`: lines; definitions outside functions,
 # and the functions among them; lines that import or re-export; 1 if the text says that a program
 # generated it.
 MEASURES = ("lines", "definitions", "functions", "imports", "generated")
 # Numbers per chunk, see `Contents.chunks`.
-CHUNK_COLUMNS = 3
+CHUNK_COLUMNS = 5
 
 
 class Contents(Struct, frozen=True, array_like=True):
     """Everything that the index keeps of one text.
 
-    ``chunks`` has three 32-bit numbers for each chunk, of at most 65,535 chunks: its first and last
-    line, from 1, and the definition that contains it or that it has first, from 1, or 0 for none.
+    ``chunks`` has five 32-bit numbers for each chunk, of at most 65,535 chunks: its first and last
+    line, from 1; the definition that contains it or that it has first, from 1, or 0 for none; the
+    number of definitions before it; and its number of lines that are comments.
     ``vectors`` are 8-bit, one row per chunk and one for the document, empty without a model.
     ``covered`` is False if the trigrams do not cover the entire text, because parts were masked or
     left out: a text search must read the file.
@@ -89,16 +93,8 @@ _GENERATED = re.compile(
     r"|\bgenerated (?:by|from)\b"
 )
 _GENERATED_CHARACTERS = 2_000
-# Lines that import or re-export, in most languages. No part of it may match many lines, or
-# backtrack: any text is matched against it.
-_IMPORT = re.compile(
-    r"^[ \t]*(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"
-    r"|(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:use|mod)[ \t]+[\w:{\\][^=;]{0,4000};|@_exported\b"
-    r"|(?:require|require_relative|autoload|load)\b|(?:\}|export[ \t].*)[ \t]*from[ \t]*['\"]).*$",
-    re.M,
-)
-# Languages in which an import is an expression: JavaScript, Lua, Zig.
-_IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
+# Lines of comments in most languages; of a docstring, only the first.
+_COMMENT_LINE = re.compile(r'\s*(?:#|//|/?\*|--|;|%|"""|\{-)')
 # Kinds of definitions that are searched for by name and have members.
 TYPES = (CONTAINERS | {"type"}) - {"section"}
 FUNCTIONS = frozenset(("function", "method", "constructor", "macro"))
@@ -144,7 +140,7 @@ def contents_of(
         if definition.kind in TYPES and not definition.declared
     ]
     functions = sum(definition.kind in FUNCTIONS for definition in known)
-    imports = [*dict.fromkeys(_imports(joined))]
+    imports = [*dict.fromkeys(imports_of(joined))]
     imported = [word for line in imports for word in set(words(line))]
     terms = TermCounts(len(FIELDS))
     terms.add(_COMMENT, pack_terms(words(comments)))
@@ -152,8 +148,11 @@ def contents_of(
     terms.add(_TYPE, pack_terms(types))
     terms.add(_NAME, pack_names(definition.name for definition in known))
     terms.add(_IMPORTED_NAME, pack_names(imported))
+    placed = _placed(chunks, definitions)
     for names in _names_by_chunk(chunks, known):
         terms.add(_DEFINITION, pack_terms(names))
+    for place in placed:
+        terms.add(_CONTEXT, pack_terms(words(" ".join(place.context))))
     del joined, comments  # in a text of megabytes, the words of its chunks need as much memory
     card = [definition.name for definition in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
 
@@ -167,7 +166,7 @@ def contents_of(
     vectors = (embed or _nothing)(chain(chunk_words(), [card]))
     return Contents(
         trigrams=trigrams_of(text),
-        chunks=_numbered(chunks, definitions).tobytes(),
+        chunks=_numbered(chunks, placed, lines).tobytes(),
         fields=terms.postings(),
         measures=[
             len(lines),
@@ -179,14 +178,6 @@ def contents_of(
         vectors=vectors,
         covered=covered,
     )
-
-
-def _imports(text: str) -> Iterator[str]:
-    """Yield the lines that import, and from the beginning on, the expressions that do."""
-    yield from _IMPORT.findall(text)
-    # To search for these words first takes a tenth of the time.
-    if "require" in text or "@import" in text:
-        yield from _IMPORTED.findall(text)
 
 
 def _nothing(texts: Iterable[Sequence[str]]) -> bytes:
@@ -204,9 +195,17 @@ def _lines(text: bytes) -> list[str]:
     return lines
 
 
-def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> array[int]:
-    """Return the numbers in `Contents.chunks`."""
-    found = array("I")
+class _Placed(NamedTuple):
+    """A chunk among the definitions: the number of the one that contains it, or that it has first,
+    from 1, or 0 for none; how many begin before it; and the names around it."""
+
+    number: int
+    before: int
+    context: Sequence[str]
+
+
+def _placed(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> list[_Placed]:
+    found = []
     known = [
         (number, definition)
         for number, definition in enumerate(definitions, 1)
@@ -214,21 +213,41 @@ def _numbered(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definitio
     ]
     known.sort(key=lambda each: each[1].line)
     lines = [definition.line + 1 for _, definition in known]
+    # In the order of the text, so that those of a chunk follow each other.
+    reached = list(accumulate((definition.line + 1 for definition in definitions), max))
     begun = 0
     around: list[tuple[int, Definition]] = []
     for first, last in chunks:
         # Definitions of earlier chunks that have not ended, and those that begin here.
-        behind = bisect_right(lines, first)
+        behind = bisect_left(lines, first)
         around += known[begun:behind]
         around = [each for each in around if each[1].end_line + 1 >= first]
         begun = behind
-        holding = [each for each in around if each[1].end_line + 1 >= last]
-        at = bisect_left(lines, first)
+        inside = known[behind : bisect_right(lines, last)]
+        holding = [
+            each
+            for each in (*around, *inside)
+            if each[1].line < first and each[1].end_line + 1 >= last
+        ]
+        number = 0
         if holding:
             number, _ = min(holding, key=lambda each: each[1].end_line - each[1].line)
-        else:
-            number = known[at][0] if at < len(known) and lines[at] <= last else 0
-        found.extend((first, last, number))
+        elif inside:
+            number = inside[0][0]
+        names = dict.fromkeys(each.name for _, each in around)
+        names |= dict.fromkeys(each.container for _, each in inside)
+        found.append(_Placed(number, bisect_left(reached, first), list(names)))
+    return found
+
+
+def _numbered(
+    chunks: Sequence[tuple[int, int]], placed: Sequence[_Placed], lines: Sequence[str]
+) -> array[int]:
+    """Return the numbers in `Contents.chunks`."""
+    found = array("I")
+    for (first, last), place in zip(chunks, placed, strict=True):
+        comments = sum(map(bool, map(_COMMENT_LINE.match, lines[first - 1 : last])))
+        found.extend((first, last, place.number, place.before, comments))
     return found
 
 

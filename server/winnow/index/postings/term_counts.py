@@ -62,8 +62,8 @@ class TermCounts:
         counts = np.minimum(np.diff(first, append=len(keys)), _MOST_COUNTED).astype(np.uint8)
         keys = keys[first]
         terms, units = keys & _TERM, (keys & _UNIT).astype(np.uint16)
-        fields = np.arange(len(self._units) + 1, dtype=np.uint64) << np.uint64(_FIELD)
-        bounds = keys.searchsorted(fields).tolist()
+        fields = np.arange(len(self._units), dtype=np.uint64) << np.uint64(_FIELD)
+        bounds = [*keys.searchsorted(fields).tolist(), len(keys)]
         owners = labels >> np.uint64(_FIELD)
         return [
             Postings(

@@ -276,16 +276,16 @@ class Reader:
         with detect_damage():
             return [decode_definition(data) for (data,) in rows]
 
-    def definition_at(self, path: str, place: int) -> Definition | None:
-        """Return the definition of a file at a position in the text; None if there is none."""
-        row = self._row(
-            "SELECT data FROM definition JOIN file ON file.id=definition.file"
-            " WHERE path=? AND parked=0 AND place=?",
-            os.fsencode(path),
-            place,
+    def definitions_at(self, path: str, places: range, other: int) -> list[Definition]:
+        """Return the definitions of a file at positions in the text, and at one other."""
+        number = self._id(path)
+        rows = self._rows(
+            "SELECT place, data FROM definition WHERE file=? AND place>=? AND place<?"
+            " UNION SELECT place, data FROM definition WHERE file=? AND place=? ORDER BY place",
+            *(number, places.start, places.stop, number, other),
         )
         with detect_damage():
-            return decode_definition(row[0]) if row else None
+            return [decode_definition(data) for _, data in rows]
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         """Yield the file and scope of each class that has this base class."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from winnow.index.postings.contents import TYPES
+from winnow.index.postings.contents import CHUNK_COLUMNS, TYPES
 from winnow.index.postings.corpus import Corpus, Definitions
 from winnow.index.postings.terms import words
 from winnow.index.vectors.best import Floats, best_of_each
@@ -30,8 +30,16 @@ from winnow.ranking.semantic.path_index import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
 from winnow.ranking.term_matches import TermMatches
 
-# Bonus of a chunk that defines a term over a chunk that only mentions it.
+# What makes a chunk the best one of its file, in addition to BM25. For a term in a name that it
+# defines, shared by the parts of all these names, and in a name around it:
 DEFINING = 0.5
+AROUND = 1.0
+# For a chunk of comments only, and for one without definitions, as a share of all terms. Licenses,
+# imports and lists of names are rarely the answer.
+COMMENTS = -0.2
+UNDEFINED = -0.05
+# Definitions that begin in a passage: more are tables of values.
+MAX_BEGUN = 60
 # Definitions used per name: some names have thousands.
 MAX_DEFINITIONS = 2_000
 # A file without a word of the query may answer it if its vector is this near: a third of the
@@ -70,9 +78,11 @@ def derive(corpus: Corpus) -> None:
 class FoundPassage(Struct, frozen=True):
     """A passage: lines ``first`` to ``last``, from 1, of the file with this number in the corpus.
 
-    ``score`` is from 0 to 1, ``why`` the evidence. ``symbol`` is the qualified name of the
+    ``score`` is from 0 to 1, ``why`` the evidence, and ``about`` the part of it that concerns the
+    file. ``symbol`` is the qualified name of the
     definition that the query names, if the passage is that definition; otherwise ``number`` is the
-    number of the definition that contains the passage or is first in it, from 1, or 0 for none.
+    number of the definition that contains the passage or is first in it, from 1, or 0 for none, and
+    ``begun`` are the numbers of the definitions that begin in it, from 0.
     """
 
     file: int
@@ -80,8 +90,10 @@ class FoundPassage(Struct, frozen=True):
     last: int
     score: float
     why: tuple[str, ...]
+    about: tuple[str, ...] = ()
     symbol: str | None = None
     number: int = 0
+    begun: range = range(0)
 
 
 class WeighedCandidates(NamedTuple):
@@ -194,12 +206,6 @@ def weigh(
     return WeighedCandidates(evidence, compute(evidence, commits, nearness))
 
 
-def _has_commits(corpus: Corpus) -> bool:
-    return any(
-        history is not None and history.count >= LEAST_COMMITS for history in corpus.histories
-    )
-
-
 def matches_in_chunks(
     corpus: Corpus, evidence: Evidence, matched: Mapping[int, TermMatches]
 ) -> Floats:
@@ -218,6 +224,12 @@ def matches_in_chunks(
             here = np.unique(np.searchsorted(firsts, numbers, side="right")) - 1
             found[start + here[here >= 0]] += matches.weights[term]
     return found
+
+
+def _has_commits(corpus: Corpus) -> bool:
+    return any(
+        history is not None and history.count >= LEAST_COMMITS for history in corpus.histories
+    )
 
 
 def _path_index(corpus: Corpus) -> PathIndex:
@@ -259,38 +271,38 @@ class _Passages:
         # By candidate: for each term, True if it occurs.
         self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()
         self._in_folder: list[list[bool]] = (evidence.in_folder > 0).T.tolist()
-        self._in_comments: list[list[bool]] = (evidence.documents["comment"] > 0).T.tolist()
-        chunks = evidence.chunks
-        defining = evidence.terms.rarity["definition"] @ (chunks.counts["definition"] > 0)
-        self._worth = chunks.scores + DEFINING * defining
+        self._worth = _worth(corpus, evidence)
         if matches is not None and len(matches):
             self._worth = self._worth + MATCHED_CHUNK * self._worth.max() * matches
         # The start of each candidate's chunks.
         owners = np.arange(len(self._in_name) + 1)
-        self._starts: list[int] = np.searchsorted(chunks.owners, owners).tolist()
+        self._starts: list[int] = np.searchsorted(evidence.chunks.owners, owners).tolist()
 
     def of(self, place: int, score: float) -> FoundPassage:
         """Return the passage of a candidate."""
         evidence = self._evidence
         file = int(evidence.candidates.files[place])
         question, chunks = evidence.question, evidence.chunks
-        why = list(self._why(place, file))
+        about = tuple(self._about(place, file))
+        why = (*self._defines(file), *about)
         if (defined := self._definition(file, score, why)) is not None:
             return defined
         start, end = self._starts[place : place + 2]
         if start == end:
-            return FoundPassage(file, 1, 1, score, tuple(why))
+            return FoundPassage(file, 1, 1, score, why)
         best = start + int(self._worth[start:end].argmax())
         segment = self._corpus.parts[int(evidence.candidates.parts[place])].segment
         chunk = int(chunks.ids[best])
-        first, last, number = map(int, segment.described[chunk])
-        present = _spelled(question, (chunks.counts["body"][:, best] > 0).tolist())
-        if present:
-            total = len(dict.fromkeys(question.spelled))
-            why.append(f"has {len(present)} of {total} query terms")
-        return FoundPassage(file, first, last, score, tuple(why), number=number)
+        first, last, number, before, _ = segment.described[chunk].tolist()
+        behind = before + MAX_BEGUN
+        if chunk + 1 < segment.chunks and segment.described[chunk + 1, 0] > first:
+            behind = min(behind, int(segment.described[chunk + 1, 3]))
+        if present := _spelled(question, (chunks.counts["body"][:, best] > 0).tolist()):
+            why += (f"mentions {', '.join(present[:WHY_WORDS])}",)
+        begun = range(before, behind)
+        return FoundPassage(*(file, first, last, score, why, about), number=number, begun=begun)
 
-    def _definition(self, file: int, score: float, why: Sequence[str]) -> FoundPassage | None:
+    def _definition(self, file: int, score: float, why: tuple[str, ...]) -> FoundPassage | None:
         """Return the definition in a file that a query for a symbol means, as a passage."""
         question = self._evidence.question
         for name in question.names if question.symbol else ():
@@ -304,27 +316,58 @@ class _Passages:
                     here, key=lambda d: (not d.declared, d.kind in TYPES, d.end - d.start, -d.at)
                 )
                 first, last = best.line + 1, best.end_line + 1
-                return FoundPassage(file, first, last, score, tuple(why), best.qualified_name)
+                symbol = best.qualified_name
+                return FoundPassage(file, first, last, score, why, symbol=symbol)
         return None
 
-    def _why(self, place: int, file: int) -> Iterator[str]:
-        """Yield the evidence for the file."""
-        question = self._evidence.question
+    def _defines(self, file: int) -> Iterator[str]:
+        """Yield the names of the query that the file defines."""
         if file in self._names:
             yield f"defines {', '.join(islice(self._names[file], WHY_WORDS))}"
+
+    def _about(self, place: int, file: int) -> Iterator[str]:
+        """Yield the words of the query in the file's path."""
+        question = self._evidence.question
         folders, name, _ = name_of(self._corpus.paths[file])
         for what, parts, having in (
-            ("path", [name], self._in_name[place]),
+            ("file", [name], self._in_name[place]),
             ("folder", folders.split("/"), self._in_folder[place]),
         ):
             matching = _matching(self._index, parts, question, having)
             if matching:
-                yield f"{what} matches {', '.join(matching[:WHY_WORDS])}"
+                yield f"the {what} name contains {', '.join(matching[:WHY_WORDS])}"
                 break
-        commented = _spelled(question, self._in_comments[place])
-        if commented:
-            # The index stores stems, so the comment may have another form.
-            yield f"comments mention {', '.join(commented[:WHY_WORDS])}"
+
+
+def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
+    """Return how well each chunk answers the query, compared with others of its file."""
+    chunks, rarity = evidence.chunks, evidence.terms.rarity
+    parts = evidence.candidates.parts[chunks.owners]
+    described = np.zeros((len(parts), CHUNK_COLUMNS), np.int64)
+    around = np.zeros((len(evidence.question.terms), len(parts)), np.bool_)
+    for number, part in enumerate(corpus.parts):
+        [here] = np.nonzero(parts == number)
+        if not len(here):
+            continue
+        segment, ids = part.segment, chunks.ids[here]
+        described[here] = segment.described[ids]
+        having = np.zeros(segment.chunks, np.bool_)
+        for row, (units, _) in enumerate(segment.postings("context", evidence.question.numbers)):
+            if len(units):
+                having[units] = True
+                around[row, here] = having[ids]
+                having[units] = False
+    first, last, defined, _, comments = described.T
+    defining = rarity["definition"] @ (chunks.counts["definition"] > 0)
+    of_all = rarity["body"].sum()
+    worth: Floats = (
+        chunks.scores
+        + DEFINING * defining / np.sqrt(np.maximum(chunks.defining, 1))
+        + AROUND * (rarity["body"] @ around)
+        + COMMENTS * of_all * comments / (last - first + 1)
+        + UNDEFINED * of_all * (defined == 0)
+    ).astype(np.float32)
+    return worth
 
 
 def _spelled(question: Question, having: Sequence[bool]) -> list[str]:

@@ -15,12 +15,13 @@ from msgspec import Meta, Struct, field
 
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
+from winnow.search.answer.places import place_in, reason
 from winnow.search.answer.shorten import shorten
 from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import PathResolver
 from winnow.text.scope import Scope
-from winnow.types import Answer, Completeness, Hit, PageParams, Result
+from winnow.types import Answer, Completeness, DefinedHere, Hit, PageParams, Result
 
 # No lines of larger files are shown.
 MOST_BYTES = 8 * 1024 * 1024
@@ -65,13 +66,17 @@ class HitList(Struct, frozen=True):
 
 
 class CurrentHit(Struct, frozen=True):
-    """A hit with its current lines; ``at`` is its index among the hits."""
+    """A hit with its current lines; ``at`` is its index among the hits. ``best`` is the most
+    telling of the lines."""
 
     at: int
     hit: Hit
     first: int | None
     last: int | None
     passage: Excerpt | None = None
+    best: int | None = None
+    symbol: str | None = None
+    why: str = ""
 
     def snippet(self, most: int) -> tuple[str | None, int | None]:
         """Return the best lines, at most ``most``, and the number of the first if it is not that
@@ -127,26 +132,58 @@ def current_hits(texts: CurrentTexts, found: HitList, first: int, size: int) -> 
 
 
 def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> CurrentHit | None:
+    def current(
+        first: int | None, last: int | None, passage: Excerpt | None = None, best: int | None = None
+    ) -> CurrentHit:
+        return CurrentHit(at, hit, first, last, passage, best, hit.symbol, hit.why)
+
     if hit.kind == "file":
-        return CurrentHit(at, hit, hit.first, hit.last) if texts.is_there(hit.path) else None
+        return current(hit.first, hit.last) if texts.is_there(hit.path) else None
     lines = texts.lines(hit.path, hit.last)
     if lines is None:
         if not texts.is_there(hit.path):
             return None
         line = min(hit.marks, default=None)
-        return CurrentHit(at, hit, hit.first or line, hit.last or line)
+        return current(hit.first or line, hit.last or line)
     if hit.first is not None and hit.first > len(lines):
         return None
     first, last = hit.first or 1, hit.last or len(lines)
     passage = Excerpt(lines, first, last, wanted, hit.marks, head=hit.first is not None)
     if hit.kind == "match" and wanted.words and not passage.is_relevant:
         return None  # the text has just been removed
+    if hit.definitions is not None:
+        return _current_place(lines, passage, at, hit, hit.definitions, wanted)
     if hit.first is not None:
-        return CurrentHit(at, hit, hit.first, passage.last, passage)
-    snippet = passage.snippet(LINES) if passage.is_relevant else None
-    if snippet is None:
-        return CurrentHit(at, hit, None, None)
-    return CurrentHit(at, hit, snippet.first, snippet.first + snippet.text.count("\n"), passage)
+        best = passage.best_line() if hit.kind == "passage" and hit.symbol is None else None
+        return current(hit.first, passage.last, passage, best or hit.first)
+    best = passage.best_line()
+    if best is None:
+        return current(None, None)
+    passage = passage.part(first, last, best)
+    snippet = passage.snippet(LINES)
+    assert snippet is not None
+    end = snippet.first + snippet.text.count("\n")
+    return current(snippet.first, end, passage, best)
+
+
+def _current_place(
+    lines: Sequence[str],
+    passage: Excerpt,
+    at: int,
+    hit: Hit,
+    definitions: Sequence[DefinedHere],
+    wanted: Wanted,
+) -> CurrentHit:
+    """Return the best place in a passage of the index; all of it if no line is relevant."""
+    place = place_in(lines, passage, definitions, wanted)
+    if place is None:
+        first = definitions[0] if definitions else None
+        symbol = first.name if first else None
+        line = first.line if first and passage.first <= first.line <= passage.last else hit.first
+        return CurrentHit(at, hit, hit.first, passage.last, passage, line, symbol, hit.why)
+    part = passage.part(place.first, place.last, place.line)
+    why = reason([*place.reasons, *hit.about])
+    return CurrentHit(at, hit, place.first, place.last, part, place.line, place.symbol, why)
 
 
 # --- pages ---------------------------------------------------------------------------------

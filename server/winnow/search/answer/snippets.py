@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from itertools import accumulate, groupby, islice
 
 from msgspec import Struct
 
+from winnow.index.postings.imports import is_import
 from winnow.text.definition_lines import defines, definition_in
 from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
@@ -26,6 +28,11 @@ AGAIN = 0.15
 DEFINITION = 1.5
 # Maximum number of relevant lines of a passage to weigh.
 WEIGHED_LINES = 500
+
+
+# A longer word is data.
+WORD_CHARACTERS = 60
+_WORD_AROUND = re.compile(r"\w{1,60}")
 
 
 class Snippet(Struct, frozen=True):
@@ -58,10 +65,7 @@ class Wanted:
         line defines one of them."""
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         text = "\n".join(lines)
-        # A case-sensitive search is seven times as fast.
-        found = (
-            self._any_lower.finditer(text.lower()) if text.isascii() else self._any.finditer(text)
-        )
+        found = self._found_in(text)
         for at, here in groupby(found, lambda match: bisect_right(starts, match.start()) - 1):
             spans = {}
             for match in here:
@@ -70,6 +74,24 @@ class Wanted:
             if defines(Line(lines[at], 0, tuple(spans))):
                 words = {word: weight * DEFINITION for word, weight in words.items()}
             yield at, words
+
+    def words_in(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the words of the query in a text, each with the word that has it there. Single
+        letters and digits are in too many words."""
+        for found in self._found_in(text):
+            start = found.start()
+            if len(found[0].encode()) > 1 and _begins_part(text, start):
+                least = max(0, start - WORD_CHARACTERS)
+                while start > least and (text[start - 1].isalnum() or text[start - 1] == "_"):
+                    start -= 1
+                if around := _WORD_AROUND.match(text, start):
+                    yield found[0].casefold(), around[0]
+
+    def _found_in(self, text: str) -> Iterator[re.Match[str]]:
+        # A case-sensitive search is seven times as fast.
+        if text.isascii():
+            return self._any_lower.finditer(text.lower())
+        return self._any.finditer(text)
 
     def place_in(self, text: str) -> int:
         """Return the offset of the first word in a line; 0 if there is none."""
@@ -105,18 +127,34 @@ class Excerpt:
                 weights.setdefault(at, {})[""] = weight
         self._weights = {at: weights[at] for at in sorted(weights)[:WEIGHED_LINES]}
 
+    def part(self, first: int, last: int, best: int) -> Excerpt:
+        """Return the excerpt of some of the lines; snippets contain the ``best`` of them."""
+        part = copy.copy(self)
+        part.first, part.last = first, last
+        part._weights = {at: words for at, words in self._weights.items() if first <= at <= last}
+        everything = sum(sum(words.values()) for words in part._weights.values())
+        part._weights[best] = {**part._weights.get(best, {}), "": everything + 1}
+        part._weights = dict(sorted(part._weights.items()))
+        return part
+
+    @property
+    def weights(self) -> Mapping[int, Mapping[str, float]]:
+        """The relevant lines, each with its words and their weights."""
+        return self._weights
+
     @property
     def is_relevant(self) -> bool:
         """True if any line is relevant."""
         return bool(self._weights)
 
     def best_line(self) -> int | None:
-        """Return the line that says most: the best definition, else the best of all lines; None
-        without a relevant line."""
+        """Return the line that says most: the best definition, else the best of all lines, if
+        possible none that imports; None without a relevant line."""
         return max(
             self._weights,
             key=lambda at: (
                 definition_in(self._lines[at - 1]) is not None,
+                not is_import(self._lines[at - 1]),
                 sum(self._weights[at].values()),
                 -at,
             ),
@@ -166,9 +204,18 @@ def _part(
         value = sum(weights.values()) + again
         if value > best:
             best, start, end = value, at, behind
-    # Show the head of a definition if there is room.
-    start = first if head and end - first < most else max(first, start - BEFORE)
+    # Show the head of a definition, or a line before, if there is room.
+    if head and end - first < most:
+        start = first
+    elif end - start + BEFORE < most:
+        start = max(first, start - BEFORE)
     return start, min(last, max(end + AFTER, start + AFTER), start + most - 1)
+
+
+def _begins_part(text: str, at: int) -> bool:
+    """Return True if a part of an identifier begins here, or a word."""
+    before = text[at - 1 : at]
+    return not before.isalpha() or (before.islower() and text[at].isupper())
 
 
 def _cut(line: str, wanted: Wanted) -> str:

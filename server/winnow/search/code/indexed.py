@@ -6,7 +6,7 @@ If a file changed after it was indexed, the index reads it again and the search 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,9 +23,10 @@ from winnow.ranking.term_matches import TermMatches
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
+from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
-from winnow.types import Hit, IndexState
+from winnow.types import DefinedHere, Hit, IndexState
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class IndexHits(Struct, frozen=True):
 
 
 class _IndexSearch(Struct, frozen=True):
-    """A search for ``wanted`` hits. The first ``shown`` get the name of the enclosing definition.
+    """A search for ``wanted`` hits. The first ``shown`` get the definitions in and around them.
     ``covers`` is None for all files of the scope."""
 
     query: str
@@ -95,9 +96,10 @@ async def search_index(
 ) -> IndexHits:
     """Return the passages in the index for a query: at least ``wanted``, if there are as many.
 
-    The first ``shown`` name their enclosing symbol. ``boosts`` raise files because of feedback, by
-    absolute path. All files with matches of search terms, ``matched``, are ranked, too, also those
-    that are not indexed. A search that is not ``patient`` does not wait for changed files.
+    The first ``shown`` get the definitions in and around them. ``boosts`` raise files because of
+    feedback, by absolute path. All files with matches of search terms, ``matched``, are ranked,
+    too, also those that are not indexed. A search that is not ``patient`` does not wait for changed
+    files.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -203,16 +205,23 @@ def _search(
         if not (passage.why or learned or passage.file in matched):
             if passage.score < NEAR:
                 continue  # it has no evidence
-            learned = "near in meaning"
-        symbol = passage.symbol
-        is_shown = len(hits) < search_for.shown and passage.file < indexed
-        if symbol is None and passage.number and is_shown:
-            definition = view.definition_at(full, passage.number - 1)
-            symbol = definition.qualified_name if definition is not None else None
+            learned = "close in meaning to the question"
+        hit = hit_of(passage, path, learned, matched=passage.file in matched)
+        if passage.symbol is None and len(hits) < search_for.shown and passage.file < indexed:
+            definitions = view.definitions_at(full, passage.begun, passage.number - 1)
+            hit = msgspec.structs.replace(hit, definitions=[*_defined_here(definitions)])
         if passage.file < indexed and len(paths) < search_for.wanted:
             paths.append(full)
-        hits.append(hit_of(passage, path, symbol, learned, matched=passage.file in matched))
+        hits.append(hit)
     return hits, paths
+
+
+def _defined_here(definitions: Iterable[Definition]) -> Iterator[DefinedHere]:
+    """Yield those definitions that are not inside of functions."""
+    for each in definitions:
+        if not each.local:
+            name, doc = each.qualified_name, each.doc
+            yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
 
 
 def _with_matched(

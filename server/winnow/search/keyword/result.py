@@ -184,7 +184,7 @@ def _ranked_file(
     numbers = sorted({number for hits in candidate.hits.values() for number in hits})
     first, last = _lines_to_open(ranked, place)
     inside = [number for number in numbers if first and last and first <= number <= last]
-    line = ranked.first or (place.passage.best_line() if place and place.passage else None)
+    line = ranked.first or (place.best if place else None)
     line = line or next(iter(inside or numbers), first)
     best = _best_lines(candidate, [*(number for number in inside if number == line), *inside])
     matches = [_match(number, candidate.lines[number]) for number in sorted(best)]
@@ -234,7 +234,7 @@ def _passage(place: CurrentHit) -> PassageOfFile | None:
     return PassageOfFile(
         start_line=place.first,
         end_line=place.last,
-        symbol=place.hit.symbol,
+        symbol=place.symbol,
         snippet=snippet,
         snippet_line=first or place.first if snippet is not None else None,
         score=place.hit.score,

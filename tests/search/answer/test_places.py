@@ -1,0 +1,100 @@
+"""The place in a passage that answers, its line and the reason."""
+
+from __future__ import annotations
+
+from winnow.search.answer.places import REASON_CHARACTERS, Place, place_in, reason
+from winnow.search.answer.snippets import Excerpt, Wanted
+from winnow.search.answer.telling_words import telling_words
+from winnow.symbols.extract.driver import extract
+from winnow.symbols.language import languages
+from winnow.types import DefinedHere
+
+SOURCE = '''"""Sessions and their cookies."""
+
+import session_store
+from cookies import expire, session_cookie
+
+LIMIT = 20
+
+
+class Session:
+    """A visit."""
+
+    def renew(self):
+        return self.start(LIMIT)
+
+    @logged
+    def expire(self, store):
+        """Forget the cookie of a visitor."""
+        store.forget(self.key)
+        return None
+
+
+def unrelated(value):
+    return value + 1
+'''
+
+
+def place(query: str, source: str = SOURCE, first: int = 1, last: int | None = None) -> Place:
+    lines = source.split("\n")
+    wanted = Wanted(telling_words(query))
+    definitions = [
+        DefinedHere(each.qualified_name, each.kind, each.line + 1, each.end_line + 1, each.doc)
+        for each in extract(languages()["python"], source.encode()).definitions
+        if not each.local
+    ]
+    passage = Excerpt(lines, first, last or len(lines), wanted)
+    found = place_in(lines, passage, definitions, wanted)
+    assert found is not None
+    return found
+
+
+def test_a_definition_is_chosen_before_imports_with_the_same_words() -> None:
+    found = place("where do session cookies expire")
+    assert (found.symbol, found.line) == ("Session.expire", 16)
+    assert "import" not in "\n".join(SOURCE.split("\n")[found.first - 1 : found.last])
+
+
+def test_decorators_belong_to_a_definition() -> None:
+    found = place("expire the visitor")
+    assert (found.first, found.last, found.line) == (15, 19, 16)
+
+
+def test_the_reason_says_where_the_words_are() -> None:
+    assert place("expire a cookie in the store").reasons == [
+        "defines expire",
+        "its documentation mentions cookie",
+        "mentions store",
+    ]
+
+
+def test_a_part_of_a_long_definition_has_its_most_telling_line() -> None:
+    body = "".join(f"    step({number})\n" for number in range(30))
+    source = f"def run():\n{body}    upload(retries)\n{body}"
+    found = place("retry the upload", source, first=20, last=50)
+    assert (found.symbol, found.line) == ("run", 32)
+
+
+def test_a_value_is_shown_with_its_paragraph() -> None:
+    found = place("what is the LIMIT", "import a\n\nFLOOR = 1\nLIMIT = 2\n\nx = 3\n")
+    assert (found.first, found.last, found.line, found.symbol) == (3, 4, 4, "LIMIT")
+
+
+def test_a_word_inside_of_another_word_is_no_reason() -> None:
+    found = place("form", "def transform(form_data):\n    return transform\n")
+    assert found.reasons == ["mentions form_data"]
+
+
+def test_single_letters_are_no_reason() -> None:
+    assert place("avoid n+1", "def avoid():\n    now = none\n").reasons == ["defines avoid"]
+
+
+def test_definitions_nearby_with_some_of_the_query_are_shown_too() -> None:
+    source = "def load_plugins():\n    pass\n\n\ndef load():\n    pass\n\n\ndef save():\n    pass\n"
+    found = place("load plugins", source)
+    assert (found.first, found.last, found.symbol) == (1, 6, "load_plugins")
+
+
+def test_a_reason_fits_in_a_line() -> None:
+    assert reason(["defines a", "b" * REASON_CHARACTERS, "c"]) == "defines a"
+    assert len(reason(["b" * 200])) == REASON_CHARACTERS
