@@ -15,7 +15,6 @@ import msgspec
 from winnow.index.postings.terms import words
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.term_matches import TermMatches
-from winnow.text.definition_lines import defines, definition_in
 from winnow.types import Hit
 
 if TYPE_CHECKING:
@@ -161,23 +160,12 @@ def _share(matches: TermMatches | None) -> float:
     return matches.share if matches is not None else 0.0
 
 
-def _defined_names(file: Candidate, matches: TermMatches) -> list[str]:
-    """Return the names whose definitions match, those of the weightiest terms first."""
-    terms = sorted(file.hits, key=lambda term: -matches.weights[term])
-    lines = [file.lines[number] for term in terms for number in file.hits[term]]
-    found = [definition_in(line.text) for line in lines if defines(line)]
-    return list(dict.fromkeys(each.name for each in found if each is not None))
-
-
 def _reason(file: Candidate, matches: TermMatches | None, hit: Hit | None) -> str:
     """Return the reason: the evidence for the passage, the matching definitions, then the terms
     that match, the weightiest first, as many as fit."""
     why = hit.why if hit is not None else ""
     if matches is None:
         return f"from the index: {why}"[:REASON_CHARACTERS]
-    defined = _defined_names(file, matches)
-    if defined and "defines " not in why:
-        why = "; ".join(filter(None, [f"defines {', '.join(defined[:REASON_NAMES])}", why]))
     terms = [
         term + (f" ×{file.counts[term]}" if file.counts[term] > 1 else "")
         for term in sorted(file.counts, key=lambda term: -matches.weights[term])
