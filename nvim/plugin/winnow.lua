@@ -9,6 +9,7 @@ vim.api.nvim_create_user_command('Winnow', function(command)
   require('winnow.command').run(command)
 end, {
   bang = true,
+  range = true,
   desc = 'Search with Winnow',
   nargs = '*',
   complete = function(...)
@@ -16,7 +17,7 @@ end, {
   end,
 })
 
-for _, mode in ipairs({ 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code' }) do
+for _, mode in ipairs({ 'code', 'files', 'grep', 'symbols', 'semantic', 'keyword', 'docs' }) do
   vim.keymap.set('n', ('<Plug>(winnow-%s)'):format(mode), function()
     require('winnow').open(mode)
   end, { desc = 'Winnow: ' .. mode })
@@ -37,5 +38,15 @@ vim.api.nvim_create_autocmd('BufReadCmd', {
   desc = 'Read the text of a document',
   callback = function(event)
     require('winnow.document').read(event.buf, event.match)
+  end,
+})
+vim.api.nvim_create_autocmd('LspAttach', {
+  group = group,
+  desc = 'Answer standard methods only where no other server does',
+  callback = function(event)
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    if client and client.name == 'winnow' then
+      require('winnow.client').limit_standard_methods(client)
+    end
   end,
 })

@@ -16,12 +16,13 @@ return {
       t.shared_project()
       t.setup()
       t.equal({
+        'code',
+        'files',
+        'grep',
+        'symbols',
+        'semantic',
         'keyword',
         'docs',
-        'symbols',
-        'grep',
-        'semantic',
-        'code',
         'resume',
         'history',
         'index',
@@ -31,6 +32,7 @@ return {
         'log',
       }, complete('Winnow '))
       t.equal({ 'symbols', 'semantic', 'status' }, complete('Winnow s'))
+      t.equal({ 'kind=class' }, complete('Winnow symbols kind=cl'))
       t.equal({ 'ranker=' }, complete('Winnow keyword ra'))
       t.equal({ 'ranker=auto', 'ranker=llm', 'ranker=local' }, complete('Winnow keyword ranker='))
       t.equal({ 'word=true' }, complete('Winnow! grep path=src word=t'))
@@ -71,6 +73,13 @@ return {
       )
       t.contains(
         t.error_of(function()
+          query.parse('grep', 'max_result=3 foo')
+        end),
+        'unknown parameter `max_result`. Did you mean `max_results`?'
+      )
+      t.equal({ query = 'node=3 x', params = {} }, query.parse('grep', 'node=3 x'))
+      t.contains(
+        t.error_of(function()
           query.parse('keyword', 'ranker=best x')
         end),
         'expected one of auto, llm, local'
@@ -90,6 +99,7 @@ return {
         grep = 'grep',
         semantic = 'semantic-search',
         code = 'code-search',
+        files = 'code-search',
       }
       local query = require('winnow.query')
       for mode, page in pairs(pages) do
@@ -115,8 +125,8 @@ return {
       t.shared_project()
       t.setup()
       local messages = t.notified()
-      vim.cmd('Winnow nonsense a')
-      t.contains(messages[1][1], 'winnow: unknown mode `nonsense`; use one of keyword, docs')
+      vim.cmd('Winnow symbol a')
+      t.contains(messages[1][1], 'winnow: unknown mode `symbol`. Did you mean `symbols`?')
       vim.cmd('Winnow! grep')
       t.contains(messages[2][1], 'a list needs a query')
       vim.cmd('Winnow index explode')
@@ -296,7 +306,7 @@ return {
         end
       end
       for name, value in pairs(require('winnow')) do
-        if type(value) == 'function' and name ~= 'choose_mode' then
+        if type(value) == 'function' then
           tagged(('winnow.%s()'):format(name))
         end
       end

@@ -27,7 +27,7 @@ return {
       t.contains(first.text, 'defines load_plugin')
       t.contains(first.text, ' │ def load_plugin(self, name):')
       t.contains(list.title, 'winnow keyword: how are plugins loaded [')
-      t.contains(list.title, 'ranked by the local ranker')
+      t.contains(list.title, '[1 of 1 file]')
       t.equal('keyword', list.context.winnow.mode)
       t.equal({ 'load_plugin\\b' }, list.context.winnow.terms)
       assert(list.context.winnow.search_id)
@@ -94,7 +94,7 @@ return {
       t.setup()
       local messages = search('Winnow! grep load_plugin_from_cache')
       t.equal(0, vim.fn.getqflist({ nr = '$' }).nr)
-      t.contains(messages[1][1], '0 of 0')
+      t.contains(messages[1][1], 'winnow: no results')
       t.contains(messages[1][1], 'include_ignored')
       t.equal(vim.log.levels.WARN, messages[1][2])
       local failed = search('Winnow! grep (')
@@ -112,7 +112,7 @@ return {
       t.project(files)
       t.setup({ open_list = false })
       local search_stub = { mode = 'grep', request = { query = 'words' } }
-      function search_stub.left_out()
+      function search_stub.details()
         return {}
       end
       local items = {}

@@ -98,8 +98,8 @@ return {
       vim.cmd('Winnow keyword')
       local picker = require('winnow.picker').get()
       t.equal({ true, nil }, { picker.editing, picker.running })
-      t.contains(t.visible(picker.windows.prompt)[1], ' query, Enter searches ')
-      t.contains(t.visible(picker.windows.list)[1], ' keyword search: ')
+      t.contains(t.visible(picker.windows.prompt)[1], ' symbols semantic [keyword] docs ')
+      t.contains(t.visible(picker.windows.list)[1], ' keyword search ')
       t.nothing_covered(picker)
       t.wait('the server', function()
         local client = require('winnow.client').running(folder)
@@ -109,36 +109,45 @@ return {
     end,
   },
   {
-    'the windows show results, reasons and the ranker',
+    'the windows show results, the count, a preview, and the reason of the current result',
     function()
       t.shared_project()
       t.setup()
       local picker = open('Winnow keyword how are plugins loaded -- load_plugin\\b no_such_thing')
-      local lines = t.listed(picker)
-      t.equal('  src/loader.py:5: def load_plugin(self, name):', lines[1])
-      t.contains(lines[2], 'defines load_plugin')
-      local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, -1, false)
-      t.contains(info[1], 'ranked by the local ranker: no language model has a key')
-      t.contains(info[2], 'no_such_thing (no match)')
-      -- The prompt is above the list, the summary below, and the preview on the right.
+      -- The prompt is above the list, and the preview on the right.
       t.nothing_covered(picker)
       local windows = picker.windows
       local list, preview = t.area(windows.list), t.area(windows.preview)
-      assert(t.area(windows.prompt).bottom < list.top and list.bottom < t.area(windows.info).top)
-      assert(list.right < preview.left)
-      t.equal({ t.area(windows.prompt).top, t.area(windows.info).bottom }, {
-        preview.top,
-        preview.bottom,
-      })
+      assert(t.area(windows.prompt).bottom < list.top and list.right < preview.left)
+      t.equal({ t.area(windows.prompt).top, list.bottom }, { preview.top, preview.bottom })
       local rows = t.visible(windows.list)
       t.contains(rows[1], ' keyword search: how are plugins loaded -- load_plugin')
-      t.contains(rows[2], '  src/loader.py:5: def load_plugin(self, name):')
-      t.contains(rows[3], 'defines load_plugin')
-      t.equal(2, #t.marked(picker))
-      t.contains(t.visible_text(windows.info), '1 of 1 · ranked by the local ranker: no')
-      t.contains(t.visible_text(windows.info), 'no_such_thing (no')
+      t.contains(rows[2], '  loader.py:5 src  def load_plugin(self, name):')
+      t.equal(1, #t.marked(picker))
+      -- No model has a key, which is no news.
+      t.equal('╰ 1 of 1 file ', vim.fn.strcharpart(rows[#rows], 0, 14))
+      t.contains(rows[#rows], ' 1/1 ╯')
       t.contains(t.visible(windows.preview)[1], ' src/loader.py ')
       t.contains(t.visible_text(windows.preview), '  5     def load_plugin(self, name):')
+      t.contains(t.visible_text(windows.preview), '╰ defines load_plugin')
+    end,
+  },
+  {
+    'a wide list shows the reason beside the line, and the option puts it below',
+    function()
+      t.shared_project()
+      t.setup({ layout = 'vertical' })
+      local picker = open('Winnow keyword plugins -- load_plugin\\b')
+      local row = '  loader.py:5 src  def load_plugin(self, name):  defines load_plugin'
+      t.contains(t.visible(picker.windows.list)[2], row)
+      t.equal(t.area(picker.windows.list).bottom + 1, t.area(picker.windows.preview).top)
+      press(picker, '<Esc>')
+      t.setup({ reasons = 'below' })
+      picker = open('Winnow keyword plugins -- load_plugin\\b')
+      local rows = t.visible(picker.windows.list)
+      t.contains(rows[2], '  loader.py:5 src  def load_plugin(self, name):')
+      t.contains(rows[3], '    defines load_plugin')
+      t.equal(2, #t.marked(picker))
     end,
   },
   {
@@ -196,8 +205,8 @@ return {
       type_in(picker, 'aclua because')
       t.equal({ 'abc/one.lua', 'abc/three.lua' }, shown(picker))
       local rows = t.visible(picker.windows.list)
-      t.contains(rows[2], '  abc/one.lua:3: text')
-      t.contains(rows[4], '  abc/three.lua:3: text')
+      t.contains(rows[2], '  one.lua:3 abc  text')
+      t.contains(rows[3], '  three.lua:3 abc  text')
       assert(not table.concat(rows, '\n'):find('two.lua', 1, true))
       t.contains(t.visible_text(picker.windows.prompt), '> aclua because')
       type_in(picker, 'ABC')
@@ -215,29 +224,26 @@ return {
       partial(ranking('local', 'a', 'b', 'c', 'd'))
       press(picker, '<C-n>')
       t.equal('b', picker:item().path)
-      t.equal({ '  b:3: text', '    because of b' }, t.marked(picker))
+      t.equal({ '  b:3 text  because of b' }, t.marked(picker))
       partial(ranking('local', 'x', 'a', 'c', 'b'))
-      t.equal({ 'b', 7 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ 'b', 4 }, { picker:item().path, cursor_line(picker) })
       partial(ranking('llm', 'c'))
       t.equal({ 'c', 'x', 'a', 'b' }, shown(picker))
-      t.equal({ 'b', 7 }, { picker:item().path, cursor_line(picker) })
-      t.equal({ '  b:3: text', '    because of b' }, t.marked(picker))
+      t.equal({ 'b', 4 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ '  b:3 text  because of b' }, t.marked(picker))
       partial(ranking('llm', 'b'))
       t.equal({ 'c', 'b', 'x', 'a' }, shown(picker))
-      t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ 'b', 2 }, { picker:item().path, cursor_line(picker) })
       local result = answer('llm', 'c', 'b')
       result.not_chosen = { { path = 'x', line = 3 }, { path = 'y', line = 7 } }
       done(result)
       t.equal({ 'c', 'b', 'x', 'y' }, shown(picker))
-      t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
-      t.equal({ '  b:3: text', '    because of b' }, t.marked(picker))
-      t.contains(t.visible_text(picker.windows.info), '4 of 9 · ranked by m, which chose 2')
-      local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
-      t.contains(info, '4 of 9 · ranked by m, which chose 2')
+      t.equal({ 'b', 2 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ '  b:3 text  because of b' }, t.marked(picker))
+      t.contains(t.visible_text(picker.windows.list), '4 of 9 files · ranked by m, which chose 2')
       local lines = t.listed(picker)
-      t.equal('  x:3: text', lines[5])
-      t.equal('  y:7', lines[7])
-      t.contains(lines[8], 'not chosen by the model')
+      t.equal('  x:3 text  not chosen by the model', lines[3])
+      t.equal('  y:7 not chosen by the model', lines[4])
     end,
   },
   {
@@ -250,11 +256,11 @@ return {
       partial(ranking('local', 'x', 'a', 'b'))
       t.equal({ 'x', 1 }, { picker:item().path, cursor_line(picker) })
       partial(ranking('llm', 'b'))
-      t.equal({ 'x', 3 }, { picker:item().path, cursor_line(picker) })
+      t.equal({ 'x', 2 }, { picker:item().path, cursor_line(picker) })
       done(answer('llm', 'b', 'x'))
       t.equal('x', picker:item().path)
-      t.equal({ '  x:3: text', '    because of x' }, t.marked(picker))
-      t.contains(t.visible(picker.windows.list)[2], '  b:3: text')
+      t.equal({ '  x:3 text  because of x' }, t.marked(picker))
+      t.contains(t.visible(picker.windows.list)[2], '  b:3 text')
     end,
   },
   {
@@ -278,7 +284,7 @@ return {
       end
       local before = height()
       local marked, row = t.marked(picker)
-      t.equal({ '  f21:3: text', '    because of f21' }, marked)
+      t.equal({ '  f21:3 text  because of f21' }, marked)
       table.insert(names, 1, 'new1')
       table.insert(names, 1, 'new2')
       partial(ranking('local', unpack(names)))
@@ -296,9 +302,7 @@ return {
       press(picker, '<C-c>')
       t.equal({ 1, false }, { cancelled(), picker.running.busy })
       t.equal({ 'a', 'b' }, shown(picker))
-      local info = vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, 1, false)[1]
-      t.equal('stopped after 2', info)
-      t.contains(t.visible_text(picker.windows.info), 'stopped after 2')
+      t.contains(t.visible_text(picker.windows.list), ' stopped after 2 ')
       picker:close()
       local second, _, _, cancelled_again = scripted('keyword', 'q')
       press(second, '<Esc>')
@@ -335,12 +339,13 @@ return {
         t.equal({}, picker.shown)
         t.listed(picker)
         t.nothing_covered(picker)
-        local text = t.visible_text(picker.windows.info)
+        local text = t.visible_text(picker.windows.list)
         press(picker, '<Esc>')
         return text
       end
       local nothing = summary_of('Winnow grep load_plugin_from_cache')
-      t.contains(nothing, '0 of 0')
+      t.contains(nothing, '  No results')
+      t.contains(nothing, '0 of 0 matches')
       t.contains(nothing, 'include_ignored')
       t.contains(summary_of('Winnow grep ('), 'unclosed group')
       t.project()
@@ -353,7 +358,7 @@ return {
     function()
       t.shared_project()
       t.setup()
-      local counts = { ['<C-x>'] = { 2, 1 }, ['<C-v>'] = { 2, 1 }, ['<C-t>'] = { 1, 2 } }
+      local counts = { ['<C-x>'] = { 2, 1 }, ['<C-v>'] = { 2, 1 }, ['<M-t>'] = { 1, 2 } }
       for key, count in pairs(counts) do
         press(open('Winnow grep register_plugin path'), '<Esc>')
         press(open('Winnow grep def register_plugin'), key)
@@ -374,9 +379,9 @@ return {
       press(picker, '<Tab>')
       press(picker, '<C-n>')
       press(picker, '<Tab>')
-      t.contains(t.listed(picker)[1], '●')
+      t.listed(picker)
       t.contains(t.visible(picker.windows.list)[2], '● ')
-      t.contains(t.visible_text(picker.windows.info), '2 selected · ')
+      t.contains(t.visible_text(picker.windows.list), '2 selected · ')
       press(picker, '<C-q>')
       t.equal(2, #vim.fn.getqflist())
       t.contains(vim.fn.getqflist({ title = 0 }).title, 'winnow grep: register_plugin')
@@ -400,7 +405,7 @@ return {
         return #picker.shown == 1 and picker.shown[1].text == 'class Loader:'
       end)
       t.listed(picker)
-      t.contains(t.visible(picker.windows.list)[2], '  src/loader.py:1: class Loader:')
+      t.contains(t.visible(picker.windows.list)[2], '  loader.py:1 src  class Loader:')
       press(picker, '<C-g>')
       t.equal(false, picker.editing)
       t.equal('class Lo', picker.request.query)
@@ -439,11 +444,11 @@ return {
       assert(resumed and resumed ~= picker)
       t.equal({ item.key, items, 'reg' }, { resumed:item().key, #resumed.shown, resumed.filter })
       t.listed(resumed)
-      t.contains(t.marked(resumed)[1], ('%s:%d'):format(item.path, item.lnum))
-      t.contains(t.visible_text(resumed.windows.info), '1 selected')
+      t.contains(t.marked(resumed)[1], ('%s:%d'):format(vim.fs.basename(item.path), item.lnum))
+      t.contains(t.visible_text(resumed.windows.list), '1 selected')
       t.equal(1, vim.tbl_count(resumed.selected))
       press(resumed, '<C-g>')
-      t.equal('register_plugin|class Loader|registry =', resumed:_typed())
+      t.equal('register_plugin|class Loader|registry =', resumed:typed())
     end,
   },
   {
@@ -481,14 +486,13 @@ return {
       t.shared_project()
       t.setup()
       local picker = open('Winnow keyword plugins -- register_plugin no_such_thing')
-      local details
-      t.replace(vim.api, 'nvim_echo', function(chunks)
-        details = chunks[1][1]
-      end)
       press(picker, '<C-/>')
+      local details = t.visible_text(picker.windows.preview)
       t.contains(details, 'src/registry.py:3: defines register_plugin')
       t.contains(details, 'no_such_thing (no match)')
-      t.contains(details, 'ranked by the local ranker')
+      t.contains(details, 'ranked locally: no language model has a key')
+      press(picker, '<C-/>')
+      t.contains(t.visible_text(picker.windows.preview), 'def register_plugin(name, plugin):')
     end,
   },
   {
@@ -522,12 +526,17 @@ return {
       local function assert_readable()
         t.nothing_covered(picker)
         local rows = t.visible_text(picker.windows.list)
-        t.contains(rows, 'src/registry.py:3: def register_plugin')
-        t.contains(t.visible_text(picker.windows.info), '2 of 2')
+        t.contains(rows, 'registry.py:3 src  def register_plugin')
+        t.contains(rows, '2 of 2 matches')
+        t.contains(rows, ' 1/2 ╯')
         t.contains(t.visible(picker.windows.prompt)[1], ' filter ')
       end
-      t.equal(nil, picker.windows.preview)
+      -- The preview is below the list.
+      t.equal(t.area(picker.windows.list).bottom + 1, t.area(picker.windows.preview).top)
       assert_readable()
+      resize(40, 9)
+      t.equal(nil, picker.windows.preview)
+      t.nothing_covered(picker)
       resize(120, 30)
       assert(picker.windows.preview)
       assert_readable()

@@ -45,8 +45,11 @@ return {
       t.contains(items[1].reason, 'defines load_plugin')
       t.equal(1, items[1].rank)
       local texts = require('winnow.answer')
-      t.contains(texts.ranked_by(answer), 'ranked by the local ranker: no language model has a key')
-      t.contains(table.concat(texts.left_out(answer), '\n'), 'no_such_thing (no match)')
+      -- That no model has a key is no news, but a detail.
+      t.equal(nil, texts.ranked_by(answer))
+      local details = table.concat(texts.details(answer), '\n')
+      t.contains(details, 'ranked locally: no language model has a key')
+      t.contains(details, 'no_such_thing (no match)')
       local line, word = word_at(items[1])
       t.equal({ 5, 'load_plugin' }, { line, word })
     end,
@@ -99,9 +102,21 @@ return {
       t.setup()
       local items, answer = search('grep', { query = 'plugin_\\w+', params = { path = 'src' } })
       t.equal({ 'src/loader.py' }, t.paths(items))
-      t.equal('1 of 1', require('winnow.answer').count(answer, #items))
+      t.equal('1 of 1 match', require('winnow.answer').count('grep', answer, #items))
       local line, word = word_at(items[1])
       t.equal({ 6, 'plugin_sp' }, { line, word })
+    end,
+  },
+  {
+    'all matches in a line have its text',
+    function()
+      t.project({ ['a.txt'] = 'one word, another word\n' })
+      t.setup()
+      local items = search('grep', { query = 'word' })
+      t.equal({ 'one word, another word', 'one word, another word' }, {
+        items[1].text,
+        items[2].text,
+      })
     end,
   },
   {
@@ -133,10 +148,11 @@ return {
       local passages, answer = search('semantic', { query = 'where is a plugin registered' })
       t.equal('src/registry.py', passages[1].path)
       t.equal({ 3, 'def register_plugin(name, plugin):' }, { passages[1].lnum, passages[1].text })
-      t.contains(require('winnow.answer').ranked_by(answer), 'engine: text')
+      t.contains(table.concat(require('winnow.answer').details(answer), '\n'), 'engine: text')
       local hits, code = search('code', { query = 'registry.py' })
       t.equal({ 'src/registry.py' }, t.paths(hits))
-      t.contains(require('winnow.answer').ranked_by(code), 'file search: ')
+      t.equal('1 of 1 file', require('winnow.answer').count('code', code, #hits))
+      assert(hits[1].is_file)
     end,
   },
   {
@@ -146,7 +162,7 @@ return {
       t.setup()
       local items, answer = search('grep', { query = 'load_plugin_from_cache' })
       t.equal({}, items)
-      local notes = table.concat(require('winnow.answer').left_out(answer), '\n')
+      local notes = table.concat(require('winnow.answer').details(answer), '\n')
       t.contains(notes, 'include_ignored')
       local found = search('grep', {
         query = 'load_plugin_from_cache',

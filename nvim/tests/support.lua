@@ -276,7 +276,7 @@ end
 ---@param picker winnow.Picker
 function M.nothing_covered(picker)
   local areas = {}
-  for _, name in ipairs({ 'prompt', 'list', 'info', 'preview' }) do
+  for _, name in ipairs({ 'prompt', 'list', 'preview' }) do
     local win = picker.windows[name]
     if win then
       local area = M.area(win)

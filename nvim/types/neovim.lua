@@ -21,6 +21,7 @@ vim.lsp.config = ...
 ---@class uv.fs_stat.result
 ---@field type string
 ---@field size integer
+---@field mtime { sec: integer, nsec: integer }
 
 ---@class uv.uv_timer_t
 ---@field start fun(self: uv.uv_timer_t, timeout: integer, again: integer, callback: fun())

@@ -1,4 +1,4 @@
--- Describe an answer in words: the ranker, the number of results and what the search left out.
+-- Describe an answer in words: the number of results, the ranker, and what the search left out.
 
 local M = {}
 
@@ -14,16 +14,31 @@ function M.format_number(number)
 end
 local format_number = M.format_number
 
----Return "20 of 134", or "20 of at least 134" if the total is a lower bound.
+-- The plural and singular of what an answer's results are.
+---@type table<string, [string, string]>
+local NOUNS = {
+  keyword = { 'files', 'file' },
+  docs = { 'lines', 'line' },
+  symbols = { 'definitions', 'definition' },
+  grep = { 'matches', 'match' },
+  semantic = { 'passages', 'passage' },
+  -- The kinds of search that code search chooses from.
+  file = { 'files', 'file' },
+  symbol = { 'definitions', 'definition' },
+  text = { 'files with this text', 'file with this text' },
+}
+
+---Return "20 of 134 files", or "20 of at least 134 files" if the total is a lower bound.
+---@param mode winnow.Mode
 ---@param answer winnow.Answer
 ---@param shown integer
 ---@return string
-function M.count(answer, shown)
-  local total = answer.total_matches or answer.total_found
-  if answer.total_is_lower_bound then
-    return ('%s of at least %s'):format(format_number(shown), format_number(math.max(total, shown)))
-  end
-  return ('%s of %s'):format(format_number(shown), format_number(math.max(total, shown)))
+function M.count(mode, answer, shown)
+  local total = math.max(answer.total_matches or answer.total_found, shown)
+  local nouns = NOUNS[answer.search_type_used or mode] or { 'results', 'result' }
+  local at_least = answer.total_is_lower_bound and 'at least ' or ''
+  local noun = total == 1 and nouns[2] or nouns[1]
+  return ('%s of %s%s %s'):format(format_number(shown), at_least, format_number(total), noun)
 end
 
 ---@param usage { input_tokens: integer, output_tokens: integer, cost_usd?: number }
@@ -33,7 +48,10 @@ local function cost(usage)
   return usage.cost_usd and ('%s, $%.4f'):format(tokens, usage.cost_usd) or tokens
 end
 
----Return who ranked the results, or which kind of search ran and why.
+-- The server's reason if the user has set up no model, which needs no mention in every search.
+local NO_MODEL = 'no language model'
+
+---Return the model that ranked the results, or why none did although the user has set one up.
 ---@param answer winnow.Answer
 ---@return string?
 function M.ranked_by(answer)
@@ -44,13 +62,8 @@ function M.ranked_by(answer)
     return answer.not_chosen and ('%s, which chose %d'):format(who, answer.returned) or who
   elseif by and by.needs_consent then
     return 'ranked locally; ' .. ALLOW
-  elseif by then
-    local why = by.fallback_reason and (': ' .. by.fallback_reason) or ''
-    return 'ranked by the local ranker' .. why
-  elseif answer.search_type_used then
-    return ('%s search: %s'):format(answer.search_type_used, answer.reason or '')
-  elseif answer.engine then
-    return 'engine: ' .. answer.engine
+  elseif by and by.fallback_reason and not vim.startswith(by.fallback_reason, NO_MODEL) then
+    return 'ranked locally: ' .. by.fallback_reason
   end
 end
 
@@ -101,43 +114,74 @@ local function unread(failed)
   return ('not read: %s (%s)%s'):format(first.path, first.reason, more)
 end
 
----Return the warnings of an answer and what its results lack.
----@param answer winnow.Answer
----@return string[]
-function M.left_out(answer)
-  local notes = {}
-  local function add(format, value)
-    if value then
-      notes[#notes + 1] = format:format(value)
-    end
-  end
-  local completeness = answer.completeness
-  vim.list_extend(notes, answer.warnings)
-  add('%s', unused_terms(answer.terms))
-  add('%s', answer.fallback and answer.fallback.reason)
-  vim.list_extend(notes, completeness.reasons)
-  add('left out: %s', format_counts(completeness.skipped))
-  add('%s', unread(answer.failed))
-  add(
-    '%s documents are still being read; search again',
-    answer.pending and format_number(answer.pending)
-  )
+---Return the state of an incomplete index.
+---@param completeness winnow.Completeness
+---@return string?
+local function index_state(completeness)
   local index = completeness.index
-  -- If the answer is incomplete, its reasons already mention the index.
-  if index and index.state ~= 'ready' and completeness.complete then
-    local progress = ('%s of %s files'):format(
-      format_number(index.files_indexed),
-      format_number(index.files_total)
-    )
-    add('the index is %s', ('%s (%s)'):format(index.state, progress))
+  if index and index.state ~= 'ready' and index.state ~= 'none' and index.files_total > 0 then
+    local percent = math.floor(100 * index.files_indexed / index.files_total)
+    return ('the index is %d %% complete'):format(percent)
   end
-  add('secrets replaced: %s', format_counts(answer.redactions))
-  add('did you mean: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
-  return notes
 end
 
--- Columns of the message line that Neovim needs. A longer message would make it wait for Enter.
-local MESSAGE_MARGIN = 14
+---Return the documents that are still being read.
+---@param answer winnow.Answer
+---@return string?
+local function pending(answer)
+  if answer.pending then
+    local count = format_number(answer.pending)
+    return count .. ' documents are still being read; search again'
+  end
+end
+
+---Return what the user should know first about an answer, in a few words, or nil.
+---@param answer winnow.Answer
+---@return string?
+function M.notice(answer)
+  local completeness = answer.completeness
+  if completeness.timed_out then
+    return 'stopped early: out of time'
+  end
+  return index_state(completeness)
+    or pending(answer)
+    or unread(answer.failed)
+    or (not completeness.complete and 'incomplete' or nil)
+end
+
+---Return everything about an answer: how it was found, warnings, and what it lacks.
+---@param answer winnow.Answer
+---@return string[]
+function M.details(answer)
+  local lines = {}
+  local function add(format, value)
+    local line = value and format:format(value)
+    -- A fallback is often also a reason why the answer is incomplete.
+    if line and not vim.list_contains(lines, line) then
+      lines[#lines + 1] = line
+    end
+  end
+  local function add_all(values)
+    for _, value in ipairs(values) do
+      add('%s', value)
+    end
+  end
+  local completeness, by = answer.completeness, answer.ranked_by
+  add('%s', answer.reason)
+  add('engine: %s', answer.engine)
+  add('ranked locally: %s', by and by.fallback_reason)
+  add_all(answer.warnings)
+  add('%s', unused_terms(answer.terms))
+  add('%s', answer.fallback and answer.fallback.reason)
+  add_all(completeness.reasons)
+  add('%s', index_state(completeness))
+  add('left out: %s', format_counts(completeness.skipped))
+  add('%s', unread(answer.failed))
+  add('%s', pending(answer))
+  add('secrets replaced: %s', format_counts(answer.redactions))
+  add('did you mean: %s', answer.suggestions and table.concat(answer.suggestions, ', '))
+  return lines
+end
 
 ---Return the reason why a request failed.
 ---@param err lsp.ResponseError
@@ -150,26 +194,35 @@ function M.problem(err)
   return err.message or tostring(err)
 end
 
----@param problem string
-function M.fail(problem)
-  vim.notify('winnow: ' .. problem, vim.log.levels.ERROR)
+---Cut a message to one line that doesn't make Neovim wait for Enter.
+---@param message string
+---@return string
+local function one_line(message)
+  local line = vim.trim((message:gsub('%s+', ' ')))
+  local room = math.max(20, vim.v.echospace)
+  if vim.api.nvim_strwidth(line) <= room then
+    return line
+  end
+  return vim.fn.printf('%.' .. (room - 1) .. 'S', line) .. '…'
 end
 
----Notify the user of a finished search: the number of results, the ranker and what is missing.
+---@param problem string
+function M.fail(problem)
+  vim.notify(one_line('winnow: ' .. problem), vim.log.levels.ERROR)
+end
+
+---Notify the user of a finished search in one line: the number of results, and the most important
+---of what they lack.
 ---@param search winnow.Search
 function M.report(search)
   if search.problem then
     return M.fail(search.problem)
   end
-  local parts = { search:summary() }
-  vim.list_extend(parts, search:left_out())
-  local line = 'winnow: ' .. table.concat(parts, ' · '):gsub('%s+', ' ')
-  local room = math.max(40, vim.o.columns * vim.o.cmdheight - MESSAGE_MARGIN)
-  -- Without results, show the complete explanation.
-  if #search.items > 0 and vim.fn.strdisplaywidth(line) > room then
-    line = vim.fn.strcharpart(line, 0, room) .. '…'
+  if #search.items > 0 then
+    return vim.notify(one_line('winnow: ' .. search:summary()))
   end
-  vim.notify(line, #search.items == 0 and vim.log.levels.WARN or vim.log.levels.INFO)
+  local parts = vim.list_extend({ 'winnow: no results' }, search:details())
+  vim.notify(one_line(table.concat(parts, ' · ')), vim.log.levels.WARN)
 end
 
 return M

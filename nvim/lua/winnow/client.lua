@@ -33,6 +33,51 @@ local function on_progress(err, params, context)
   end
 end
 
+-- The requests that any language server answers. Two answers would list every reference twice.
+local STANDARD_METHODS = {
+  ['textDocument/definition'] = true,
+  ['textDocument/references'] = true,
+  ['workspace/symbol'] = true,
+}
+
+---Return true if another server of a buffer answers a method.
+---@param method string
+---@param buf? integer
+---@return boolean
+local function another_answers(method, buf)
+  return vim.iter(vim.lsp.get_clients({ bufnr = buf or 0 })):any(function(other)
+    return other.name ~= NAME and other:supports_method(method, buf)
+  end)
+end
+
+---@type table<vim.lsp.Client, true>
+local limited = setmetatable({}, { __mode = 'k' })
+
+---Answer standard methods only where the option allows it. Neovim asks the client for each request,
+---so this follows servers that start and stop.
+---@param client vim.lsp.Client
+function M.limit_standard_methods(client)
+  if limited[client] ~= nil then
+    return
+  end
+  limited[client] = true
+  local supports = client.supports_method
+  ---@param method string
+  ---@param buf? integer|{ bufnr: integer }
+  function client.supports_method(_, method, buf)
+    if type(buf) == 'table' then
+      buf = buf.bufnr
+    end
+    ---@cast buf integer?
+    local when = require('winnow.config').current.standard_methods
+    local is_limited = STANDARD_METHODS[method] and when ~= 'always'
+    if is_limited and (when == 'never' or another_answers(method, buf)) then
+      return false
+    end
+    return supports(client, method, buf)
+  end
+end
+
 ---The default `vim.lsp.config.winnow`.
 ---@type vim.lsp.Config
 M.config = {

@@ -40,6 +40,14 @@ function M.selected_request(mode)
   local type = vim.fn.mode()
   local lines = vim.fn.getregion(vim.fn.getpos('v'), vim.fn.getpos('.'), { type = type })
   vim.cmd.normal({ vim.keycode('<Esc>'), bang = true })
+  return M.request_for(mode, lines)
+end
+
+---Return a literal search for lines of text.
+---@param mode winnow.Mode
+---@param lines string[]
+---@return winnow.Request
+function M.request_for(mode, lines)
   local text = vim.trim(table.concat(lines, '\n'))
   local params = {}
   if query.params[mode].literal then
@@ -51,23 +59,59 @@ function M.selected_request(mode)
   return { query = text, params = params }
 end
 
+---@param name string
+---@param rest string
+---@return boolean
+local function is_subcommand(name, rest)
+  local takes_arguments = name == 'index' or name == 'consent'
+  return subcommands[name] ~= nil and (rest == '' or takes_arguments)
+end
+
+---Return the mode and the query of a command. Without a mode, all of it is the query.
+---@param text string
+---@return winnow.Mode mode
+---@return string typed
+local function split_mode(text)
+  local name, rest = text:match('^(%S*)%s*(.-)%s*$')
+  ---@cast name string the pattern matches every text
+  ---@cast rest string
+  if modes.modes[name] then
+    ---@cast name winnow.Mode
+    return name, rest
+  end
+  local names = vim.list_extend(vim.list_slice(modes.names), SUBCOMMANDS)
+  local similar = query.similar(name, names)
+  if similar then
+    error(('winnow: unknown mode `%s`. Did you mean `%s`?'):format(name, similar), 0)
+  end
+  local first = modes.names[1] --[[@as winnow.Mode]]
+  return first, text
+end
+
 ---@param command vim.api.keyset.create_user_command.command_args
 local function run(command)
   local name, rest = command.args:match('^(%S*)%s*(.-)%s*$')
-  if subcommands[name] then
+  ---@cast name string
+  ---@cast rest string
+  if is_subcommand(name, rest) then
     return subcommands[name](rest)
   end
-  if name == '' then
-    return require('winnow').choose_mode()
+  local mode, typed = split_mode(command.args)
+  local request = query.parse(mode, typed)
+  if request.query == '' and command.range == 2 then
+    local selected = M.request_for(
+      mode,
+      vim.fn.getregion(vim.fn.getpos("'<"), vim.fn.getpos("'>"), {
+        type = vim.fn.visualmode(),
+      })
+    )
+    request.query = selected.query or ''
+    request.params = vim.tbl_extend('keep', request.params, selected.params or {})
   end
-  modes.get(name)
-  ---@cast name winnow.Mode
-  ---@cast rest string the pattern matches every text
-  local request = query.parse(name, rest)
   if command.bang then
     request.list = request.list or require('winnow.config').current.list
   end
-  require('winnow').open(name, request)
+  require('winnow').open(mode, request)
 end
 
 ---@param command vim.api.keyset.create_user_command.command_args

@@ -3,6 +3,10 @@
 
 local M = {}
 
+---When this server answers requests for definitions, references and workspace symbols: where no
+---other server does, always, or never.
+---@alias winnow.StandardMethods 'auto'|'always'|'never'
+
 ---The options of a user. Missing options have their defaults.
 ---@class winnow.Options
 ---@field picker? winnow.PickerName
@@ -11,6 +15,10 @@ local M = {}
 ---@field history? integer
 ---@field complete? winnow.Complete
 ---@field params? table<winnow.Mode, table<string, any>>
+---@field standard_methods? winnow.StandardMethods
+---@field layout? 'auto'|'side'|'vertical'
+---@field reasons? 'beside'|'below'
+---@field icons? boolean
 ---@field preview? boolean
 ---@field width? number
 ---@field height? number
@@ -23,6 +31,10 @@ local M = {}
 ---@field history integer
 ---@field complete? winnow.Complete
 ---@field params table<winnow.Mode, table<string, any>>
+---@field standard_methods winnow.StandardMethods
+---@field layout 'auto'|'side'|'vertical'
+---@field reasons 'beside'|'below'
+---@field icons boolean
 ---@field preview boolean
 ---@field width number
 ---@field height number
@@ -46,8 +58,16 @@ M.defaults = {
     grep = { max_results = 500, context_lines = 0 },
     semantic = { top_k = 30 },
     code = { limit = 50 },
+    files = { limit = 100 },
   },
-  -- The picker: its size as fractions of the screen, and the keys of each action.
+  -- With |vim.lsp.enable()|: when to answer definitions, references and workspace symbols.
+  standard_methods = 'auto',
+  -- The picker: the place of its preview ('auto' chooses by the width of the screen) and of the
+  -- reasons, icons if a plugin for them is loaded, its size as fractions of the screen, and the
+  -- keys of each action.
+  layout = 'auto',
+  reasons = 'beside',
+  icons = true,
   preview = true,
   width = 0.9,
   height = 0.85,
@@ -59,24 +79,84 @@ M.defaults = {
     open = { '<CR>' },
     split = { '<C-x>', '<C-s>' },
     vsplit = { '<C-v>' },
-    tab = { '<C-t>' },
+    tab = { '<M-t>' },
     select_next = { '<Tab>' },
     select_previous = { '<S-Tab>' },
     select_all = { '<C-a>' },
     quickfix = { '<C-q>' },
     loclist = { '<C-l>' },
-    open_document = { '<C-o>' },
+    open_document = { '<M-o>' },
+    next_mode = { '<C-t>' },
+    previous_mode = { '<M-T>' },
     edit_query = { '<C-g>' },
+    search_in_files = { '<M-s>' },
+    toggle_ignored = { '<M-i>' },
+    toggle_hidden = { '<M-h>' },
     older_query = { '<C-Up>' },
     newer_query = { '<C-Down>' },
     preview_down = { '<C-f>' },
     preview_up = { '<C-b>' },
+    preview_line_down = { '<C-e>' },
+    preview_line_up = { '<C-y>' },
+    preview_right = { '<M-Right>' },
+    preview_left = { '<M-Left>' },
     toggle_preview = { '<M-p>' },
     details = { '<C-_>', '<C-/>' },
+    help = { '?', '<F1>' },
     stop = { '<C-c>' },
     close = { '<Esc>' },
   },
 }
+
+-- What the keys do, in the order of the picker's list of keys.
+local KEY_HELP = {
+  { 'open', 'open the result' },
+  { 'split', 'open it in a split' },
+  { 'vsplit', 'open it in a vertical split' },
+  { 'tab', 'open it in a tab' },
+  { 'next', 'next result' },
+  { 'previous', 'previous result' },
+  { 'page_down', 'one page down' },
+  { 'page_up', 'one page up' },
+  { 'next_mode', 'search in the next mode' },
+  { 'previous_mode', 'search in the previous mode' },
+  { 'edit_query', 'switch between query and filter' },
+  { 'search_in_files', 'search in the listed files' },
+  { 'toggle_ignored', 'search ignored files, too' },
+  { 'toggle_hidden', 'search hidden files, too' },
+  { 'older_query', 'previous query of this mode' },
+  { 'newer_query', 'next query of this mode' },
+  { 'select_next', 'select the result and move down' },
+  { 'select_previous', 'select the result and move up' },
+  { 'select_all', 'select all' },
+  { 'quickfix', 'send to the quickfix list' },
+  { 'loclist', 'send to the location list' },
+  { 'open_document', 'open the original document' },
+  { 'preview_down', 'scroll the preview down' },
+  { 'preview_up', 'scroll the preview up' },
+  { 'preview_line_down', 'scroll it by a line' },
+  { 'preview_line_up', 'scroll it back by a line' },
+  { 'preview_right', 'scroll it to the right' },
+  { 'preview_left', 'scroll it to the left' },
+  { 'toggle_preview', 'show or hide the preview' },
+  { 'details', 'details of the result and the answer' },
+  { 'help', 'these keys' },
+  { 'stop', 'stop the search, or close' },
+  { 'close', 'close' },
+}
+
+---Return the picker's keys and what they do, as lines of text.
+---@return string[]
+function M.key_lines()
+  local lines = {}
+  for _, help in ipairs(KEY_HELP) do
+    local keys = M.current.keys[help[1]] or {}
+    if #keys > 0 then
+      lines[#lines + 1] = ('%-20s %s'):format(table.concat(keys, ' '), help[2])
+    end
+  end
+  return lines
+end
 
 ---@type winnow.Config
 M.current = vim.deepcopy(M.defaults)
@@ -84,6 +164,9 @@ M.current = vim.deepcopy(M.defaults)
 local CHOICES = {
   picker = { 'builtin', 'telescope', 'fzf_lua', 'snacks' },
   list = { 'quickfix', 'loclist' },
+  standard_methods = { 'auto', 'always', 'never' },
+  layout = { 'auto', 'side', 'vertical' },
+  reasons = { 'beside', 'below' },
 }
 
 ---@param value any

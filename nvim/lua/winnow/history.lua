@@ -73,6 +73,39 @@ function M.add(mode, request)
   end
 end
 
+---Let the user choose a search: with the plugin that replaced `vim.ui.select`, or with our picker.
+---@param entries winnow.HistoryEntry[]
+---@param choose fun(entry: winnow.HistoryEntry)
+function M.choose(entries, choose)
+  local format = require('winnow.query').format
+  local info = debug.getinfo(vim.ui.select, 'S')
+  if not (info and info.source:find('vim/ui.lua', 1, true)) then
+    vim.ui.select(entries, {
+      prompt = 'Winnow: search again',
+      format_item = function(entry)
+        return ('%-8s %s'):format(entry.mode, format(entry))
+      end,
+    }, function(entry)
+      if entry then
+        choose(entry)
+      end
+    end)
+    return
+  end
+  local items = {}
+  for index, entry in ipairs(entries) do
+    items[index] = require('winnow.modes').item({
+      path = '',
+      lnum = index,
+      text = format(entry),
+      reason = entry.mode,
+    }, '')
+  end
+  require('winnow.picker').choose('search again', items, function(item)
+    choose(entries[item.lnum] --[[@as winnow.HistoryEntry]])
+  end)
+end
+
 ---Return the searches of a mode, the latest first.
 ---@param mode winnow.Mode
 ---@return winnow.HistoryEntry[]

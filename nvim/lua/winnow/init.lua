@@ -9,11 +9,12 @@ function M.setup(options)
 end
 
 ---Search and show the results in the configured picker, or in a list if the request has one.
----Without a query, the picker prompts for it.
----@param mode winnow.Mode
+---Without a query, the picker prompts for it; without a mode, it searches for everything.
+---@param mode? winnow.Mode
 ---@param request? winnow.Request
 function M.open(mode, request)
   request = request or {}
+  mode = mode or require('winnow.modes').names[1] --[[@as winnow.Mode]]
   require('winnow.modes').get(mode)
   if request.list then
     if vim.trim(request.query or '') == '' then
@@ -21,6 +22,9 @@ function M.open(mode, request)
     end
     require('winnow.history').add(mode, request)
     return require('winnow.lists').search(mode, request)
+  end
+  if #vim.fn.getcmdwintype() > 0 then
+    return vim.notify('winnow: close the command-line window first', vim.log.levels.ERROR)
   end
   local picker = request.picker or require('winnow.config').current.picker
   if picker == 'builtin' then
@@ -64,6 +68,7 @@ M.find_symbol = opener('symbols')
 M.grep = opener('grep')
 M.semantic_search = opener('semantic')
 M.code_search = opener('code')
+M.find_file = opener('files')
 
 ---Reopen the last picker.
 function M.resume()
@@ -77,31 +82,8 @@ function M.history()
     vim.notify('winnow: no search history', vim.log.levels.WARN)
     return
   end
-  local query = require('winnow.query')
-  vim.ui.select(entries, {
-    prompt = 'Winnow: search again',
-    format_item = function(entry)
-      return ('%-8s %s'):format(entry.mode, query.format(entry))
-    end,
-  }, function(entry)
-    if entry then
-      M.open(entry.mode, { query = entry.query, terms = entry.terms, params = entry.params })
-    end
-  end)
-end
-
----Choose a mode and open its picker.
-function M.choose_mode()
-  local modes = require('winnow.modes')
-  vim.ui.select(modes.names, {
-    prompt = 'Winnow',
-    format_item = function(name)
-      return ('%-8s %s'):format(name, modes.modes[name].title)
-    end,
-  }, function(name)
-    if name then
-      M.open(name)
-    end
+  require('winnow.history').choose(entries, function(entry)
+    M.open(entry.mode, { query = entry.query, terms = entry.terms, params = entry.params })
   end)
 end
 

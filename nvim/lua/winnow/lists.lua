@@ -31,10 +31,11 @@ end
 local function title(source)
   local text = ('winnow %s: %s'):format(source.mode, source.request.query or '')
   if source.answer then
-    local count = answers.count(source.answer, #source.items)
-    local by = answers.ranked_by(source.answer)
-    local incomplete = #answers.left_out(source.answer) > 0 and ', incomplete' or ''
-    text = ('%s [%s%s%s]'):format(text, count, by and ', ' .. by or '', incomplete)
+    local by = source.answer.ranked_by
+    local model = by and by.kind == 'llm' and (', ranked by %s'):format(by.model) or ''
+    local incomplete = source.answer.completeness.complete and '' or ', incomplete'
+    local count = answers.count(source.mode, source.answer, #source.items)
+    text = ('%s [%s%s%s]'):format(text, count, model, incomplete)
   end
   return text
 end
@@ -87,7 +88,7 @@ function List:write(source, items)
         terms = source.request.terms,
         params = source.request.params,
         search_id = source.answer and source.answer.search_id,
-        left_out = source:left_out(),
+        details = source:details(),
       },
     },
   }

@@ -6,10 +6,11 @@ local M = {}
 ---@field title string
 ---@field method string
 ---@field query string the name of the query's param
+---@field params? table<string, any> params that make it this mode
 ---@field live boolean true if it is fast and local enough to search as the user types
 ---@field empty? boolean true if an empty query is allowed
 ---@field ranked? boolean true if a partial answer can replace earlier ones, see |winnow.Search|
----@field reasons boolean true if items have reasons, shown in a second line
+---@field reasons boolean true if items have reasons
 ---@field drafts fun(answer: table): winnow.Draft[] converts an answer or a partial answer
 
 ---@param result table
@@ -27,7 +28,7 @@ end
 ---@param draft winnow.Draft
 ---@param root string the answer's root
 ---@return winnow.Item
-local function item(draft, root)
+function M.item(draft, root)
   draft.key = draft.key
     or ('%s\0%s\0%d\0%d'):format(
       draft.root or '',
@@ -143,10 +144,31 @@ local function grep_match(match)
   return fields
 end
 
+---Convert matches. The answer has each line once, also if it matches several times.
+---@param matches table[]
+---@return winnow.Draft[]
+local function grep_matches(matches)
+  local drafts = {} ---@type winnow.Draft[]
+  for index, match in ipairs(matches) do
+    local draft, before = grep_match(match), drafts[index - 1]
+    if
+      before
+      and (draft.text or '') == ''
+      and before.path == draft.path
+      and before.lnum == draft.lnum
+    then
+      draft.text, draft.text_column = before.text, before.text_column
+    end
+    drafts[index] = draft
+  end
+  return drafts
+end
+
 ---@param file table
 ---@return winnow.Draft
 local function matching_file(file)
   local fields = place(file, 1)
+  fields.is_file = true
   fields.reason = file.matches and ('%d matches'):format(file.matches) or nil
   return fields
 end
@@ -157,6 +179,7 @@ local function symbol(found)
   local fields = place(found, found.line)
   fields.col = found.column
   fields.text = found.signature or found.qualified_name
+  fields.is_signature = true
   local details = { found.kind .. ' ' .. found.qualified_name, found.place, found.doc }
   fields.reason = table.concat(
     vim.tbl_filter(function(part)
@@ -174,6 +197,7 @@ end
 local function passage(found)
   local first = found.line or found.start_line or 1
   local fields = place(found, found.best_line or first)
+  fields.is_file = not (found.line or found.start_line)
   fields.text = snippet_line(found, fields.lnum, first)
   local why = found.why or ''
   fields.reason = (found.symbol and why ~= '') and ('%s · %s'):format(found.symbol, why)
@@ -250,7 +274,7 @@ M.modes = {
     live = true,
     reasons = false,
     drafts = function(answer)
-      local drafts = vim.tbl_map(grep_match, answer.matches or {})
+      local drafts = grep_matches(answer.matches or {})
       return vim.list_extend(drafts, vim.tbl_map(matching_file, answer.files or {}))
     end,
   },
@@ -265,7 +289,7 @@ M.modes = {
     end,
   },
   code = {
-    title = 'code search',
+    title = 'search',
     method = '$/codeSearch',
     query = 'query',
     live = true,
@@ -274,10 +298,22 @@ M.modes = {
       return vim.tbl_map(passage, answer.results or {})
     end,
   },
+  files = {
+    title = 'files',
+    method = '$/codeSearch',
+    query = 'query',
+    params = { search_type = 'file' },
+    live = true,
+    reasons = false,
+    drafts = function(answer)
+      return vim.tbl_map(passage, answer.results or {})
+    end,
+  },
 }
 
----The names of the modes, in display order.
-M.names = { 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code' }
+---The names of the modes, in display order. The first is that of `:Winnow` without a mode.
+---@type winnow.Mode[]
+M.names = { 'code', 'files', 'grep', 'symbols', 'semantic', 'keyword', 'docs' }
 
 ---Return the items of an answer or a partial answer.
 ---@param spec winnow.ModeSpec
@@ -286,7 +322,7 @@ M.names = { 'keyword', 'docs', 'symbols', 'grep', 'semantic', 'code' }
 ---@return winnow.Item[]
 function M.items(spec, answer, root)
   return vim.tbl_map(function(draft)
-    return item(draft, root)
+    return M.item(draft, root)
   end, spec.drafts(answer))
 end
 

@@ -43,10 +43,39 @@ end
 
 local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
 
----Open an item in the current window or in a new one.
+---Return true if a file can replace what a window shows: not in a list, terminal or side bar, not
+---in a floating window, and not beside a file that it is compared with.
+---@param win integer
+---@return boolean
+local function is_suitable(win)
+  return vim.api.nvim_win_get_config(win).relative == ''
+    and not vim.wo[win].winfixbuf
+    and not vim.wo[win].diff
+    and not vim.wo[win].previewwindow
+    and vim.list_contains({ '', 'help' }, vim.bo[vim.api.nvim_win_get_buf(win)].buftype)
+end
+
+---Go to a window where a file can be opened: the current one, the previous one, another one of this
+---tab, or a new one.
+local function enter_suitable_window()
+  local current = vim.api.nvim_get_current_win()
+  local previous = vim.fn.win_getid(vim.fn.winnr('#'))
+  local candidates = { current, previous }
+  vim.list_extend(candidates, vim.api.nvim_tabpage_list_wins(0))
+  for _, win in ipairs(candidates) do
+    if win ~= 0 and is_suitable(win) then
+      return vim.api.nvim_set_current_win(win)
+    end
+  end
+  vim.api.nvim_open_win(vim.api.nvim_create_buf(true, false), true, { split = 'above', win = -1 })
+  vim.wo.winfixbuf, vim.wo.diff, vim.wo.winfixheight = false, false, false
+end
+
+---Open an item in the current window, if a file can replace what it shows, or in a new one.
 ---@param item winnow.Item
 ---@param how? 'split'|'vsplit'|'tab'
 function M.open(item, how)
+  enter_suitable_window()
   if how then
     vim.cmd(COMMANDS[how])
   end

@@ -25,6 +25,13 @@ local FILES = {
 ---@field query string
 ---@field params table<string, any>
 
+-- The kinds of symbols.
+M.KINDS = vim.split(
+  'any class const constructor enum enum_member event field function interface macro method module'
+    .. ' namespace object operator property section struct trait type union variable',
+  ' '
+)
+
 ---Params that can be typed, with the kind of each. Lua code can pass any param.
 ---@type table<winnow.Mode, table<string, winnow.ParamKind?>>
 M.params = {
@@ -44,7 +51,7 @@ M.params = {
     timeout = 'number',
   }),
   symbols = vim.tbl_extend('error', SCOPE, {
-    kind = 'string',
+    kind = M.KINDS,
     exact = 'boolean',
     max_results = 'number',
   }),
@@ -65,6 +72,7 @@ M.params = {
     enable_indexing = 'boolean',
     limit = 'number',
   }),
+  files = vim.tbl_extend('error', SCOPE, { limit = 'number' }),
 }
 
 ---Options of the plugin, which are not sent to the server: where to show the results.
@@ -130,7 +138,61 @@ local function split_terms(text)
   return query, words(terms)
 end
 
----Parse a typed request. Raise an error for an invalid value.
+-- Shorter words are similar to too many others: `node=` is no mistyped `mode=`.
+local LETTERS_PER_MISTAKE = 6
+
+---Return the number of letters to change, insert or delete to turn one word into another.
+---@param left string
+---@param right string
+---@return integer
+local function distance(left, right)
+  local row = vim.fn.range(0, #right)
+  for line = 1, #left do
+    local new = { line } ---@type table<integer, any>
+    for column = 1, #right do
+      local differs = left:byte(line) == right:byte(column) and 0 or 1
+      new[column + 1] = math.min(row[column + 1] + 1, new[column] + 1, row[column] + differs)
+    end
+    row = new
+  end
+  return row[#right + 1] --[[@as integer]]
+end
+
+---Return the name that a mistyped word is close to, if any.
+---@param typed string
+---@param names string[]
+---@return string?
+function M.similar(typed, names)
+  local best, fewest ---@type string?, integer?
+  for _, name in ipairs(names) do
+    local changes = distance(typed, name)
+    local is_similar = changes > 0 and changes <= #name / LETTERS_PER_MISTAKE
+    if is_similar and changes < (fewest or 9) then
+      best, fewest = name, changes
+    end
+  end
+  return best
+end
+
+---Raise an error if a name is a mistyped param. Any other name belongs to the query.
+---@param mode winnow.Mode
+---@param name? string
+local function check_name(mode, name)
+  local names = vim.list_extend(vim.tbl_keys(M.params[mode]), vim.tbl_keys(M.options))
+  table.sort(names)
+  local similar = name and M.similar(name, names)
+  if similar then
+    error(
+      ('winnow: unknown parameter `%s`. Did you mean `%s`? Put `--` before a query.'):format(
+        name,
+        similar
+      ),
+      0
+    )
+  end
+end
+
+---Parse a typed request. Raise an error for an invalid value or a mistyped name.
 ---@param mode winnow.Mode
 ---@param text string
 ---@return winnow.ParsedRequest
@@ -143,6 +205,7 @@ function M.parse(mode, text)
     local name, typed, after = rest:match('^([%w_]+)=(%S*)%s*(.*)$')
     local kind = name and (M.options[name] or kinds[name])
     if not kind then
+      check_name(mode, name)
       break
     end
     -- A pattern returns all of its captures or none.

@@ -25,6 +25,11 @@ local modes = require('winnow.modes')
 local Search = {}
 Search.__index = Search
 
+---@class winnow.SearchOptions
+---@field on_update fun(search: winnow.Search) called after each change
+---@field folder? string the project, by default the current buffer's
+---@field shows_progress? boolean true if the caller shows the server's progress
+
 local M = {}
 
 ---Insert the items a model chose after those it chose before and above the others.
@@ -127,6 +132,7 @@ function Search:_begin(running, shows_progress)
   local request = self.request
   ---@type table<string, any>
   local params = vim.tbl_extend('force', config.current.params[self.mode], request.params or {})
+  params = vim.tbl_extend('force', params, spec.params or {})
   params[spec.query] = request.query or ''
   if self.mode ~= 'keyword' then
     return self:_send(running, params, shows_progress)
@@ -169,37 +175,55 @@ function Search:opened(item)
   end
 end
 
----Return a summary such as "20 of 134 · ranked by …", or the progress of a running search.
+---Return the state of the search in one line: its progress, or what it found and the most important
+---of what the results lack.
 ---@return string
 function Search:summary()
   if self.problem then
     return self.problem
   elseif self.busy then
-    return ('searching … %d so far. %s'):format(#self.items, self.message)
-  elseif self.answer then
-    local by = answers.ranked_by(self.answer)
-    local count = answers.count(self.answer, #self.items)
-    return by and ('%s · %s'):format(count, by) or count
+    local has_message = #self.items == 0 and self.message ~= ''
+    return has_message and self.message or ('searching… %d so far'):format(#self.items)
+  elseif not self.answer then
+    return self.cancelled and ('stopped after %d'):format(#self.items) or ''
   end
-  return self.cancelled and ('stopped after %d'):format(#self.items) or ''
+  local parts = { answers.count(self.mode, self.answer, #self.items) }
+  parts[#parts + 1] = answers.ranked_by(self.answer)
+  parts[#parts + 1] = answers.notice(self.answer)
+  return table.concat(parts, ' · ')
 end
 
----Return what the results lack; empty until the answer is complete.
+---Return everything there is to know about the answer; empty until it is complete.
 ---@return string[]
-function Search:left_out()
-  return self.answer and answers.left_out(self.answer) or {}
+function Search:details()
+  return self.answer and answers.details(self.answer) or {}
+end
+
+---Return a finished search with these items, for a list that no server answers.
+---@param items winnow.Item[]
+---@return winnow.Search
+function M.finished(items)
+  return setmetatable({
+    mode = modes.names[1],
+    request = {},
+    folder = '',
+    root = '',
+    items = items,
+    chosen_count = 0,
+    busy = false,
+    message = '',
+    _on_update = function() end,
+  }, Search)
 end
 
 ---Start a search.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
----@param options { on_update: fun(search: winnow.Search), buf?: integer, shows_progress?: boolean }
----  `on_update` is called after each change. `buf` determines the project. `shows_progress` is true
----  if the caller shows the server's progress
+---@param options winnow.SearchOptions
 ---@return winnow.Search
 function M.start(mode, request, options)
   modes.get(mode)
-  local folder = client.root(options.buf or vim.api.nvim_get_current_buf())
+  local folder = options.folder or client.root(vim.api.nvim_get_current_buf())
   ---@type winnow.Search
   local search = setmetatable({
     mode = mode,

@@ -3,7 +3,7 @@
 -- Types shared by modules. Types of the server's answers declare only the fields the plugin reads;
 -- docs/tools in the repository documents all fields.
 
----@alias winnow.Mode 'keyword'|'docs'|'symbols'|'grep'|'semantic'|'code'
+---@alias winnow.Mode 'code'|'files'|'grep'|'symbols'|'semantic'|'keyword'|'docs'
 ---@alias winnow.ListKind 'quickfix'|'loclist'
 ---@alias winnow.PickerName 'builtin'|'telescope'|'fzf_lua'|'snacks'
 
@@ -26,6 +26,8 @@
 ---@field text? string
 ---@field text_column? integer the column of the first character of `text`, if the line was cut
 ---@field reason? string
+---@field is_signature? boolean true if `text` is a signature instead of the line
+---@field is_file? boolean true for a file without a line
 ---@field place? string the location in a document ("page 3")
 ---@field matches? winnow.Range[]
 ---@field open_uri? string the URI of the original document
@@ -133,6 +135,7 @@
 ---@field query? string
 ---@field terms? string[] terms of a keyword search; by default the words of the question
 ---@field params? table<string, any> other params, with the server's names
+---@field files? integer number of files that `include` lists, if it lists those of earlier results
 ---@field list? winnow.ListKind show the results in a list instead of the picker
 ---@field picker? winnow.PickerName
 ---@field win? integer the window of a location list

@@ -26,7 +26,7 @@ PLUGIN = Path(__file__).parents[2]
 COMMAND = os.environ.get("WINNOW_COMMAND", f"{sys.executable} -m winnow serve").split()
 COLUMNS, LINES = 130, 34
 # The timeout of all waits. A server starts slowly on a busy machine.
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = float(os.environ.get("WINNOW_WAIT", "60"))
 
 SCREEN = """
 local lines = {}

@@ -1,13 +1,16 @@
--- The picker: a search, its results as they arrive, and actions on them.
+-- The picker: a search, its results as they arrive, and the windows that show them.
 --
 -- The prompt is either the query or a filter of the results. Fast and local modes search as the
 -- user types, the others on Enter. The cursor stays on its result when the order changes, so the
 -- user never opens a file that has just replaced another one.
+--
+-- A search owns the list of its results, which grows at any time. The picker draws a copy, and
+-- everything that moves in the list uses this copy, which is what the screen shows.
 
+local actions = require('winnow.picker.actions')
 local client = require('winnow.client')
 local config = require('winnow.config')
 local history = require('winnow.history')
-local lists = require('winnow.lists')
 local modes = require('winnow.modes')
 local place = require('winnow.place')
 local query = require('winnow.query')
@@ -18,29 +21,44 @@ local windows = require('winnow.picker.windows')
 local M = {}
 
 -- Delay after typing before a live search starts.
-local TYPING_MS = 90
--- Minimum interval between draws of the results. The first draw is immediate.
+local TYPING_MS = 50
+-- Minimum interval between draws of the results. The first draw of a search is immediate.
 local DRAW_MS = 30
+local DEFAULT_TEXT = vim.api.nvim_create_namespace('winnow-default')
+
+-- Words that are frequent in every file, so that highlighting them shows nothing.
+local FREQUENT = {}
+for word in
+  ('and are does for from has how that the this was what when where which who why with'):gmatch(
+    '%S+'
+  )
+do
+  FREQUENT[word] = true
+end
 
 ---@class winnow.Picker
 ---@field mode winnow.Mode
 ---@field request winnow.Request
+---@field folder string the project's folder
 ---@field search? winnow.Search the search whose items are shown
 ---@field running? winnow.Search the search started last
----@field shown winnow.Item[] the items that match the filter
----@field positions table<integer, integer[]> matches of the filter's letters, by index in `shown`
+---@field shown winnow.Item[] the items on the screen: those that match the filter
 ---@field selected table<string, boolean> by the items' keys
 ---@field current integer the index in `shown` of the current item
 ---@field has_moved boolean true if the user moved or selected since the search started
 ---@field filter string
 ---@field editing boolean true if the prompt is the query
+---@field default? string the query while the prompt is empty
+---@field problem? string why the typed query is not searched for
+---@field opens? winnow.How how to open the first result when it arrives
+---@field choose? fun(item: winnow.Item) called instead of opening an item
+---@field title? string of a list that is no search
 ---@field per_item integer number of lines of each item
 ---@field drawn_at integer time of the last draw
 ---@field draw_pending boolean true if a draw is scheduled
 ---@field windows winnow.Windows
 ---@field preview winnow.Preview
 ---@field origin_win integer the window that was current before
----@field origin_buf integer
 ---@field draw_timer uv.uv_timer_t
 ---@field type_timer uv.uv_timer_t
 ---@field group integer the group of its autocommands
@@ -61,7 +79,7 @@ function Picker:item()
 end
 
 ---@return winnow.Item[]
-function Picker:_items()
+function Picker:items()
   return self.search and self.search.items or {}
 end
 
@@ -90,27 +108,63 @@ function Picker:_refilter()
     self:_reset_cursor()
     before = nil
   end
-  self.shown, self.positions = rows.filtered(self:_items(), self.filter)
+  self.shown = rows.filtered(self:items(), self.filter)
   local found = before and self:_find(before.key)
   self.current = math.max(1, math.min(found or self.current, #self.shown))
 end
 
-function Picker:_draw()
+---Return the words of the query that are worth a highlight.
+---@return string[]
+function Picker:_words()
+  local words = {}
+  local text = self.search and self.search.request and self.search.request.query or ''
+  for word in text:gmatch('[%w_\128-\255]+') do
+    if #word > 2 and not FREQUENT[word:lower()] then
+      words[#words + 1] = (word:lower() == word and #word > 4 and word:gsub('s$', '') or word)
+    end
+  end
+  return words
+end
+
+---Return what to show instead of results, and its highlight group.
+---@return string[]
+---@return string
+function Picker:_message()
+  local shown = self.search
+  if self.problem then
+    return { self.problem }, 'WinnowProblem'
+  elseif not shown or shown.busy then
+    return {}, 'WinnowSummary'
+  elseif shown.problem then
+    return { shown.problem }, 'WinnowProblem'
+  elseif self.filter ~= '' then
+    return {}, 'WinnowSummary'
+  end
+  return vim.list_extend({ 'No results' }, shown:details()), 'WinnowSummary'
+end
+
+function Picker:draw()
   self.drawn_at, self.draw_pending = vim.uv.now(), false
   if not self.windows:is_open() then
     return
   end
-  local offset = self:_cursor_offset()
-  if self:_follows_best() then
-    offset = 0
-  end
+  local offset = self:_follows_best() and 0 or self:_cursor_offset()
   self:_refilter()
-  self.per_item = rows.write(self.windows.list_buf, self.shown, {
-    reasons = modes.get(self.mode).reasons,
-    selected = self.selected,
-    positions = self.positions,
-  })
-  self:_show_current(offset)
+  local width = vim.api.nvim_win_get_width(self.windows.list)
+  if #self.shown == 0 then
+    local paragraphs, group = self:_message()
+    rows.write_message(self.windows.list_buf, paragraphs, width, group)
+    self.preview:show(nil)
+  else
+    self.per_item = rows.write(self.windows.list_buf, self.shown, {
+      width = width,
+      below = config.current.reasons == 'below' and modes.get(self.mode).reasons,
+      words = self:_words(),
+      filter = rows.words(self.filter),
+      selected = self.selected,
+    })
+    self:_show_current(offset)
+  end
   self:_show_summary()
 end
 
@@ -139,46 +193,71 @@ end
 ---@param offset? integer number of lines to keep between the top of the window and the current item
 function Picker:_show_current(offset)
   local row = (self.current - 1) * self.per_item
-  if #self.shown == 0 then
-    rows.mark_current(self.windows.list_buf, 0, 0)
-  else
-    rows.mark_current(self.windows.list_buf, row, self.per_item)
-    vim.api.nvim_win_set_cursor(self.windows.list, { row + 1, 0 })
-    vim.api.nvim_win_call(self.windows.list, function()
-      if offset then
-        vim.fn.winrestview({ topline = self:_topline(offset) })
-      end
-      -- The item's reason must be visible too.
-      if vim.fn.line('w$') < row + self.per_item then
-        vim.cmd('normal! ' .. vim.keycode('<C-e>'))
-      end
-    end)
-  end
+  rows.mark_current(self.windows.list_buf, row, self.per_item)
+  vim.api.nvim_win_set_cursor(self.windows.list, { row + 1, 0 })
+  vim.api.nvim_win_call(self.windows.list, function()
+    if offset then
+      vim.fn.winrestview({ topline = self:_topline(offset) })
+    end
+    -- The second line of the item must be visible too.
+    if self.per_item > 1 and vim.fn.line('w$') < row + self.per_item then
+      vim.cmd('normal! ' .. vim.keycode('<C-e>'))
+    end
+  end)
   self.preview:show(self:item())
 end
 
----Show the ranker, the counts and what the results lack.
+---Show the state of the search in a line, and the position in the results.
 function Picker:_show_summary()
-  local shown = self.search
-  local active = self.running and self.running.busy and self.running or shown
-  local summary = active and active:summary() or ''
+  local active = self.running and self.running.busy and self.running or self.search
+  local failed = self.problem ~= nil or (active ~= nil and active.problem ~= nil)
+  local parts = { self.problem or (active and active:summary() or nil) }
+  if self.filter ~= '' then
+    table.insert(parts, 1, ('%d match the filter'):format(#self.shown))
+  end
   local count = vim.tbl_count(self.selected)
   if count > 0 then
-    summary = ('%d selected · %s'):format(count, summary)
+    table.insert(parts, 1, ('%d selected'):format(count))
   end
-  if self.filter ~= '' then
-    summary = ('%d match the filter · %s'):format(#self.shown, summary)
-  end
-  local left_out = shown and table.concat(shown:left_out(), ' · ') or ''
-  self.windows:set_summary(summary, left_out, shown ~= nil and shown.problem ~= nil)
+  local position = #self.shown > 0 and ('%d/%d'):format(self.current, #self.shown) or ''
+  local group = failed and 'WinnowProblem' or 'WinnowSummary'
+  self.windows:set_footer('list', table.concat(parts, ' · '), group, position)
 end
 
-function Picker:_titles()
-  local spec = modes.get(self.mode)
+---Return what limits the search: files, and whether it includes ignored and hidden ones.
+---@return string
+function Picker:_limits()
+  local params, parts = self.request.params or {}, {}
+  if self.request.files then
+    parts[#parts + 1] = ('in %d files'):format(self.request.files)
+  end
+  for name, text in pairs({ include_ignored = 'ignored too', include_hidden = 'hidden too' }) do
+    if params[name] then
+      parts[#parts + 1] = text
+    end
+  end
+  table.sort(parts)
+  return table.concat(parts, ', ')
+end
+
+---Show the modes above the prompt, with the current one highlighted, and the query above the list.
+function Picker:titles()
+  if self.title then
+    self.windows:set_title('prompt', 'filter')
+    return self.windows:set_title('list', self.title)
+  end
+  local limits = self:_limits()
+  local chunks = {} ---@type winnow.Chunk[]
+  for _, name in ipairs(self.editing and modes.names or {}) do
+    local is_current = name == self.mode
+    local group = is_current and 'WinnowMode' or 'WinnowSummary'
+    chunks[#chunks + 1] = { is_current and ('[%s]'):format(name) or tostring(name), group }
+    chunks[#chunks + 1] = { ' ' }
+  end
+  self.windows:set_title('prompt', #chunks > 0 and chunks or 'filter')
   local text = query.format(self.request):gsub('%s+', ' ')
-  self.windows:set_title('list', ('%s: %s'):format(spec.title, text))
-  local query_title = spec.live and 'query' or 'query, Enter searches'
-  self.windows:set_title('prompt', self.editing and query_title or 'filter')
+  local title = modes.get(self.mode).title .. (limits ~= '' and (' (%s)'):format(limits) or '')
+  self.windows:set_title('list', text ~= '' and ('%s: %s'):format(title, text) or title)
 end
 
 -- The search -------------------------------------------------------------------------------
@@ -187,7 +266,7 @@ end
 function Picker:_draw_soon()
   local wait = DRAW_MS - (vim.uv.now() - self.drawn_at)
   if wait <= 0 then
-    return self:_draw()
+    return self:draw()
   end
   if not self.draw_pending then
     self.draw_pending = true
@@ -196,7 +275,8 @@ function Picker:_draw_soon()
       0,
       vim.schedule_wrap(function()
         if open == self and self.draw_pending then
-          self:_draw()
+          self:draw()
+          self:_open_if_wanted()
         end
       end)
     )
@@ -210,21 +290,22 @@ end
 
 ---Start a new search. The previous results stay on the screen until the first new ones arrive.
 ---@param request winnow.Request
-function Picker:_search(request)
+function Picker:start(request)
   if self.running then
     self.running:cancel()
     self.running = nil
   end
+  self.type_timer:stop()
   self.request = request
-  self.selected, self.has_moved = {}, false
-  self:_titles()
+  self.selected, self.has_moved, self.problem = {}, false, nil
+  self:titles()
   if vim.trim(request.query or '') == '' and not modes.get(self.mode).empty then
     self.search = nil
     self:_reset_cursor()
-    return self:_draw()
+    return self:draw()
   end
   self.running = search.start(self.mode, request, {
-    buf = self.origin_buf,
+    folder = self.folder,
     shows_progress = true,
     on_update = function(updated)
       -- If the server can't be started, this runs before `start` returns the search.
@@ -234,156 +315,165 @@ function Picker:_search(request)
       end
     end,
   })
-  if #self:_items() == 0 then
+  if #self:items() == 0 then
     self.search = self.running
   end
-  self:_draw()
+  self:draw()
 end
 
 ---@param updated winnow.Search
 function Picker:_on_update(updated)
-  if updated.busy and #updated.items == 0 and #self:_items() > 0 then
+  if updated.busy and #updated.items == 0 and #self:items() > 0 then
     return self:_show_summary()
   end
   if self.search ~= updated then
     self.search = updated
     self:_reset_cursor()
+    self:draw()
+  else
+    self:_draw_soon()
   end
-  self:_draw_soon()
+  self:_open_if_wanted()
+end
+
+---Open the first result if the user pressed Enter before it arrived. A ranking has no first result
+---before it is complete.
+function Picker:_open_if_wanted()
+  local shown = self.search
+  if not self.opens or not shown or shown ~= self.running or self.draw_pending then
+    return
+  elseif shown.busy and (modes.get(self.mode).ranked or #self.shown == 0) then
+    return
+  end
+  local how = self.opens
+  self.opens = nil
+  if #self.shown > 0 then
+    self:open(how)
+  end
 end
 
 -- The prompt -------------------------------------------------------------------------------
 
 ---@return string
-function Picker:_typed()
+function Picker:typed()
   local line = vim.api.nvim_buf_get_lines(self.windows.prompt_buf, -2, -1, false)[1] or ''
   return vim.startswith(line, windows.PROMPT) and line:sub(#windows.PROMPT + 1) or line
 end
 
 ---@param text string
-function Picker:_set_typed(text)
+function Picker:set_typed(text)
   local line = windows.PROMPT .. (text:gsub('\n', ' '))
   vim.api.nvim_buf_set_lines(self.windows.prompt_buf, -2, -1, false, { line })
   vim.api.nvim_win_set_cursor(self.windows.prompt, {
     vim.api.nvim_buf_line_count(self.windows.prompt_buf),
     #line,
   })
+  self:_show_default()
 end
 
----Parse the typed request. It keeps the params of the previous request unless they are typed again.
+---Show the default query in an empty prompt.
+function Picker:_show_default()
+  local buf = self.windows.prompt_buf
+  vim.api.nvim_buf_clear_namespace(buf, DEFAULT_TEXT, 0, -1)
+  if self.editing and self.default and self:typed() == '' then
+    local row = vim.api.nvim_buf_line_count(buf) - 1
+    -- Neovim writes the prompt when insert mode begins.
+    local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
+    vim.api.nvim_buf_set_extmark(buf, DEFAULT_TEXT, row, math.min(#windows.PROMPT, #line), {
+      virt_text = { { self.default, 'WinnowDefault' } },
+      virt_text_pos = 'overlay',
+    })
+  end
+end
+
+---Parse the typed request, or the default if nothing is typed. It keeps the params of the previous
+---request unless they are typed again. Raise an error for an invalid param.
 ---@return winnow.Request
-function Picker:_typed_request()
-  local request = query.parse(self.mode, self:_typed())
+function Picker:typed_request()
+  local typed = self:typed()
+  if typed == '' and self.default then
+    return vim.tbl_extend('force', self.request, { query = self.default, terms = nil })
+  end
+  local request = query.parse(self.mode, typed)
   request.params = vim.tbl_extend('force', self.request.params or {}, request.params)
+  request.files = self.request.files
   return request
+end
+
+---Return true if the prompt has a query that was not searched for.
+---@return boolean
+function Picker:has_new_query()
+  if not self.editing then
+    return false
+  end
+  local ok, request = pcall(self.typed_request, self)
+  return not ok or not vim.deep_equal(request, self.request)
 end
 
 ---Handle typed text: filter the results, or schedule a live search.
 function Picker:_changed()
-  local typed = self:_typed()
+  local typed = self:typed()
+  self:_show_default()
   if not self.editing then
     if typed ~= self.filter then
-      self.filter = typed
+      self.filter, self.opens = typed, nil
       self:_reset_cursor()
-      self:_draw()
+      self:draw()
     end
     return
   end
-  if typed == query.format(self.request) or not modes.get(self.mode).live then
+  if not self:has_new_query() then
     return
   end
-  self.type_timer:start(
-    TYPING_MS,
-    0,
-    vim.schedule_wrap(function()
-      local ok, request = pcall(self._typed_request, self)
-      if open == self and self.editing and ok then
-        self:_search(request)
-      end
-    end)
-  )
+  self.opens = nil
+  if modes.get(self.mode).live then
+    self.type_timer:start(
+      TYPING_MS,
+      0,
+      vim.schedule_wrap(function()
+        if open == self and self.editing then
+          self:search_typed()
+        end
+      end)
+    )
+  end
+end
+
+---Search for the typed query. Show why it is invalid instead.
+---@return boolean started
+function Picker:search_typed()
+  local ok, request = pcall(self.typed_request, self)
+  if ok then
+    self:start(request)
+    return true
+  end
+  self.type_timer:stop()
+  self.problem = (tostring(request):gsub('^winnow: ', ''))
+  self:_show_summary()
+  return false
 end
 
 ---Switch the prompt between query and filter.
 ---@param editing boolean
-function Picker:_edit(editing)
+function Picker:edit(editing)
   self.editing = editing
   self.filter = ''
-  self:_set_typed(editing and query.format(self.request) or '')
-  self:_titles()
-  self:_draw()
+  self:set_typed(editing and query.format(self.request) or '')
+  self:titles()
+  self:draw()
 end
 
--- Actions ----------------------------------------------------------------------------------
+-- Moving and opening -----------------------------------------------------------------------
 
----@type table<string, fun(self: winnow.Picker)>
-local actions = {}
-
----@param by integer
-function Picker:_move(by)
-  self.has_moved = true
+---@param index integer
+function Picker:go_to(index)
+  self.has_moved, self.opens = true, nil
   if #self.shown == 0 then
     return
   end
-  -- Only single steps wrap around.
-  local to = self.current + by
-  if math.abs(by) == 1 then
-    to = (to - 1) % #self.shown + 1
-  end
-  self.current = math.max(1, math.min(to, #self.shown))
+  self.current = math.max(1, math.min(index, #self.shown))
   self:_show_current()
-end
-
-function actions.next(self)
-  self:_move(1)
-end
-
-function actions.previous(self)
-  self:_move(-1)
-end
-
----@param self winnow.Picker
----@return integer
-local function page(self)
-  return math.max(1, math.floor(vim.api.nvim_win_get_height(self.windows.list) / self.per_item) - 1)
-end
-
-function actions.page_down(self)
-  self:_move(math.max(2, page(self)))
-end
-
-function actions.page_up(self)
-  self:_move(-math.max(2, page(self)))
-end
-
----@param self winnow.Picker
----@param by integer
-local function select_and_move(self, by)
-  local item = self:item()
-  if item then
-    self.has_moved = true
-    self.selected[item.key] = not self.selected[item.key] or nil
-    self:_draw()
-    self:_move(by)
-  end
-end
-
-function actions.select_next(self)
-  select_and_move(self, 1)
-end
-
-function actions.select_previous(self)
-  select_and_move(self, -1)
-end
-
-function actions.select_all(self)
-  local all_selected = vim.iter(self.shown):all(function(item)
-    return self.selected[item.key]
-  end)
-  for _, item in ipairs(self.shown) do
-    self.selected[item.key] = not all_selected or nil
-  end
-  self:_draw()
+  self:_show_summary()
 end
 
 ---Return the selected items in their order, or all items shown if none is selected.
@@ -391,13 +481,13 @@ end
 function Picker:selected_or_all()
   local selected = vim.tbl_filter(function(item)
     return self.selected[item.key]
-  end, self:_items())
+  end, self:items())
   return #selected > 0 and selected or self.shown
 end
 
 ---Close the picker, return to the original window in normal mode, and call back.
 ---@param callback fun()
-function Picker:_leave(callback)
+function Picker:leave(callback)
   place.leave_insert(function()
     self:close()
     if vim.api.nvim_win_is_valid(self.origin_win) then
@@ -407,207 +497,99 @@ function Picker:_leave(callback)
   end)
 end
 
----@param self winnow.Picker
----@param how? 'split'|'vsplit'|'tab'
-local function open_item(self, how)
+---@alias winnow.How 'here'|'split'|'vsplit'|'tab'
+
+---Open the current item.
+---@param how winnow.How
+function Picker:open(how)
   local shown, item = self.search, self:item()
   if not shown or not item then
     return
+  elseif self.choose then
+    return self:leave(function()
+      self.choose(item)
+    end)
   end
   shown:opened(item)
   history.add(self.mode, shown.request)
-  self:_leave(function()
-    place.open(item, how)
+  self:leave(function()
+    place.open(item, how ~= 'here' and how or nil)
   end)
 end
-
----Open the item, or search if the prompt has a new query.
-function actions.open(self)
-  local searched = self.search and query.format(self.search.request) or ''
-  if not self.editing or self:_typed() == searched then
-    return open_item(self)
-  end
-  self.type_timer:stop()
-  local ok, request = pcall(self._typed_request, self)
-  if not ok then
-    self.windows:set_summary(tostring(request), '', true)
-    return
-  end
-  self:_search(request)
-  history.add(self.mode, request)
-  if not modes.get(self.mode).live then
-    self:_edit(false)
-  end
-end
-
-function actions.split(self)
-  open_item(self, 'split')
-end
-
-function actions.vsplit(self)
-  open_item(self, 'vsplit')
-end
-
-function actions.tab(self)
-  open_item(self, 'tab')
-end
-
----@param self winnow.Picker
----@param kind winnow.ListKind
-local function send(self, kind)
-  local shown, items = self.search, self:selected_or_all()
-  if not shown or #items == 0 then
-    return
-  end
-  history.add(self.mode, shown.request)
-  self:_leave(function()
-    local list = lists.new(kind, self.origin_win)
-    list:write(shown, items)
-    list:show()
-  end)
-end
-
-function actions.quickfix(self)
-  send(self, 'quickfix')
-end
-
-function actions.loclist(self)
-  send(self, 'loclist')
-end
-
----Open the original document in the system's default program.
-function actions.open_document(self)
-  local item = self:item()
-  if item and item.open_uri then
-    vim.ui.open(item.open_uri)
-  end
-end
-
-function actions.edit_query(self)
-  self:_edit(not self.editing)
-end
-
----@param self winnow.Picker
----@param by integer
-local function step_history(self, by)
-  local entries = history.of_mode(self.mode)
-  local current = 0
-  for index, entry in ipairs(entries) do
-    if query.format(entry) == query.format(self.request) then
-      current = index
-      break
-    end
-  end
-  local entry = entries[current + by]
-  if not entry then
-    return
-  end
-  self:_search({ query = entry.query, terms = entry.terms, params = entry.params })
-  self:_edit(self.editing)
-end
-
-function actions.older_query(self)
-  step_history(self, 1)
-end
-
-function actions.newer_query(self)
-  step_history(self, -1)
-end
-
-function actions.preview_down(self)
-  self.preview:scroll(1)
-end
-
-function actions.preview_up(self)
-  self.preview:scroll(-1)
-end
-
-function actions.toggle_preview(self)
-  self.windows:toggle_preview()
-  self.preview:refresh()
-end
-
----Show the details of the result and the answer, for which the windows may be too small.
-function actions.details(self)
-  local shown, item = self.search, self:item()
-  if not shown then
-    return
-  end
-  local lines = vim.list_extend({ shown:summary() }, shown:left_out())
-  if item then
-    table.insert(lines, 1, ('%s:%d: %s'):format(item.path, item.lnum, item.reason))
-  end
-  vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
-end
-
----Cancel the running search, or close the picker if there is none.
-function actions.stop(self)
-  local running = self.running
-  if not (running and running.busy) then
-    return actions.close(self)
-  end
-  running:cancel()
-  self.search = running
-  self:_draw()
-end
-
-function actions.close(self)
-  self:_leave(function() end)
-end
-
-M.actions = vim.tbl_keys(actions)
 
 -- Opening and closing ----------------------------------------------------------------------
 
 function Picker:_map_keys()
+  local buf = self.windows.prompt_buf
   for name, action in pairs(actions) do
     for _, key in ipairs(config.current.keys[name] or {}) do
       vim.keymap.set({ 'i', 'n' }, key, function()
-        action(self)
-      end, { buffer = self.windows.prompt_buf, nowait = true, desc = 'Winnow: ' .. name })
+        action(self, key)
+      end, { buffer = buf, nowait = true, desc = 'Winnow: ' .. name })
     end
+  end
+  -- In a prompt, <C-w> begins a window command.
+  vim.keymap.set('i', '<C-w>', '<C-S-w>', { buffer = buf })
+  require('winnow.picker.mouse').map(self)
+end
+
+---@param events string|string[]
+---@param callback fun(event: table)
+---@param buf? integer
+function Picker:_on(events, callback, buf)
+  vim.api.nvim_create_autocmd(events, { group = self.group, buffer = buf, callback = callback })
+end
+
+---Handle another current window: return to the prompt from the list and the preview, whose keys are
+---not mapped, and close the picker in any other window.
+function Picker:_on_window()
+  local win = vim.api.nvim_get_current_win()
+  if open ~= self or win == self.windows.prompt then
+    return
+  elseif self.windows:has(win) then
+    return vim.api.nvim_set_current_win(self.windows.prompt)
+  end
+  self:close()
+  -- The prompt's insert mode must not go on in a file, but another plugin's prompt wants it.
+  local is_float = vim.api.nvim_win_get_config(win).relative ~= ''
+  if not is_float and vim.bo.buftype ~= 'prompt' then
+    vim.cmd.stopinsert()
   end
 end
 
 function Picker:_create_autocmds()
   self.group = vim.api.nvim_create_augroup('winnow-picker', {})
-  local function on(events, options)
-    options.group = self.group
-    vim.api.nvim_create_autocmd(events, options)
-  end
-  on({ 'TextChanged', 'TextChangedI' }, {
-    buffer = self.windows.prompt_buf,
-    callback = function()
-      self:_changed()
-    end,
-  })
-  on('VimResized', {
-    callback = function()
-      self.windows:resize()
-      self:_draw()
-      self.preview:refresh()
-    end,
-  })
-  on('WinClosed', {
-    callback = function(event)
-      if
-        self.windows:has(tonumber(event.match) --[[@as integer]])
-      then
-        vim.schedule(function()
-          if open == self and not self.windows:is_open() then
-            self:close()
-          end
-        end)
-      end
-    end,
-  })
-  on('WinEnter', {
-    callback = vim.schedule_wrap(function()
-      if open == self and not self.windows:has(vim.api.nvim_get_current_win()) then
-        self:close()
-      end
-    end),
-  })
+  local prompt_buf = self.windows.prompt_buf
+  self:_on({ 'TextChanged', 'TextChangedI' }, function()
+    self:_changed()
+  end, prompt_buf)
+  -- Vim asks whether to save a prompt with text.
+  self:_on('QuitPre', function()
+    vim.bo[prompt_buf].modified = false
+  end, prompt_buf)
+  self:_on('VimResized', function()
+    self.windows:resize()
+    self:titles()
+    self:draw()
+    self.preview:refresh()
+  end)
+  self:_on('WinClosed', function(event)
+    if
+      self.windows:has(tonumber(event.match) --[[@as integer]])
+    then
+      vim.schedule(function()
+        if open == self and not self.windows:is_open() then
+          self:leave(function() end)
+        end
+      end)
+    end
+  end)
+  self:_on(
+    'WinEnter',
+    vim.schedule_wrap(function()
+      self:_on_window()
+    end)
+  )
 end
 
 ---Cancel the search and close the windows. `:Winnow resume` restores them.
@@ -619,34 +601,39 @@ function Picker:close()
   if self.running then
     self.running:cancel()
   end
-  last = {
-    mode = self.mode,
-    request = self.request,
-    search = self.search,
-    filter = self.filter,
-    editing = self.editing,
-    selected = self.selected,
-    current = self.current,
-  }
+  if not self.choose then
+    last = {
+      mode = self.mode,
+      request = self.request,
+      search = self.search,
+      filter = self.filter,
+      editing = self.editing,
+      default = self.default,
+      selected = self.selected,
+      current = self.current,
+    }
+  end
   vim.api.nvim_del_augroup_by_id(self.group)
   self.draw_timer:close()
   self.type_timer:close()
   self.preview:close()
+  rows.close(self.windows.list_buf)
   self.windows:close()
 end
 
 ---@param mode winnow.Mode
 ---@param request winnow.Request
+---@param has_preview boolean
 ---@return winnow.Picker
-local function new(mode, request)
+local function new(mode, request, has_preview)
   if open then
     open:close()
   end
   local self = setmetatable({
     mode = mode,
     request = request,
+    folder = client.root(vim.api.nvim_get_current_buf()),
     shown = {},
-    positions = {},
     current = 1,
     filter = '',
     editing = false,
@@ -656,13 +643,11 @@ local function new(mode, request)
     drawn_at = 0,
     draw_pending = false,
     origin_win = vim.api.nvim_get_current_win(),
-    origin_buf = vim.api.nvim_get_current_buf(),
     draw_timer = assert(vim.uv.new_timer()),
     type_timer = assert(vim.uv.new_timer()),
   }, Picker)
-  self.windows = windows.open()
-  local folder = client.root(self.origin_buf)
-  self.preview = require('winnow.picker.preview').new(self.windows, folder)
+  self.windows = windows.open(has_preview)
+  self.preview = require('winnow.picker.preview').new(self.windows, self.folder)
   vim.b[self.windows.prompt_buf].completion = false
   self:_map_keys()
   self:_create_autocmds()
@@ -671,22 +656,49 @@ local function new(mode, request)
   return self
 end
 
----Open the picker with the results of the query, or with a prompt for one.
+---Return the word under the cursor, unless it is only punctuation.
+---@return string?
+local function word_under_cursor()
+  local word = vim.fn.expand('<cword>') --[[@as string]]
+  return word:find('[%w\128-\255]') and word or nil
+end
+
+---Open the picker with the results of the query, or with a prompt for one. The word under the
+---cursor is the query while the prompt is empty.
 ---@param mode winnow.Mode
 ---@param request winnow.Request
 ---@return winnow.Picker
 function M.open(mode, request)
   modes.get(mode)
-  local self = new(mode, request)
   local has_query = vim.trim(request.query or '') ~= ''
-  self.editing = not has_query
-  self:_search(request)
+  local default = not has_query and word_under_cursor() or nil
+  local self = new(mode, request, config.current.preview)
+  self.editing, self.default = not has_query, default
+  self:set_typed('')
   if has_query then
     history.add(mode, request)
   else
     -- Start the server while the user types. The search reports problems.
-    client.with_client(client.root(self.origin_buf), function() end)
+    client.with_client(self.folder, function() end)
   end
+  if default and modes.get(mode).live then
+    request = self:typed_request()
+  end
+  self:start(request)
+  return self
+end
+
+---Let the user choose one of the items.
+---@param title string
+---@param items winnow.Item[]
+---@param choose fun(item: winnow.Item)
+---@return winnow.Picker
+function M.choose(title, items, choose)
+  local self = new('code', { query = '' }, false)
+  self.title, self.choose = title, choose
+  self.search = search.finished(items)
+  self:titles()
+  self:draw()
   return self
 end
 
@@ -710,17 +722,18 @@ function M.resume()
     return nil
   end
   local state = last
-  local self = new(state.mode, state.request)
-  for _, name in ipairs({ 'search', 'filter', 'editing', 'selected', 'current' }) do
+  local self = new(state.mode, state.request, config.current.preview)
+  for _, name in ipairs({ 'search', 'filter', 'editing', 'default', 'selected', 'current' }) do
     self[name] = state[name]
   end
   self.has_moved = true
-  self:_titles()
-  self:_set_typed(self.editing and query.format(self.request) or self.filter)
-  self.shown, self.positions = rows.filtered(self:_items(), self.filter)
-  self:_draw()
-  if state.search_again and state.search.folder == client.root(self.origin_buf) then
-    self:_search(self.request)
+  self:titles()
+  local typed = self.editing and query.format(self.request) or self.filter
+  self:set_typed(self.editing and typed == self.default and '' or typed)
+  self.shown = rows.filtered(self:items(), self.filter)
+  self:draw()
+  if state.search_again and state.search.folder == self.folder then
+    self:start(self.request)
   end
   return self
 end
@@ -730,5 +743,7 @@ end
 function M.get()
   return open
 end
+
+M.actions = vim.tbl_keys(actions)
 
 return M

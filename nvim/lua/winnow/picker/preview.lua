@@ -1,4 +1,5 @@
 -- Preview an item: its file around the line, including unsaved changes, with the match highlighted.
+-- The last files stay in memory, and are read again only if they changed.
 
 local client = require('winnow.client')
 local place = require('winnow.place')
@@ -11,12 +12,29 @@ local MAX_FILE_BYTES = 256 * 1024
 local CONTEXT_LINES = 200
 -- Highlighting files with longer lines is too slow to be worthwhile.
 local MAX_LINE_BYTES = 5000
+-- Number of files to keep.
+local MAX_KEPT = 20
+-- While a key is held down, only the item where it stops is shown.
+local MOVING_MS = 40
+-- Columns to scroll sideways.
+local SIDEWAYS = 10
+
+---The lines of a file or a part of one, in a buffer.
+---@class winnow.PreviewText
+---@field buf integer
+---@field stamp string changes with the file
+---@field offset integer number of lines of the file before the buffer's first line
 
 ---@class winnow.Preview
 ---@field private _windows winnow.Windows
 ---@field private _folder string
 ---@field private _item? winnow.Item the item to show
 ---@field private _cancel? fun()
+---@field private _texts table<string, winnow.PreviewText?> by file
+---@field private _order string[] the files in `_texts`, the last shown last
+---@field private _shown_at integer time of the last request to show an item
+---@field private _timer uv.uv_timer_t
+---@field private _page? integer the buffer of a text that is shown instead of the item
 local Preview = {}
 Preview.__index = Preview
 
@@ -24,7 +42,14 @@ Preview.__index = Preview
 ---@param folder string
 ---@return winnow.Preview
 function M.new(windows, folder)
-  return setmetatable({ _windows = windows, _folder = folder }, Preview)
+  return setmetatable({
+    _windows = windows,
+    _folder = folder,
+    _texts = {},
+    _order = {},
+    _shown_at = 0,
+    _timer = assert(vim.uv.new_timer()),
+  }, Preview)
 end
 
 ---@param text string
@@ -38,24 +63,32 @@ local function lines_of(text)
   return vim.split((text:gsub('\n$', '')), '\n')
 end
 
----Return the lines of a small or open file, or nil for any other.
+---Return the stamp of a small or open file, which changes with its text, and a function that reads
+---its lines; or nil for any other.
 ---@param file string
----@return string[]?
-local function local_lines(file)
+---@return string? stamp
+---@return (fun(): string[]?)? read
+local function local_text(file)
   local buf = place.loaded_buffer(file)
   if buf then
-    return vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+    return ('%d %d'):format(buf, vim.api.nvim_buf_get_changedtick(buf)),
+      function()
+        return vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+      end
   end
   local stat = vim.uv.fs_stat(file)
   if not stat or stat.type ~= 'file' or stat.size > MAX_FILE_BYTES then
     return nil
   end
-  local opened = io.open(file, 'rb')
-  local text = opened and opened:read('*a')
-  if opened then
-    opened:close()
-  end
-  return text and lines_of(text)
+  return ('%d %d.%d'):format(stat.size, stat.mtime.sec, stat.mtime.nsec),
+    function()
+      local opened = io.open(file, 'rb')
+      local text = opened and opened:read('*a')
+      if opened then
+        opened:close()
+      end
+      return text and lines_of(text)
+    end
 end
 
 ---@param buf integer
@@ -89,6 +122,7 @@ end
 ---@param ranges winnow.Range[]
 ---@param offset integer number of lines of the file before the buffer's first line
 local function highlight_matches(buf, ranges, offset)
+  vim.api.nvim_buf_clear_namespace(buf, NAMESPACE, 0, -1)
   for _, range in ipairs(ranges) do
     local first = range.lnum - offset
     local last = (range.end_lnum or range.lnum) - offset
@@ -111,37 +145,78 @@ local function highlight_matches(buf, ranges, offset)
   end
 end
 
+---Keep lines in a buffer.
 ---@param item winnow.Item
+---@param stamp string
 ---@param lines string[]
 ---@param offset integer
-function Preview:_show(item, lines, offset)
-  local win = self._windows.preview
-  if self._item ~= item or not win or not vim.api.nvim_win_is_valid(win) then
-    return
-  end
+---@return winnow.PreviewText
+function Preview:_keep(item, stamp, lines, offset)
+  self:_forget(item.file)
   local buf = vim.api.nvim_create_buf(false, true)
-  vim.bo[buf].bufhidden = 'wipe'
+  vim.bo[buf].bufhidden = 'hide'
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   highlight_syntax(buf, item.file, lines)
-  vim.api.nvim_win_set_buf(win, buf)
-  vim.wo[win].number = offset == 0
-  vim.wo[win].foldenable = false
-  highlight_matches(buf, item.matches, offset)
-  local lnum = math.max(1, math.min(item.lnum - offset, #lines))
-  vim.api.nvim_win_set_cursor(win, { lnum, 0 })
-  vim.wo[win].cursorline = true
-  vim.api.nvim_win_call(win, function()
-    vim.cmd('normal! zz')
-  end)
-  local where = item.place and ('%s, %s'):format(item.path, item.place) or item.path
-  self._windows:set_title('preview', where)
+  local text = { buf = buf, stamp = stamp, offset = offset }
+  self._texts[item.file] = text
+  self._order[#self._order + 1] = item.file
+  if #self._order > MAX_KEPT then
+    self:_forget(self._order[1])
+  end
+  return text
+end
+
+---@param file string
+function Preview:_forget(file)
+  local text = self._texts[file]
+  if text then
+    self._texts[file] = nil
+    self._order = vim.tbl_filter(function(kept)
+      return kept ~= file
+    end, self._order)
+    -- Windows still show it until the next text replaces it.
+    vim.bo[text.buf].bufhidden = 'wipe'
+    if #vim.fn.win_findbuf(text.buf) == 0 then
+      vim.api.nvim_buf_delete(text.buf, { force = true })
+    end
+  end
+end
+
+---@return integer? window
+function Preview:_window()
+  local win = self._windows.preview
+  return win and vim.api.nvim_win_is_valid(win) and win or nil
 end
 
 ---@param item winnow.Item
+---@param text winnow.PreviewText
+function Preview:_show(item, text)
+  local win = self:_window()
+  if self._item ~= item or not win or self._page then
+    return
+  end
+  vim.api.nvim_win_set_buf(win, text.buf)
+  vim.wo[win].number = text.offset == 0
+  vim.wo[win].wrap = false
+  vim.wo[win].cursorline = true
+  highlight_matches(text.buf, item.matches, text.offset)
+  local count = vim.api.nvim_buf_line_count(text.buf)
+  local lnum = math.max(1, math.min(item.lnum - text.offset, count))
+  vim.api.nvim_win_set_cursor(win, { lnum, 0 })
+  vim.api.nvim_win_call(win, function()
+    vim.cmd('normal! zz0')
+  end)
+  local where = item.place and ('%s, %s'):format(item.path, item.place) or item.path
+  self._windows:set_title('preview', where)
+  self._windows:set_footer('preview', item.reason, 'WinnowReason', '')
+end
+
+---@param item winnow.Item
+---@param stamp string
 ---@param method string
 ---@param params table
 ---@param extract fun(answer: table): string, integer returns the text and its first line's number
-function Preview:_fetch(item, method, params, extract)
+function Preview:_fetch(item, stamp, method, params, extract)
   local running = client.running(self._folder)
   if not running then
     return
@@ -149,77 +224,156 @@ function Preview:_fetch(item, method, params, extract)
   self._cancel = client.request(running, method, params, {
     done = function(answer, problem)
       if not answer then
-        return self:_show(item, { problem }, 0)
+        return self:_show(item, self:_keep(item, '', { problem }, 0))
       end
       local text, start = extract(answer)
-      self:_show(item, lines_of(text), start - 1)
+      self:_show(item, self:_keep(item, stamp, lines_of(text), start - 1))
     end,
     progress = false,
   })
 end
 
----Show an item, or an empty preview.
----@param item? winnow.Item
-function Preview:show(item)
-  if self._item == item and item then
-    return
-  end
-  self._item = item
-  if self._cancel then
-    self._cancel()
-    self._cancel = nil
-  end
-  local win = self._windows.preview
-  if not win or not vim.api.nvim_win_is_valid(win) then
-    return
-  end
-  if not item then
-    local empty = vim.api.nvim_create_buf(false, true)
-    vim.bo[empty].bufhidden = 'wipe'
-    vim.api.nvim_win_set_buf(win, empty)
-    return
+---Show the item, from memory if it is there.
+---@param item winnow.Item
+function Preview:_load(item)
+  local kept = self._texts[item.file]
+  local stamp, read = local_text(item.file)
+  if stamp and read then
+    if kept and kept.stamp == stamp then
+      return self:_show(item, kept)
+    end
+    local lines = read()
+    return lines and self:_show(item, self:_keep(item, stamp, lines, 0))
   end
   local start = math.max(1, item.lnum - CONTEXT_LINES)
+  stamp = ('from %d'):format(start)
+  if kept and kept.stamp == stamp then
+    return self:_show(item, kept)
+  end
   if vim.startswith(item.file, 'winnow-doc://') then
     local params = { path = item.file, start = start, ['end'] = item.lnum + CONTEXT_LINES }
-    self:_fetch(item, '$/documentText', params, function(answer)
+    return self:_fetch(item, stamp, '$/documentText', params, function(answer)
       return answer.text, answer.start
     end)
-    return
-  end
-  local lines = local_lines(item.file)
-  if lines then
-    return self:_show(item, lines, 0)
   end
   local spans = { { start = start, ['end'] = item.lnum + CONTEXT_LINES } }
-  self:_fetch(item, '$/readFile', { path = item.file, spans = spans }, function(answer)
+  local params = { path = item.file, spans = spans }
+  self:_fetch(item, stamp, '$/readFile', params, function(answer)
     local chunk = answer.chunks[1] or { content = '', start = 1 }
     return chunk.content, chunk.start
   end)
 end
 
+---Show an item, or an empty preview.
+---@param item? winnow.Item
+function Preview:show(item)
+  if self._item == item and (item or self._page) then
+    return
+  end
+  self._item, self._page = item, nil
+  if self._cancel then
+    self._cancel()
+    self._cancel = nil
+  end
+  self._timer:stop()
+  if not item or item.path == '' then
+    return self:_clear()
+  end
+  local now = vim.uv.now()
+  local is_moving = now - self._shown_at < MOVING_MS
+  self._shown_at = now
+  if not self:_window() then
+    return
+  elseif not is_moving then
+    return self:_load(item)
+  end
+  self._timer:start(
+    MOVING_MS,
+    0,
+    vim.schedule_wrap(function()
+      if self._item == item and self:_window() then
+        self:_load(item)
+      end
+    end)
+  )
+end
+
+function Preview:_clear()
+  local win = self:_window()
+  if win then
+    local empty = vim.api.nvim_create_buf(false, true)
+    vim.bo[empty].bufhidden = 'wipe'
+    vim.api.nvim_win_set_buf(win, empty)
+    self._windows:set_title('preview', '')
+    self._windows:set_footer('preview', '', 'WinnowReason', '')
+  end
+end
+
+---Show lines instead of the item, until another item is shown; or the item again.
+---@param title string
+---@param lines string[]
+function Preview:toggle_page(title, lines)
+  if self._page then
+    return self:refresh()
+  end
+  if not self:_window() then
+    self._windows:toggle_preview(true)
+  end
+  local win = self:_window()
+  if not win then
+    -- The screen is too small for a preview.
+    return vim.notify(table.concat(lines, '\n'))
+  end
+  self._page = vim.api.nvim_create_buf(false, true)
+  vim.bo[self._page].bufhidden = 'wipe'
+  vim.api.nvim_buf_set_lines(self._page, 0, -1, false, lines)
+  vim.api.nvim_win_set_buf(win, self._page)
+  vim.wo[win].number, vim.wo[win].cursorline = false, false
+  vim.wo[win].wrap, vim.wo[win].linebreak = true, true
+  self._windows:set_title('preview', title)
+  self._windows:set_footer('preview', '', 'WinnowReason', '')
+end
+
 ---Show the item again after a change of the windows.
 function Preview:refresh()
   local item = self._item
-  self._item = nil
+  self._item, self._shown_at = nil, 0
   self:show(item)
 end
 
----@param lines integer
-function Preview:scroll(lines)
-  local win = self._windows.preview
-  if win and vim.api.nvim_win_is_valid(win) then
-    local key = vim.keycode(lines > 0 and '<C-d>' or '<C-u>')
+---@param key string
+function Preview:_press(key)
+  local win = self:_window()
+  if win then
     vim.api.nvim_win_call(win, function()
-      vim.cmd('normal! ' .. key)
+      vim.cmd('normal! ' .. vim.keycode(key))
     end)
   end
 end
 
+---Scroll by lines, or by half a page.
+---@param by integer|'down'|'up'
+function Preview:scroll(by)
+  if type(by) == 'string' then
+    return self:_press(by == 'down' and '<C-d>' or '<C-u>')
+  end
+  self:_press(by > 0 and '<C-e>' or '<C-y>')
+end
+
+---@param direction 1|-1
+function Preview:scroll_sideways(direction)
+  self:_press(SIDEWAYS .. (direction > 0 and 'zl' or 'zh'))
+end
+
 function Preview:close()
   self._item = nil
+  self._timer:stop()
+  self._timer:close()
   if self._cancel then
     self._cancel()
+  end
+  for _, file in ipairs(vim.list_slice(self._order)) do
+    self:_forget(file)
   end
 end
 

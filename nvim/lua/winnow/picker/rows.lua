@@ -1,83 +1,465 @@
--- Write the picker's list: one or two lines for each item, with highlights.
+-- Write the picker's list: one line for each item, with the file's name first.
+--
+-- Lines are formatted once for each width. Highlights are set only for the visible lines, while
+-- Neovim draws them.
+
+local config = require('winnow.config')
+local place = require('winnow.place')
 
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace('winnow-list')
 local CURRENT = vim.api.nvim_create_namespace('winnow-current')
 local MARK = '●'
+local INDENT = '  '
 -- Longer lines, as in minified files, are cut.
 local MAX_TEXT_BYTES = 400
+-- Columns of a row, without the file's name and folder, that have room for a reason.
+local REASON_COLUMNS = 44
+
+---@class winnow.Row
+---@field lines string[] one line, or two with the reason below
+---@field marks [integer, integer, integer, string][] line, first byte, last byte (exclusive), group
+---@field name [integer, integer] the bytes of the file's name in the first line
+---@field text [integer, integer] the bytes of the line of code in the first line
+---@field has_match boolean true if a mark shows the match
+
+---@class winnow.RowOptions
+---@field width integer of the window
+---@field below boolean true if the reason is on a second line
+---@field words string[] words of the query to highlight where the server reports no match
+---@field filter string[] words of the filter to highlight
+---@field selected table<string, boolean>
+
+---What a list's buffer shows.
+---@class winnow.View
+---@field items winnow.Item[]
+---@field rows winnow.Row[]
+---@field per_item integer
+---@field options winnow.RowOptions
+
+---The shown lists, by buffer.
+---@type table<integer, winnow.View>
+local views = {}
+
+-- Widths ----------------------------------------------------------------------------------
+
+---@param text string
+---@return integer
+local function cells(text)
+  return text:find('[\128-\255]') and vim.api.nvim_strwidth(text) or #text
+end
+
+---Cut the end of a text to a number of columns.
+---@param text string
+---@param width integer
+---@return string
+local function cut(text, width)
+  if cells(text) <= width then
+    return text
+  elseif width < 2 then
+    return ''
+  elseif not text:find('[\128-\255]') then
+    return text:sub(1, width - 1) .. '…'
+  end
+  return vim.fn.printf('%.' .. (width - 1) .. 'S', text) .. '…'
+end
+
+---Shorten the middle of a folder's path: whole folders if possible.
+---@param folder string
+---@param width integer
+---@return string
+function M.shorten(folder, width)
+  if cells(folder) <= width then
+    return folder
+  end
+  local first, last = folder:match('^([^/]+)/'), folder:match('/([^/]+)$')
+  for _, shorter in ipairs({
+    first and last and ('%s/…/%s'):format(first, last) or folder,
+    last and '…/' .. last or folder,
+  }) do
+    if cells(shorter) <= width then
+      return shorter
+    end
+  end
+  if width < 4 then
+    return ''
+  end
+  local count = vim.fn.strchars(folder)
+  local half = math.floor((width - 1) / 2)
+  return vim.fn.strcharpart(folder, 0, half) .. '…' .. vim.fn.strcharpart(folder, count - half)
+end
+
+-- Icons -----------------------------------------------------------------------------------
+
+---Return the icon of a file and its highlight group, if a plugin for icons is loaded.
+---@param name string
+---@return string?
+---@return string?
+local function icon(name)
+  if not config.current.icons then
+    return nil
+  end
+  local mini = _G.MiniIcons ---@type table?
+  if mini then
+    local glyph, group = mini.get('file', name)
+    return glyph, group
+  end
+  local devicons = package.loaded['nvim-web-devicons'] ---@type table?
+  if devicons then
+    return devicons.get_icon(name, name:match('%.([^.]+)$'), { default = true })
+  end
+end
+
+-- Rows ------------------------------------------------------------------------------------
 
 ---@param text string
 ---@return string
-local function shorten(text)
-  text = vim.trim(text):gsub('[%c]', ' ')
-  return #text > MAX_TEXT_BYTES and vim.fn.strcharpart(text, 0, MAX_TEXT_BYTES) or text
+local function one_line(text)
+  return (vim.trim(text):gsub('[%c]', ' '))
 end
 
----Return the first line of an item, `path:line: text`.
+---Return the bytes of the first match in an item's text, from 1, if the server reports it.
 ---@param item winnow.Item
----@return string line
----@return integer path_end end of the path, in bytes
----@return integer number_end end of the line number, in bytes
----@return integer place_end end of the location in a document, in bytes
-local function first_line(item)
-  local number = ('%s:%d'):format(item.path, item.lnum)
-  local place = item.place and ('%s (%s)'):format(number, item.place) or number
-  local text = shorten(item.text)
-  return text == '' and place or ('%s: %s'):format(place, text), #item.path, #number, #place
+---@return integer? first
+---@return integer? last exclusive
+local function match_in_text(item)
+  for _, range in ipairs(item.matches) do
+    if range.lnum == item.lnum and item.text ~= '' and not item.is_signature then
+      local shift = (item.text_column or 1) - 1
+      local continues = range.end_lnum and range.end_lnum ~= range.lnum
+      local first = place.byte_column(item.text, range.first - shift)
+      local past = #item.text
+      if not continues then
+        past = place.byte_column(item.text, range.last - shift)
+      end
+      if past > first then
+        return first + 1, past + 1
+      end
+    end
+  end
+end
+
+---Return the shown part of an item's line, and the bytes of the match in it.
+---@param item winnow.Item
+---@param width integer
+---@return string text
+---@return integer? first
+---@return integer? last
+local function shown_text(item, width)
+  local blank = #item.text:match('^%s*')
+  local text = one_line(item.text)
+  local first, last = match_in_text(item)
+  if first and last then
+    first, last = math.max(1, first - blank), math.max(1, last - blank)
+  end
+  if first and last and cells(text:sub(1, last - 1)) > width - 1 then
+    -- Keep some of the text before the match.
+    local start = math.max(1, first - math.max(4, math.floor(width / 3)))
+    start = start + (vim.str_utf_start(text, math.min(start, #text)) or 0)
+    text = '…' .. text:sub(start)
+    first, last = first - start + 1 + #'…', last - start + 1 + #'…'
+  end
+  if #text > MAX_TEXT_BYTES then
+    text = text:sub(1, MAX_TEXT_BYTES + vim.str_utf_start(text, MAX_TEXT_BYTES + 1))
+  end
+  text = cut(text, width)
+  if first and last and first <= #text then
+    return text, first, math.min(last, #text + 1)
+  end
+  return text
+end
+
+---Distribute the columns right of a file's name. The line of code comes first, the reason if there
+---is room for it.
+---@param room integer
+---@param folder integer columns of the folder
+---@param text integer columns of the line of code
+---@param reason integer columns of the reason
+---@return integer folder
+---@return integer reason
+local function distribute(room, folder, text, reason)
+  local gaps = (folder > 0 and 2 or 0) + (text > 0 and reason > 0 and 2 or 0)
+  if folder + text + reason + gaps <= room then
+    return folder, reason
+  end
+  local rest = room - text - reason - gaps
+  folder = math.min(folder, math.max(12, math.floor(room * 0.25), rest)) --[[@as integer]]
+  room = room - folder - gaps --[[@as integer]]
+  if text > 0 and room < REASON_COLUMNS then
+    return folder, 0
+  end
+  reason = math.min(reason, math.max(math.floor(room * 0.45), room - text)) --[[@as integer]]
+  return folder, reason
+end
+
+---@param item winnow.Item
+---@param options winnow.RowOptions
+---@return winnow.Row
+local function format(item, options)
+  local line, marks = INDENT, {} ---@type string, table
+  local function add(text, group)
+    local first = #line
+    line = line .. text
+    if group then
+      marks[#marks + 1] = { 0, first, #line, group }
+    end
+    return { first, #line }
+  end
+  local path = one_line(item.path)
+  local folder, name = path:match('^(.*)/([^/]*)$')
+  folder, name = folder or '', name or path
+  local glyph, group = icon(name)
+  if glyph and path ~= '' then
+    add(glyph .. ' ', group)
+  end
+  local name_bytes = { #line, #line }
+  if path ~= '' then
+    name_bytes = add(cut(name, math.floor(options.width * 0.6)), 'WinnowName')
+    if not item.is_file then
+      add((':%d'):format(item.lnum), 'WinnowLine')
+    end
+    if item.place then
+      add((' (%s)'):format(one_line(item.place)), 'WinnowPlace')
+    end
+    line = line .. ' '
+  end
+  local text, reason = one_line(item.text), one_line(item.reason)
+  local beside = options.below and 0 or cells(reason)
+  local room = options.width - cells(line) - 1
+  local folder_room, reason_room = distribute(room, cells(folder), cells(text), beside)
+  if folder ~= '' then
+    add(M.shorten(folder, folder_room), 'WinnowPath')
+    line = line .. '  '
+  end
+  local beside_text = reason_room > 0 and reason_room + 2 or 0
+  local text_room = math.max(0, options.width - cells(line) - 1 - beside_text)
+  local shown, first, last = shown_text(item, text_room)
+  local text_bytes = add(shown, 'WinnowText')
+  if first and last then
+    marks[#marks + 1] = { 0, text_bytes[1] + first - 1, text_bytes[1] + last - 1, 'WinnowMatch' }
+  end
+  local lines = { line } ---@type string[]
+  if options.below then
+    local below = INDENT .. '  ' .. cut(reason, options.width - 4)
+    lines[#lines + 1] = below
+    marks[#marks + 1] = { 1, 0, #below, 'WinnowReason' }
+  elseif reason_room >= 4 then
+    line = line .. (shown ~= '' and '  ' or '')
+    add(cut(reason, reason_room), 'WinnowReason')
+    lines[1] = line
+  end
+  return {
+    lines = lines,
+    marks = marks,
+    name = name_bytes,
+    text = text_bytes,
+    has_match = first ~= nil,
+  }
+end
+
+---@type table<winnow.Item, { width: integer, below: boolean, row: winnow.Row }>
+local formatted = setmetatable({}, { __mode = 'k' })
+
+---@param item winnow.Item
+---@param options winnow.RowOptions
+---@return winnow.Row
+local function row_of(item, options)
+  local kept = formatted[item]
+  if not kept or kept.width ~= options.width or kept.below ~= options.below then
+    kept = { width = options.width, below = options.below, row = format(item, options) }
+    formatted[item] = kept
+  end
+  return kept.row
 end
 
 ---@param item winnow.Item
 ---@return string
 function M.filter_text(item)
-  return (first_line(item)) .. ' ' .. shorten(item.reason)
+  return ('%s:%d %s %s'):format(item.path, item.lnum, one_line(item.text), one_line(item.reason))
+end
+
+-- Highlights --------------------------------------------------------------------------------
+
+---Return the bytes, from 0, of a word in a text; without capitals, ignore case.
+---@param text string
+---@param word string
+---@param bounds [integer, integer]
+---@return integer? first
+---@return integer? last
+local function find_word(text, word, bounds)
+  local searched = word:lower() == word and text:lower() or text
+  local first, last = searched:find(word, bounds[1] + 1, true)
+  if first and last and last <= bounds[2] then
+    return first - 1, last
+  end
+end
+
+---Return the bytes, from 0, of letters that occur in order in a part of a text.
+---@param text string
+---@param letters string
+---@param bounds [integer, integer]
+---@return integer[]
+local function find_letters(text, letters, bounds)
+  local part = text:sub(bounds[1] + 1, bounds[2])
+  local found = vim.fn.matchfuzzypos({ part }, letters)
+  local bytes = {}
+  for _, character in ipairs(found[2][1] or {}) do
+    bytes[#bytes + 1] = bounds[1] + vim.str_byteindex(part, 'utf-32', character, false)
+  end
+  return bytes
+end
+
+---@param buf integer
+---@param line integer
+---@param first integer
+---@param last integer
+---@param group string
+---@param priority? integer
+local function highlight(buf, line, first, last, group, priority)
+  vim.api.nvim_buf_set_extmark(buf, NAMESPACE, line, first, {
+    end_col = last,
+    hl_group = group,
+    ephemeral = true,
+    priority = priority,
+  })
+end
+
+---@param buf integer
+---@param line integer
+---@param row winnow.Row
+---@param options winnow.RowOptions
+local function highlight_words(buf, line, row, options)
+  local text = row.lines[1] --[[@as string]]
+  for _, word in ipairs(row.has_match and {} or options.words) do
+    for _, bounds in ipairs({ row.name, row.text }) do
+      local first, last = find_word(text, word, bounds)
+      if first and last then
+        highlight(buf, line, first, last, 'WinnowMatch', 200)
+      end
+    end
+  end
+  for _, word in ipairs(options.filter) do
+    local everything = { #INDENT, #text }
+    local first, last = find_word(text, word, everything)
+    if first and last then
+      highlight(buf, line, first, last, 'WinnowLetters', 210)
+    else
+      for _, byte in ipairs(find_letters(text, word, { #INDENT, row.text[1] })) do
+        highlight(buf, line, byte, byte + 1, 'WinnowLetters', 210)
+      end
+    end
+  end
+end
+
+---@param buf integer
+---@param view winnow.View
+---@param index integer of an item
+local function highlight_item(buf, view, index)
+  local row = view.rows[index] --[[@as winnow.Row]]
+  local item = view.items[index] --[[@as winnow.Item]]
+  local line = (index - 1) * view.per_item
+  for _, mark in ipairs(row.marks) do
+    highlight(
+      buf,
+      line + mark[1],
+      mark[2],
+      mark[3],
+      mark[4],
+      mark[4] == 'WinnowMatch' and 200 or nil
+    )
+  end
+  highlight_words(buf, line, row, view.options)
+  if view.options.selected[item.key] then
+    vim.api.nvim_buf_set_extmark(buf, NAMESPACE, line, 0, {
+      virt_text = { { MARK, 'WinnowSelected' } },
+      virt_text_pos = 'overlay',
+      ephemeral = true,
+    })
+  end
+end
+
+vim.api.nvim_set_decoration_provider(NAMESPACE, {
+  on_win = function(_, _, buf, top, bottom)
+    local view = views[buf]
+    if not view then
+      return false
+    end
+    local last = math.min(math.floor(bottom / view.per_item) + 1, #view.rows)
+    for index = math.floor(top / view.per_item) + 1, last do
+      highlight_item(buf, view, index)
+    end
+    return false
+  end,
+})
+
+-- The buffer --------------------------------------------------------------------------------
+
+---Replace the lines of a buffer that differ.
+---@param buf integer
+---@param lines string[]
+local function set_lines(buf, lines)
+  local before = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local same = 0
+  while same < #lines and lines[same + 1] == before[same + 1] do
+    same = same + 1
+  end
+  if same < #lines or #lines < #before then
+    vim.api.nvim_buf_set_lines(buf, same, -1, false, vim.list_slice(lines, same + 1))
+  end
 end
 
 ---Write items into a buffer.
 ---@param buf integer
 ---@param items winnow.Item[]
----@param options { reasons: boolean, selected: table<string, boolean>,
----  positions: table<integer, integer[]> } `positions` has the filter's matches, by item
+---@param options winnow.RowOptions
 ---@return integer per_item number of lines of each item
 function M.write(buf, items, options)
-  local lines, marks = {}, {}
-  local per_item = options.reasons and 2 or 1
-  local function mark(row, first, last, group)
-    marks[#marks + 1] = { row, first, last, group }
-  end
+  local lines, rows = {}, {}
+  local per_item = options.below and 2 or 1
   for index, item in ipairs(items) do
-    local row = #lines
-    local is_selected = options.selected[item.key]
-    local indent = is_selected and MARK .. ' ' or '  '
-    local text, path_end, number_end, place_end = first_line(item)
-    lines[#lines + 1] = indent .. text
-    mark(row, #indent, #indent + path_end, 'WinnowPath')
-    mark(row, #indent + path_end, #indent + number_end, 'WinnowLine')
-    mark(row, #indent + number_end, #indent + place_end, 'WinnowPlace')
-    if is_selected then
-      mark(row, 0, #MARK, 'WinnowSelected')
+    local row = row_of(item, options)
+    rows[index] = row
+    for _, line in ipairs(row.lines) do
+      lines[#lines + 1] = line
     end
-    local reason = shorten(item.reason)
-    if options.reasons then
-      lines[#lines + 1] = '    ' .. reason
-      mark(row + 1, 0, #lines[#lines], 'WinnowReason')
-    end
-    for _, byte in ipairs(options.positions[index] or {}) do
-      if byte < #text then
-        mark(row, #indent + byte, #indent + byte + 1, 'WinnowFilter')
-      elseif options.reasons and byte > #text then
-        mark(row + 1, byte - #text + 3, byte - #text + 4, 'WinnowFilter')
+  end
+  set_lines(buf, lines)
+  views[buf] = { items = items, rows = rows, per_item = per_item, options = options }
+  return per_item
+end
+
+---Write a message into a buffer, instead of items.
+---@param buf integer
+---@param paragraphs string[]
+---@param width integer
+---@param group string
+function M.write_message(buf, paragraphs, width, group)
+  local lines = {}
+  for _, paragraph in ipairs(paragraphs) do
+    local line = ''
+    for word in paragraph:gmatch('%S+') do
+      if line ~= '' and cells(line) + cells(word) + 1 > width - 4 then
+        lines[#lines + 1] = INDENT .. line
+        line = word
+      else
+        line = line == '' and word or line .. ' ' .. word
       end
     end
+    lines[#lines + 1] = INDENT .. line
   end
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  vim.api.nvim_buf_clear_namespace(buf, NAMESPACE, 0, -1)
-  for _, highlight in ipairs(marks) do
-    local row, first, last, group = unpack(highlight)
-    vim.api.nvim_buf_set_extmark(buf, NAMESPACE, row, first, { end_col = last, hl_group = group })
+  set_lines(buf, lines)
+  views[buf] = nil
+  vim.api.nvim_buf_clear_namespace(buf, CURRENT, 0, -1)
+  for row = 0, #lines - 1 do
+    vim.api.nvim_buf_set_extmark(buf, CURRENT, row, 0, { end_row = row + 1, hl_group = group })
   end
-  return per_item
+end
+
+---Forget a buffer's rows.
+---@param buf integer
+function M.close(buf)
+  views[buf] = nil
 end
 
 ---Highlight the current item.
@@ -93,64 +475,66 @@ function M.mark_current(buf, row, per_item)
   end
 end
 
+-- The filter --------------------------------------------------------------------------------
+
+---@param text string
+---@return string[]
+function M.words(text)
+  return vim.split(vim.trim(text), '%s+', { trimempty = true })
+end
+
 ---Find a word in the text of each item, ignoring case unless it has capitals; otherwise find its
 ---letters, in order, in the item's path. In the longer text, letters in order would match
 ---everything.
----@param candidates { path: string, text: string }[] the path and text of each item
+---@param candidates { index: integer, path: string, text: string }[]
 ---@param word string
----@return table<integer, integer[]> positions bytes from 0, by index
+---@return table<integer, true> found the indexes
 local function occurrences(candidates, word)
-  local positions = {}
+  local found, unmatched = {}, {}
   local ignore_case = word:lower() == word
-  local unmatched = {}
-  for index, candidate in ipairs(candidates) do
+  for _, candidate in ipairs(candidates) do
     local text = ignore_case and candidate.text:lower() or candidate.text
-    local start = text:find(word, 1, true)
-    if start then
-      positions[index] = vim.fn.range(start - 1, start + #word - 2)
+    if text:find(word, 1, true) then
+      found[candidate.index] = true
     else
-      unmatched[#unmatched + 1] = { index = index, path = candidate.path }
+      unmatched[#unmatched + 1] = candidate
     end
   end
   -- Fuzzy matching always ignores case.
-  local fuzzy = vim.fn.matchfuzzypos(ignore_case and unmatched or {}, word, { key = 'path' })
-  for number, match in ipairs(fuzzy[1]) do
-    positions[match.index] = vim.tbl_map(function(character)
-      return vim.str_byteindex(match.path, 'utf-32', character, false)
-    end, fuzzy[2][number])
+  local fuzzy = vim.fn.matchfuzzy(ignore_case and unmatched or {}, word, { key = 'path' })
+  for _, match in ipairs(fuzzy) do
+    found[match.index] = true
   end
-  return positions
+  return found
 end
 
----Return the items that contain all words of a filter, and the positions of the matches. The items
----keep their order, because the ranking is better than the quality of the matches.
+---Return a new list of the items that contain all words of a filter. They keep their order, because
+---the ranking is better than the quality of the matches.
 ---@param items winnow.Item[]
 ---@param filter string
 ---@return winnow.Item[]
----@return table<integer, integer[]>
 function M.filtered(items, filter)
-  local words = vim.split(vim.trim(filter), '%s+', { trimempty = true })
+  local words = M.words(filter)
   if #words == 0 then
-    return items, {}
+    return vim.list_slice(items)
   end
-  local candidates = vim.tbl_map(function(item)
-    return { path = item.path, text = M.filter_text(item) }
-  end, items)
+  local candidates = {}
+  for index, item in ipairs(items) do
+    candidates[index] = { index = index, path = item.path, text = M.filter_text(item) }
+  end
   local by_word = vim.tbl_map(function(word)
     return occurrences(candidates, word)
   end, words)
-  local matching, positions = {}, {}
+  local matching = {}
   for index, item in ipairs(items) do
-    local matches = {}
-    for _, word_positions in ipairs(by_word) do
-      matches[#matches + 1] = word_positions[index]
-    end
-    if #matches == #words then
+    local missing = vim.iter(by_word):find(function(found)
+      return not found[index]
+    end)
+    if missing == nil then
       matching[#matching + 1] = item
-      positions[#matching] = vim.iter(matches):flatten():totable()
     end
   end
-  return matching, positions
+  return matching
 end
 
 return M

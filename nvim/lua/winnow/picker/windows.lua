@@ -1,29 +1,34 @@
--- The windows of the picker: prompt, list, summary and preview.
+-- The windows of the picker: prompt, list and preview.
+--
+-- On a wide screen the preview is beside the list, on a narrow one below it. The border of the list
+-- shows the summary of the answer and the position in it.
 
 local config = require('winnow.config')
 
 local M = {}
 
--- A narrower picker has no room for a preview next to the list.
-M.preview_columns = 90
-local MAX_INFO_LINES = 4
+-- On a narrower screen, the list and the preview are one above the other.
+local SIDE_BY_SIDE_COLUMNS = 100
+-- A smaller screen is used completely.
+local SMALL_COLUMNS, SMALL_LINES = 100, 30
+-- Fewer lines below the prompt show only the list.
+local PREVIEW_LINES = 8
 
 ---@class winnow.Windows
 ---@field prompt integer
 ---@field list integer
----@field info integer
 ---@field preview? integer
 ---@field prompt_buf integer
 ---@field list_buf integer
----@field info_buf integer
 ---@field private _border string
----@field private _info_lines integer
 ---@field private _wants_preview boolean
+---@field private _texts table<string, string> the titles and footers shown, to skip equal ones
 local Windows = {}
 Windows.__index = Windows
 
 local LINKS = {
-  WinnowPath = 'Directory',
+  WinnowName = 'Directory',
+  WinnowPath = 'Comment',
   WinnowLine = 'LineNr',
   WinnowReason = 'Comment',
   WinnowPlace = 'Special',
@@ -31,9 +36,10 @@ local LINKS = {
   WinnowCurrent = 'CursorLine',
   WinnowSelected = 'Statement',
   WinnowMatch = 'Search',
-  WinnowFilter = 'Special',
+  WinnowLetters = 'Special',
+  WinnowMode = 'Title',
+  WinnowDefault = 'Comment',
   WinnowSummary = 'Comment',
-  WinnowLeftOut = 'WarningMsg',
   WinnowProblem = 'ErrorMsg',
 }
 
@@ -66,48 +72,76 @@ end
 ---@field width integer
 ---@field height integer
 
----Return the positions and sizes of the windows, without borders.
----@return { prompt: winnow.Box, list: winnow.Box, info: winnow.Box, preview?: winnow.Box }
-function Windows:_boxes()
+---Return the position and size of a window without its border.
+---@param row integer
+---@param col integer
+---@param width integer with the border
+---@param height integer with the border
+---@return winnow.Box
+local function box(row, col, width, height)
+  return { row = row, col = col, width = math.max(1, width - 2), height = math.max(1, height - 2) }
+end
+
+---Return the area of the picker, with borders.
+---@return { row: integer, col: integer, width: integer, height: integer }
+local function area()
   local columns, lines = M.screen()
-  local width = math.max(20, math.floor(columns * config.current.width))
-  local height = math.max(9 + self._info_lines, math.floor(lines * config.current.height))
-  width, height = math.min(width, columns - 2), math.min(height, lines)
-  local row = math.max(0, math.floor((lines - height) / 2))
-  local col = math.max(0, math.floor((columns - width) / 2))
-  local has_preview = self._wants_preview and width >= M.preview_columns
-  local left = has_preview and math.floor(width / 2) or width
-  -- Borders: two lines each for prompt, list and info.
-  local list_height = math.max(1, height - 7 - self._info_lines)
-  local info_row = row + 3 + list_height + 2
+  local width, height = columns, lines
+  if columns >= SMALL_COLUMNS then
+    width = math.floor(columns * config.current.width)
+  end
+  if lines >= SMALL_LINES then
+    height = math.floor(lines * config.current.height)
+  end
+  width, height = math.max(20, width), math.max(6, height)
   return {
-    prompt = { row = row, col = col, width = left - 2, height = 1 },
-    list = { row = row + 3, col = col, width = left - 2, height = list_height },
-    info = { row = info_row, col = col, width = left - 2, height = self._info_lines },
-    preview = has_preview
-        and { row = row, col = col + left, width = width - left - 2, height = height - 2 }
-      or nil,
+    row = math.max(0, math.floor((lines - height) / 2)),
+    col = math.max(0, math.floor((columns - width) / 2)),
+    width = width,
+    height = height,
   }
 end
 
----@param box winnow.Box
+---@return boolean
+local function is_side_by_side()
+  local layout = config.current.layout
+  return layout == 'side' or (layout == 'auto' and vim.o.columns >= SIDE_BY_SIDE_COLUMNS)
+end
+
+---@return { prompt: winnow.Box, list: winnow.Box, preview?: winnow.Box }
+function Windows:_boxes()
+  local all = area()
+  local row, col, width, height = all.row, all.col, all.width, all.height
+  local rest = height - 3
+  local function boxes(list_width, list_height, preview)
+    return {
+      prompt = box(row, col, list_width, 3),
+      list = box(row + 3, col, list_width, list_height),
+      preview = preview,
+    }
+  end
+  if self._wants_preview and is_side_by_side() then
+    local left = math.floor(width / 2)
+    return boxes(left, rest, box(row, col + left, width - left, height))
+  elseif self._wants_preview and rest >= PREVIEW_LINES then
+    local top = math.ceil(rest / 2)
+    return boxes(width, top, box(row + 3 + top, col, width, rest - top))
+  end
+  return boxes(width, rest, nil)
+end
+
+---@param at winnow.Box
 ---@return vim.api.keyset.win_config
-local function float(box)
-  return {
-    relative = 'editor',
-    row = box.row,
-    col = box.col,
-    width = box.width,
-    height = box.height,
-  }
+local function float(at)
+  return { relative = 'editor', row = at.row, col = at.col, width = at.width, height = at.height }
 end
 
 ---@param buf integer
----@param box winnow.Box
+---@param at winnow.Box
 ---@param focus boolean
 ---@return integer
-function Windows:_open(buf, box, focus)
-  local window_config = vim.tbl_extend('error', float(box), {
+function Windows:_open(buf, at, focus)
+  local window_config = vim.tbl_extend('error', float(at), {
     style = 'minimal',
     border = self._border,
     focusable = true,
@@ -117,42 +151,41 @@ function Windows:_open(buf, box, focus)
   vim.wo[win].winhighlight = 'Normal:NormalFloat'
   vim.wo[win].wrap = false
   vim.wo[win].foldenable = false
+  vim.wo[win].scrolloff = 0
   return win
 end
 
-function Windows:_show_preview(box)
-  if not box then
+function Windows:_show_preview(at)
+  self._texts.preview = nil
+  if not at then
     if self.preview and vim.api.nvim_win_is_valid(self.preview) then
       vim.api.nvim_win_close(self.preview, true)
     end
     self.preview = nil
   elseif self.preview and vim.api.nvim_win_is_valid(self.preview) then
-    vim.api.nvim_win_set_config(self.preview, float(box))
+    vim.api.nvim_win_set_config(self.preview, float(at))
   else
-    self.preview = self:_open(scratch('preview'), box, false)
+    self.preview = self:_open(scratch('preview'), at, false)
     vim.wo[self.preview].number = true
   end
 end
 
+---@param has_preview boolean
 ---@return winnow.Windows
-function M.open()
+function M.open(has_preview)
   local border = vim.o.winborder
   local self = setmetatable({
     prompt_buf = scratch('prompt'),
     list_buf = scratch('list'),
-    info_buf = scratch('info'),
     _border = (border == '' or border == 'none') and 'rounded' or border,
-    _info_lines = 1,
-    _wants_preview = config.current.preview,
+    _wants_preview = has_preview,
+    _texts = {},
   }, Windows)
   M.define_highlights()
   vim.bo[self.prompt_buf].buftype = 'prompt'
   vim.fn.prompt_setprompt(self.prompt_buf, M.PROMPT)
   local boxes = self:_boxes()
   self.list = self:_open(self.list_buf, boxes.list, false)
-  self.info = self:_open(self.info_buf, boxes.info, false)
-  vim.wo[self.info].wrap = true
-  vim.wo[self.info].linebreak = true
   self:_show_preview(boxes.preview)
   self.prompt = self:_open(self.prompt_buf, boxes.prompt, true)
   return self
@@ -163,79 +196,118 @@ M.PROMPT = '> '
 ---Adapt the windows to the size of the screen.
 function Windows:resize()
   local boxes = self:_boxes()
-  for _, name in ipairs({ 'prompt', 'list', 'info' }) do
+  for _, name in ipairs({ 'prompt', 'list' }) do
     if vim.api.nvim_win_is_valid(self[name]) then
       vim.api.nvim_win_set_config(self[name], float(boxes[name]))
     end
   end
+  self._texts = {}
   self:_show_preview(boxes.preview)
 end
 
-function Windows:toggle_preview()
-  self._wants_preview = not self._wants_preview
+---@param wanted? boolean by default the opposite
+function Windows:toggle_preview(wanted)
+  if wanted == nil then
+    wanted = not self._wants_preview
+  end
+  self._wants_preview = wanted
   self:resize()
 end
 
+---@alias winnow.Chunk [string, string?] text and its highlight group
+
+---@param chunks winnow.Chunk[]
+---@param width integer
+---@return winnow.Chunk[]
+local function cut(chunks, width)
+  local shown = {} ---@type winnow.Chunk[]
+  for _, chunk in ipairs(chunks) do
+    local text = chunk[1]:gsub('[%c]', ' ')
+    local cells = vim.api.nvim_strwidth(text)
+    if cells > width then
+      text = width > 1 and vim.fn.printf('%.' .. (width - 1) .. 'S', text) .. '…' or ''
+      cells = width
+    end
+    shown[#shown + 1] = { text, chunk[2] }
+    width = width - cells
+    if width <= 0 then
+      break
+    end
+  end
+  return shown
+end
+
+---Set the title or footer of a window, unless it is the one shown.
 ---@param name 'prompt'|'list'|'preview'
----@param title string
-function Windows:set_title(name, title)
+---@param where 'title'|'footer'
+---@param chunks winnow.Chunk[]
+function Windows:_set_border_text(name, where, chunks)
   local win = self[name]
-  if win and vim.api.nvim_win_is_valid(win) then
-    local width = vim.api.nvim_win_get_width(win)
-    local cut = vim.fn.strcharpart(title, 0, width - 2)
-    vim.api.nvim_win_set_config(win, { title = (' %s '):format(cut), title_pos = 'center' })
+  if not (win and vim.api.nvim_win_is_valid(win)) then
+    return
+  end
+  local key = name .. where
+  local shown = vim.inspect(chunks)
+  if self._texts[key] ~= shown then
+    self._texts[key] = shown
+    vim.api.nvim_win_set_config(win, { [where] = chunks, [where .. '_pos'] = 'left' })
   end
 end
 
----Show the summary of the answer and what it left out, and resize the window to fit.
----@param summary string
----@param left_out string
----@param failed boolean
-function Windows:set_summary(summary, left_out, failed)
-  local function one_line(text)
-    return (text:gsub('%s+', ' '))
+---@param name 'prompt'|'list'|'preview'
+---@param title string|winnow.Chunk[]
+function Windows:set_title(name, title)
+  local win = self[name]
+  if win and vim.api.nvim_win_is_valid(win) then
+    local chunks = type(title) == 'string' and { { title } } or title
+    local inner = cut(chunks --[[@as winnow.Chunk[] ]], vim.api.nvim_win_get_width(win) - 2)
+    table.insert(inner, 1, { ' ' })
+    inner[#inner + 1] = { ' ' }
+    self:_set_border_text(name, 'title', inner)
   end
-  ---@type string[]
-  local lines = { one_line(summary) }
-  if left_out ~= '' then
-    lines[2] = one_line(left_out)
+end
+
+---Set the footer of a window: a message, and at the right end a position.
+---@param name 'list'|'preview'
+---@param message string
+---@param group string
+---@param position string
+function Windows:set_footer(name, message, group, position)
+  local win = self[name]
+  if not (win and vim.api.nvim_win_is_valid(win)) then
+    return
   end
-  local width = vim.api.nvim_win_get_width(self.info)
-  local needed = 0
-  for _, line in ipairs(lines) do
-    needed = needed + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+  local width = vim.api.nvim_win_get_width(win)
+  local right = position ~= '' and (' %s '):format(position) or ''
+  local room = width - vim.api.nvim_strwidth(right) - 3
+  local inner = message ~= '' and cut({ { message, group } }, room) or {}
+  local used = inner[1] and vim.api.nvim_strwidth(inner[1][1]) + 2 or 0
+  local border = vim.api.nvim_win_get_config(win).border --[[@as any]]
+  local edge = border and border[6] or ' '
+  edge = type(edge) == 'table' and edge[1] or edge
+  local fill = math.max(0, width - used - vim.api.nvim_strwidth(right))
+  local chunks = {} ---@type winnow.Chunk[]
+  if inner[1] then
+    chunks[1] = { (' %s '):format(inner[1][1]), group }
   end
-  vim.api.nvim_buf_set_lines(self.info_buf, 0, -1, false, lines)
-  local groups = { failed and 'WinnowProblem' or 'WinnowSummary', 'WinnowLeftOut' }
-  local namespace = vim.api.nvim_create_namespace('winnow-info')
-  for row, line in ipairs(lines) do
-    vim.api.nvim_buf_set_extmark(self.info_buf, namespace, row - 1, 0, {
-      end_col = #line,
-      hl_group = groups[row],
-    })
-  end
-  needed = math.min(needed, MAX_INFO_LINES)
-  if needed ~= self._info_lines then
-    self._info_lines = needed
-    self:resize()
-  end
+  chunks[#chunks + 1] = { (edge ~= '' and edge or ' '):rep(fill), 'FloatBorder' }
+  chunks[#chunks + 1] = { right, 'WinnowSummary' }
+  self:_set_border_text(name, 'footer', chunks)
 end
 
 ---@return boolean
 function Windows:is_open()
-  return vim.api.nvim_win_is_valid(self.prompt)
-    and vim.api.nvim_win_is_valid(self.list)
-    and vim.api.nvim_win_is_valid(self.info)
+  return vim.api.nvim_win_is_valid(self.prompt) and vim.api.nvim_win_is_valid(self.list)
 end
 
 ---@param win integer
 ---@return boolean
 function Windows:has(win)
-  return win == self.prompt or win == self.list or win == self.info or win == self.preview
+  return win == self.prompt or win == self.list or win == self.preview
 end
 
 function Windows:close()
-  for _, name in ipairs({ 'preview', 'list', 'info', 'prompt' }) do
+  for _, name in ipairs({ 'preview', 'list', 'prompt' }) do
     local win = self[name]
     if win and vim.api.nvim_win_is_valid(win) then
       vim.api.nvim_win_close(win, true)

@@ -1,0 +1,404 @@
+"""What a user's hands do: keys held down, the mouse, unusual windows, macros, tabs.
+
+Each test types or clicks, and reads the screen. WINNOW_TRIALS sets the number of trials with keys
+held down.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from editor import Editor, box
+
+from conftest import Start
+
+TRIALS = int(os.environ.get("WINNOW_TRIALS", "20"))
+FINISHED = """
+    local picker = require('winnow.picker').get()
+    return picker and picker.running and not picker.running.busy and not picker.draw_pending
+"""
+
+
+def finished(editor: Editor) -> list[str]:
+    """Wait for the end of the search, and return the screen."""
+    editor.wait("the end of the search", lambda: editor.lua(FINISHED))
+    return editor.screen()
+
+
+def is_closed(editor: Editor) -> bool:
+    return not editor.lua("return require('winnow.picker').get() ~= nil")
+
+
+def normal_mode(editor: Editor) -> None:
+    editor.wait("normal mode", lambda: editor.nvim.api.get_mode()["mode"] == "n")
+
+
+def assert_closed(editor: Editor) -> None:
+    editor.wait("the picker to close", lambda: is_closed(editor))
+    normal_mode(editor)
+    assert not any("╭" in line for line in editor.screen())
+
+
+def opened(editor: Editor, name: str, line: int) -> None:
+    editor.wait(f"{name}:{line}", lambda: editor.place()[:2] == (name, line))
+    assert_closed(editor)
+
+
+@pytest.mark.parametrize("key", ["<C-p>", "<Down>", "<PageDown>", "<Tab>"])
+def test_keys_held_down_while_results_arrive(editor: Editor, key: str) -> None:
+    for _ in range(max(1, TRIALS // 4)):
+        editor.nvim.command("let v:errmsg = ''")
+        editor.nvim.input(":Winnow grep import<CR>")
+        for _ in range(60):
+            editor.nvim.input(key)
+            assert not editor.nvim.api.get_mode()["blocking"]
+        finished(editor)
+        assert editor.nvim.eval("v:errmsg") == ""
+        editor.press("<Esc>")
+        assert_closed(editor)
+
+
+def test_moving_stays_on_the_result_while_others_arrive(editor: Editor) -> None:
+    editor.nvim.input(":Winnow grep import<CR>")
+    editor.wait("results", lambda: editor.lua("return #require('winnow.picker').get().shown > 3"))
+    editor.press("<Down><Down>")
+    before = editor.lua("return require('winnow.picker').get():item().key")
+    screen = finished(editor)
+    assert editor.lua("return require('winnow.picker').get():item().key") == before
+    assert " 3/500 ╯" in "\n".join(screen)
+
+
+def test_enter_before_the_results_opens_the_first_one(editor: Editor) -> None:
+    editor.nvim.input(":Winnow grep class MigrationExecutor:<CR><CR>")
+    opened(editor, "executor.py", 10)
+
+
+def test_enter_after_typing_opens_the_first_result_of_the_typed_query(editor: Editor) -> None:
+    editor.command("Winnow grep")
+    editor.nvim.input("class MigrationExecutor:<CR>")
+    opened(editor, "executor.py", 10)
+
+
+def test_a_macro_with_a_search_replays(editor: Editor) -> None:
+    editor.nvim.call("setreg", "q", ":Winnow grep class MigrationExecutor:\r\r")
+    editor.press("@q")
+    opened(editor, "executor.py", 10)
+
+
+def test_a_click_selects_a_double_click_opens_and_the_wheel_scrolls(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    screen = finished(editor)
+    results = box(screen, " grep: ")
+
+    def click(row: int) -> None:
+        for action in ("press", "release"):
+            editor.nvim.api.input_mouse("left", action, "", 0, row, results.left + 5)
+
+    third = results.lines[2].split()[0]
+    click(results.top + 3)
+    screen = editor.see(" 3/")
+    assert editor.nvim.eval("mode()") == "i"
+    assert editor.lua("return vim.bo.buftype") == "prompt"
+    editor.wait(
+        "its preview", lambda: editor.lua("return require('winnow.picker').get().current") == 3
+    )
+    # The wheel scrolls the preview.
+    preview = editor.lua("return require('winnow.picker').get().windows.preview")
+    top = editor.nvim.eval(f"line('w0', {preview})")
+    editor.nvim.api.input_mouse("wheel", "down", "", 0, results.top + 3, results.right + 10)
+    editor.wait("the preview to scroll", lambda: editor.nvim.eval(f"line('w0', {preview})") > top)
+    # A click outside changes nothing in the prompt, and typing goes on in it.
+    editor.press("x<BS>")
+    click(results.top + 3)
+    click(results.top + 3)
+    name, line = third.split(":")
+    opened(editor, name, int(line))
+
+
+def test_a_click_outside_closes_the_picker(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.nvim.api.input_mouse("left", "press", "", 0, 0, 0)
+    assert_closed(editor)
+
+
+def test_control_w_deletes_a_word(editor: Editor) -> None:
+    editor.command("Winnow grep")
+    editor.press("foo bar<C-w>c")
+    screen = editor.see("> foo c")
+    assert box(screen, " [grep] ").lines == ["> foo c"]
+
+
+@pytest.mark.parametrize("keys", [r"<C-\><C-n>:q<CR>", "<C-o>:q<CR>", r"<C-\><C-n>ZQ", "<C-c>"])
+def test_the_usual_keys_close_the_picker(editor: Editor, keys: str) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.press("x")
+    editor.press(keys)
+    assert_closed(editor)
+
+
+WINDOWS = {
+    "quickfix": "call setqflist([{'text': 'one'}]) | copen",
+    "location list": "call setloclist(0, [{'text': 'one'}]) | lopen",
+    "terminal": "split | terminal",
+    "winfixbuf": "vsplit | enew | set winfixbuf",
+    "scratch side bar": "vsplit | enew | set buftype=nofile",
+    "diff": "diffthis | vsplit django/shortcuts.py | diffthis",
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_result_opens_in_a_suitable_window(editor: Editor, name: str) -> None:
+    editor.nvim.command("edit README.rst")
+    editor.nvim.command(WINDOWS[name])
+    origin, buf = editor.nvim.current.window.handle, editor.nvim.current.buffer.number
+    before = len(editor.nvim.windows)
+    editor.command("Winnow grep class MigrationExecutor:")
+    finished(editor)
+    editor.press("<CR>")
+    opened(editor, "executor.py", 10)
+    # The window still shows its buffer, and the file is in another one.
+    assert editor.nvim.call("winbufnr", editor.nvim.call("win_id2win", origin)) == buf
+    assert editor.nvim.current.window.handle != origin
+    assert editor.nvim.current.window.height > 3
+    assert len(editor.nvim.windows) == before + (name == "diff")
+
+
+def test_a_result_opens_in_a_new_window_if_no_other_is_suitable(editor: Editor) -> None:
+    editor.nvim.command("set winfixbuf")
+    editor.command("Winnow grep class MigrationExecutor:")
+    finished(editor)
+    editor.press("<CR>")
+    opened(editor, "executor.py", 10)
+    assert len(editor.nvim.windows) == 2
+    assert not editor.nvim.current.window.options["winfixbuf"]
+
+
+def test_a_result_opens_below_a_floating_window(editor: Editor) -> None:
+    editor.lua(
+        "vim.api.nvim_open_win(vim.api.nvim_create_buf(false, true), true,"
+        " { relative = 'editor', row = 2, col = 2, width = 30, height = 5 })"
+    )
+    editor.command("Winnow grep class MigrationExecutor:")
+    finished(editor)
+    editor.press("<CR>")
+    editor.wait("the file", lambda: editor.place()[:2] == ("executor.py", 10))
+    assert editor.lua("return vim.api.nvim_win_get_config(0).relative") == ""
+
+
+def test_the_command_line_window_gives_a_message(editor: Editor) -> None:
+    editor.nvim.command("nmap gw <Plug>(winnow-code)")
+    editor.press("q:")
+    editor.press("gw")
+    editor.see("winnow: close the command-line window first")
+    editor.press(":q<CR>")
+    editor.nvim.command("nunmap gw")
+    normal_mode(editor)
+
+
+def test_a_new_tab_closes_the_picker_and_insert_mode_ends(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.nvim.command("tabnew")
+    assert_closed(editor)
+
+
+def test_another_windows_prompt_keeps_insert_mode(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.lua(
+        "local buf = vim.api.nvim_create_buf(false, true)\n"
+        "vim.bo[buf].buftype = 'prompt'\n"
+        "vim.api.nvim_open_win(buf, true, { relative = 'editor', row = 2, col = 2, width = 30,"
+        " height = 1 })\n"
+        "vim.cmd.startinsert()"
+    )
+    editor.wait("the picker to close", lambda: is_closed(editor))
+    editor.press("abc")
+    editor.see("% abc")
+
+
+def test_windows_keys_return_to_the_prompt(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.press(r"<C-\><C-n><C-w>w")
+    editor.wait("the prompt", lambda: editor.lua("return vim.bo.buftype") == "prompt")
+    editor.press("<Esc>")
+    assert_closed(editor)
+
+
+@pytest.mark.parametrize("columns", [130, 60])
+def test_lists_never_wait_for_enter(editor: Editor, columns: int) -> None:
+    editor.nvim.ui_try_resize(columns, 20)
+    try:
+        # The explanation has several lines.
+        editor.nvim.input(f":Winnow! grep {'no_such_name_' * 20}<CR>")
+        editor.see("winnow: no results")
+        assert not editor.nvim.api.get_mode()["blocking"]
+        editor.nvim.input(":Winnow! keyword the<CR>")
+        editor.see("winnow: ")
+        assert not editor.nvim.api.get_mode()["blocking"]
+    finally:
+        editor.nvim.ui_try_resize(130, 34)
+
+
+def test_a_mistyped_parameter_is_reported(editor: Editor) -> None:
+    editor.command("Winnow grep max_result=3 foo")
+    editor.see("unknown parameter `max_result`. Did you mean `max_results`?")
+    assert is_closed(editor)
+    editor.command("Winnow grep")
+    editor.press("max_result=3 foo")
+    screen = editor.see("unknown parameter")
+    assert "╰ unknown parameter `max_result`" in "\n".join(screen)
+
+
+def test_the_one_box_searches_for_the_word_below_the_cursor(editor: Editor) -> None:
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    editor.press("10G0w")
+    editor.command("Winnow")
+    screen = finished(editor)
+    assert box(screen, " [code] ").lines == ["> MigrationExecutor"]
+    assert "executor.py:10 " in box(screen, " search: MigrationExecutor ").lines[0]
+    # Typing replaces it.
+    editor.press("LoaderTest")
+    screen = editor.see(" search: LoaderTest ")
+    assert box(screen, " [code] ").lines == ["> LoaderTest"]
+
+
+def test_the_one_box_searches_for_the_selection(editor: Editor) -> None:
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    editor.press("10G0wvee<Esc>")
+    editor.nvim.command("'<,'>Winnow")
+    editor.see(" search: MigrationExecutor: ")
+
+
+def test_changing_the_mode_keeps_the_query(editor: Editor) -> None:
+    editor.command("Winnow")
+    editor.press("migration_plan")
+    editor.see("executor.py:22")
+    editor.press("<C-t><C-t>")
+    screen = editor.see(" grep: migration_plan ")
+    assert box(screen, " [grep] ").lines == ["> migration_plan"]
+    editor.see(" matches ")
+    editor.press("<C-t>")
+    editor.see(" symbols: migration_plan ")
+    editor.see("method MigrationExecutor.migration_plan")
+
+
+def test_a_search_in_the_listed_files(editor: Editor) -> None:
+    editor.command("Winnow grep class Migration\\w+:")
+    screen = finished(editor)
+    assert "executor.py:10 " in "\n".join(screen)
+    editor.press("<M-s>")
+    editor.see(" files) ")
+    editor.press("def check_replacements")
+    screen = editor.see(" 1 of 1 match ")
+    assert "executor.py:" in box(screen, "def check_replacements ").lines[0]
+
+
+def test_ignored_and_hidden_files_can_be_included(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    for name in ("seen.txt", "ignored.txt", ".hidden.txt"):
+        (folder / name).write_text("needle\n")
+    (folder / ".gitignore").write_text("ignored.txt\n")
+    editor = start(folder)
+    editor.command("Winnow grep needle")
+    editor.see(" 1 of 1 match ")
+    editor.press("<M-i>")
+    editor.see(" 2 of 2 matches ")
+    editor.see("ignored.txt:1")
+    editor.press("<M-h>")
+    editor.see(".hidden.txt:1")
+    editor.see(" grep (hidden too, ignored too): needle ")
+    editor.press("<M-i>")
+    editor.see(" grep (hidden too): needle ")
+
+
+def test_the_match_is_highlighted_in_the_list(editor: Editor) -> None:
+    editor.command("Winnow grep include=*.py def apply_migration")
+    screen = finished(editor)
+    results = box(screen, " grep: ")
+    assert results.lines[0].startswith("  executor.py:239 ")
+    row = results.top + 1
+    column = screen[row].index("def apply_migration") + 1
+    colors = [
+        editor.nvim.call("screenattr", row + 1, column + offset)
+        for offset in range(len("def apply_migration("))
+    ]
+    assert len(set(colors[:-1])) == 1, "the match has one color"
+    assert colors[-1] != colors[0]
+
+
+def test_question_mark_lists_the_keys(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.press("?")
+    screen = editor.see("switch between query and filter")
+    assert "<C-g>" in box(screen, " keys ").text
+    # In a query it is a letter.
+    editor.press("?")
+    editor.gone("switch between query and filter")
+    editor.press("a?")
+    editor.see("> a?")
+
+
+def test_the_preview_scrolls_by_line_and_sideways(editor: Editor) -> None:
+    editor.command("Winnow grep class MigrationExecutor:")
+    finished(editor)
+    screen = editor.see("10 class MigrationExecutor")
+    before = box(screen, " django/db/migrations/executor.py ").lines
+    editor.press("<C-e>")
+    after = box(editor.screen(), " django/db/migrations/executor.py ").lines
+    assert after[:-1] == before[1:]
+    editor.press("<M-Right>")
+    assert "rationExecutor" in box(editor.screen(), " django/db/migrations/executor.py ").text
+    editor.gone("10 class MigrationExecutor")
+    editor.press("<M-Left>")
+    editor.see("10 class MigrationExecutor")
+
+
+def test_the_history_opens_in_the_picker(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    finished(editor)
+    editor.press("<Esc>")
+    editor.command("Winnow symbols MigrationExecutor")
+    finished(editor)
+    editor.press("<Esc>")
+    editor.command("Winnow history")
+    screen = editor.see(" search again ")
+    assert box(screen, " search again ").lines[:2] == [
+        "  MigrationExecutor  symbols",
+        "  migration_plan  grep",
+    ]
+    editor.press("plan<CR>")
+    editor.see(" grep: migration_plan ")
+
+
+@pytest.mark.parametrize("background", ["dark", "light"])
+def test_sixty_columns_have_a_preview_and_readable_colors(editor: Editor, background: str) -> None:
+    editor.nvim.ui_try_resize(60, 20)
+    editor.nvim.command(f"set background={background}")
+    try:
+        editor.command("Winnow grep class MigrationExecutor:")
+        screen = finished(editor)
+        results = box(screen, " grep: ")
+        assert "executor.py:10 " in results.lines[0]
+        assert "class MigrationExecutor:" in results.lines[0]
+        preview = box(screen, " django/db/migrations/executor.py ")
+        assert preview.top == results.bottom + 1
+        assert "10 class MigrationExecutor" in preview.text
+        # The groups have colors of both backgrounds.
+        for group in ("WinnowName", "WinnowMatch", "WinnowReason", "WinnowCurrent"):
+            shown = editor.lua(
+                "return vim.api.nvim_get_hl(0, { name = ..., link = true }).link", group
+            )
+            assert editor.lua("return next(vim.api.nvim_get_hl(0, { name = ... })) ~= nil", shown)
+        editor.press("<Esc>")
+        assert_closed(editor)
+    finally:
+        editor.nvim.command("set background=dark")
+        editor.nvim.ui_try_resize(130, 34)
