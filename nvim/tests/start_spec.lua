@@ -26,6 +26,42 @@ local function in_new_neovim(lua)
   return vim.json.decode(run.stdout ~= '' and run.stdout or run.stderr)
 end
 
+---Attach a language server that says that everything is in the first line.
+---@return vim.lsp.Client
+local function another_server()
+  local is_closing = false
+  local function respond(method, params)
+    if method == 'initialize' then
+      return { capabilities = { definitionProvider = true, referencesProvider = true } }
+    elseif vim.startswith(method, 'textDocument/') then
+      local first = { line = 0, character = 0 }
+      return { { uri = params.textDocument.uri, range = { start = first, ['end'] = first } } }
+    end
+  end
+  local id = vim.lsp.start({
+    name = 'another',
+    root_dir = vim.uv.cwd(),
+    cmd = function()
+      return {
+        request = function(method, params, callback)
+          callback(nil, respond(method, params))
+          return true, 1
+        end,
+        notify = function()
+          return true
+        end,
+        is_closing = function()
+          return is_closing
+        end,
+        terminate = function()
+          is_closing = true
+        end,
+      }
+    end,
+  })
+  return assert(vim.lsp.get_client_by_id(assert(id)))
+end
+
 return {
   {
     'the plugin file loads no module, starts nothing and changes no handler',
@@ -129,6 +165,64 @@ return {
       t.wait('the client to end', function()
         return client:is_stopped()
       end)
+    end,
+  },
+  {
+    'beside another language server, standard methods are answered only where that one does not',
+    function()
+      local folder = t.project()
+      t.setup()
+      vim.lsp.enable('winnow')
+      vim.cmd.edit(folder .. '/src/loader.py')
+      vim.bo.filetype = 'python'
+      local client = t.wait('a client', function()
+        local client = vim.lsp.get_clients({ name = 'winnow', bufnr = 0 })[1]
+        return client and client.initialized and client
+      end)
+      local function supports(method)
+        return client:supports_method(method, vim.api.nvim_get_current_buf())
+      end
+      vim.fn.cursor(5, 9)
+      vim.lsp.buf.references()
+      t.wait('references', function()
+        return #vim.fn.getqflist() > 0
+      end)
+      local alone = #vim.fn.getqflist()
+      vim.cmd.cclose()
+      local other = another_server()
+      t.equal({ false, false, true }, {
+        supports('textDocument/definition'),
+        supports('textDocument/references'),
+        supports('workspace/symbol'),
+      })
+      vim.fn.setqflist({}, 'f')
+      vim.lsp.buf.references()
+      t.wait('references', function()
+        return #vim.fn.getqflist() > 0
+      end)
+      t.equal(1, #vim.fn.getqflist(), 'only those of the other server')
+      t.contains(vim.fn.getqflist()[1].text, 'class Loader:')
+      vim.cmd.cclose()
+      vim.lsp.buf.definition()
+      t.wait('the definition', function()
+        return vim.fn.line('.') == 1
+      end)
+      t.equal(0, vim.fn.getqflist({ winid = 0 }).winid, 'it jumps, without a list')
+      require('winnow').setup({ standard_methods = 'always' })
+      t.equal(true, supports('textDocument/references'))
+      require('winnow').setup({ standard_methods = 'never' })
+      t.equal({ false, false }, {
+        supports('textDocument/references'),
+        supports('workspace/symbol'),
+      })
+      require('winnow').setup()
+      other:stop()
+      t.wait('the other server to end', function()
+        return other:is_stopped()
+      end)
+      t.equal(true, supports('textDocument/references'))
+      assert(alone > 1)
+      vim.lsp.enable('winnow', false)
     end,
   },
   {

@@ -25,6 +25,7 @@ return {
       t.shared_project()
       t.setup()
       local adapters = require('winnow.adapters')
+      package.loaded['winnow.adapters.telescope'] = nil
       t.replace(adapters, 'installed', function()
         return {}
       end)
@@ -70,7 +71,13 @@ return {
       t.wait('all results', function()
         return opened.manager:num_results() >= 3
       end)
-      t.contains(opened.manager:get_entry(1).display, 'defines')
+      local win = vim.fn.bufwinid(opened.results_bufnr)
+      t.wait('the reason on the screen', function()
+        return t.visible_text(win):find('loader.py:5  defines load_plugin', 1, true)
+      end)
+      local name = t.attributes(win, 'loader.py')
+      local reason = t.attributes(win, 'defines load_plugin')
+      assert(name[1] ~= reason[1], 'the reason has its own color')
       local count = opened.manager:num_results()
       for _, map in ipairs(vim.api.nvim_buf_get_keymap(opened.prompt_bufnr, 'n')) do
         if map.lhs == '<C-Q>' then
@@ -99,6 +106,10 @@ return {
       local picker = open('Winnow keyword picker=snacks plugins -- load_plugin register_plugin')
       local first = picker:items()[1]
       t.contains(first.text, 'defines')
+      local list = picker.list.win.win
+      t.wait('the reason on the screen', function()
+        return t.visible_text(list):find('loader.py:5  defines load_plugin', 1, true)
+      end)
       picker:close()
       picker = open('Winnow grep picker=snacks plugin_sp')
       picker:action('confirm')

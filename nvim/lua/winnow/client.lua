@@ -46,7 +46,7 @@ local STANDARD_METHODS = {
 ---@return boolean
 local function another_answers(method, buf)
   return vim.iter(vim.lsp.get_clients({ bufnr = buf or 0 })):any(function(other)
-    return other.name ~= NAME and other:supports_method(method, buf)
+    return other.name ~= NAME and not other:is_stopped() and other:supports_method(method, buf)
   end)
 end
 

@@ -144,26 +144,6 @@ local function grep_match(match)
   return fields
 end
 
----Convert matches. The answer has each line once, also if it matches several times.
----@param matches table[]
----@return winnow.Draft[]
-local function grep_matches(matches)
-  local drafts = {} ---@type winnow.Draft[]
-  for index, match in ipairs(matches) do
-    local draft, before = grep_match(match), drafts[index - 1]
-    if
-      before
-      and (draft.text or '') == ''
-      and before.path == draft.path
-      and before.lnum == draft.lnum
-    then
-      draft.text, draft.text_column = before.text, before.text_column
-    end
-    drafts[index] = draft
-  end
-  return drafts
-end
-
 ---@param file table
 ---@return winnow.Draft
 local function matching_file(file)
@@ -274,7 +254,7 @@ M.modes = {
     live = true,
     reasons = false,
     drafts = function(answer)
-      local drafts = grep_matches(answer.matches or {})
+      local drafts = vim.tbl_map(grep_match, answer.matches or {})
       return vim.list_extend(drafts, vim.tbl_map(matching_file, answer.files or {}))
     end,
   },

@@ -55,12 +55,27 @@ local function with_chosen(items, new, chosen_count)
   return merged, total
 end
 
+---Append items. An answer has each line once, also if it matches several times.
+---@param items winnow.Item[]
+---@param new winnow.Item[]
+---@return winnow.Item[]
+local function with_new(items, new)
+  for _, item in ipairs(new) do
+    local before = items[#items]
+    if before and item.text == '' and before.file == item.file and before.lnum == item.lnum then
+      item.text, item.text_column = before.text, before.text_column
+    end
+    items[#items + 1] = item
+  end
+  return items
+end
+
 ---@param partial table
 function Search:_partial(partial)
   local spec = modes.get(self.mode)
   local new = modes.items(spec, partial, self.root)
   if not spec.ranked then
-    vim.list_extend(self.items, new)
+    with_new(self.items, new)
   elseif partial.ranked_by.kind == 'local' then
     self.items, self.chosen_count = new, 0
   else
@@ -99,7 +114,7 @@ function Search:_done(answer, problem)
     self.root = answer.root
     local items = modes.items(spec, answer, self.root)
     -- An answer does not repeat streamed items, except for a ranking, which it repeats completely.
-    self.items = spec.ranked and with_lines(items, self.items) or vim.list_extend(self.items, items)
+    self.items = spec.ranked and with_lines(items, self.items) or with_new(self.items, items)
     self.ranked_by = answer.ranked_by
     for rank, item in ipairs(self.items) do
       item.rank = rank

@@ -7,6 +7,7 @@ held down.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from editor import Editor, box
 from conftest import Start
 
 TRIALS = int(os.environ.get("WINNOW_TRIALS", "20"))
+# Clicks within this time are a double click.
+MOUSE_SECONDS = 0.6
 FINISHED = """
     local picker = require('winnow.picker').get()
     return picker and picker.running and not picker.running.busy and not picker.draw_pending
@@ -82,7 +85,7 @@ def test_enter_after_typing_opens_the_first_result_of_the_typed_query(editor: Ed
 
 
 def test_a_macro_with_a_search_replays(editor: Editor) -> None:
-    editor.nvim.call("setreg", "q", ":Winnow grep class MigrationExecutor:\r\r")
+    editor.nvim.call("setreg", "q", ":Winnow grep class MigrationExecutor:\r\r", "c")
     editor.press("@q")
     opened(editor, "executor.py", 10)
 
@@ -109,8 +112,9 @@ def test_a_click_selects_a_double_click_opens_and_the_wheel_scrolls(editor: Edit
     top = editor.nvim.eval(f"line('w0', {preview})")
     editor.nvim.api.input_mouse("wheel", "down", "", 0, results.top + 3, results.right + 10)
     editor.wait("the preview to scroll", lambda: editor.nvim.eval(f"line('w0', {preview})") > top)
-    # A click outside changes nothing in the prompt, and typing goes on in it.
+    # The keys still go to the prompt.
     editor.press("x<BS>")
+    time.sleep(MOUSE_SECONDS)
     click(results.top + 3)
     click(results.top + 3)
     name, line = third.split(":")
@@ -355,8 +359,7 @@ def test_the_preview_scrolls_by_line_and_sideways(editor: Editor) -> None:
     after = box(editor.screen(), " django/db/migrations/executor.py ").lines
     assert after[:-1] == before[1:]
     editor.press("<M-Right>")
-    assert "rationExecutor" in box(editor.screen(), " django/db/migrations/executor.py ").text
-    editor.gone("10 class MigrationExecutor")
+    editor.see(" 10 ationExecutor:")
     editor.press("<M-Left>")
     editor.see("10 class MigrationExecutor")
 
@@ -384,7 +387,7 @@ def test_sixty_columns_have_a_preview_and_readable_colors(editor: Editor, backgr
     editor.nvim.command(f"set background={background}")
     try:
         editor.command("Winnow grep class MigrationExecutor:")
-        screen = finished(editor)
+        screen = editor.see("executor.py:10 ")
         results = box(screen, " grep: ")
         assert "executor.py:10 " in results.lines[0]
         assert "class MigrationExecutor:" in results.lines[0]

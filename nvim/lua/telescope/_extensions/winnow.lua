@@ -17,6 +17,7 @@ local function opener(mode)
     end
     adapters.with_query(mode, request, function(complete)
       require('winnow.history').add(mode, complete)
+      require('winnow.picker.windows').define_highlights()
       require('winnow.adapters.telescope').open(mode, complete, options)
     end)
   end

@@ -6,6 +6,7 @@ local builtin = require('fzf-lua.previewer.builtin')
 local fzf = require('fzf-lua')
 local modes = require('winnow.modes')
 local search = require('winnow.search')
+local utils = require('fzf-lua.utils')
 
 local M = {}
 
@@ -18,6 +19,15 @@ local SEPARATOR = '\t'
 local function item_of(items, line)
   local number = tonumber(line:match('^%s*(%d+)'))
   return number and items[number]
+end
+
+---Return an item as one line with the colors of a terminal.
+---@param item winnow.Item
+---@return string
+local function colored(item)
+  return table.concat(vim.tbl_map(function(chunk)
+    return chunk[2] and utils.ansi_from_hl(chunk[2], chunk[1]) or chunk[1]
+  end, adapters.chunks(item)))
 end
 
 ---@param items fun(): winnow.Item[]
@@ -61,7 +71,7 @@ function M.open(mode, request, options)
   local function write(current, add)
     for number = written + 1, #current.items do
       items[number] = current.items[number]
-      add(('%d%s%s'):format(number, SEPARATOR, adapters.line(items[number])))
+      add(('%d%s%s'):format(number, SEPARATOR, colored(items[number])))
     end
     written = math.max(written, #current.items)
   end
@@ -121,6 +131,7 @@ function M.open(mode, request, options)
         ['alt-Q'] = sender('loclist'),
       },
       fzf_opts = {
+        ['--ansi'] = true,
         ['--multi'] = true,
         ['--delimiter'] = SEPARATOR,
         ['--with-nth'] = '2..',

@@ -36,16 +36,37 @@ function M.with_query(mode, request, callback)
   end)
 end
 
+---Return an item as pieces of text with highlight groups: the file's name, the reason, the line and
+---the folder. Other pickers cut the end of long rows, so what tells most comes first.
+---@param item winnow.Item
+---@return winnow.Chunk[]
+function M.chunks(item)
+  local folder, name = item.path:match('^(.*)/([^/]*)$')
+  local chunks = {
+    { name or item.path, 'WinnowName' },
+    { item.is_file and '' or (':%d'):format(item.lnum), 'WinnowLine' },
+    { item.place and (' (%s)'):format(item.place) or '', 'WinnowPlace' },
+  }
+  for _, part in ipairs({
+    { item.reason, 'WinnowReason' },
+    { vim.trim(item.text), 'WinnowText' },
+    { folder or '', 'WinnowPath' },
+  }) do
+    if part[1] ~= '' then
+      chunks[#chunks + 1] = { '  ' }
+      chunks[#chunks + 1] = { (part[1]:gsub('%c', ' ')), part[2] }
+    end
+  end
+  return chunks
+end
+
 ---Return an item as one line of text.
 ---@param item winnow.Item
 ---@return string
 function M.line(item)
-  local place = item.place and (' (%s)'):format(item.place) or ''
-  local parts = vim.tbl_filter(function(part)
-    return part ~= ''
-  end, { vim.trim(item.text), item.reason })
-  local line = ('%s:%d%s: %s'):format(item.path, item.lnum, place, table.concat(parts, ' │ '))
-  return (line:gsub('[%c]', ' '))
+  return table.concat(vim.tbl_map(function(chunk)
+    return chunk[1]
+  end, M.chunks(item)))
 end
 
 ---Open an item and report it to the server.
@@ -76,6 +97,7 @@ function M.open(name, mode, request)
   end
   M.with_query(mode, request, function(complete)
     require('winnow.history').add(mode, complete)
+    require('winnow.picker.windows').define_highlights()
     require('winnow.adapters.' .. name).open(mode, complete)
   end)
 end

@@ -21,15 +21,7 @@ end
 
 ---@param snacks_item { winnow: winnow.Item }
 local function format(snacks_item)
-  local item = snacks_item.winnow
-  local where = item.place and ('%d (%s)'):format(item.lnum, item.place) or tostring(item.lnum)
-  local text = vim.trim(item.text):gsub('%c', ' ')
-  return {
-    { item.path, 'SnacksPickerFile' },
-    { ':' .. where .. ' ', 'SnacksPickerRow' },
-    { text },
-    { item.reason ~= '' and '  ' .. item.reason or '', 'SnacksPickerComment' },
-  }
+  return adapters.chunks(snacks_item.winnow)
 end
 
 ---Return a finder that passes the items of a search to snacks as they arrive.

@@ -11,13 +11,28 @@ local values = require('telescope.config').values
 
 local M = {}
 
+---Return an entry's text, and its highlights by byte.
+---@param listed { value: winnow.Item }
+---@return string
+---@return table
+local function display(listed)
+  local text, highlights = '', {}
+  for _, chunk in ipairs(adapters.chunks(listed.value)) do
+    if chunk[2] then
+      highlights[#highlights + 1] = { { #text, #text + #chunk[1] }, chunk[2] }
+    end
+    text = text .. chunk[1]
+  end
+  return text, highlights
+end
+
 ---@param item winnow.Item
 local function entry(item)
   local is_document = vim.startswith(item.file, 'winnow-doc://')
   return {
     value = item,
     ordinal = adapters.line(item),
-    display = adapters.line(item),
+    display = display,
     filename = item.file,
     -- The previewer reads files itself, but can show a buffer with a document's text.
     bufnr = is_document and vim.fn.bufadd(item.file) or nil,

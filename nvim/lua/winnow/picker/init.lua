@@ -524,6 +524,8 @@ function Picker:_map_keys()
   for name, action in pairs(actions) do
     for _, key in ipairs(config.current.keys[name] or {}) do
       vim.keymap.set({ 'i', 'n' }, key, function()
+        -- Neovim reports changes only after all typed keys.
+        self:_changed()
         action(self, key)
       end, { buffer = buf, nowait = true, desc = 'Winnow: ' .. name })
     end

@@ -157,8 +157,10 @@ local function shown_text(item, width)
     -- Keep some of the text before the match.
     local start = math.max(1, first - math.max(4, math.floor(width / 3)))
     start = start + (vim.str_utf_start(text, math.min(start, #text)) or 0)
-    text = '…' .. text:sub(start)
-    first, last = first - start + 1 + #'…', last - start + 1 + #'…'
+    if start > 1 then
+      text = '…' .. text:sub(start)
+      first, last = first - start + 1 + #'…', last - start + 1 + #'…'
+    end
   end
   if #text > MAX_TEXT_BYTES then
     text = text:sub(1, MAX_TEXT_BYTES + vim.str_utf_start(text, MAX_TEXT_BYTES + 1))
