@@ -24,6 +24,11 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def on_one_line(name: str) -> str:
+    """Return a name in a single line: the selectors of a CSS rule may have many."""
+    return " ".join(name.split()) if "\n" in name else name
+
+
 def clean_line(text: str, characters: int) -> str:
     """Return one line of plain text of limited length, without links, markup and invisible
     characters, for texts of models and servers that agents and terminals will read."""

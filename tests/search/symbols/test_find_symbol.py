@@ -325,3 +325,9 @@ async def test_generic_definitions_are_marked(
     workspace = make_workspace(write_files(git_init(tmp_path / "project"), files))
     found = await find(workspace, "greet")
     assert {one.path: one.generic for one in found.symbols} == {"a.pl": True, "b.py": False}
+
+
+async def test_names_have_one_line(make_workspace: MakeWorkspace, project: Path) -> None:
+    write_files(project, {"forms.css": "form .aligned p,\nform .aligned ul {\n  color: red;\n}\n"})
+    workspace = await built(make_workspace(project))
+    assert await names(workspace, "aligned") == ["form .aligned p, form .aligned ul"]

@@ -68,7 +68,7 @@ async def workspace_symbols(
 
 def _spelled(symbol: TypedSymbol, encoding: str) -> Plain:
     column = symbol.columns[_COLUMNS[encoding]]
-    name = symbol.name
+    name = symbol.name.partition("\n")[0]
     size = len(name) if name.isascii() or encoding == "utf-32" else _units(name, encoding)
     found: Plain = {
         "name": symbol.shown,

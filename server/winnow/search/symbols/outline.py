@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from winnow.symbols.file_symbols import CONTAINERS, Definition
+from winnow.text.sanitize import on_one_line
 
 
 class OutlineEntry(NamedTuple):
@@ -29,7 +30,7 @@ def outline(definitions: Iterable[Definition]) -> Iterator[OutlineEntry]:
         if (container := _container(definition, around)) is not None:
             parent, above = container[0], container[1].qualified_name
         name = definition.qualified_name.removeprefix(f"{above}.")
-        yield OutlineEntry(definition, name, parent)
+        yield OutlineEntry(definition, on_one_line(name), parent)
         around.append((number, definition))
 
 

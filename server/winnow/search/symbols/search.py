@@ -44,6 +44,7 @@ from winnow.text.definition_patterns import (
 )
 from winnow.text.paths import containing_root
 from winnow.text.ripgrep import Ripgrep
+from winnow.text.sanitize import on_one_line
 from winnow.text.scope import Filters, Scope, display_path
 from winnow.text.selection import file_type_globs
 from winnow.types import Completeness, IndexState, PageParams, Progress, Skipped
@@ -172,9 +173,8 @@ async def typed_symbols(
 
 def _typed(symbol: Symbol) -> TypedSymbol:
     found, path = symbol.definition, symbol.file.path
-    return TypedSymbol(
-        symbol.name, found.name, found.kind, found.container, path, found.line, found.columns
-    )
+    shown, container = on_one_line(symbol.name), on_one_line(found.container)
+    return TypedSymbol(shown, found.name, found.kind, container, path, found.line, found.columns)
 
 
 @dataclass
@@ -425,15 +425,15 @@ class SymbolSearch:
                 roots, definition = self.scope.roots, found.definition
                 at = display_path(roots[place], below, several=len(roots) > 1)
                 row = FoundSymbol(
-                    name=definition.name,
-                    qualified_name=definition.qualified_name,
+                    name=on_one_line(definition.name),
+                    qualified_name=on_one_line(definition.qualified_name),
                     kind=definition.kind,
                     path=at.path,
                     line=definition.line + 1,
                     column=definition.columns[1] + 1,
                     end_line=definition.end_line + 1,
                     score=round(found.score, 3),
-                    container=definition.container or None,
+                    container=on_one_line(definition.container) or None,
                     signature=definition.signature or None,
                     doc=definition.doc or None,
                     private=not definition.exported,
