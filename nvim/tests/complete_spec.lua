@@ -101,7 +101,7 @@ return {
       local picker = require('winnow.picker').get()
       t.equal('src/loader.py', picker.search.items[1].path, 'the local order is shown meanwhile')
       t.listed(picker)
-      t.equal('  src/loader.py:2: def load_plugins(self, names):', t.marked(picker)[1])
+      t.equal('  loader.py:2 src  def load_plugins(self, names):', t.marked(picker)[1])
       t.equal(true, picker.running.busy)
       picker:close()
       t.equal(false, picker.running.busy)

@@ -5,7 +5,7 @@ local t = require('support')
 -- The server treats this address as remote, so it needs consent. Nothing leaves this machine,
 -- because connections to it are refused immediately.
 local DESTINATION = 'http://0.0.0.0:9'
-local ALLOW = 'ranked locally; :Winnow consent to use a model'
+local ALLOW = ':Winnow consent to use a model'
 local SEARCH = 'keyword how are plugins loaded -- load_plugin'
 
 ---Set up a user without decisions and a server with one remote model.
@@ -93,15 +93,13 @@ return {
       vim.cmd('Winnow ' .. SEARCH)
       local picker = t.finished_picker()
       t.listed(picker)
-      local info = table.concat(vim.api.nvim_buf_get_lines(picker.windows.info_buf, 0, -1, false))
-      t.contains(info, ALLOW)
-      t.contains(t.visible(picker.windows.info)[2], '2 of 2 · ' .. ALLOW)
-      t.equal(1, select(2, info:gsub('[cC]onsent', '')))
+      local shown_text = t.visible_text(picker.windows.list)
+      t.contains(shown_text, '2 of 2 files · ' .. ALLOW)
+      t.equal(1, select(2, shown_text:gsub('[cC]onsent', '')))
       t.equal({}, messages, 'nothing pops up')
       picker:close()
       local message = notification_of('Winnow! ' .. SEARCH)
       assert(vim.endswith(message, ALLOW), message)
-      t.contains(vim.fn.getqflist({ title = 0 }).title, ALLOW)
       t.contains(
         notification_of('Winnow! ' .. SEARCH:gsub('keyword', 'keyword ranker=llm')),
         'no language model is available; :Winnow consent to use a model'
@@ -164,7 +162,8 @@ return {
         notification_of('Winnow consent refuse'):sub(9)
       )
       local message = notification_of('Winnow! ' .. SEARCH)
-      t.contains(vim.fn.getqflist({ title = 0 }).title, 'you refused')
+      local details = vim.fn.getqflist({ context = 0 }).context.winnow.details
+      t.contains(table.concat(details, '\n'), 'you refused')
       assert(not message:find(':Winnow consent', 1, true), message)
       shown.prompt = nil
       vim.cmd('Winnow consent')

@@ -32,7 +32,13 @@ local function another_server()
   local is_closing = false
   local function respond(method, params)
     if method == 'initialize' then
-      return { capabilities = { definitionProvider = true, referencesProvider = true } }
+      return {
+        capabilities = {
+          definitionProvider = true,
+          referencesProvider = true,
+          textDocumentSync = 1,
+        },
+      }
     elseif vim.startswith(method, 'textDocument/') then
       local first = { line = 0, character = 0 }
       return { { uri = params.textDocument.uri, range = { start = first, ['end'] = first } } }

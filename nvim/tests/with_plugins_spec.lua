@@ -73,10 +73,10 @@ return {
       end)
       local win = vim.fn.bufwinid(opened.results_bufnr)
       t.wait('the reason on the screen', function()
-        return t.visible_text(win):find('loader.py:5  defines load_plugin', 1, true)
+        return t.visible_text(win):find('loader.py:%d+  defines ')
       end)
       local name = t.attributes(win, 'loader.py')
-      local reason = t.attributes(win, 'defines load_plugin')
+      local reason = t.attributes(win, 'defines ')
       assert(name[1] ~= reason[1], 'the reason has its own color')
       local count = opened.manager:num_results()
       for _, map in ipairs(vim.api.nvim_buf_get_keymap(opened.prompt_bufnr, 'n')) do
@@ -108,7 +108,7 @@ return {
       t.contains(first.text, 'defines')
       local list = picker.list.win.win
       t.wait('the reason on the screen', function()
-        return t.visible_text(list):find('loader.py:5  defines load_plugin', 1, true)
+        return t.visible_text(list):find('loader.py:%d+  defines ')
       end)
       picker:close()
       picker = open('Winnow grep picker=snacks plugin_sp')

@@ -2,7 +2,7 @@
 
 local M = {}
 
--- How to consent to a remote model. Together with the ranker it fits the message line.
+-- How to consent to a remote model. With the number of results, it fits a narrow list.
 local ALLOW = ':Winnow consent to use a model'
 
 ---Return a number with commas between groups of digits.
@@ -61,7 +61,7 @@ function M.ranked_by(answer)
     who = answer.usage and ('%s (%s)'):format(who, cost(answer.usage)) or who
     return answer.not_chosen and ('%s, which chose %d'):format(who, answer.returned) or who
   elseif by and by.needs_consent then
-    return 'ranked locally; ' .. ALLOW
+    return ALLOW
   elseif by and by.fallback_reason and not vim.startswith(by.fallback_reason, NO_MODEL) then
     return 'ranked locally: ' .. by.fallback_reason
   end

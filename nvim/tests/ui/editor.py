@@ -40,6 +40,11 @@ end
 return lines
 """
 
+FINISHED = """
+local picker = require('winnow.picker').get()
+return picker and picker.running and not picker.running.busy and not picker.draw_pending
+"""
+
 
 def setup_lua(options: str = "", index: bool = False, more: str = "", model: str = "") -> str:
     """Return a user's init.lua. ``model`` is the address of the only language model."""
@@ -189,6 +194,11 @@ class Editor:
 
         screen: list[str] = self.wait(f"{text!r} on the screen", screen_with_text)
         return screen
+
+    def finished(self) -> list[str]:
+        """Wait until the picker shows the complete answer, and return the screen."""
+        self.wait("the end of the search", lambda: self.lua(FINISHED))
+        return self.screen()
 
     def gone(self, text: str) -> None:
         """Wait until a text is no longer on the screen."""

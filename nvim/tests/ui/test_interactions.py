@@ -18,16 +18,6 @@ from conftest import Start
 TRIALS = int(os.environ.get("WINNOW_TRIALS", "20"))
 # Clicks within this time are a double click.
 MOUSE_SECONDS = 0.6
-FINISHED = """
-    local picker = require('winnow.picker').get()
-    return picker and picker.running and not picker.running.busy and not picker.draw_pending
-"""
-
-
-def finished(editor: Editor) -> list[str]:
-    """Wait for the end of the search, and return the screen."""
-    editor.wait("the end of the search", lambda: editor.lua(FINISHED))
-    return editor.screen()
 
 
 def is_closed(editor: Editor) -> bool:
@@ -57,7 +47,7 @@ def test_keys_held_down_while_results_arrive(editor: Editor, key: str) -> None:
         for _ in range(60):
             editor.nvim.input(key)
             assert not editor.nvim.api.get_mode()["blocking"]
-        finished(editor)
+        editor.finished()
         assert editor.nvim.eval("v:errmsg") == ""
         editor.press("<Esc>")
         assert_closed(editor)
@@ -68,7 +58,7 @@ def test_moving_stays_on_the_result_while_others_arrive(editor: Editor) -> None:
     editor.wait("results", lambda: editor.lua("return #require('winnow.picker').get().shown > 3"))
     editor.press("<Down><Down>")
     before = editor.lua("return require('winnow.picker').get():item().key")
-    screen = finished(editor)
+    screen = editor.finished()
     assert editor.lua("return require('winnow.picker').get():item().key") == before
     assert " 3/500 ╯" in "\n".join(screen)
 
@@ -92,7 +82,7 @@ def test_a_macro_with_a_search_replays(editor: Editor) -> None:
 
 def test_a_click_selects_a_double_click_opens_and_the_wheel_scrolls(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    screen = finished(editor)
+    screen = editor.finished()
     results = box(screen, " grep: ")
 
     def click(row: int) -> None:
@@ -123,7 +113,7 @@ def test_a_click_selects_a_double_click_opens_and_the_wheel_scrolls(editor: Edit
 
 def test_a_click_outside_closes_the_picker(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.nvim.api.input_mouse("left", "press", "", 0, 0, 0)
     assert_closed(editor)
 
@@ -138,7 +128,7 @@ def test_control_w_deletes_a_word(editor: Editor) -> None:
 @pytest.mark.parametrize("keys", [r"<C-\><C-n>:q<CR>", "<C-o>:q<CR>", r"<C-\><C-n>ZQ", "<C-c>"])
 def test_the_usual_keys_close_the_picker(editor: Editor, keys: str) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.press("x")
     editor.press(keys)
     assert_closed(editor)
@@ -161,7 +151,7 @@ def test_a_result_opens_in_a_suitable_window(editor: Editor, name: str) -> None:
     origin, buf = editor.nvim.current.window.handle, editor.nvim.current.buffer.number
     before = len(editor.nvim.windows)
     editor.command("Winnow grep class MigrationExecutor:")
-    finished(editor)
+    editor.finished()
     editor.press("<CR>")
     opened(editor, "executor.py", 10)
     # The window still shows its buffer, and the file is in another one.
@@ -174,7 +164,7 @@ def test_a_result_opens_in_a_suitable_window(editor: Editor, name: str) -> None:
 def test_a_result_opens_in_a_new_window_if_no_other_is_suitable(editor: Editor) -> None:
     editor.nvim.command("set winfixbuf")
     editor.command("Winnow grep class MigrationExecutor:")
-    finished(editor)
+    editor.finished()
     editor.press("<CR>")
     opened(editor, "executor.py", 10)
     assert len(editor.nvim.windows) == 2
@@ -187,7 +177,7 @@ def test_a_result_opens_below_a_floating_window(editor: Editor) -> None:
         " { relative = 'editor', row = 2, col = 2, width = 30, height = 5 })"
     )
     editor.command("Winnow grep class MigrationExecutor:")
-    finished(editor)
+    editor.finished()
     editor.press("<CR>")
     editor.wait("the file", lambda: editor.place()[:2] == ("executor.py", 10))
     assert editor.lua("return vim.api.nvim_win_get_config(0).relative") == ""
@@ -205,14 +195,14 @@ def test_the_command_line_window_gives_a_message(editor: Editor) -> None:
 
 def test_a_new_tab_closes_the_picker_and_insert_mode_ends(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.nvim.command("tabnew")
     assert_closed(editor)
 
 
 def test_another_windows_prompt_keeps_insert_mode(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.lua(
         "local buf = vim.api.nvim_create_buf(false, true)\n"
         "vim.bo[buf].buftype = 'prompt'\n"
@@ -227,7 +217,7 @@ def test_another_windows_prompt_keeps_insert_mode(editor: Editor) -> None:
 
 def test_windows_keys_return_to_the_prompt(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.press(r"<C-\><C-n><C-w>w")
     editor.wait("the prompt", lambda: editor.lua("return vim.bo.buftype") == "prompt")
     editor.press("<Esc>")
@@ -263,7 +253,7 @@ def test_the_one_box_searches_for_the_word_below_the_cursor(editor: Editor) -> N
     editor.nvim.command("edit django/db/migrations/executor.py")
     editor.press("10G0w")
     editor.command("Winnow")
-    screen = finished(editor)
+    screen = editor.finished()
     assert box(screen, " [code] ").lines == ["> MigrationExecutor"]
     assert "executor.py:10 " in box(screen, " search: MigrationExecutor ").lines[0]
     # Typing replaces it.
@@ -294,7 +284,7 @@ def test_changing_the_mode_keeps_the_query(editor: Editor) -> None:
 
 def test_a_search_in_the_listed_files(editor: Editor) -> None:
     editor.command("Winnow grep class Migration\\w+:")
-    screen = finished(editor)
+    screen = editor.finished()
     assert "executor.py:10 " in "\n".join(screen)
     editor.press("<M-s>")
     editor.see(" files) ")
@@ -324,7 +314,7 @@ def test_ignored_and_hidden_files_can_be_included(start: Start, tmp_path: Path) 
 
 def test_the_match_is_highlighted_in_the_list(editor: Editor) -> None:
     editor.command("Winnow grep include=*.py def apply_migration")
-    screen = finished(editor)
+    screen = editor.finished()
     results = box(screen, " grep: ")
     assert results.lines[0].startswith("  executor.py:239 ")
     row = results.top + 1
@@ -339,7 +329,7 @@ def test_the_match_is_highlighted_in_the_list(editor: Editor) -> None:
 
 def test_question_mark_lists_the_keys(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.press("?")
     screen = editor.see("switch between query and filter")
     assert "<C-g>" in box(screen, " keys ").text
@@ -352,7 +342,7 @@ def test_question_mark_lists_the_keys(editor: Editor) -> None:
 
 def test_the_preview_scrolls_by_line_and_sideways(editor: Editor) -> None:
     editor.command("Winnow grep class MigrationExecutor:")
-    finished(editor)
+    editor.finished()
     screen = editor.see("10 class MigrationExecutor")
     before = box(screen, " django/db/migrations/executor.py ").lines
     editor.press("<C-e>")
@@ -366,10 +356,10 @@ def test_the_preview_scrolls_by_line_and_sideways(editor: Editor) -> None:
 
 def test_the_history_opens_in_the_picker(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
-    finished(editor)
+    editor.finished()
     editor.press("<Esc>")
     editor.command("Winnow symbols MigrationExecutor")
-    finished(editor)
+    editor.finished()
     editor.press("<Esc>")
     editor.command("Winnow history")
     screen = editor.see(" search again ")
