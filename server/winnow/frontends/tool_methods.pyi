@@ -52,6 +52,8 @@ class ToolMethods:
         exclude: Sequence[str] = (),
         file_types: Sequence[str] = (),
         search_type: Literal['auto', 'text', 'semantic', 'symbol', 'file'] = 'auto',
+        ranker: Literal['local', 'auto', 'llm'] = 'local',
+        model: str = '',
         limit: int = 20,
         enable_indexing: bool | None = None,
     ) -> CodeSearchResult:
