@@ -24,6 +24,7 @@ from winnow.search.answer.hits import (
 )
 from winnow.search.answer.ranked_by import NotChosen, RankedBy
 from winnow.search.answer.snippets import LINES
+from winnow.search.code.explanation import explain
 from winnow.search.code.query_kind import SearchType
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
@@ -32,7 +33,7 @@ from winnow.tools.keyword_search import others_line
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.semantic_search import LocalAnswer, numbered, offers
+from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
@@ -80,6 +81,7 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
     limit: Annotated[
         int, Meta(description="Maximum number of results to return.", ge=1, le=200)
     ] = 20
+    explain: Annotated[bool, EXPLAIN] = False
     enable_indexing: Annotated[
         bool | UnsetType,
         Meta(
@@ -302,6 +304,7 @@ async def code_search(
     others = [_not_chosen(scope, place) for place in chosen.others]
     is_offered = params.enable_indexing is UNSET and answer.search != "file"
     offer = await index_offer(workspace) if is_offered else None
+    explanation = await explain(workspace, params.query) if params.explain else None
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(
@@ -316,6 +319,7 @@ async def code_search(
             fallback=answer.fallback,
             index_offer=offer,
             suggestions=list(answer.suggestions),
+            explanation=explanation,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,
             returned=count,
