@@ -47,7 +47,7 @@ async def test_the_parts_of_a_report_are_named(
     assert found.errors == ["KeyError: 'no such plugin'"]
     assert found.paths == ["src/loader.py"]
     assert "Loader.load_plugin" in (found.names or ())
-    assert found.quotes == ["again and again"]
+    assert found.quotes == ["again and again", "no such plugin"]
     assert found.options == ["LOAD_ONCE"]
     shown = plain(result)
     assert "[title: Plugins are loaded twice]" in shown
