@@ -9,7 +9,7 @@ local M = {}
 ---@field params? table<string, any> params that make it this mode
 ---@field live boolean true if it is fast and local enough to search as the user types
 ---@field empty? boolean true if an empty query is allowed
----@field ranked? boolean true if a partial answer can replace earlier ones, see |winnow.Search|
+---@field ranked? boolean true if a ranker orders all results, and a model can
 ---@field reasons boolean true if items have reasons
 ---@field drafts fun(answer: table): winnow.Draft[] converts an answer or a partial answer
 
@@ -180,9 +180,20 @@ local function passage(found)
   fields.is_file = not (found.line or found.start_line)
   fields.text = snippet_line(found, fields.lnum, first)
   local why = found.why or ''
+  -- A model may choose another line of the same place.
+  fields.key = ('%s\0%s\0%d'):format(fields.root or '', fields.file or fields.path, first)
   fields.reason = (found.symbol and why ~= '') and ('%s · %s'):format(found.symbol, why)
     or found.symbol
     or why
+  return fields
+end
+
+---Convert a place that was sent to a model but not chosen.
+---@param found table
+---@return winnow.Draft
+local function not_chosen_place(found)
+  local fields = passage(found)
+  fields.reason = 'not chosen by the model'
   return fields
 end
 
@@ -275,7 +286,8 @@ M.modes = {
     live = true,
     reasons = true,
     drafts = function(answer)
-      return vim.tbl_map(passage, answer.results or {})
+      local drafts = vim.tbl_map(passage, answer.results or {})
+      return vim.list_extend(drafts, vim.tbl_map(not_chosen_place, answer.not_chosen or {}))
     end,
   },
   files = {
@@ -304,6 +316,24 @@ function M.items(spec, answer, root)
   return vim.tbl_map(function(draft)
     return M.item(draft, root)
   end, spec.drafts(answer))
+end
+
+---Return true if a later partial answer can replace earlier ones: a ranker orders all results, or
+---a language model may.
+---@param mode winnow.Mode
+---@param params? table<string, any>
+---@return boolean
+function M.is_ranked(mode, params)
+  local ranker = params and params.ranker or 'local'
+  return M.get(mode).ranked == true or ranker ~= 'local'
+end
+
+---Return true if a mode searches as the user types: it is fast, and nothing leaves this machine.
+---@param mode winnow.Mode
+---@param params? table<string, any>
+---@return boolean
+function M.is_live(mode, params)
+  return M.get(mode).live and not M.is_ranked(mode, params)
 end
 
 ---@param name any

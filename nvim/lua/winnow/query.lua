@@ -70,6 +70,8 @@ M.params = {
   code = vim.tbl_extend('error', SCOPE, {
     search_type = { 'auto', 'text', 'semantic', 'symbol', 'file' },
     enable_indexing = 'boolean',
+    ranker = { 'auto', 'llm', 'local' },
+    model = 'string',
     limit = 'number',
   }),
   files = vim.tbl_extend('error', SCOPE, { limit = 'number' }),

@@ -17,6 +17,7 @@ local modes = require('winnow.modes')
 ---@field ranked_by? winnow.RankedBy the ranker of the items so far
 ---@field problem? string why there is no answer
 ---@field busy boolean
+---@field ranked boolean true if a partial answer can replace earlier ones
 ---@field message string the server's progress
 ---@field private chosen_count integer number of items, from the first, that a model chose so far
 ---@field cancelled? boolean
@@ -74,7 +75,7 @@ end
 function Search:_partial(partial)
   local spec = modes.get(self.mode)
   local new = modes.items(spec, partial, self.root)
-  if not spec.ranked then
+  if not self.ranked then
     with_new(self.items, new)
   elseif partial.ranked_by.kind == 'local' then
     self.items, self.chosen_count = new, 0
@@ -114,7 +115,7 @@ function Search:_done(answer, problem)
     self.root = answer.root
     local items = modes.items(spec, answer, self.root)
     -- An answer does not repeat streamed items, except for a ranking, which it repeats completely.
-    self.items = spec.ranked and with_lines(items, self.items) or with_new(self.items, items)
+    self.items = self.ranked and with_lines(items, self.items) or with_new(self.items, items)
     self.ranked_by = answer.ranked_by
     for rank, item in ipairs(self.items) do
       item.rank = rank
@@ -149,6 +150,7 @@ function Search:_begin(running, shows_progress)
   local params = vim.tbl_extend('force', config.current.params[self.mode], request.params or {})
   params = vim.tbl_extend('force', params, spec.params or {})
   params[spec.query] = request.query or ''
+  self.ranked = modes.is_ranked(self.mode, params)
   if self.mode ~= 'keyword' then
     return self:_send(running, params, shows_progress)
   end
@@ -226,6 +228,7 @@ function M.finished(items)
     items = items,
     chosen_count = 0,
     busy = false,
+    ranked = false,
     message = '',
     _on_update = function() end,
   }, Search)
@@ -248,6 +251,7 @@ function M.start(mode, request, options)
     items = {},
     chosen_count = 0,
     busy = true,
+    ranked = false,
     message = '',
     _on_update = options.on_update,
   }, Search)

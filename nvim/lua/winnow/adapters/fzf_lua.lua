@@ -79,7 +79,7 @@ function M.open(mode, request, options)
   local finished = false
   ---@param current winnow.Search
   local function update(current)
-    if add_line and (not modes.get(mode).ranked or not current.busy) then
+    if add_line and (not current.ranked or not current.busy) then
       write(current, add_line)
       if not current.busy and not finished then
         finished = true

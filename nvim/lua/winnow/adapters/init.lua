@@ -42,6 +42,7 @@ end
 ---@return winnow.Chunk[]
 function M.chunks(item)
   local folder, name = item.path:match('^(.*)/([^/]*)$')
+  ---@type winnow.Chunk[]
   local chunks = {
     { name or item.path, 'WinnowName' },
     { item.is_file and '' or (':%d'):format(item.lnum), 'WinnowLine' },

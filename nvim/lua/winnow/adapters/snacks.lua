@@ -56,7 +56,7 @@ local function finder(mode, request, on_start)
       local count, entries = 0, {}
       while not running or running.busy or count < #running.items do
         local item = running and running.items[count + 1]
-        if running and item and (not running.busy or not modes.get(mode).ranked) then
+        if running and item and (not running.busy or not running.ranked) then
           count = count + 1
           entries[count] = entry(item)
           add(entries[count])

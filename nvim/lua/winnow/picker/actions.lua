@@ -85,7 +85,7 @@ local function open(picker, how)
       return
     end
     history.add(picker.mode, picker.request)
-    if not modes.get(picker.mode).live then
+    if not picker:is_live() then
       return picker:edit(false)
     end
     picker.opens = how

@@ -342,7 +342,7 @@ function Picker:_open_if_wanted()
   local shown = self.search
   if not self.opens or not shown or shown ~= self.running or self.draw_pending then
     return
-  elseif shown.busy and (modes.get(self.mode).ranked or #self.shown == 0) then
+  elseif shown.busy and (shown.ranked or #self.shown == 0) then
     return
   end
   local how = self.opens
@@ -410,6 +410,14 @@ function Picker:has_new_query()
   return not ok or not vim.deep_equal(request, self.request)
 end
 
+---Return true if the picker searches as the user types.
+---@return boolean
+function Picker:is_live()
+  local params =
+    vim.tbl_extend('force', config.current.params[self.mode], self.request.params or {})
+  return modes.is_live(self.mode, params)
+end
+
 ---Handle typed text: filter the results, or schedule a live search.
 function Picker:_changed()
   local typed = self:typed()
@@ -426,7 +434,7 @@ function Picker:_changed()
     return
   end
   self.opens = nil
-  if modes.get(self.mode).live then
+  if self:is_live() then
     self.type_timer:start(
       TYPING_MS,
       0,
@@ -683,7 +691,7 @@ function M.open(mode, request)
     -- Start the server while the user types. The search reports problems.
     client.with_client(self.folder, function() end)
   end
-  if default and modes.get(mode).live then
+  if default and self:is_live() then
     request = self:typed_request()
   end
   self:start(request)
@@ -710,7 +718,7 @@ function M.on_consent(folder)
   local state = last
   ---@type winnow.Search?
   local previous = state and state.search
-  if state and previous and previous.mode == 'keyword' and previous.folder == folder then
+  if state and previous and previous.ranked and previous.folder == folder then
     state.search_again = not (previous.ranked_by and previous.ranked_by.kind == 'llm')
   end
 end
