@@ -152,6 +152,25 @@ return {
     end,
   },
   {
+    'the whole repository can be installed as a plugin, with its help',
+    function()
+      local script = t.plugin .. '/../plugin/winnow.lua'
+      local result = in_new_neovim(([[
+        vim.opt.runtimepath:remove(%q)
+        dofile(%q)
+        vim.cmd('help winnow')
+        io.stdout:write(vim.json.encode({
+          command = vim.fn.exists(':Winnow'),
+          help = vim.api.nvim_buf_get_name(0),
+          server = vim.lsp.config.winnow.cmd[2],
+          setup = type(require('winnow').setup),
+        }))
+      ]]):format(t.plugin, vim.fs.normalize(vim.fn.resolve(script))))
+      t.equal({ 2, 'serve', 'function' }, { result.command, result.server, result.setup })
+      t.equal('winnow.txt', vim.fs.basename(result.help))
+    end,
+  },
+  {
     'vim.lsp.enable starts the server for a file in a project, with its settings',
     function()
       local folder = t.project()

@@ -18,7 +18,83 @@ local function need(...)
   t.notified()
 end
 
+---Run a Neovim whose plugin manager installs a clone of this repository. Return what it prints.
+---@param manager string the environment variable with the manager's folder
+---@param setup string Lua code; `%s` is the address of the clone
+---@return string
+local function install(manager, setup)
+  local folder = vim.env[manager]
+  if not folder or vim.fn.isdirectory(folder) == 0 then
+    t.skip(manager .. ' is not a folder')
+  end
+  local home = vim.fn.tempname()
+  local clone = vim
+    .system({
+      'git',
+      'clone',
+      '--quiet',
+      '--depth=1',
+      'file://' .. vim.fs.dirname(t.plugin),
+      home .. '/clone',
+    })
+    :wait()
+  t.equal(0, clone.code, clone.stderr)
+  local init = home .. '/init.lua'
+  t.write(
+    init,
+    ('vim.opt.rtp:prepend(%q)\n'):format(folder)
+      .. setup:format('file://' .. home .. '/clone')
+      .. [[
+
+      vim.cmd('silent! Winnow log')
+      vim.cmd('help winnow')
+      print(vim.json.encode({
+        vim.fs.basename(vim.api.nvim_buf_get_name(0)),
+        require('winnow.config').current.history,
+        vim.lsp.config.winnow.cmd[2],
+      }))
+    ]]
+  )
+  local env = {}
+  for _, name in ipairs({ 'STATE', 'DATA', 'CONFIG', 'CACHE' }) do
+    env[('XDG_%s_HOME'):format(name)] = home .. '/' .. name:lower()
+  end
+  local run = vim
+    .system({ vim.v.progpath, '--headless', '-u', init, '-i', 'NONE', '+qa!' }, { env = env, text = true })
+    :wait()
+  vim.fn.delete(home, 'rf')
+  return run.stdout .. run.stderr
+end
+
 return {
+  {
+    'lazy.nvim installs the repository',
+    function()
+      local printed = install(
+        'WINNOW_LAZY',
+        [[
+        require('lazy').setup({
+          { url = %q, name = 'winnow', main = 'winnow', cmd = 'Winnow', opts = { history = 7 } },
+        }, { rocks = { enabled = false } })
+      ]]
+      )
+      t.contains(printed, '["winnow.txt",7,"serve"]')
+    end,
+  },
+  {
+    'mini.deps installs the repository',
+    function()
+      local printed = install(
+        'WINNOW_MINI',
+        [[
+        require('mini.deps').setup()
+        MiniDeps.add({ source = %q, name = 'winnow' })
+        require('winnow').setup({ history = 7 })
+      ]]
+      )
+      t.contains(printed, '["winnow.txt",7,"serve"]')
+    end,
+  },
   {
     'a missing picker gives a message and loads nothing',
     function()
