@@ -270,6 +270,11 @@ return {
       t.contains(good, 'OK ripgrep: ripgrep')
       t.contains(good, 'OK Neovim')
       t.contains(good, 'winnow: the index of this project')
+      -- It begins with what works, and what is optional is no warning.
+      local server = good:match('winnow: the server.-\n(.-)\n\n')
+      local first_missing = server:find('optional, ', 1, true) or #server
+      assert(not server:find('OK', first_missing, true), server)
+      assert(not good:find('WARNING', 1, true), good)
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })
       local bad = report()
       t.contains(bad, 'ERROR `no-such-winnow` not found')

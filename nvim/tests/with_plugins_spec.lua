@@ -74,7 +74,13 @@ return {
         'WINNOW_LAZY',
         [[
         require('lazy').setup({
-          { url = %q, name = 'winnow', main = 'winnow', cmd = 'Winnow', opts = { history = 7 } },
+          {
+            url = %q,
+            name = 'winnow',
+            main = 'winnow',
+            cmd = 'Winnow',
+            opts = { history = 7 },
+          },
         }, { rocks = { enabled = false } })
       ]]
       )

@@ -27,17 +27,19 @@ end
 ---@field advice string
 ---@field required boolean true if nothing works without it
 
+---Report a finding. What is missing and optional is no problem.
 ---@param finding winnow.Finding
 local function report(finding)
   local message = ('%s: %s'):format(finding.subject, finding.detail)
   local advice = finding.advice ~= '' and { finding.advice } or {}
-  if not finding.good then
-    local report_problem = finding.required and health.error or health.warn
-    report_problem(message, unpack(advice))
-    return
+  if finding.good then
+    health.ok(message)
+    vim.iter(advice):each(health.info)
+  elseif finding.required then
+    health.error(message, unpack(advice))
+  else
+    health.info(('optional, %s'):format(table.concat({ message, unpack(advice) }, '. ')))
   end
-  health.ok(message)
-  vim.iter(advice):each(health.info)
 end
 
 ---Report the findings of `winnow doctor`.
@@ -66,7 +68,14 @@ local function check_server(cmd)
     })
     return
   end
-  vim.iter(findings):each(report)
+  -- Begin with what works.
+  for _, is_good in ipairs({ true, false }) do
+    for _, finding in ipairs(findings) do
+      if finding.good == is_good then
+        report(finding)
+      end
+    end
+  end
 end
 
 ---Return the answer of this project's running server. If there is none, report why and return nil.
@@ -126,7 +135,7 @@ local function check_index()
     if folder.state == 'ready' then
       health.ok(message)
     elseif folder.state == 'none' then
-      health.warn(message .. problem, { ':Winnow index build' })
+      health.info(message .. problem .. '; `:Winnow index build` builds it')
     else
       health.info(message)
     end
