@@ -39,6 +39,8 @@ local function install(manager, setup)
     })
     :wait()
   t.equal(0, clone.code, clone.stderr)
+  local allow = { 'git', '-C', home .. '/clone', 'config', 'uploadpack.allowFilter', 'true' }
+  vim.system(allow):wait()
   local init = home .. '/init.lua'
   t.write(
     init,
@@ -74,13 +76,8 @@ return {
         'WINNOW_LAZY',
         [[
         require('lazy').setup({
-          {
-            url = %q,
-            name = 'winnow',
-            main = 'winnow',
-            cmd = 'Winnow',
-            opts = { history = 7 },
-          },
+{ url = %q, name = 'winnow', main = 'winnow', cmd = 'Winnow',
+            opts = { history = 7 } },
         }, { rocks = { enabled = false } })
       ]]
       )
