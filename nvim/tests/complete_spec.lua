@@ -82,6 +82,32 @@ return {
     end,
   },
   {
+    'a model ranks the one box only on Enter, never while the user types',
+    function()
+      t.shared_project('complete')
+      local calls = 0
+      t.setup({
+        params = { code = { ranker = 'auto' } },
+        complete = function(_, done)
+          calls = calls + 1
+          done(nil, 'no credit left')
+        end,
+      })
+      vim.cmd('Winnow')
+      local picker = require('winnow.picker').get()
+      vim.api.nvim_buf_set_lines(picker.windows.prompt_buf, 0, -1, false, {
+        '> how are plugins loaded by name',
+      })
+      vim.api.nvim_exec_autocmds('TextChangedI', { buffer = picker.windows.prompt_buf })
+      t.equal({ nil, false, 0 }, { picker.running, picker.type_timer:is_active(), calls })
+      t.press_in(picker, '<CR>')
+      picker = t.finished_picker()
+      assert(#picker.shown > 0)
+      assert(calls > 0, 'the model was asked')
+      t.contains(t.visible_text(picker.windows.list), ' ranked locally: ')
+    end,
+  },
+  {
     'canceling a search stops the function',
     function()
       t.shared_project('complete')

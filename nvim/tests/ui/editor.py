@@ -272,13 +272,15 @@ def wait_for_exit(pids: list[int]) -> None:
 class Terminal:
     """Neovim in a terminal with colors."""
 
-    def __init__(self, folder: Path, home: Path, **setup: Any) -> None:
+    def __init__(
+        self, folder: Path, home: Path, columns: int = COLUMNS, lines: int = LINES, **setup: Any
+    ) -> None:
         init = home / "init.lua"
         init.write_text(setup_lua(**setup))
-        self.screen = pyte.Screen(COLUMNS, LINES)
+        self.screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
         self._terminal, child_side = pty.openpty()
-        fcntl.ioctl(child_side, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        fcntl.ioctl(child_side, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._process = subprocess.Popen(
             ["nvim", "-u", str(init), "-i", "NONE", "+set termguicolors"],
             cwd=folder,

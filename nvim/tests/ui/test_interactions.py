@@ -327,6 +327,19 @@ def test_the_match_is_highlighted_in_the_list(editor: Editor) -> None:
     assert colors[-1] != colors[0]
 
 
+def test_words_of_the_question_are_highlighted_in_the_list(editor: Editor) -> None:
+    editor.command("Winnow code search_type=text migration_plan")
+    screen = editor.finished()
+    results = box(screen, " search: ")
+    row = next(
+        row for row in range(results.top, results.bottom) if "migration_plan(" in screen[row]
+    )
+    column = screen[row].index("migration_plan", results.left) + 1
+    colors = [editor.nvim.call("screenattr", row + 1, column + offset) for offset in range(15)]
+    assert len(set(colors[:-1])) == 1, "the word has one color"
+    assert colors[-1] != colors[0]
+
+
 def test_question_mark_lists_the_keys(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
     editor.finished()

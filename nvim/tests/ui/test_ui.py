@@ -311,9 +311,12 @@ def test_fzf_lua_shows_results_and_opens_the_place(start: Start) -> None:
     editor.gone("defines MigrationExecutor")
 
 
-def test_the_picture_for_the_readme(django: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "columns", "lines"), [("keyword", 130, 34), ("narrow", 80, 26)])
+def test_the_pictures_for_the_readme(
+    django: Path, tmp_path: Path, name: str, columns: int, lines: int
+) -> None:
     """Draw the screen of a terminal as SVG."""
-    terminal = Terminal(django, tmp_path)
+    terminal = Terminal(django, tmp_path, columns, lines)
     try:
         terminal.see("[No Name]")
         terminal.type(f":edit {EXECUTOR}\r")
@@ -329,4 +332,4 @@ def test_the_picture_for_the_readme(django: Path, tmp_path: Path) -> None:
     if os.environ.get("WINNOW_PICTURE"):
         media = PLUGIN / "media"
         media.mkdir(exist_ok=True)
-        (media / "keyword.svg").write_text(drawn)
+        (media / f"{name}.svg").write_text(drawn)

@@ -15,7 +15,9 @@ local INDENT = '  '
 -- Longer lines, as in minified files, are cut.
 local MAX_TEXT_BYTES = 400
 -- Columns of a row, without the file's name and folder, that have room for a reason.
-local REASON_COLUMNS = 44
+local REASON_COLUMNS = 40
+-- Above the priority of the other highlights, which is 4096.
+local MATCH_PRIORITY = 4200
 
 ---@class winnow.Row
 ---@field lines string[] one line, or two with the reason below
@@ -337,7 +339,7 @@ local function highlight_words(buf, line, row, options)
     for _, bounds in ipairs({ row.name, row.text }) do
       local first, last = find_word(text, word, bounds)
       if first and last then
-        highlight(buf, line, first, last, 'WinnowMatch', 200)
+        highlight(buf, line, first, last, 'WinnowMatch', MATCH_PRIORITY)
       end
     end
   end
@@ -345,10 +347,10 @@ local function highlight_words(buf, line, row, options)
     local everything = { #INDENT, #text }
     local first, last = find_word(text, word, everything)
     if first and last then
-      highlight(buf, line, first, last, 'WinnowLetters', 210)
+      highlight(buf, line, first, last, 'WinnowLetters', MATCH_PRIORITY + 1)
     else
       for _, byte in ipairs(find_letters(text, word, { #INDENT, row.text[1] })) do
-        highlight(buf, line, byte, byte + 1, 'WinnowLetters', 210)
+        highlight(buf, line, byte, byte + 1, 'WinnowLetters', MATCH_PRIORITY + 1)
       end
     end
   end
@@ -368,7 +370,7 @@ local function highlight_item(buf, view, index)
       mark[2],
       mark[3],
       mark[4],
-      mark[4] == 'WinnowMatch' and 200 or nil
+      mark[4] == 'WinnowMatch' and MATCH_PRIORITY or nil
     )
   end
   highlight_words(buf, line, row, view.options)
