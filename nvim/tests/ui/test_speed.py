@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from editor import Editor
+from editor import COMMAND, Editor, environment
 
 from conftest import Start
 
@@ -35,11 +36,6 @@ QUESTIONS = [
     "where is the cache key made",
 ]
 TYPED = ["migration_plan", "get_queryset", "class Session", "cached_property", "ValidationError"]
-INDEX_STATE = """
-    local client = vim.lsp.get_clients({ name = 'winnow' })[1]
-    local answer = client and client:request_sync('$/indexStatus', vim.empty_dict(), 5000, 0)
-    return answer and answer.result and answer.result.index.folders[1].state
-"""
 READY = "return (vim.lsp.get_clients({ name = 'winnow' })[1] or {}).initialized == true"
 SHOWN = "return #require('winnow.picker').get().shown > 0"
 # Note the longest time between two ticks of a timer, which is the time the main loop was blocked.
@@ -94,12 +90,11 @@ def wait_for(editor: Editor, condition: str) -> None:
 
 
 @pytest.fixture
-def indexed(start: Start) -> Path:
-    """A folder whose index is complete on disk."""
-    editor = start(index=True)
-    editor.command("Winnow index build")
-    editor.wait("the index", lambda: editor.lua(INDEX_STATE) == "ready", 300)
-    return Path(editor.nvim.eval("getcwd()"))
+def indexed(django: Path, tmp_path: Path) -> Path:
+    """Django's source, with a complete index on disk."""
+    build = [*COMMAND[:-1], "index", "build"]
+    subprocess.run(build, cwd=django, env=environment(tmp_path), check=True)
+    return django
 
 
 def test_first_questions_of_new_sessions(
