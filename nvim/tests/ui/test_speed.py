@@ -98,11 +98,11 @@ def indexed(django: Path, tmp_path: Path) -> Path:
 
 
 def test_first_questions_of_new_sessions(
-    indexed: Path, start: Start, capsys: pytest.CaptureFixture[str]
+    indexed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times, answers, ready = [], 0, []
     for number in range(20):
-        editor = start(indexed, index=True)
+        editor = Editor(indexed, tmp_path, index=True)
         question = QUESTIONS[number % len(QUESTIONS)]
         editor.nvim.input(f":Winnow keyword {question}<CR>")
         started = time.perf_counter()
