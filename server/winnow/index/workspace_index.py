@@ -167,6 +167,11 @@ class WorkspaceIndex:
         """True if a build was requested: if there is still no index, none will come."""
         return self._builds.was_requested
 
+    @property
+    def variant(self) -> str:
+        """What decides, besides the version of Winnow, whether two indexes have the same data."""
+        return self._folders.settings().variant
+
     def enable_watching(self) -> None:
         """Watch the folders from the next build on, and complete their occurrences in the
         background: more than one request will come."""

@@ -1,0 +1,150 @@
+"""Export the index of a folder into an archive, and pull the archives of others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from winnow.errors import SearchError
+from winnow.index.archive.download import download, forget, is_url
+from winnow.index.archive.manifest import KEY_VARIABLE, ArchiveRejected, Manifest
+from winnow.index.archive.pulled import Pulled, pull
+from winnow.index.archive.reading import read_keys
+from winnow.index.archive.writing import write_archive
+from winnow.index.builder.folder import FolderIndex
+from winnow.index.commits.git_log import head_commit
+from winnow.index.vectors.embeddings import load_model
+from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.types import Progress
+from winnow.workspace import EngineWorkspace
+
+SUFFIX = ".winnow"
+DOWNLOADS = "downloads"
+
+
+class ArchiveError(SearchError):
+    """An archive cannot be written or used. The message says why."""
+
+    kind = "archive_rejected"
+
+
+async def export_index(
+    workspace: EngineWorkspace,
+    target: Path,
+    *,
+    base: Path | None = None,
+    signatures: bool = True,
+    may_be_unsigned: bool = False,
+) -> Manifest:
+    """Write the complete index of the folder into an archive, signed with the team's key from the
+    environment. A ``base`` makes it a delta. Raises ArchiveError and IndexUnavailable.
+    """
+    folder, key = _folder(workspace), _key(workspace.environment)
+    if key is None and not may_be_unsigned:
+        raise ArchiveError(f"set {KEY_VARIABLE} to sign the archive, or pass --unsigned")
+    installed = workspace.installed
+    commit = await head_commit(
+        folder.root, workspace.processes, installed.which("git"), installed.inherited_environment()
+    )
+    model = load_model(workspace.config.index.embeddings).model
+    store = await folder.disk.current()
+
+    def write() -> Manifest:
+        known = None
+        if base is not None:
+            known = read_keys(base, store.kind, key, may_be_unsigned=may_be_unsigned)
+        return write_archive(
+            store,
+            target,
+            key=key,
+            model=model.name if model is not None else None,
+            commit=commit,
+            base=known,
+            signatures=signatures,
+        )
+
+    with _errors(str(target)):
+        return await asyncio.to_thread(write)
+
+
+async def pull_archives(
+    workspace: EngineWorkspace,
+    sources: Sequence[str],
+    progress: Progress,
+    *,
+    may_be_unsigned: bool = False,
+) -> list[Pulled]:
+    """Keep archives for this user, from files, folders of archives, or HTTPS addresses. The next
+    build of a folder with the same texts reuses them. Raises ArchiveError.
+    """
+    found = []
+    for source in sources:
+        for file in await asyncio.to_thread(_archives, source):
+            with _errors(source):
+                found.append(
+                    await _pull_one(workspace, file, progress, may_be_unsigned=may_be_unsigned)
+                )
+    return found
+
+
+async def _pull_one(
+    workspace: EngineWorkspace, source: str, progress: Progress, *, may_be_unsigned: bool
+) -> Pulled:
+    key, user = _key(workspace.environment), workspace.user
+    variant = workspace.index.variant
+
+    def report(done: int, total: int | None) -> None:
+        of = f" of {total / 1e6:.0f}" if total else ""
+        progress(f"Downloading the index: {done / 1e6:.0f}{of} MB")
+
+    def run() -> Pulled:
+        file = Path(source)
+        if is_url(source):
+            if user.state is None:
+                raise ArchiveRejected("this user has no folder for the state of programs")
+            file = download(source, user.state / DOWNLOADS, workspace.environment, report)
+        try:
+            return pull(file, user, variant, key, may_be_unsigned=may_be_unsigned)
+        finally:
+            if is_url(source):
+                forget(file)
+
+    return await asyncio.to_thread(run)
+
+
+def _archives(source: str) -> list[str]:
+    """Return the archives that a source means: all of a folder, those that others add to first."""
+    folder = Path(source)
+    if is_url(source) or not folder.is_dir():
+        return [source]
+    found = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
+    if not found:
+        raise ArchiveError(f"{source}: no file there ends with {SUFFIX}")
+    return [str(file) for file in found]
+
+
+def _folder(workspace: EngineWorkspace) -> FolderIndex:
+    """Return the only folder, whose index is complete. Raises ArchiveError."""
+    folders = workspace.index.folder_indexes()
+    if len(folders) != 1:
+        raise ArchiveError("an archive has the index of one folder: open only that")
+    if not workspace.index.state().knows_all:
+        raise ArchiveError("the index is not complete: run `winnow index build` first")
+    return folders[0]
+
+
+def _key(environment: Mapping[str, str]) -> str | None:
+    return environment.get(KEY_VARIABLE) or None
+
+
+@contextlib.contextmanager
+def _errors(what: str) -> Iterator[None]:
+    """Raise ArchiveError for everything that can be wrong with an archive."""
+    try:
+        yield
+    except (ArchiveRejected, ValueError, StoreDamaged, DatabaseError) as error:
+        raise ArchiveError(f"{what}: {error}") from error
+    except OSError as error:
+        raise ArchiveError(f"{what}: {error.strerror or error}") from error
