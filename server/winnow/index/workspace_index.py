@@ -467,8 +467,13 @@ class WorkspaceIndex:
         return [folder.root for folder in self.folder_indexes() if folder.disk.is_lost_on_exit]
 
     def notices(self) -> list[str]:
-        """Return messages for the user about ignored `.winnow` folders."""
-        return [folder.disk.notice for folder in self.folder_indexes() if folder.disk.notice]
+        """Return messages for the user about ignored `.winnow` folders and pulled archives."""
+        ignored = [folder.disk.notice for folder in self.folder_indexes() if folder.disk.notice]
+        return [*ignored, *self.archive_notices()]
+
+    def archive_notices(self) -> list[str]:
+        """Return which archives new indexes have reused, or why not."""
+        return [folder.writer.notice for folder in self.folder_indexes() if folder.writer.notice]
 
     @property
     def stores_changed(self) -> int:

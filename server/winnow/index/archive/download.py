@@ -71,9 +71,10 @@ def download(
             replace_file(tag_file, version.encode("latin-1", "replace") if is_strong else b"")
             _write(answer, file, have, report)
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and have:
             return _again(url, folder, file, environment, report)
-        raise ArchiveRejected(f"{_host(url)} answers {error.code} {error.reason}") from error
+        raise ArchiveRejected(f"{host_of(url)} answers {error.code} {error.reason}") from error
     except (
         urllib.error.URLError,
         http.client.HTTPException,
@@ -81,7 +82,7 @@ def download(
         ConnectionError,
     ) as error:
         why = getattr(error, "reason", None) or error
-        raise ArchiveRejected(f"cannot download it from {_host(url)}: {why}") from error
+        raise ArchiveRejected(f"cannot download it from {host_of(url)}: {why}") from error
     return file
 
 
@@ -137,7 +138,11 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        _require_safe(newurl)
+        try:
+            _require_safe(newurl)
+        except ArchiveRejected:
+            fp.close()
+            raise
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -161,14 +166,14 @@ def _require_safe(url: str) -> None:
     parts = urlsplit(url)
     is_local = parts.scheme == "http" and is_this_machine(url)
     if not (parts.scheme == "https" or is_local) or not parts.hostname:
-        raise ArchiveRejected(f"{_host(url)} is not an https address")
+        raise ArchiveRejected(f"{host_of(url)} is not an https address")
     if parts.username or parts.password:
         raise ArchiveRejected(
-            f"put a token for {_host(url)} into {TOKEN_VARIABLE}, not the address"
+            f"put a token for {host_of(url)} into {TOKEN_VARIABLE}, not the address"
         )
 
 
-def _host(url: str) -> str:
-    """Return the scheme and host of an address: the rest may be secret."""
+def host_of(url: str) -> str:
+    """Return the scheme and the host of an address: the rest may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.errors import SearchError
-from winnow.index.archive.download import download, forget, is_url
 from winnow.index.archive.manifest import KEY_VARIABLE, ArchiveRejected, Manifest
-from winnow.index.archive.pulled import Pulled, pull
+from winnow.index.archive.pulled import Pulled
 from winnow.index.archive.reading import read_keys
+from winnow.index.archive.sources import pull_from
 from winnow.index.archive.writing import write_archive
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.commits.git_log import head_commit
@@ -19,9 +18,6 @@ from winnow.index.vectors.embeddings import load_model
 from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
-
-SUFFIX = ".winnow"
-DOWNLOADS = "downloads"
 
 
 class ArchiveError(SearchError):
@@ -41,7 +37,7 @@ async def export_index(
     """Write the complete index of the folder into an archive, signed with the team's key from the
     environment. A ``base`` makes it a delta. Raises ArchiveError and IndexUnavailable.
     """
-    folder, key = _folder(workspace), _key(workspace.environment)
+    folder, key = _folder(workspace), workspace.environment.get(KEY_VARIABLE) or None
     if key is None and not may_be_unsigned:
         raise ArchiveError(f"set {KEY_VARIABLE} to sign the archive, or pass --unsigned")
     installed = workspace.installed
@@ -65,8 +61,12 @@ async def export_index(
             signatures=signatures,
         )
 
-    with _errors(str(target)):
+    try:
         return await asyncio.to_thread(write)
+    except OSError as error:
+        raise ArchiveError(f"{target}: {error.strerror or error}") from error
+    except (ArchiveRejected, ValueError, StoreDamaged, DatabaseError) as error:
+        raise ArchiveError(str(error)) from error
 
 
 async def pull_archives(
@@ -79,50 +79,26 @@ async def pull_archives(
     """Keep archives for this user, from files, folders of archives, or HTTPS addresses. The next
     build of a folder with the same texts reuses them. Raises ArchiveError.
     """
-    found = []
-    for source in sources:
-        for file in await asyncio.to_thread(_archives, source):
-            with _errors(source):
-                found.append(
-                    await _pull_one(workspace, file, progress, may_be_unsigned=may_be_unsigned)
-                )
-    return found
-
-
-async def _pull_one(
-    workspace: EngineWorkspace, source: str, progress: Progress, *, may_be_unsigned: bool
-) -> Pulled:
-    key, user = _key(workspace.environment), workspace.user
-    variant = workspace.index.variant
 
     def report(done: int, total: int | None) -> None:
         of = f" of {total / 1e6:.0f}" if total else ""
         progress(f"Downloading the index: {done / 1e6:.0f}{of} MB")
 
-    def run() -> Pulled:
-        file = Path(source)
-        if is_url(source):
-            if user.state is None:
-                raise ArchiveRejected("this user has no folder for the state of programs")
-            file = download(source, user.state / DOWNLOADS, workspace.environment, report)
+    found: list[Pulled] = []
+    for source in sources:
         try:
-            return pull(file, user, variant, key, may_be_unsigned=may_be_unsigned)
-        finally:
-            if is_url(source):
-                forget(file)
-
-    return await asyncio.to_thread(run)
-
-
-def _archives(source: str) -> list[str]:
-    """Return the archives that a source means: all of a folder, those that others add to first."""
-    folder = Path(source)
-    if is_url(source) or not folder.is_dir():
-        return [source]
-    found = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
-    if not found:
-        raise ArchiveError(f"{source}: no file there ends with {SUFFIX}")
-    return [str(file) for file in found]
+            found += await asyncio.to_thread(
+                pull_from,
+                source,
+                workspace.user,
+                workspace.index.variant,
+                workspace.environment,
+                report,
+                may_be_unsigned=may_be_unsigned,
+            )
+        except ArchiveRejected as error:
+            raise ArchiveError(str(error)) from error
+    return found
 
 
 def _folder(workspace: EngineWorkspace) -> FolderIndex:
@@ -133,18 +109,3 @@ def _folder(workspace: EngineWorkspace) -> FolderIndex:
     if not workspace.index.state().knows_all:
         raise ArchiveError("the index is not complete: run `winnow index build` first")
     return folders[0]
-
-
-def _key(environment: Mapping[str, str]) -> str | None:
-    return environment.get(KEY_VARIABLE) or None
-
-
-@contextlib.contextmanager
-def _errors(what: str) -> Iterator[None]:
-    """Raise ArchiveError for everything that can be wrong with an archive."""
-    try:
-        yield
-    except (ArchiveRejected, ValueError, StoreDamaged, DatabaseError) as error:
-        raise ArchiveError(f"{what}: {error}") from error
-    except OSError as error:
-        raise ArchiveError(f"{what}: {error.strerror or error}") from error
