@@ -151,7 +151,8 @@ def test_zsh_completes(folder: Path) -> None:
             if len(found) == 1 and not words.endswith(" "):
                 line = f"winnow {words.rpartition(' ')[0]} {next(iter(found))}".replace("  ", " ")
                 assert typed(f"winnow {words}\t", line)
-        assert typed("winnow index \t", "build   clear   export  pause   pull    resume  status  stop")
+        listed = "build   clear   export  pause   pull    resume  status  stop"
+        assert typed("winnow index \t", listed)
         assert typed("winnow read two\t", r"winnow read two\ words.txt")
 
 

@@ -22,8 +22,7 @@ from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
-    from winnow.index.archive.manifest import Manifest
-    from winnow.index.archive.pulled import Pulled
+    from winnow.search.index.archive import Manifest, Pulled
 
 HELP = (
     "'export' FILE: write the index into an archive for other machines. 'pull' SOURCE: use such an"

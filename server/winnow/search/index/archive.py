@@ -19,6 +19,8 @@ from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 
+__all__ = ["ArchiveError", "Manifest", "Pulled", "export_index", "pull_archives"]
+
 
 class ArchiveError(SearchError):
     """An archive cannot be written or used. The message says why."""
