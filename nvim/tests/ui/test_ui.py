@@ -56,7 +56,8 @@ def test_the_picker_shows_results_reasons_the_ranker_and_a_preview(editor: Edito
     prompt, results = box(screen, " filter "), box(screen, " keyword search: ")
     assert prompt.bottom < results.top
     assert results.lines[0].startswith(f"  executor.py:{LINE} …/migrations  {TEXT[:15]}")
-    # The preview on the right shows the file at the line.
+    # The preview on the right shows the file at the line, a moment after the last order arrived.
+    screen = editor.see(f"{LINE}     {TEXT}")
     preview = box(screen, " django/db/migrations/executor.py ")
     assert results.right < preview.left
     assert f"{LINE}     {TEXT}" in preview.text
