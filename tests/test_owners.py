@@ -101,6 +101,9 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"opens", "writes"},
         "its own source files; a private temporary folder",
     ),
+    "index/archive/pulled.py": ({"writes"}, "the user's state folder"),
+    "index/archive/reading.py": ({"opens", "writes"}, "members of a zip file; a temporary folder"),
+    "index/archive/writing.py": ({"opens", "writes"}, "its own temporary store, and the target"),
     "storage/lock.py": ({"opens"}, "a lock file, opened without following symlinks"),
     "index/store/segments.py": ({"writes"}, "file times in Winnow's own folder"),
 }
