@@ -1,6 +1,6 @@
 """Ask 26 questions of people who are new to six code bases, at the command line.
 
-    python benchmarks/newcomer.py --corpora FOLDER [FOLDER...] [--command code-search] [--keep-index]
+    python benchmarks/newcomer.py --corpora FOLDER [FOLDER...] [--command search] [--keep-index]
 
 The tasks were written before the command `winnow QUESTION` existed, with places that were found by
 reading the code, not with Winnow. A task is what a newcomer types: a question, a name, or an error
@@ -27,7 +27,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-
 
 PLACE = re.compile(r"^(?:\x1b\[[\d;]*m)*([^\s:][^:]*?)(?::(\d+)(?:-(\d+))?)?(?:  .*)?$")
 

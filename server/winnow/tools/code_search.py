@@ -29,10 +29,12 @@ from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
 from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
 
+# Lines of code that people see of a result, and those of them before the best line.
+LINES_FOR_PEOPLE, LINES_BEFORE = 4, 1
 NOT_SEARCHED = (
     "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
     " include_hidden"
@@ -140,28 +142,50 @@ class CodeSearchPartial(Result, frozen=True, kw_only=True):
 
 def plain(result: CodeSearchResult) -> str:
     """Render results with numbered lines, then the search that was used, and what was skipped."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
-def text(result: CodeSearchResult, style: Style, folder: str) -> str:
-    """Render the same with colors, and paths relative to ``folder``."""
-    return _rendered(result, style, folder)
-
-
-def _rendered(result: CodeSearchResult, style: Style, folder: str | None) -> str:
     blocks = [
         line
         for hit in result.results
-        for line in _block(hit, seen_path(hit, result.root, folder), style)
+        for line in _block(hit, seen_path(hit, result.root, None), hit.snippet, FOR_AGENTS)
     ]
-    least = "at least " * result.total_is_lower_bound
-    of = f"{result.returned} of {least}{result.total_found}"
-    summary = f"{of}, {result.search_type_used} search: "
-    notes = notes_of(result, summary + printable(result.reason), style)
-    return "\n".join([*blocks, *[""] * bool(blocks), *notes, *offers(result, style)])
+    summary = f"{_count(result)}, {result.search_type_used} search: "
+    notes = notes_of(result, summary + printable(result.reason), FOR_AGENTS)
+    return "\n".join([*blocks, *[""] * bool(blocks), *notes, *offers(result, FOR_AGENTS)])
 
 
-def _block(hit: CodeHit, path: str, style: Style) -> Iterator[str]:
+def text(result: CodeSearchResult, style: Style, folder: str) -> str:
+    """Render each result with a few lines, and all notes on one line. Paths are relative to
+    ``folder``."""
+    blocks = [
+        "\n".join(_block(shown, seen_path(hit, result.root, folder), shown.snippet, style))
+        for hit in result.results
+        for shown in [_with_few_lines(hit)]
+    ]
+    more = [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
+    if result.index_offer:
+        more.append(f"{result.index_offer.command} makes answers better")
+    if result.suggestions:
+        more.append(f"try {', '.join(result.suggestions)}")
+    count = _count(result) if result.results else "nothing found"
+    summary = f"{count}, {result.search_type_used} search"
+    return "\n\n".join([*blocks, closing_line(result, summary, more, style)])
+
+
+def _count(result: CodeSearchResult) -> str:
+    return f"{result.returned} of {'at least ' * result.total_is_lower_bound}{result.total_found}"
+
+
+def _with_few_lines(hit: CodeHit) -> CodeHit:
+    """Return the hit with the lines of its snippet around the best one."""
+    if hit.snippet is None:
+        return hit
+    lines, first = hit.snippet.split("\n"), hit.snippet_line or hit.line or 1
+    best = (hit.best_line or hit.line or first) - first
+    start = max(0, min(best - LINES_BEFORE, len(lines) - LINES_FOR_PEOPLE))
+    few = lines[start : start + LINES_FOR_PEOPLE]
+    return msgspec.structs.replace(hit, snippet="\n".join(few), snippet_line=first + start)
+
+
+def _block(hit: CodeHit, path: str, snippet: str | None, style: Style) -> Iterator[str]:
     lines = "" if hit.line is None else f":{hit.line}"
     if hit.line is not None and hit.end_line not in (None, hit.line):
         lines += f"-{hit.end_line}"
@@ -170,7 +194,7 @@ def _block(hit: CodeHit, path: str, style: Style) -> Iterator[str]:
     if hit.matches and hit.kind == "match":
         about.append(style.dim(f"{hit.matches} matching lines"))
     yield "  ".join([style.path(path) + style.dim(lines), *about])
-    yield from numbered(hit.snippet, hit.snippet_line or hit.line or 1, style)
+    yield from numbered(snippet, hit.snippet_line or hit.line or 1, style)
 
 
 def _index_fallback(result: CodeSearchResult) -> str:
@@ -185,11 +209,15 @@ def _index_fallback(result: CodeSearchResult) -> str:
 @tool(
     plain=plain,
     text=text,
+    command="search",
+    old_commands=("code-search",),
     positional=("path",),
+    for_people={"limit": 5},
     command_help=CommandHelp(
         "Find a file, a symbol, text or an answer with one query.\n"
-        "Winnow picks the kind of search from the query and reports which one it ran.",
-        "winnow code-search 'where are sessions expired'",
+        "Winnow picks the kind of search from the query and reports which one it ran. The word\n"
+        "`search` can be left out: winnow 'where are sessions expired'",
+        "winnow search 'where are sessions expired' src -n 10",
     ),
     example={"query": "load_plugin", "limit": 2},
     raises=(EmptyQuery, *SEARCHING, IndexUnavailable),

@@ -176,6 +176,8 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     example={"pattern": "def load_plugin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=GrepPartial,
+    # As many as ripgrep prints; the size of the answer is limited.
+    for_people={"max_results": 1_000_000, "context_lines": 0},
     learn=searches(
         lambda params, result: params.pattern,
         lambda result: [*result.matches, *(result.files or ())],

@@ -54,7 +54,8 @@ class ReadFileParams(PageParams, frozen=True, kw_only=True):
     path: Annotated[
         str,
         Meta(
-            description="File to read, absolute or relative to the root, as results show it.",
+            description="File to read, absolute or relative to the root, as results show it; also"
+            " with lines: 'a.py:12-40'.",
             min_length=1,
             max_length=4_000,
         ),

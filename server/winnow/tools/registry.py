@@ -32,6 +32,8 @@ Run = Callable[[EngineWorkspace, P, Progress], Awaitable[R]]
 
 # Control characters that no search matches and no terminal should get. Tabs and line ends are text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Params that limit the number of results: people set each with `--limit`.
+LIMITS = frozenset(("max_results", "limit", "top_k", "max_entries", "max_lines"))
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -51,6 +53,11 @@ class ToolField(msgspec.Struct, frozen=True):
     required: bool
     default: object
     generated: bool = False
+
+    @property
+    def option(self) -> str:
+        """The option of a command."""
+        return "--limit" if self.name in LIMITS else "--" + self.name.replace("_", "-")
 
 
 class CommandHelp(NamedTuple):
@@ -92,6 +99,7 @@ class Tool(Generic[P, R]):
     - `plain` renders a result for agents, `text` for people
     - `command_help` is the help of the subcommand, by default the description
     - `command` is the subcommand, `positional` the params that it also accepts by position
+    - `old_commands` are earlier names of the subcommand, which still work
     - `example` has params for the project in `docs/example`, for the documentation
     - `raises` are the errors besides InvalidParams
     - `partial` is the type of partial results, if there are any
@@ -123,6 +131,7 @@ class Tool(Generic[P, R]):
         for_people: Mapping[str, Any] = MappingProxyType({}),
         command_help: CommandHelp | None = None,
         uses_index: bool = False,
+        old_commands: Sequence[str] = (),
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -140,6 +149,7 @@ class Tool(Generic[P, R]):
         self.of_open_documents = of_open_documents
         self.for_people = for_people
         self.uses_index = uses_index
+        self.old_commands = tuple(old_commands)
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -156,6 +166,11 @@ class Tool(Generic[P, R]):
     def title(self) -> str:
         """The name for people: `keyword_search` is `Keyword search`."""
         return self.name.replace("_", " ").capitalize()
+
+    @property
+    def takes_paths(self) -> bool:
+        """True if the subcommand accepts several paths, as globs of the params."""
+        return "path" in self.positional and hasattr(self.params, "include")
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -246,6 +261,7 @@ def tool(
     for_people: Mapping[str, Any] = MappingProxyType({}),
     command_help: CommandHelp | None = None,
     uses_index: bool = False,
+    old_commands: Sequence[str] = (),
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a documented coroutine a tool, see :class:`Tool`."""
 
@@ -259,6 +275,7 @@ def tool(
             for_people,
             command_help,
             uses_index,
+            old_commands,
         )
 
     return decorate

@@ -17,7 +17,7 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
         for action in command_parser()._actions
         if isinstance(action, argparse._SubParsersAction)
     ]
-    return dict(action.choices)
+    return {one.dest: action.choices[one.dest] for one in action._choices_actions}
 
 
 def test_every_command_has_a_help_text() -> None:

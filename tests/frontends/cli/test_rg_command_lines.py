@@ -1,4 +1,4 @@
-"""Forty command lines as people type them for ripgrep: `winnow grep` finds the same files and lines.
+"""Forty command lines for ripgrep: `winnow grep` finds the same files and lines.
 
 The table was written before the flags existed. Each line is passed unchanged to `rg`, with options
 that only set the form of its output, and to `winnow grep`.
@@ -20,6 +20,7 @@ from conftest import RIPGREP, write_files
 from frontends.cli.test_cli import winnow
 
 # The forms of output that programs read are compared byte by byte, in any order of lines.
+pytestmark = pytest.mark.process
 LINES = """\
 load_plugin
 -i LOAD_PLUGIN

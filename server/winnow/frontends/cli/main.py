@@ -22,9 +22,12 @@ import winnow
 from winnow.errors import RootRefused
 from winnow.frontends import config_files
 from winnow.frontends.background import client, control
+from winnow.frontends.cli import pager
+from winnow.frontends.cli.arguments import Parser, parsed
 from winnow.frontends.cli.call import INDEX_SECONDS, Caller, call, folder_named, notices_for
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND, guarded
 from winnow.frontends.cli.help import COMMANDS
+from winnow.frontends.cli.ripgrep_flags import add_flags
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import return_freed_memory
 from winnow.storage.paths import shown_path
@@ -32,7 +35,7 @@ from winnow.storage.state_folder import User, notices
 from winnow.text.roots import refusal
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
-from winnow.tools.registry import Tool, ToolField, is_list_of_ranges
+from winnow.tools.registry import LIMITS, Tool, ToolField, is_list_of_ranges
 from winnow.tools.terminal import Style
 from winnow.workspace import EngineWorkspace
 
@@ -58,7 +61,7 @@ def run(arguments: Sequence[str], *, may_start: bool = False) -> int:
     If it ``may_start`` a background process, a search that an index improves does so first and has
     that run the command: the index is then built there, and once.
     """
-    options = command_parser().parse_args(arguments)
+    options = parsed(command_parser(), arguments, Path.cwd())
     if may_start and "tool" in options and options.tool.uses_index:
         is_for_process = not getattr(options, "yes", False)
         if is_for_process and control.start_and_wait(Path.cwd(), os.environ):
@@ -71,7 +74,7 @@ def run(arguments: Sequence[str], *, may_start: bool = False) -> int:
 
 
 def command_parser(
-    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+    kind: type[argparse.ArgumentParser] = Parser,
 ) -> argparse.ArgumentParser:
     """Return the parser of the command line. Parsed options have the function `run` and, for a
     tool's command, the `tool`."""
@@ -124,16 +127,22 @@ def _add_command(commands: Any, name: str) -> argparse.ArgumentParser:
 
 def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     command = _add_command(commands, tool.command)
+    for name in tool.old_commands:
+        commands.choices[name] = command
     for field in tool.fields:
-        _add_field(command, field, tool.for_people.get(field.name, field.default))
+        if field.name != "path" or not tool.takes_paths:
+            _add_field(command, field, tool.for_people.get(field.name, field.default))
     for name in tool.positional:
+        if tool.takes_paths:
+            command.add_argument("--path", action="append", help=argparse.SUPPRESS)
         command.add_argument(
             name,
-            nargs="?",
+            nargs="*" if tool.takes_paths else "?",
             default=argparse.SUPPRESS,
             metavar=name.upper(),
-            help=f"same as --{name}",
+            help="file or folder to search in" if tool.takes_paths else f"same as --{name}",
         )
+    add_flags(command, tool)
     if tool.effects.reaches_out:
         command.add_argument(
             "--yes",
@@ -147,9 +156,10 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
         default="text",
         help="text for people, plain text for agents, json for programs; default: text",
     )
-    output.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="same as --format json"
-    )
+    if tool.name != "grep":  # where it means what it means for ripgrep
+        output.add_argument(
+            *("--json",), action="store_const", const="json", dest="format", help="print JSON"
+        )
     command.set_defaults(tool=tool, run=lambda options: _run_tool(tool, options))
 
 
@@ -179,7 +189,15 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
         return
     if default and isinstance(default, (str, int, float)):
         options["help"] += f" Default: {default}."
-    command.add_argument("--" + field.name.replace("_", "-"), **options)
+    if field.name not in LIMITS:
+        command.add_argument(field.option, **options)
+        return
+    # In grep, -n is the flag for line numbers.
+    short = [] if "grep" in command.prog else ["-n"]
+    command.add_argument(*short, field.option, dest=field.name, **options)
+    if field.name != "limit":  # its earlier name
+        earlier = "--" + field.name.replace("_", "-")
+        command.add_argument(earlier, **{**options, "help": argparse.SUPPRESS})
 
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
@@ -188,7 +206,7 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     caller = Caller(folder, style, _write_error, sys.stderr.isatty(), _interrupts)
     outcome = asyncio.run(call(tool, options, caller, _opened(tool, options, folder)))
     sys.stderr.write(outcome.errors)
-    sys.stdout.write(outcome.output)
+    pager.write(outcome.output)
     sys.stdout.flush()
     if outcome.code != FAILED:
         control.start(folder, os.environ)
@@ -207,7 +225,8 @@ async def _opened(
     if tool.switch:
         config = config.turned_on(tool.switch)
     workspace = EngineWorkspace([folder], config, index_seconds=INDEX_SECONDS)
-    path = getattr(options, "path", None) or ""
+    paths = getattr(options, "path", None) or [""]
+    path = paths if isinstance(paths, str) else paths[0]
     if workspace.refusal(folder) and (named := folder_named(path, folder)):
         workspace.change_folders([named], [folder])
     _write_error(notices_for(workspace, problems))
