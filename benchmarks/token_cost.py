@@ -135,7 +135,7 @@ class Server:
             environment.pop(key, None)
         # Not started in `folder`: `-m` would import modules from the repository.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "winnow", "mcp", str(folder)],
+            [sys.executable, "-m", "winnow", "mcp", "--tools", "all", "--structured", str(folder)],
             cwd=home,
             env=environment,
             stdin=subprocess.PIPE,
@@ -441,7 +441,7 @@ def main() -> None:
         cost.data for cost in costs[f"winnow {tool}"]
     )
     sizes = ", ".join(f"{data(tool):,.0f} for {tool}" for tool in TOOLS)
-    print(f"Structured data of these answers, which `winnow mcp --text-only` omits: {sizes}")
+    print(f"Structured data of these answers, which only `winnow mcp --structured` sends: {sizes}")
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ export function registerMcp(
           'Winnow',
           command,
           // Models read the text. Structured data would double the tokens.
-          [...args, 'mcp', '--text-only'],
+          [...args, 'mcp'],
           {},
           version,
         )

@@ -86,7 +86,8 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
         with contextlib.suppress(NotFound):
             located = locate(found[0], roots, unsaved)
             return structs.replace(located, lines=located.lines or found[1])
-    raise NotFound(path, _hint(path, *missing, several=len(roots) > 1))
+    hint, meant = _hint(path, *missing, several=len(roots) > 1)
+    raise NotFound(path, hint, meant)
 
 
 def place_of(path: str) -> tuple[str, tuple[int, int | None]] | None:
@@ -108,17 +109,17 @@ def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
             yield deleted
 
 
-def _hint(path: str, missing: str, root: str, *, several: bool) -> str:
-    """Return a sentence that suggests a path instead of a missing one."""
+def _hint(path: str, missing: str, root: str, *, several: bool) -> tuple[str, str]:
+    """Return a sentence that suggests a path instead of a missing one, and that path."""
     # Only errors need this module, which imports this one.
     from winnow.text.nearby import close_path
 
     if {"*", "?"}.intersection(path):
-        return "`path` is not a glob pattern here"
+        return "`path` is not a glob pattern here", ""
     if not (close := close_path(missing, root)):
-        return ""
-    close = os.path.join(root, close) if several else close
-    return f"Did you mean {shown_path(close)[0]!r}?"
+        return "", ""
+    shown = shown_path(os.path.join(root, close) if several else close)[0]
+    return f"Did you mean {shown!r}?", shown
 
 
 def is_in_later_root(path: str, located: Located, roots: Sequence[Path]) -> bool:

@@ -26,7 +26,7 @@ from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.recording import searches
-from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
@@ -229,6 +229,19 @@ def _index_fallback(result: CodeSearchResult) -> str:
     ),
     uses_index=True,
     of_open_documents=True,
+    short=ShortTool(
+        "search",
+        "Find code. Takes a question ('how is a session deleted'), a name ('Client.send'), a file"
+        " name, or an error message, stack trace or bug report as it is. Returns the best places"
+        " with their most telling lines; read them with `read`. Use this first, and `grep` only for"
+        " every match of a text.",
+        {
+            "query": "The question, name, file name or error message.",
+            "path": "File or folder to search in.",
+            "limit": "Number of results. Default: 5.",
+        },
+        {"limit": 5, "max_tokens": 800},
+    ),
 )
 async def code_search(
     workspace: EngineWorkspace, params: CodeSearchParams, progress: Progress

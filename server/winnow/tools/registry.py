@@ -78,6 +78,19 @@ class CommandHelp(NamedTuple):
         return f"{self.summary}\n\nExample:\n  {self.example}" if self.example else self.summary
 
 
+class ShortTool(NamedTuple):
+    """A tool in the short list for agents, which pay for each word of it in every turn.
+
+    ``params`` are those that are offered, each with its description; ``defaults`` are others than
+    those of the tool.
+    """
+
+    name: str
+    description: str
+    params: Mapping[str, str]
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
 class Effects(msgspec.Struct, frozen=True):
     """The side effects of a call, for clients that ask the user before some calls.
 
@@ -99,6 +112,7 @@ class Tool(Generic[P, R]):
     - `plain` renders a result for agents, `text` for people
     - `command_help` is the help of the subcommand, by default the description
     - `command` is the subcommand, `positional` the params that it also accepts by position
+    - `short` is the tool in the short list for agents, if it is there
     - `old_commands` are earlier names of the subcommand, which still work
     - `example` has params for the project in `docs/example`, for the documentation
     - `raises` are the errors besides InvalidParams
@@ -132,6 +146,7 @@ class Tool(Generic[P, R]):
         command_help: CommandHelp | None = None,
         uses_index: bool = False,
         old_commands: Sequence[str] = (),
+        short: ShortTool | None = None,
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -150,6 +165,7 @@ class Tool(Generic[P, R]):
         self.for_people = for_people
         self.uses_index = uses_index
         self.old_commands = tuple(old_commands)
+        self.short = short
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -180,6 +196,25 @@ class Tool(Generic[P, R]):
         schema.pop("title", None)
         schema.pop("description", None)
         return schema
+
+    def short_schema(self, short: ShortTool) -> dict[str, Any]:
+        """The schema of the params in the short list: without bounds, which errors explain."""
+        all_ = self.input_schema["properties"]
+        properties = {}
+        for name, description in short.params.items():
+            schema = {key: all_[name][key] for key in ("type", "enum") if key in all_[name]}
+            if schema.get("type") == "array":
+                schema["items"] = {"type": "string"}
+                if "enum" in (items := all_[name]["items"]):
+                    schema["items"]["enum"] = items["enum"]
+            properties[name] = {**schema, "description": description}
+        required = [name for name in self.input_schema.get("required", ()) if name in properties]
+        return {
+            "type": "object",
+            "properties": properties,
+            **({"required": required} if required else {}),
+            "additionalProperties": False,
+        }
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -262,6 +297,7 @@ def tool(
     command_help: CommandHelp | None = None,
     uses_index: bool = False,
     old_commands: Sequence[str] = (),
+    short: ShortTool | None = None,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a documented coroutine a tool, see :class:`Tool`."""
 
@@ -276,6 +312,7 @@ def tool(
             command_help,
             uses_index,
             old_commands,
+            short,
         )
 
     return decorate

@@ -50,7 +50,6 @@ OTHERS = (
     "code-search Loader",
     "Loader src tests -n 3",
     "how are plugins loaded",
-    "serch x",
     "grep -l load src docs",
     "grep -T py -A1 load",
     "code-search loader.py",

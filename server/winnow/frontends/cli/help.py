@@ -13,7 +13,7 @@ COMMANDS = {tool.command: tool.command_help for tool in TOOLS.values()} | {
     "mcp": CommandHelp(
         "Run the MCP server for agents on standard input and output.\n"
         "Requires the extra: pip install 'winnow-ls[mcp]'. `winnow init-agent` configures agents.",
-        "winnow mcp --text-only",
+        "winnow mcp --tools all",
     ),
     "init-agent": CommandHelp(
         "Add `winnow mcp` to the configuration files of agents in this folder.\n"

@@ -380,11 +380,19 @@ def _add_mcp(commands: Any) -> None:
         " Default: 8000.",
     )
     mcp.add_argument(
-        "--text-only",
-        action="store_true",
-        help="send no structured content: several agents show it to their model instead of the"
-        " shorter text",
+        "--tools",
+        choices=["short", "all"],
+        default="short",
+        help="short: search, grep, references and read; all: every tool. Default: short.",
     )
+    mcp.add_argument(
+        "--structured",
+        action="store_true",
+        help="also send answers as data (structuredContent): several agents show it to their model"
+        " instead of the shorter text",
+    )
+    # The default; earlier configuration files have it.
+    mcp.add_argument("--text-only", action="store_true", help=argparse.SUPPRESS)
     mcp.add_argument("--verbose", action="store_true", help="log to stderr")
     mcp.set_defaults(run=_mcp)
 
@@ -424,7 +432,12 @@ def _mcp(options: argparse.Namespace) -> int:
     for problem in (*problems, *notices(map(repository_root, folders), user)):
         print(f"winnow: {problem}", file=sys.stderr)
     budget = mcp.MAX_TOKENS if options.max_tokens is None else options.max_tokens
-    return mcp.serve(folders, config, max_tokens=budget, structured=not options.text_only)
+    return mcp.serve(
+        *(folders, config),
+        max_tokens=budget,
+        structured=options.structured,
+        all_tools=options.tools == "all",
+    )
 
 
 def _add_init_agent(commands: Any) -> None:
