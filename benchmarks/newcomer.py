@@ -54,10 +54,13 @@ TASKS = (
     Task(
         DJANGO,
         "how is a session deleted",
-        tuple(
-            (f"{SESSIONS}/{name}.py", f"def {method}(self")
-            for name in ("base", "db", "cache", "cached_db", "file")
-            for method in ("delete", "flush")
+        (
+            (f"{SESSIONS}/base.py", "def flush(self"),
+            (f"{SESSIONS}/cached_db.py", "def flush(self"),
+            *(
+                (f"{SESSIONS}/{name}.py", "def delete(self")
+                for name in ("base", "db", "cache", "cached_db", "file")
+            ),
         ),
     ),
     Task(

@@ -167,6 +167,8 @@ def test_every_option_of_a_command_without_a_tool_is_below_its_heading() -> None
             continue
         [heading] = [line for line in page.splitlines() if line.startswith(f"### `winnow {name}")]
         for action in parser._actions:
+            if action.help == argparse.SUPPRESS:  # an earlier name
+                continue
             if option := next((name for name in action.option_strings if name != "-h"), ""):
                 assert option == "--help" or f"`{option}" in section(page, heading), (name, option)
 

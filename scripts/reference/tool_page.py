@@ -52,10 +52,10 @@ no value. The number of results is `--limit` (`-n`) everywhere. `--format` is `t
 in the examples), `plain` for agents, or `json`, the request's result. Exit codes are grep's: 0
 found, 1 nothing found, 2 error.
 
-**For agents**, [`winnow mcp`](../mcp.md) is a Model Context Protocol server; by default it has four of these tools,
-under shorter names. In [your own
-program](../embedding.md), [`$/tools`](tools.md) lists the name, description and JSON Schema of each
-tool. A single value is accepted as an array, and a range may be written `"10-20"`.
+**For agents**, [`winnow mcp`](../mcp.md) is a Model Context Protocol server; by default it has four
+of these tools, under shorter names. In [your own program](../embedding.md), [`$/tools`](tools.md)
+lists the name, description and JSON Schema of each tool. A single value is accepted as an array,
+and a range may be written `"10-20"`.
 
 **From Python**, a tool is a method of [`winnow.Workspace`](../python.md)."""
 

@@ -98,7 +98,7 @@ def _notes(result: BashResult) -> list[str]:
 async def bash(workspace: EngineWorkspace, params: BashParams, progress: Progress) -> BashResult:
     """Run one pipeline of read-only programs in the workspace's root.
 
-    Programs: grep find cat head tail ls tree wc file rg rga. rga searches PDF, Word and other documents as rg searches text.
+    Programs: grep find cat head tail ls tree wc file sort uniq cut tr nl comm rg rga, and for simple scripts sed and awk. rga searches PDF, Word and other documents as rg searches text.
 
     Examples:
     - rg -n "def load" --type py | head -20
