@@ -11,7 +11,7 @@ from mcp import MCPError
 
 from conftest import write_files
 from mcp_client import connected_here, text_of
-from winnow.tools import TOOLS, short_list
+from winnow.tools import short_list
 
 pytestmark = pytest.mark.wire
 
@@ -134,8 +134,9 @@ async def test_an_unclear_call_is_not_corrected(
     assert "Corrected call" not in text_of(answer)
 
 
-def test_every_tool_of_the_short_list_changes_nothing() -> None:
-    assert not any(
-        tool.effects.changes or tool.effects.reaches_out for tool in short_list().values()
-    )
-    assert {tool.name for tool in short_list().values()} <= set(TOOLS)
+def test_every_tool_of_the_short_list_changes_nothing_and_sends_nothing() -> None:
+    for tool in short_list().values():
+        assert tool.short is not None
+        assert not tool.effects.changes
+        assert not {"ranker", "model"} & {*tool.short.params}
+        assert next((f.default for f in tool.fields if f.name == "ranker"), "local") == "local"

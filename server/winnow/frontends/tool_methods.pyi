@@ -52,7 +52,10 @@ class ToolMethods:
         exclude: Sequence[str] = (),
         file_types: Sequence[str] = (),
         search_type: Literal['auto', 'text', 'semantic', 'symbol', 'file'] = 'auto',
+        ranker: Literal['local', 'auto', 'llm'] = 'local',
+        model: str = '',
         limit: int = 20,
+        explain: bool = False,
         enable_indexing: bool | None = None,
     ) -> CodeSearchResult:
         """Search code and documentation with one query: chooses between files, symbols, text and meaning, and reports its choice."""
@@ -247,6 +250,7 @@ class ToolMethods:
         exclude: Sequence[str] = (),
         file_types: Sequence[str] = (),
         top_k: int = 10,
+        explain: bool = False,
     ) -> SemanticSearchResult:
         """Find code by what it does or is about, in plain words."""
     async def tools(

@@ -14,7 +14,7 @@ import msgspec
 
 from winnow.index.postings.terms import words
 from winnow.ranking.candidates import Candidate, Ranked
-from winnow.ranking.term_matches import TermMatches
+from winnow.ranking.term_matches import MatchedTerms
 from winnow.types import Hit
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def hit_of(passage: FoundPassage, path: str, learned: str, *, matched: bool) -> 
 def rank_by_matches(
     question: str,
     candidates: Sequence[Candidate],
-    matches: Mapping[str, TermMatches],
+    matches: Mapping[str, MatchedTerms],
     boosts: Mapping[str, float],
     read: ReadLines | None = None,
 ) -> list[Hit]:
@@ -88,7 +88,7 @@ def rank_by_matches(
 def _ranked_texts(
     question: str,
     texts: Sequence[LooseText],
-    matches: Mapping[str, TermMatches],
+    matches: Mapping[str, MatchedTerms],
     boosts: Mapping[str, float],
 ) -> list[Hit]:
     # numpy takes time to load.
@@ -134,7 +134,7 @@ def loose_text(file: Candidate) -> LooseText:
 
 
 def ranked(
-    candidates: Sequence[Candidate], hits: Sequence[Hit], matches: Mapping[str, TermMatches]
+    candidates: Sequence[Candidate], hits: Sequence[Hit], matches: Mapping[str, MatchedTerms]
 ) -> list[Ranked]:
     """Return the candidates in the order of the hits, each with a reason. Those without a hit come
     last, by the terms that match."""
@@ -156,11 +156,11 @@ def ranked(
     return in_order
 
 
-def _share(matches: TermMatches | None) -> float:
+def _share(matches: MatchedTerms | None) -> float:
     return matches.share if matches is not None else 0.0
 
 
-def _reason(file: Candidate, matches: TermMatches | None, hit: Hit | None) -> str:
+def _reason(file: Candidate, matches: MatchedTerms | None, hit: Hit | None) -> str:
     """Return the reason: the evidence for the passage, the matching definitions, then the terms
     that match, the weightiest first, as many as fit."""
     why = hit.why if hit is not None else ""

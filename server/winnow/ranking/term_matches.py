@@ -20,7 +20,7 @@ KNOWN = 0.17
 NAMED = 0.5
 
 
-class TermMatches(Struct, frozen=True):
+class MatchedTerms(Struct, frozen=True):
     """The matches in a file: ``hits`` are the matching lines of each term, from 1.
 
     ``weights`` of the terms that match are at most 1 in sum, which is their ``share``; a term whose
@@ -48,7 +48,7 @@ class TermMatches(Struct, frozen=True):
 
 def matches_of(
     query: str, terms: Sequence[str], candidates: Iterable[Candidate], searched: int | None
-) -> dict[str, TermMatches]:
+) -> dict[str, MatchedTerms]:
     """Return the matches of each candidate, by path.
 
     ``terms`` are all search terms by descending importance, ``searched`` is the number of searched
@@ -67,7 +67,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word.lower()) for word in words(text))
 
 
-def _matches(file: Candidate, weights: Mapping[str, float]) -> TermMatches:
+def _matches(file: Candidate, weights: Mapping[str, float]) -> MatchedTerms:
     shares = {number: defines(line) for number, line in file.lines.items() if line.ranges}
     defined = 0.0
     names: dict[str, None] = {}
@@ -80,7 +80,7 @@ def _matches(file: Candidate, weights: Mapping[str, float]) -> TermMatches:
         if found is not None and shares[best] >= NAMED:
             names[found.name] = None
     own = {term: weights[term] for term in file.counts}
-    return TermMatches(own, file.hits, defined, list(names))
+    return MatchedTerms(own, file.hits, defined, list(names))
 
 
 def _term_weights(

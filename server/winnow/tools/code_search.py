@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from winnow.errors import SEARCHING, EmptyQuery, IndexUnavailable
+from winnow.errors import SEARCHING, EmptyQuery, IndexUnavailable, LlmFailed, NoLlmAvailable
+from winnow.ranking.providers import Usage
 from winnow.search.answer.completeness import CHANGED, with_reasons
 from winnow.search.answer.hits import (
     CurrentHit,
@@ -21,17 +22,24 @@ from winnow.search.answer.hits import (
     paged,
     wanted_hits,
 )
+from winnow.search.answer.ranked_by import NotChosen, RankedBy
+from winnow.search.answer.snippets import LINES
+from winnow.search.code.explanation import explain
 from winnow.search.code.query_kind import SearchType
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
+from winnow.tools.keyword_search import others_line
 from winnow.tools.recording import searches
-from winnow.tools.registry import CommandHelp, ShortTool, tool
+from winnow.tools.registry import CommandHelp, Effects, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.semantic_search import LocalAnswer, numbered, offers
+from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
 from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
+
+if TYPE_CHECKING:
+    from winnow.search.code.search import CodeAnswer
 
 # Lines of code that people see of a result, and those of them before the best line.
 LINES_FOR_PEOPLE, LINES_BEFORE = 4, 1
@@ -61,9 +69,21 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
             " definitions by name; 'file': files by name or glob."
         ),
     ] = "auto"
+    ranker: Annotated[
+        Literal["local", "auto", "llm"],
+        Meta(
+            description="'local': nothing leaves this machine. 'auto': a language model, if one is"
+            " available, chooses among the best 20 places, of which it gets at most 8,000 tokens;"
+            " not for a name or a path. 'llm': a language model, or an error."
+        ),
+    ] = "local"
+    model: Annotated[
+        str, Meta(description="Name of the model that ranks, instead of the preferred models.")
+    ] = ""
     limit: Annotated[
         int, Meta(description="Maximum number of results to return.", ge=1, le=200)
     ] = 20
+    explain: Annotated[bool, EXPLAIN] = False
     enable_indexing: Annotated[
         bool | UnsetType,
         Meta(
@@ -124,7 +144,26 @@ class CodeSearchResult(LocalAnswer, frozen=True, kw_only=True):
 
     search_type_used: Annotated[SearchType, Meta(description="The search that was used.")]
     reason: Annotated[str, Meta(description="Why this search was used, in a sentence.")]
-    results: Annotated[list[CodeHit], Meta(description="The results; empty if they were streamed.")]
+    results: Annotated[
+        list[CodeHit],
+        Meta(description="The results; empty if they were streamed and `ranker` is 'local'."),
+    ]
+    ranked_by: Annotated[RankedBy, Meta(description="The ranker that sorted them.")]
+    not_chosen: Annotated[
+        list[NotChosen] | None,
+        Meta(
+            description="If a model ranked: the places that it saw and did not select, in the order"
+            " of the local ranker."
+        ),
+    ] = None
+    total_not_chosen: Annotated[
+        int | None, Meta(description="Their number, if `not_chosen` was left out.")
+    ] = None
+    usage: Annotated[Usage | None, Meta(description="The cost, if a model ranked.")] = None
+    redactions: Annotated[
+        Mapping[str, int] | None,
+        Meta(description="Number of secrets that were replaced in the text for a model, by kind."),
+    ] = None
     engine: Annotated[
         Engine | None,
         Meta(description="For a semantic search: the engine, see `semantic_search`."),
@@ -132,9 +171,11 @@ class CodeSearchResult(LocalAnswer, frozen=True, kw_only=True):
 
 
 class CodeSearchPartial(Result, frozen=True, kw_only=True):
-    """Further results, which the result does not repeat."""
+    """Results so far. The result does not repeat them if `ranker` is 'local'. Otherwise, the first
+    are those of the local ranker, and each of a model adds to those of the model."""
 
     results: Annotated[list[CodeHit], Meta(description="The next results.")]
+    ranked_by: Annotated[RankedBy, Meta(description="The ranker that sorted them.")]
 
 
 # --- rendering -----------------------------------------------------------------------------
@@ -147,9 +188,13 @@ def plain(result: CodeSearchResult) -> str:
         for hit in result.results
         for line in _block(hit, seen_path(hit, result.root, None), hit.snippet, FOR_AGENTS)
     ]
-    summary = f"{_count(result)}, {result.search_type_used} search: "
-    notes = notes_of(result, summary + printable(result.reason), FOR_AGENTS)
-    return "\n".join([*blocks, *[""] * bool(blocks), *notes, *offers(result, FOR_AGENTS)])
+    summary = f"{_count(result)}, {_search(result)}: "
+    notes = [*notes_of(result, summary + printable(result.reason), FOR_AGENTS)]
+    if result.ranked_by.fallback_reason:
+        notes.append(f"[ranked locally: {printable(result.ranked_by.fallback_reason)}]")
+    others = others_line(result.not_chosen or [], result.total_not_chosen)
+    offered = offers(result, FOR_AGENTS)
+    return "\n".join([*blocks, *[""] * bool(blocks), *others, *notes, *offered])
 
 
 def text(result: CodeSearchResult, style: Style, folder: str) -> str:
@@ -160,18 +205,27 @@ def text(result: CodeSearchResult, style: Style, folder: str) -> str:
         for hit in result.results
         for shown in [_with_few_lines(hit)]
     ]
-    more = [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
+    more = list(others_line(result.not_chosen or [], result.total_not_chosen))
+    if result.ranked_by.fallback_reason:
+        more.append(f"ranked locally: {result.ranked_by.fallback_reason}")
+    more += [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
     if result.index_offer:
         more.append(f"{result.index_offer.command} makes answers better")
     if result.suggestions:
         more.append(f"try {', '.join(result.suggestions)}")
     count = _count(result) if result.results else "nothing found"
-    summary = f"{count}, {result.search_type_used} search"
+    summary = f"{count}, {_search(result)}"
     return "\n\n".join([*blocks, closing_line(result, summary, more, style)])
 
 
 def _count(result: CodeSearchResult) -> str:
     return f"{result.returned} of {'at least ' * result.total_is_lower_bound}{result.total_found}"
+
+
+def _search(result: CodeSearchResult) -> str:
+    by = result.ranked_by
+    ranked = f", ranked by {by.model}" if by.kind == "llm" else ""
+    return f"{result.search_type_used} search{ranked}"
 
 
 def _with_few_lines(hit: CodeHit) -> CodeHit:
@@ -220,7 +274,7 @@ def _index_fallback(result: CodeSearchResult) -> str:
         "winnow search 'where are sessions expired' src -n 10",
     ),
     example={"query": "load_plugin", "limit": 2},
-    raises=(EmptyQuery, *SEARCHING, IndexUnavailable),
+    raises=(EmptyQuery, *SEARCHING, IndexUnavailable, NoLlmAvailable, LlmFailed),
     partial=CodeSearchPartial,
     learn=searches(
         lambda params, result: params.query,
@@ -228,6 +282,8 @@ def _index_fallback(result: CodeSearchResult) -> str:
         _index_fallback,
     ),
     uses_index=True,
+    # A language model ranks, if `ranker` asks for one.
+    effects=Effects(reaches_out=True),
     of_open_documents=True,
     short=ShortTool(
         "search",
@@ -253,58 +309,106 @@ async def code_search(
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
     - Paste error messages, stack traces and bug reports as they are: the code that raises a message and the frames in this workspace come first
     - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
-    - A call takes milliseconds with an index, and nothing leaves this machine
+    - A call takes milliseconds with an index, and nothing leaves this machine unless `ranker` asks for a language model
     - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed
     - Without an index, text is searched: `fallback` says so, and `index_offer` how to build one (`enable_indexing`)
     """  # noqa: E501 - one sentence a line, as agents read it
     if not params.query.strip():
         raise EmptyQuery
     # Costs the import of numpy.
-    from winnow.search.code.search import needs_index, search_code
-    from winnow.search.index.begin import open_and_begin_index
+    from winnow.search.answer.by_model import ModelRanking, RankerOptions, choose_models, warming
+    from winnow.search.code.choice import MOST_PLACES, RankedPlaces, choose_places, models_for
     from winnow.search.index.build import index_offer
 
-    wanted = wanted_hits(params, params.limit)
+    options = RankerOptions(params.ranker, params.model, compact=True)
+    usable, by_local = choose_models(workspace, options)
+    size = max(params.limit, MOST_PLACES) if usable else params.limit
     scope = workspace.scope(filters_of(params))
-    search_type = None if params.search_type == "auto" else params.search_type
-    enable = None if params.enable_indexing is UNSET else params.enable_indexing
-    with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
-        waits = await asyncio.to_thread(needs_index, params.query, search_type)
-        warnings = await open_and_begin_index(workspace, progress, enable=enable, waits=waits)
-        answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
+    async with warming(workspace, usable):
+        answer, warnings = await _searched(workspace, scope, params, size, progress)
     found = answer.found
     first, changed = page_start(params, found)
     texts = CurrentTexts(scope, workspace.buffers)
-    hits = await asyncio.to_thread(current_hits, texts, found, first, params.limit)
-    if not found.hits:
-        warnings.append(NOT_SEARCHED)
+    places = await asyncio.to_thread(current_hits, texts, found, first, size)
+    streams = progress.streaming and not params.max_tokens and bool(places)
+
+    def send(ranked_by: RankedBy, ranked: Sequence[CurrentHit]) -> None:
+        if not streams:
+            return
+        rows = [_code_hit(scope, place, LINES) for place in ranked[: params.limit]]
+        progress(
+            f"{ranked_by.model}: {rows[0].path}" if ranked_by.model else f"{len(rows)} results",
+            partial=CodeSearchPartial(results=rows, ranked_by=ranked_by),
+        )
+
+    send(RankedBy(kind="local"), places)
+    models, why_none = models_for(usable, options, answer.search, is_first_page=not first)
+    if why_none:
+        by_local = RankedBy(kind="local", fallback_reason=why_none)
+    asked = ModelRanking(workspace, scope, params.query, progress)
+    chosen = await choose_places(asked, options, RankedPlaces(places, by_local), models, send)
+    shown = chosen.places[: params.limit]
+    others = [_not_chosen(scope, place) for place in chosen.others]
     is_offered = params.enable_indexing is UNSET and answer.search != "file"
     offer = await index_offer(workspace) if is_offered else None
+    explanation = await explain(workspace, params.query) if params.explain else None
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         return CodeSearchResult(
             root=shown_folder(scope.root),
             search_type_used=answer.search,
             reason=answer.reason,
-            results=[_code_hit(scope, hit, most) for hit in hits[:count]],
+            results=[_code_hit(scope, hit, most) for hit in shown[:count]],
+            ranked_by=chosen.ranked_by,
+            not_chosen=(others or None) if most else None,
+            total_not_chosen=(len(others) or None) if not most else None,
             engine=answer.engine,
             fallback=answer.fallback,
             index_offer=offer,
             suggestions=list(answer.suggestions),
+            explanation=explanation,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated,
-            completeness=with_reasons(found.completeness, *[CHANGED] * changed),
-            warnings=[*found.warnings, *warnings],
+            completeness=with_reasons(found.completeness, *[CHANGED] * changed, *chosen.reasons),
+            warnings=[*found.warnings, *warnings, *chosen.warnings, *chosen.left_out(count)],
+            usage=chosen.usage,
+            redactions=chosen.redactions,
             cursor=position,
         )
 
-    result = paged(params, found, hits, make)
-    if progress.streaming and not params.max_tokens and result.results:
-        progress(f"{result.returned} results", partial=CodeSearchPartial(results=result.results))
-        return msgspec.structs.replace(result, results=[])
-    return result
+    result = paged(params, found, shown, make)
+    is_sent = streams and params.ranker == "local"
+    return msgspec.structs.replace(result, results=[]) if is_sent else result
+
+
+async def _searched(
+    workspace: EngineWorkspace,
+    scope: Scope,
+    params: CodeSearchParams,
+    size: int,
+    progress: Progress,
+) -> tuple[CodeAnswer, list[str]]:
+    """Return what the local search finds, for pages of this size, and warnings."""
+    from winnow.search.code.search import needs_index, search_code
+    from winnow.search.index.begin import open_and_begin_index
+
+    wanted = wanted_hits(params, size)
+    search_type = None if params.search_type == "auto" else params.search_type
+    enable = None if params.enable_indexing is UNSET else params.enable_indexing
+    with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
+        waits = await asyncio.to_thread(needs_index, params.query, search_type)
+        warnings = await open_and_begin_index(workspace, progress, enable=enable, waits=waits)
+        answer = await search_code(workspace, scope, params.query, search_type, wanted, progress)
+    return answer, warnings if answer.found.hits else [*warnings, NOT_SEARCHED]
+
+
+def _not_chosen(scope: Scope, place: CurrentHit) -> NotChosen:
+    shown = scope.shown(place.hit.path)
+    return NotChosen(
+        path=shown.path, line=place.best or place.first, root=shown.root, uri=shown.uri
+    )
 
 
 def _code_hit(scope: Scope, current: CurrentHit, most: int) -> CodeHit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -18,15 +18,16 @@ from winnow.errors import (
     TermsTooBroad,
 )
 from winnow.ranking.providers import Usage
+from winnow.search.answer.ranked_by import NotChosen, Payload, RankedBy
 from winnow.search.answer.shorten import shorten
-from winnow.search.keyword.rows import Match, Payload, RankedBy, RankedFile, TermReport
+from winnow.search.keyword.rows import Match, RankedFile, TermReport
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import Style, seen_path
-from winnow.types import QUERY_CHARACTERS, InFile, Progress, Result, SearchAnswer, SearchParams
+from winnow.types import QUERY_CHARACTERS, Progress, Result, SearchAnswer, SearchParams
 from winnow.workspace import EngineWorkspace
 
 NOTHING = "No relevant files found"
@@ -105,15 +106,6 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
     ] = ""
 
 
-class NotChosen(InFile, frozen=True, kw_only=True):
-    """A file that a model saw and did not select."""
-
-    line: Annotated[int | None, Meta(description="The line to open.")] = None
-    preview_uri: Annotated[
-        str | None, Meta(description="Of a document: its text at the line to open.")
-    ] = None
-
-
 class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
     """The relevant files. `total_found` counts the files that match and those that the index adds
     (`total_by_index`)."""
@@ -172,10 +164,10 @@ def plain(result: KeywordSearchResult) -> str:
     return "\n".join([*(lines or [NOTHING]), *_others(result)])
 
 
-def _others(result: KeywordSearchResult) -> list[str]:
-    """Return one line about the files that a model saw and did not select, if there are some."""
-    others = result.not_chosen or []
-    total = result.total_not_chosen or len(others)
+def others_line(others: Sequence[NotChosen], total: int | None) -> list[str]:
+    """Return one line about the files that a model saw and did not select, if there are some;
+    ``total`` is their number, if not all are known."""
+    total = total or len(others)
     if not total:
         return []
     named = [
@@ -184,6 +176,10 @@ def _others(result: KeywordSearchResult) -> list[str]:
     ]
     more = [f"{total - len(named)} more"] if total > len(named) else []
     return [f"(not chosen by the model: {', '.join([*named, *more])})"]
+
+
+def _others(result: KeywordSearchResult) -> list[str]:
+    return others_line(result.not_chosen or [], result.total_not_chosen)
 
 
 def text(result: KeywordSearchResult, style: Style, folder: str) -> str:
@@ -296,9 +292,10 @@ async def keyword_search(
     if not params.query.strip():
         raise EmptyQuery
     # Not needed to start a server or to print help.
+    from winnow.search.answer.by_model import RankerOptions
     from winnow.search.index.begin import begin_index
     from winnow.search.keyword import result as matches
-    from winnow.search.keyword.search import KeywordRequest, RankerOptions, search_keywords
+    from winnow.search.keyword.search import KeywordRequest, search_keywords
 
     def send(message: str, files: list[RankedFile], ranked_by: RankedBy) -> None:
         progress(message, partial=KeywordSearchPartial(files=files, ranked_by=ranked_by))

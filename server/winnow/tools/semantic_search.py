@@ -21,6 +21,7 @@ from winnow.search.answer.hits import (
     paged,
     wanted_hits,
 )
+from winnow.search.code.explanation import Explanation, explain, explained
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
@@ -39,6 +40,11 @@ from winnow.types import (
 )
 from winnow.workspace import EngineWorkspace
 
+EXPLAIN = Meta(
+    description="Return how the query was understood: its parts, and the words that were searched"
+    " for, with their weights."
+)
+
 
 class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
     """A question in words."""
@@ -54,6 +60,7 @@ class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
     top_k: Annotated[
         int, Meta(description="Maximum number of passages to return.", ge=1, le=200)
     ] = 10
+    explain: Annotated[bool, EXPLAIN] = False
 
 
 class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
@@ -76,6 +83,9 @@ class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
         list[str],
         Meta(description="If few results were found: words of the code base to search for."),
     ] = []
+    explanation: Annotated[
+        Explanation | None, Meta(description="With `explain`: how the query was understood.")
+    ] = None
 
 
 class Passage(InFile, frozen=True, kw_only=True):
@@ -173,13 +183,15 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
 
 
 def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
-    """Yield why text was searched, how to build an index, and other queries to try."""
+    """Yield why text was searched, how to build an index, other queries to try, and the
+    explanation of this one."""
     if result.fallback:
         yield style.dim(f"[{result.fallback.wanted} → {result.fallback.used}]")
     if result.index_offer:
         yield style.dim(f"[{printable(result.index_offer.text)}]")
     if result.suggestions:
         yield style.dim(f"[try: {', '.join(map(printable, result.suggestions))}]")
+    yield from map(style.dim, explained(result.explanation))
 
 
 # --- the tool ------------------------------------------------------------------------------
@@ -236,6 +248,7 @@ async def semantic_search(
     texts = CurrentTexts(scope, workspace.buffers)
     hits = await asyncio.to_thread(current_hits, texts, found, first, params.top_k)
     offer = await index_offer(workspace)
+    explanation = await explain(workspace, params.query) if params.explain else None
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
         return SemanticSearchResult(
@@ -246,6 +259,7 @@ async def semantic_search(
             fallback=passages.fallback,
             index_offer=offer,
             suggestions=others,
+            explanation=explanation,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,
             returned=count,

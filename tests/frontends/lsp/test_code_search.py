@@ -9,11 +9,13 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 
-from conftest import SLOW_TERM, requires_posix
+from conftest import FAKE_KEY, SLOW_TERM, requires_posix
 from frontends.lsp.conftest import Client, StartClient, cancel_request, seconds_to_end
 from frontends.lsp.test_glob import change_document, open_document
 from frontends.lsp.test_index_requests import has_too_many_files
+from frontends.lsp.test_keyword_search import llm_options
 from frontends.lsp.test_semantic_search import ready
+from model_server import ModelServer
 
 pytestmark = pytest.mark.wire
 
@@ -167,3 +169,22 @@ async def test_an_index_is_suggested_if_it_would_help(
         "seconds": 0.0,
     }
     assert (result["search_type_used"], result["fallback"]["to"]) == ("text", "text")
+
+
+async def test_partial_results_come_first_from_the_local_ranker_then_from_the_model(
+    project: Path, model_server: ModelServer, start_client: StartClient
+) -> None:
+    options = llm_options(model_server)
+    client = await start_client(project, options=options, FAKE_KEY_OF_TEST=FAKE_KEY)
+    query = {"query": "how are plugins loaded", "partialResultToken": "partial"}
+    result = await client.request(METHOD, {**query, "ranker": "auto"})
+    by_local, *by_model = client.progress["partial"]
+    assert by_local["ranked_by"] == {"kind": "local"}
+    assert [one["ranked_by"]["kind"] for one in by_model] == ["llm", "llm"]
+    assert [hit for one in by_model for hit in one["results"]] == result["results"]
+    assert result["ranked_by"] == {"kind": "llm", "model": "stand-in", "provider": "openai"}
+    named = [*(hit["path"] for hit in result["results"])]
+    named += [other["path"] for other in result["not_chosen"]]
+    assert sorted(named) == sorted(hit["path"] for hit in by_local["results"])
+    await client.request(METHOD, {**query, "partialResultToken": "other"})
+    assert len(model_server.requests) == 1

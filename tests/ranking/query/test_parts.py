@@ -42,6 +42,12 @@ diff --git a/src/y.py b/src/y.py
 """
 
 
+def test_a_path_at_the_end_of_a_sentence_is_a_path() -> None:
+    assert parse_query("Crash on start\n\nSee src/a.py. Or ./b.c, and c.go.").paths == (
+        "src/a.py", "b.c", "c.go",
+    )  # fmt: skip
+
+
 def test_a_bug_report_has_parts() -> None:
     parts = parse_query(REPORT)
     assert parts.title == "Cookies are dropped: `requests.Session.send` and `max_retries`"

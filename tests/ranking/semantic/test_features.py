@@ -92,11 +92,17 @@ def test_a_name_can_be_an_abbreviation() -> None:
 
 
 def test_a_kind_that_the_query_asks_for_is_not_penalized() -> None:
-    files = {"tests/test_run.py": BODY, "examples/run.py": BODY, "README.md": "# Task\n"}
+    files = {
+        "tests/test_run.py": BODY,
+        "examples/run.py": BODY,
+        "README.md": "# Task\n",
+        "src/org/example/run.py": BODY,
+    }
     kinds = ("test", "side", "prose")
     assert features(files, "run a task", *kinds) == {
         "tests/test_run.py": (1, 0, 0),
         "examples/run.py": (0, 1, 0),
+        "src/org/example/run.py": (0, 0, 0),
         "README.md": (0, 0, 1),
     }
     assert features(files, "testing how a task is run", *kinds)["tests/test_run.py"] == (0, 0, 0)

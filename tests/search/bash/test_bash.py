@@ -120,7 +120,7 @@ ATTEMPTS = [
     ("/bin/cat link.txt", "/bin/cat"),
     ("env rg a", "env"),
     ("sed -n 'w marker' docs/plugins.md", "sed 'w'"),
-    ("awk 'BEGIN{system(\"touch marker\")}'", "awk"),
+    ("awk 'BEGIN{system(\"touch marker\")}'", "awk system"),
     ("sort -o marker docs/plugins.md", "-o"),
     ("tee marker", "tee"),
     ("find . -exec touch marker ';'", "-exec"),

@@ -177,6 +177,7 @@ async def test_a_definition_with_its_lines(workspace: EngineWorkspace, project: 
                 "updated_at": result.completeness.index.updated_at,
             },
         },
+        "ranked_by": {"kind": "local"},
         "warnings": [],
     }  # fmt: skip
     assert recorder.messages == ["Searching symbols: Loader.load_plugin"]

@@ -37,8 +37,8 @@ from winnow.errors import (
     SearchTimedOut,
     TermsTooBroad,
 )
+from winnow.search.answer.ranked_by import RankedBy
 from winnow.search.keyword import terms
-from winnow.search.keyword.rows import RankedBy
 from winnow.search.keyword.search import TOO_BROAD
 from winnow.tools import TOOLS
 from winnow.tools.keyword_search import KeywordSearchPartial, KeywordSearchResult

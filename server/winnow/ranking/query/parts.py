@@ -225,8 +225,9 @@ class _Parser:
             elif " " in quoted:
                 _add(self._quotes, quoted)
         if "/" in plain or "\\" in plain or "." in plain:
-            for path in dict.fromkeys(_PATH.findall(plain)):
-                if _is_path(path):
+            # A full stop may follow.
+            for path in dict.fromkeys(path.rstrip(".") for path in _PATH.findall(plain)):
+                if path and _is_path(path):
                     self._add_path(path)
         for option in _OPTION.findall(plain):
             _add(self._options, option)
@@ -236,7 +237,7 @@ class _Parser:
         return plain
 
     def _add_path(self, path: str) -> None:
-        _add(self._paths, path.rstrip(".").replace("\\", "/").removeprefix("./"))
+        _add(self._paths, path.replace("\\", "/").removeprefix("./"))
 
 
 def _lines(query: str) -> list[str]:

@@ -42,8 +42,9 @@ _TEST = re.compile(
     r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$"
 )
 _SIDE = re.compile(
-    r"(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat|deprecated|bench(?:es|marks?)?"
-    r"|tutorials?|playground|sandbox)(?:/|$)",
+    # `org/example` is a name of a package in Java and Kotlin.
+    r"(?<!\borg)(?<!\bcom)(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat"
+    r"|deprecated|bench(?:es|marks?)?|tutorials?|playground|sandbox)(?:/|$)",
     re.I,
 )
 _PROSE = re.compile(

@@ -28,7 +28,7 @@ from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
 from winnow.ranking.semantic.path_index import PathIndex, name_of
 from winnow.ranking.semantic.question import Question, question_of
-from winnow.ranking.term_matches import TermMatches
+from winnow.ranking.term_matches import MatchedTerms
 
 # What makes a chunk the best one of its file, in addition to BM25. For a term in a name that it
 # defines, shared by the parts of all these names, and in a name around it:
@@ -110,7 +110,7 @@ def search(
     limit: int,
     allowed: Callable[[int], bool] | None = None,
     boosts: Mapping[int, float] | None = None,
-    matched: Mapping[int, TermMatches] | None = None,
+    matched: Mapping[int, MatchedTerms] | None = None,
     dense: EmbeddingModel | None = None,
 ) -> list[FoundPassage]:
     """Return the passages that answer a query best, one per file, best first.
@@ -207,7 +207,7 @@ def weigh(
 
 
 def matches_in_chunks(
-    corpus: Corpus, evidence: Evidence, matched: Mapping[int, TermMatches]
+    corpus: Corpus, evidence: Evidence, matched: Mapping[int, MatchedTerms]
 ) -> Floats:
     """Return the weights of the search terms that match in each chunk, in sum."""
     chunks, candidates = evidence.chunks, evidence.candidates

@@ -19,7 +19,7 @@ from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.candidates import Candidate
 from winnow.ranking.local import FEEDBACK, hit_of, loose_text
-from winnow.ranking.term_matches import TermMatches
+from winnow.ranking.term_matches import MatchedTerms
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
@@ -69,7 +69,7 @@ class _IndexSearch(Struct, frozen=True):
     covers: Covers | None
     boosts: Mapping[str, float]
     embeddings: str
-    matched: Sequence[tuple[Candidate, TermMatches]]
+    matched: Sequence[tuple[Candidate, MatchedTerms]]
 
 
 class _Searched(NamedTuple):
@@ -91,7 +91,7 @@ async def search_index(
     *,
     shown: int = 0,
     boosts: Mapping[str, float] = MappingProxyType({}),
-    matched: Sequence[tuple[Candidate, TermMatches]] = (),
+    matched: Sequence[tuple[Candidate, MatchedTerms]] = (),
     patient: bool = True,
 ) -> IndexHits:
     """Return the passages in the index for a query: at least ``wanted``, if there are as many.
@@ -225,8 +225,8 @@ def _defined_here(definitions: Iterable[Definition]) -> Iterator[DefinedHere]:
 
 
 def _with_matched(
-    corpus: Corpus, scope: Scope, matched: Sequence[tuple[Candidate, TermMatches]]
-) -> tuple[Corpus, dict[int, TermMatches]]:
+    corpus: Corpus, scope: Scope, matched: Sequence[tuple[Candidate, MatchedTerms]]
+) -> tuple[Corpus, dict[int, MatchedTerms]]:
     """Return the corpus with the files that have matches, and the matches by file number."""
     if not matched:
         return corpus, {}
@@ -239,7 +239,7 @@ def _with_matched(
     for part in corpus.parts:
         has_text[part.files] = True
     roots = {root.rstrip("/"): place for place, root in enumerate(corpus.roots)}
-    found: dict[int, TermMatches] = {}
+    found: dict[int, MatchedTerms] = {}
     lacking: dict[int, LooseText] = {}
     new: list[tuple[int, str]] = []
     for file, matches in matched:

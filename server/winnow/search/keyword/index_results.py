@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from winnow.errors import SearchError
 from winnow.ranking.candidates import Candidate
-from winnow.ranking.term_matches import TermMatches
+from winnow.ranking.term_matches import MatchedTerms
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.snippets import LINES, Excerpt, Wanted
 from winnow.search.index.background import open_index
@@ -84,7 +84,7 @@ class IndexRanker:
     async def answer(
         self,
         candidates: Sequence[Candidate],
-        matches: Mapping[str, TermMatches],
+        matches: Mapping[str, MatchedTerms],
         boosts: Mapping[str, float],
     ) -> tuple[IndexResults | None, str]:
         """Wait for the results; return them, or a warning. Returns neither without an index.
@@ -102,7 +102,7 @@ class IndexRanker:
     async def query(
         self,
         candidates: Sequence[Candidate],
-        matches: Mapping[str, TermMatches],
+        matches: Mapping[str, MatchedTerms],
         boosts: Mapping[str, float],
         seconds: float,
     ) -> tuple[IndexResults | None, str]:
@@ -122,7 +122,7 @@ class IndexRanker:
     async def _query(
         self,
         candidates: Sequence[Candidate],
-        matches: Mapping[str, TermMatches],
+        matches: Mapping[str, MatchedTerms],
         boosts: Mapping[str, float],
     ) -> IndexResults | None:
         """Return the results of the index; None if there is no index, or a small part of one."""

@@ -16,8 +16,7 @@ from winnow.documents.library.locations import (
     preview_uri,
 )
 from winnow.ranking.candidates import Candidate, Ranked
-from winnow.ranking.prompt import Prompt
-from winnow.ranking.providers import Usage
+from winnow.search.answer.by_model import RankedFiles
 from winnow.search.answer.completeness import unsearched
 from winnow.search.answer.hits import CurrentHit, CurrentTexts, HitList, current_hits
 from winnow.search.answer.snippets import LINES
@@ -25,8 +24,6 @@ from winnow.search.keyword import budget
 from winnow.search.keyword.rows import (
     Match,
     PassageOfFile,
-    Payload,
-    RankedBy,
     RankedFile,
     TermReport,
     TermStatus,
@@ -56,32 +53,13 @@ class KeywordMatches(msgspec.Struct, frozen=True):
     warnings: Sequence[str] = ()
 
 
-class RankedMatches(msgspec.Struct, frozen=True):
-    """The result of stage 2, best first.
-
-    ``reasons`` are why the answer may be incomplete. ``sent`` is what a model saw, or would see;
-    ``others`` are files that it saw and did not select, in the order of the local ranker.
-    """
-
-    ranked: Sequence[Ranked]
-    ranked_by: RankedBy
-    reasons: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    usage: Usage | None = None
-    payload: Payload | None = None
-    sent: Prompt | None = None
-    others: Sequence[Ranked] = ()
-
-
-def completeness_of_matches(found: KeywordMatches, chosen: RankedMatches) -> Completeness:
+def completeness_of_matches(found: KeywordMatches, chosen: RankedFiles) -> Completeness:
     search, kept = found.search, found.kept
     binary = set[str]().union(*(term.binary for term in kept))
     unreadable = set[str]().union(*(term.unreadable for term in search.terms))
     unused = [term.term for term in search.terms if term not in kept]
     reasons = list(chosen.reasons)
     secret = chosen.sent.secret_files if chosen.sent else 0
-    if secret:
-        reasons.append(f"{secret} files have names of secrets: not sent to a model")
     if search.timed_out:
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")

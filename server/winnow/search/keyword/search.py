@@ -1,7 +1,7 @@
 """Search for many terms: ripgrep collects the matches, and a ranker selects the relevant files.
 
 Stage 1 is :mod:`winnow.search.keyword.terms` and :mod:`winnow.search.keyword.budget`; stage 2 is
-the local ranker, and a language model if one is available.
+the local ranker, and :mod:`winnow.search.answer.by_model` if a language model is available.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from winnow.documents.library.locations import DocumentOverlay
 from winnow.errors import (
-    InvalidParams,
     InvalidPattern,
-    LlmFailed,
-    NoLlmAvailable,
     SearchTimedOut,
     TermsTooBroad,
 )
-from winnow.ranking import llm, prompt
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import question_of_terms, rank_by_matches, ranked
-from winnow.ranking.models import Models, NamedModel
-from winnow.ranking.prompt import Prompt
-from winnow.ranking.providers import ModelError, ModelRequest
 from winnow.ranking.term_matches import matches_of
-from winnow.ranking.tokens import estimated_tokens
+from winnow.search.answer.by_model import (
+    ModelRanking,
+    RankedFiles,
+    RankerOptions,
+    choose_models,
+    rank_by_model,
+    warming,
+)
 from winnow.search.answer.completeness import count_excluded_matches
 from winnow.search.answer.hits import CurrentTexts
+from winnow.search.answer.ranked_by import RankedBy
 from winnow.search.answer.telling_words import telling_words
 from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
-from winnow.search.keyword.passages import passages_to_send
-from winnow.search.keyword.result import KeywordMatches, RankedMatches, ranked_files
-from winnow.search.keyword.rows import Payload, RankedBy, RankedFile
+from winnow.search.keyword.result import KeywordMatches, ranked_files
+from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.ripgrep import Line, TextPattern
@@ -93,34 +93,17 @@ class KeywordRequest:
         return ranked_files(self.scope, chosen, self.documents, texts, self.words)
 
 
-class RankerOptions(msgspec.Struct, frozen=True):
-    """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing.
-
-    A model gets all matches, or for a ``compact`` payload, the best passages.
-    """
-
-    ranker: Literal["auto", "llm", "local"] = "auto"
-    model: str = ""
-    dry_run: bool = False
-    compact: bool = False
-
-
 async def search_keywords(
     request: KeywordRequest, options: RankerOptions
-) -> tuple[KeywordMatches, RankedMatches]:
+) -> tuple[KeywordMatches, RankedFiles]:
     """Return the files that match, and the relevant ones among them, best first.
 
     Raises TermsTooBroad, InvalidPattern, SearchTimedOut, InvalidParams for an unknown model and, if
     a model is required, NoLlmAvailable and LlmFailed.
     """
     workspace = request.workspace
-    if options.model and options.model not in workspace.models.known:
-        known = ", ".join(workspace.models.names())
-        raise InvalidParams(
-            "model", f"unknown model {options.model!r}; the configured models are {known}"
-        )
-    models, fallback = _choose_models(workspace, options)
-    async with _warming(workspace, [] if options.dry_run else models):
+    models, fallback = choose_models(workspace, options)
+    async with warming(workspace, [] if options.dry_run else models):
         async with workspace.search_slots, _opening_index(request):
             request.boosts = await workspace.history.boosts(request.query)
             found, in_order = await _find_with_index(request)
@@ -128,8 +111,15 @@ async def search_keywords(
         if all(candidate.is_only_indexed for candidate in found.candidates):
             warnings = [*found.warnings, *await _without_matches(request, found)]
             found = msgspec.structs.replace(found, warnings=warnings)
-    by_local = RankedMatches(in_order, fallback)
-    return found, await _rank_by_model(request, options, by_local, models)
+
+    def send(ranked_by: RankedBy, chosen: Ranked) -> None:
+        [file] = request.rows([chosen])
+        if request.send is not None:
+            request.send(f"{ranked_by.model}: {file.path}", [file], ranked_by)
+
+    asked = ModelRanking(workspace, request.scope, request.query, request.progress)
+    by_local = RankedFiles(in_order, fallback)
+    return found, await rank_by_model(asked, options, by_local, models, send)
 
 
 # --- stage 1 -------------------------------------------------------------------------------
@@ -432,174 +422,3 @@ async def _excluded_matches(request: KeywordRequest, found: KeywordMatches) -> l
     if not files:
         return []
     return [f"0 matches; {files} excluded files match: pass {' and '.join(flags)}"]
-
-
-# --- stage 2 -------------------------------------------------------------------------------
-
-
-def _choose_models(
-    workspace: EngineWorkspace, options: RankerOptions
-) -> tuple[list[NamedModel], RankedBy]:
-    """Return the models to try, best first; or none, and why the local ranker is used."""
-    if options.ranker == "local":
-        return [], RankedBy(kind="local")
-    models, unusable = workspace.models.usable(options.model)
-    if models:
-        return models, RankedBy(kind="local")
-    needed = workspace.models.awaiting_consent(options.model)
-    consent = workspace.models.how_to_consent(options.model)
-    if options.ranker == "llm" and not options.dry_run:
-        raise NoLlmAvailable(unusable, needed, consent)
-    why = consent or _why_no_model(workspace, unusable)
-    return [], RankedBy(kind="local", fallback_reason=why, needs_consent=needed or None)
-
-
-def _why_no_model(workspace: EngineWorkspace, unusable: Sequence[Mapping[str, str]]) -> str:
-    """Return a reason: one sentence if only keys are missing, else a reason per model."""
-    models = workspace.config.llm.models
-    names = [(problem["model"], problem["error"]) for problem in unusable]
-    missing = [models[name].key_env or "" for name, _ in names if name in models]
-    if all(error.startswith("no key") for _, error in names):
-        return "no language model has a key; set one of " + ", ".join(dict.fromkeys(missing))
-    return "no language model: " + "; ".join(f"{name}: {error}" for name, error in names)
-
-
-@contextlib.asynccontextmanager
-async def _warming(workspace: EngineWorkspace, models: Sequence[NamedModel]) -> AsyncIterator[None]:
-    """Import the first model's SDK while the block runs."""
-    if not models:
-        yield
-        return
-    task = asyncio.create_task(workspace.models.warm(models[0]))
-    try:
-        yield
-        # An SDK that cannot be imported is reported when the model is used.
-        with contextlib.suppress(ImportError):
-            await task
-    finally:
-        task.cancel()
-
-
-async def _rank_by_model(
-    request: KeywordRequest,
-    options: RankerOptions,
-    by_local: RankedMatches,
-    models: Sequence[NamedModel],
-) -> RankedMatches:
-    """Run stage 2: let a model select from the candidates, or keep the order of the local ranker.
-
-    Raises LlmFailed if a model is required.
-    """
-    if not by_local.ranked:
-        return by_local
-    if options.dry_run:
-        payload, sent = await _payload(request, options, by_local, models)
-        return msgspec.structs.replace(by_local, payload=payload, sent=sent)
-    if not models:
-        return by_local
-    request.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
-
-    to_send = await _candidates_to_send(request, options, by_local)
-    found = {entry.candidate.path: entry.candidate for entry in by_local.ranked}
-
-    def send(model: NamedModel, chosen: Ranked) -> None:
-        [file] = request.rows([_with_matches(chosen, found)])
-        if request.send is not None:
-            request.send(f"{model.name}: {file.path}", [file], _ranked_by(model))
-
-    try:
-        ranking = await llm.rank(
-            request.query,
-            to_send,
-            request.workspace.models,
-            models,
-            root=str(request.scope.root),
-            on_file=send,
-            compact=options.compact,
-        )
-    except llm.RankingFailed as error:
-        if options.ranker == "llm":
-            raise LlmFailed(error.attempts) from error
-        why = "; ".join(f"{failed['model']}: {failed['error']}" for failed in error.attempts)
-        return RankedMatches(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
-    files = [_with_matches(chosen, found) for chosen in ranking.files]
-    return _chosen_by_model(msgspec.structs.replace(ranking, files=files), by_local)
-
-
-def _with_matches(chosen: Ranked, found: Mapping[str, Candidate]) -> Ranked:
-    """Return a file that a model chose, with all matches instead of the lines that it got."""
-    return msgspec.structs.replace(chosen, candidate=found[chosen.candidate.path])
-
-
-async def _candidates_to_send(
-    request: KeywordRequest, options: RankerOptions, by_local: RankedMatches
-) -> list[Candidate]:
-    """Return the candidates with the lines that a model may get: their matches or passages."""
-    if not options.compact:
-        return [entry.candidate for entry in by_local.ranked]
-    return await asyncio.to_thread(
-        passages_to_send, request.scope, request.workspace.buffers, by_local.ranked
-    )
-
-
-def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedMatches) -> RankedMatches:
-    """Return the files that the model selected, and the other files that it saw, so that a prompt
-    injection cannot hide a file."""
-    name, sent = ranking.model.name, ranking.prompt
-    reasons, warnings = [], []
-    if sent.left_out:
-        reasons.append(f"{sent.left_out} files did not fit the input of {name}")
-    if ranking.broken_off:
-        reasons.append(
-            f"the answer of {name} broke off after {len(ranking.files)} files: {ranking.broken_off}"
-        )
-    if ranking.unknown:
-        warnings.append(f"{name} named {ranking.unknown} files that it was not sent: ignored")
-    if not sent.compact and sent.context < prompt.CONTEXT_STEPS[0]:
-        warnings.append(
-            f"{name} was sent {sent.context} lines of context: more did not fit its input"
-        )
-    ranked_by = _ranked_by(ranking.model)
-    seen = {candidate.path for candidate in sent.sent.values()}
-    rest = seen - {ranked.candidate.path for ranked in ranking.files}
-    others = [ranked for ranked in by_local.ranked if ranked.candidate.path in rest]
-    return RankedMatches(
-        ranking.files, ranked_by, reasons, warnings, ranking.usage, sent=sent, others=others
-    )
-
-
-async def _payload(
-    request: KeywordRequest,
-    options: RankerOptions,
-    by_local: RankedMatches,
-    models: Sequence[NamedModel],
-) -> tuple[Payload, Prompt]:
-    """Return the request for the first usable model, or for the preferred one if none is usable."""
-    registry = request.workspace.models
-    name = models[0].name if models else (options.model or registry.names()[0])
-    model = registry.named(name)
-    candidates = await _candidates_to_send(request, options, by_local)
-    most = llm.input_tokens(registry, model.settings)
-    sent = prompt.build(request.query, candidates, most, registry.redact, compact=options.compact)
-    model_request = llm.request_for(sent)
-    payload = Payload(
-        model=name,
-        provider=model.settings.provider,
-        endpoint=model.base_url,
-        system=model_request.system,
-        prompt=model_request.prompt,
-        body=await _body(registry, model, model_request),
-        bytes=model_request.size,
-        estimated_tokens=estimated_tokens(model_request.system + model_request.prompt),
-    )
-    return payload, sent
-
-
-async def _body(registry: Models, model: NamedModel, model_request: ModelRequest) -> str | None:
-    with contextlib.suppress(ModelError):
-        return (await registry.body(model, model_request)).decode()
-    return None
-
-
-def _ranked_by(model: NamedModel) -> RankedBy:
-    return RankedBy(kind="llm", model=model.name, provider=model.settings.provider)
