@@ -88,6 +88,7 @@ def _notes(result: BashResult) -> list[str]:
     command_help=CommandHelp(
         "Run a pipeline of read-only programs, without a shell.",
         "winnow bash 'rg -n TODO src | head -5'",
+        "winnow bash 'rg -l TODO | sort | head -5'",
     ),
     # Sorted, because ripgrep's threads print files in any order.
     example={"command": "rg -n --sort path load_plugin src | head -3"},

@@ -272,6 +272,7 @@ def _index_fallback(result: CodeSearchResult) -> str:
         "Winnow picks the kind of search from the query and reports which one it ran. The word\n"
         "`search` can be left out: winnow 'where are sessions expired'",
         "winnow search 'where are sessions expired' src -n 10",
+        "winnow search 'OOM command not allowed when used memory' src",
     ),
     example={"query": "load_plugin", "limit": 2},
     raises=(EmptyQuery, *SEARCHING, IndexUnavailable, NoLlmAvailable, LlmFailed),

@@ -170,6 +170,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     command_help=CommandHelp(
         "Find the uses of a symbol, without those of other symbols of that name.",
         "winnow find-references load_plugin",
+        "winnow find-references src/loader.py:12 --kinds call",
     ),
     example={"name": "load_plugin"},
     raises=(

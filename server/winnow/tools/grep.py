@@ -172,6 +172,7 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     command_help=CommandHelp(
         "Search files for a regular expression or exact text.",
         "winnow grep 'def load_\\w+' src --include '*.py'",
+        "winnow grep -il todo src tests",
     ),
     example={"pattern": "def load_plugin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),

@@ -192,6 +192,7 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     command_help=CommandHelp(
         "Print a file or lines of it.",
         "winnow read src/loader.py --spans 8-10 --spans 18-",
+        "winnow read src/loader.py:8-20",
     ),
     example={"path": "src/loader.py", "spans": [{"start": 8, "end": 10}, {"start": 18}]},
     raises=(

@@ -61,10 +61,16 @@ class ToolField(msgspec.Struct, frozen=True):
 
 
 class CommandHelp(NamedTuple):
-    """The help of a command, for people: a summary and an example. Descriptions are for models."""
+    """The help of a command, for people: a summary and two examples."""
 
     summary: str
     example: str = ""
+    other_example: str = ""
+
+    @property
+    def examples(self) -> list[str]:
+        """The examples, as they are typed."""
+        return [example for example in (self.example, self.other_example) if example]
 
     @property
     def title(self) -> str:
@@ -74,8 +80,9 @@ class CommandHelp(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The summary and the example, as the command's own `--help` shows them."""
-        return f"{self.summary}\n\nExample:\n  {self.example}" if self.example else self.summary
+        """The summary and the examples, as the command's own `--help` shows them."""
+        shown = "".join(f"\n  {example}" for example in self.examples)
+        return f"{self.summary}\n\nExamples:{shown}" if shown else self.summary
 
 
 class ShortTool(NamedTuple):

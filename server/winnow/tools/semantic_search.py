@@ -204,6 +204,7 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
     command_help=CommandHelp(
         "Find passages by what the code does, in plain words.",
         "winnow semantic-search 'how are failed requests retried' -n 5",
+        "winnow semantic-search 'where are uploads resumed' src tests",
     ),
     example={"query": "how are plugins loaded", "top_k": 2},
     raises=(EmptyQuery, *SEARCHING),
