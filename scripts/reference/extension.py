@@ -28,6 +28,7 @@ MACHINE_SETTINGS = frozenset(
     {
         "documents.engine",
         "index.embeddings",
+        "index.source",
         "index.enable_sensitive_filtering",
     }
 )

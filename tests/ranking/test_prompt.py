@@ -166,10 +166,35 @@ def test_partial_words_of_a_cut_line_are_not_sent() -> None:
     place = 1000 + text.index("needle") - 1
     cut = Line(text, 1, ((place, place + 6),), start=1000, cut=True)
     found = Candidate("a.js", {1: cut}, {"needle": (1,)}, {"needle": 1})
-    assert prompt.build("q", [found], 10_000).body == "[f01] a.js\n1:…; needle(1); x = …"
+    assert prompt.build("q", [found], 10_000).body == "[f01] a.js\n1:… needle(1); x = …"
     inside = Line("…" + "x" * 30 + "needle" + "y" * 30 + "…", 1, ((1030, 1036),), 1000, cut=True)
     found = Candidate("a.js", {1: inside}, {"needle": (1,)}, {"needle": 1})
     assert prompt.build("q", [found], 10_000).body == "[f01] a.js\n1:…needle…"
+    for text in (
+        '…horse battery" # needle',
+        '…horse battery" # needle = f("x", don\'t)',
+        "needle = 1 # password = 'correct horse ba…",
+        'needle = "a" + b # password = "correct horse ba…',
+        '…correct horse" # needle + password = "battery horse ba…',
+        "needle = don't('a') # \"correct horse…",
+    ):
+        start = 500 if text.startswith("…") else 0
+        place = text.index("needle") + (start - 1 if start else 0)
+        cut = Line(text, 1, ((place, place + 6),), start=start, cut=True)
+        found = Candidate("a.js", {1: cut}, {"needle": (1,)}, {"needle": 1})
+        body = prompt.build("q", [found], 10_000).body
+        assert "needle" in body
+        assert "horse" not in body
+
+
+def test_a_compact_prompt_shows_the_part_of_a_passage_that_matches() -> None:
+    long = Hit("a.py", "passage", 0.9, "", 1, 2000)
+    files = [
+        msgspec.structs.replace(candidate(f"{n}.py", [1958], lines=2000), best=long)
+        for n in range(20)
+    ]
+    built = prompt.build("q", files, 100_000, compact=True)
+    assert built.body.count("1958:text 1958") == 20
 
 
 def test_a_compact_prompt_has_whole_passages_in_few_tokens() -> None:
@@ -177,6 +202,10 @@ def test_a_compact_prompt_has_whole_passages_in_few_tokens() -> None:
     file = msgspec.structs.replace(candidate("a.py", [12], lines=90), best=passage)
     built = prompt.build("q", [file], 10_000, compact=True)
     assert built.body == "[f01] a.py\n11-text 11\n12:text 12\n13-text 13\n14-text 14"
+    file = msgspec.structs.replace(file, counts={"common": 900})
+    assert prompt.build("q", [file], 10_000, compact=True).body.endswith(
+        "14-text 14\n(900 lines match common)"
+    )
     long = Hit("a.py", "passage", 0.9, "", 1, 2000)
     files = [
         msgspec.structs.replace(candidate(f"{n}.py", [2], lines=2000), best=long) for n in range(30)

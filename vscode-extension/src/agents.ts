@@ -87,7 +87,7 @@ export function registerMcp(
         const definition = new vscode.McpStdioServerDefinition(
           'Winnow',
           command,
-          // Models read the text. Structured data would double the tokens.
+          // Four tools, whose answers are text.
           [...args, 'mcp'],
           {},
           version,

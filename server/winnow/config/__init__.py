@@ -173,6 +173,10 @@ class IndexSettings(Section, frozen=True, kw_only=True):
     commit_history: bool = True
     """Read the messages of the last 4,000 commits with git, in the background of a server. They
     describe files in the words of people. The index stores hashes of these words."""
+    source: Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length=4)] = ()
+    """Archives of indexes that a new index reuses: files, folders or HTTPS addresses, as `winnow
+    index pull` accepts them. They must be signed with the key in the environment variable
+    WINNOW_TEAM_KEY."""
     watch: bool = True
     """Watch folders for changes. Without it, each request checks the files for changes."""
     background: bool = True

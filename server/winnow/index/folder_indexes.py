@@ -14,7 +14,7 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.index.builder.disk_scan import IndexScope
 from winnow.index.builder.folder import FolderIndex
-from winnow.index.builder.folder_settings import FolderSettings
+from winnow.index.builder.folder_settings import FolderSettings, Sources
 from winnow.index.builder.throttle import most_parsed
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.builder.writing import OrderFiles
@@ -118,6 +118,9 @@ class FolderIndexes:
             rules=rules,
             variant=_variant(masked, rules, model.name if model else ""),
             commit_history=config.index.commit_history,
+            sources=Sources(config.index.source, self._environment)
+            if config.index.source
+            else None,
             user=User.of(self._environment, config.index.location),
         )
 

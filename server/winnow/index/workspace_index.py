@@ -167,6 +167,11 @@ class WorkspaceIndex:
         """True if a build was requested: if there is still no index, none will come."""
         return self._builds.was_requested
 
+    @property
+    def variant(self) -> str:
+        """What decides, besides the version of Winnow, whether two indexes have the same data."""
+        return self._folders.settings().variant
+
     def enable_watching(self) -> None:
         """Watch the folders from the next build on, and complete their occurrences in the
         background: more than one request will come."""
@@ -462,8 +467,13 @@ class WorkspaceIndex:
         return [folder.root for folder in self.folder_indexes() if folder.disk.is_lost_on_exit]
 
     def notices(self) -> list[str]:
-        """Return messages for the user about ignored `.winnow` folders."""
-        return [folder.disk.notice for folder in self.folder_indexes() if folder.disk.notice]
+        """Return messages for the user about ignored `.winnow` folders and pulled archives."""
+        ignored = [folder.disk.notice for folder in self.folder_indexes() if folder.disk.notice]
+        return [*ignored, *self.archive_notices()]
+
+    def archive_notices(self) -> list[str]:
+        """Return which archives new indexes have reused, or why not."""
+        return [folder.writer.notice for folder in self.folder_indexes() if folder.writer.notice]
 
     @property
     def stores_changed(self) -> int:

@@ -43,8 +43,12 @@ QUERY_CHARACTERS = 20_000
 Redact = Callable[[str], Redacted]
 _MARKER_KEY = secrets.token_bytes(32)
 # Possible parts of a secret where a line was cut; no rule recognizes a part.
-_AT_START = re.compile(r"…[^\s\"'`<>(){}\[\],;]{8,}")
-_AT_END = re.compile(r"[^\s\"'`<>(){}\[\],;]{8,}…$")
+_AT_START = re.compile(r"…\S*")
+_AT_END = re.compile(r"\S*…$")
+# An apostrophe in a word is none.
+_QUOTE = re.compile(r"[\"`]|(?<!\w)'|'(?!\w)")
+# The characters of a line in a passage that are sent.
+PASSAGE_LINE = 240
 
 SYSTEM = """\
 You are a code search relevance evaluator. Your task is to analyze ripgrep results and determine \
@@ -237,17 +241,43 @@ def _texts(candidate: Candidate, redact: Redact) -> dict[int, str]:
 
 
 def _without_parts(line: Line) -> str:
-    """Return the text of a line. If it was cut, remove the partial words beside its matches."""
+    """Return the text of a line. If it was cut, remove what may be parts of secrets beside its
+    matches: partial words, and quoted texts that begin or end where it was cut."""
     if not line.cut:
         return line.text
+    text = line.text
     # The text starts with an ellipsis unless it starts at the beginning of the line.
     shift = line.start - (1 if line.start else 0)
-    first = min((start for start, _ in line.ranges), default=shift + len(line.text)) - shift
+    first = min((start for start, _ in line.ranges), default=shift + len(text)) - shift
     last = max((end for _, end in line.ranges), default=shift) - shift
-    end = _AT_END.search(line.text, max(0, last))
-    text = line.text[: end.start()] + "…" if end else line.text
-    start = _AT_START.match(text, 0, max(0, first))
-    return "…" + text[start.end() :] if start else text
+    start, end = 0, len(text)
+    is_cut_before, is_cut_behind = line.start > 0, text.endswith("…")
+    if is_cut_before and (found := _AT_START.match(text)):
+        start = found.end()
+    if is_cut_behind and (found := _AT_END.search(text, max(0, last))):
+        end = found.start()
+    quotes = list(_QUOTE.finditer(text))
+    if is_cut_before and is_cut_behind:
+        # Any of the quotes may begin or end a quoted text.
+        start = max([start, *(quote.end() for quote in quotes if quote.end() <= first)])
+        end = min([end, *(quote.start() for quote in quotes if quote.start() >= last)])
+    elif (unclosed := _unclosed(quotes)) is not None:
+        start = max(start, quotes[0].end()) if is_cut_before else start
+        end = min(end, unclosed) if is_cut_behind else end
+    start, end = min(start, max(0, first)), max(end, last)
+    before, behind = "…" * (start > 0), "…" * (end < len(text))
+    return f"{before}{text[start:end]}{behind}"
+
+
+def _unclosed(quotes: Sequence[re.Match[str]]) -> int | None:
+    """Return where a quoted text begins that does not end; None if all end."""
+    opened: re.Match[str] | None = None
+    for quote in quotes:
+        if opened is None:
+            opened = quote
+        elif quote[0] == opened[0]:
+            opened = None
+    return opened.start() if opened is not None else None
 
 
 def _successive(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -273,15 +303,28 @@ def _blocks(
 
 
 def _passage(heading: str, candidate: Candidate, lines: Mapping[int, str], most: int) -> str:
-    """Return the first lines of a passage."""
+    """Return the part of a passage with the most matching lines."""
     first, last = (candidate.best.first, candidate.best.last) if candidate.best else (None, None)
     numbers = [n for n in sorted(lines) if (first or n) <= n <= (last or n)]
-    shown = numbers[:most]
     matching = {number for hits in candidate.hits.values() for number in hits}
-    rows = [f"{n}{':' if n in matching else '-'}{printable(lines[n])}" for n in shown]
+    starts = range(max(1, len(numbers) - most + 1))
+    start = max(starts, key=lambda at: len(matching.intersection(numbers[at : at + most])))
+    shown = numbers[start : start + most]
+    rows = [f"{n}{':' if n in matching else '-'}{_short(printable(lines[n]))}" for n in shown]
     if len(shown) < len(numbers):
         rows.append(f"({len(numbers) - len(shown)} further lines left out)")
-    return "\n".join([heading, *rows])
+    return "\n".join([heading, *rows, *_only_counted(candidate)])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= PASSAGE_LINE else f"{text[:PASSAGE_LINE]}…"
+
+
+def _only_counted(candidate: Candidate) -> Iterator[str]:
+    """Yield how many lines match the terms of which no line is known."""
+    for term, count in candidate.counts.items():
+        if term not in candidate.hits:
+            yield f"({count} lines match {printable(term)})"
 
 
 def _block(heading: str, candidate: Candidate, lines: Mapping[int, str], context: int) -> str:
@@ -295,7 +338,4 @@ def _block(heading: str, candidate: Candidate, lines: Mapping[int, str], context
         shown = sorted(candidate.lines)[: context + MIN_LINES]
         rows += [f"{number}-{printable(lines[number])}" for number in shown]
         rows.append("(an index points to these lines)")
-    for term, count in candidate.counts.items():
-        if term not in candidate.hits:
-            rows.append(f"({count} lines match {printable(term)})")
-    return "\n".join(rows)
+    return "\n".join([*rows, *_only_counted(candidate)])

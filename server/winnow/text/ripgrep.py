@@ -400,6 +400,13 @@ def cut_line(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
     return Line(piece, size, tuple(spans), start, cut=True)
 
 
+def plain_line(text: str, width: int) -> Line:
+    """Return a line without matches, cut to its beginning if it is long."""
+    if len(text) > width:
+        return cut_line(text, (), width)
+    return Line(text, len(text.encode("utf-8", "replace")) + 1)
+
+
 # --- failures ------------------------------------------------------------------------------
 
 # Errors about a file, after which ripgrep continues: "rg: x: Permission denied (os error 13)"

@@ -74,7 +74,8 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
         Meta(
             description="'local': nothing leaves this machine. 'auto': a language model, if one is"
             " available, chooses among the best 20 places, of which it gets at most 8,000 tokens;"
-            " not for a name or a path. 'llm': a language model, or an error."
+            " not for a name or a path. 'llm': a language model, or an error. Further pages are in"
+            " local order."
         ),
     ] = "local"
     model: Annotated[
@@ -128,7 +129,8 @@ class CodeHit(InFile, frozen=True, kw_only=True):
         ),
     ]
     symbol: Annotated[
-        str | None, Meta(description="Qualified name of the symbol defined there.")
+        str | None,
+        Meta(description="Qualified name of the symbol that the lines define, or are part of."),
     ] = None
     matches: Annotated[
         int | None, Meta(description="For a match: total number of matching lines in the file.")
@@ -152,8 +154,8 @@ class CodeSearchResult(LocalAnswer, frozen=True, kw_only=True):
     not_chosen: Annotated[
         list[NotChosen] | None,
         Meta(
-            description="If a model ranked: the places that it saw and did not select, in the order"
-            " of the local ranker."
+            description="If a model ranked: the files that it saw and did not select, in the order"
+            " of the local ranker, with the line that it saw."
         ),
     ] = None
     total_not_chosen: Annotated[
@@ -355,6 +357,8 @@ async def code_search(
     explanation = await explain(workspace, params.query) if params.explain else None
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
+        # A next page would leave out what the model has chosen.
+        lacks = chosen.seen is not None and count < len(chosen.places)
         return CodeSearchResult(
             root=shown_folder(scope.root),
             search_type_used=answer.search,
@@ -367,19 +371,19 @@ async def code_search(
             fallback=answer.fallback,
             index_offer=offer,
             suggestions=list(answer.suggestions),
-            explanation=explanation,
+            explanation=explanation if most else None,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,
             returned=count,
-            truncated=truncated,
+            truncated=truncated or lacks,
             completeness=with_reasons(found.completeness, *[CHANGED] * changed, *chosen.reasons),
             warnings=[*found.warnings, *warnings, *chosen.warnings, *chosen.left_out(count)],
             usage=chosen.usage,
             redactions=chosen.redactions,
-            cursor=position,
+            cursor=None if lacks else position,
         )
 
-    result = paged(params, found, shown, make)
+    result = paged(params, found, shown, make, chosen.seen)
     is_sent = streams and params.ranker == "local"
     return msgspec.structs.replace(result, results=[]) if is_sent else result
 

@@ -111,7 +111,8 @@ class Passage(InFile, frozen=True, kw_only=True):
         Meta(description="First line of the snippet, if it is not `start_line`."),
     ] = None
     symbol: Annotated[
-        str | None, Meta(description="Qualified name of the symbol defined there.")
+        str | None,
+        Meta(description="Qualified name of the symbol that the lines define, or are part of."),
     ] = None
     why: Annotated[str, Meta(description="Why it matches: where the words of the question are.")]
 
@@ -260,7 +261,7 @@ async def semantic_search(
             fallback=passages.fallback,
             index_offer=offer,
             suggestions=others,
-            explanation=explanation,
+            explanation=explanation if most else None,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,
             returned=count,

@@ -301,3 +301,32 @@ def test_a_file_with_an_invalid_unicode_name_is_read(project: Path) -> None:
     for path in (file.name, str(file), "bad\\xff.txt"):
         done = winnow(project, "read", path)
         assert (done.returncode, done.stdout) == (0, "     1\tfound\n"), done.stderr
+
+
+def test_an_index_is_exported_and_pulled(project: Path, tmp_path: Path) -> None:
+    key = {"WINNOW_TEAM_KEY": "the key of the team"}
+    archive = tmp_path / "main.winnow"
+    early = winnow(project, "index", "export", str(archive), **key)
+    assert (early.returncode, early.stdout) == (2, "")
+    assert early.stderr == (
+        "winnow index export: the index is not complete: run `winnow index build` first\n"
+    )
+    winnow(project, "index", "build")
+    done = winnow(project, "index", "export", str(archive), **key)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("main.winnow: 5 texts, ")
+    assert done.stdout.endswith(" MB, signed\n")
+    assert "set WINNOW_TEAM_KEY to sign" in winnow(project, "index", "export", "x").stderr
+
+    other = write_files(tmp_path / "other", {"src/a.py": "def here(): ...\n"})
+    pulled = winnow(other, "index", "pull", str(archive), **key)
+    assert (pulled.returncode, pulled.stderr) == (0, "")
+    assert pulled.stdout.splitlines()[0].startswith("5 texts, ")
+    assert "the index is complete" in pulled.stdout
+    again = winnow(other, "index", "pull", str(archive), "--json", **key)
+    assert json.loads(again.stdout)["archives"][0]["signed"]
+    wrong = winnow(other, "index", "pull", str(archive), WINNOW_TEAM_KEY="another key, also long")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert f"{archive}: its signature does not match WINNOW_TEAM_KEY" in wrong.stderr
+    assert "pass an archive" in winnow(other, "index", "pull").stderr
+    assert "unrecognized arguments: more" in winnow(other, "index", "build", "more").stderr

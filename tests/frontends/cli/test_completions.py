@@ -34,7 +34,7 @@ CASES = [
     ("grep --max-results ", set()),
     ("read ", {"src/", "two words.txt"}),
     ("read grep --line-e", {"--line-endings"}),
-    ("index ", {"build", "clear", "pause", "resume", "status", "stop"}),
+    ("index ", {"build", "clear", "export", "pause", "pull", "resume", "status", "stop"}),
     ("consent g", {"give"}),
     ("feedback 1 src/a.py o", {"opened"}),
     ("find-references --kinds c", {"call"}),
@@ -154,7 +154,8 @@ def test_zsh_completes(folder: Path) -> None:
             if len(found) == 1 and not words.endswith(" "):
                 line = f"winnow {words.rpartition(' ')[0]} {next(iter(found))}".replace("  ", " ")
                 assert typed(f"winnow {words}\t", line)
-        assert typed("winnow index \t", "build   clear   pause   resume  status  stop")
+        listed = "build   clear   export  pause   pull    resume  status  stop"
+        assert typed("winnow index \t", listed)
         assert typed("winnow read two\t", r"winnow read two\ words.txt")
 
 

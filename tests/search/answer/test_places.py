@@ -55,6 +55,43 @@ def test_a_definition_is_chosen_before_imports_with_the_same_words() -> None:
     assert "import" not in "\n".join(SOURCE.split("\n")[found.first - 1 : found.last])
 
 
+def test_a_match_in_an_import_counts_less_than_one_in_a_definition() -> None:
+    lines = SOURCE.split("\n")
+    wanted = Wanted(telling_words("unknown"))
+    definitions = [
+        DefinedHere("Session", "class", 9, 19),
+        DefinedHere("Session.expire", "method", 16, 19),
+    ]
+    passage = Excerpt(lines, 1, len(lines), wanted, {4: 1.0, 18: 1.0})
+    found = place_in(lines, passage, definitions, wanted)
+    assert found is not None
+    assert found.symbol == "Session.expire"
+
+
+def test_a_line_of_the_preprocessor_or_a_heading_is_not_about_the_next_definition() -> None:
+    for lines, definitions, line, symbol in (
+        (
+            ["#define RETRY_LIMIT 5", "int open_socket(int fd) {", "}"],
+            [
+                DefinedHere("RETRY_LIMIT", "macro", 1, 1),
+                DefinedHere("open_socket", "function", 2, 3),
+            ],
+            1,
+            "RETRY_LIMIT",
+        ),
+        (
+            ["# Retry limit", "## Usage", "", "Use it."],
+            [DefinedHere("Retry limit", "section", 1, 4), DefinedHere("Usage", "section", 2, 4)],
+            1,
+            "Retry limit",
+        ),
+    ):
+        wanted = Wanted(telling_words("what is the retry limit"))
+        found = place_in(lines, Excerpt(lines, 1, len(lines), wanted), definitions, wanted)
+        assert found is not None
+        assert (found.line, found.symbol) == (line, symbol)
+
+
 def test_decorators_belong_to_a_definition() -> None:
     found = place("expire the visitor")
     assert (found.first, found.last, found.line) == (15, 19, 16)

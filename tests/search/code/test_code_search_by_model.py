@@ -123,6 +123,23 @@ async def test_a_model_gets_the_places_without_secrets_in_few_tokens(
     assert prompt.count("\n[f") == MOST_PLACES
 
 
+async def test_no_part_of_a_secret_is_sent_of_a_line_that_is_cut(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    secret = "correct horse battery staple mountain"
+    for length in range(190, 250, 4):
+        before = ("def load_plugins(): return 1  # " + "filler " * 40)[:length]
+        line = f'{before} password = "{secret}" # ' + "more words " * 400
+        write_files(project, {f"src/load_{length}.py": f"{line}\n"})
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment={"FAKE_API_KEY": FAKE_KEY})
+    await workspace.index.build()
+    await search(workspace, QUESTION)
+    said = model_server.bodies[0].decode()
+    assert said.count("src/load_") > 10
+    assert [word for word in ("correct", "horse", "staple") if word in said] == []
+
+
 @pytest.mark.parametrize("query", ["Loader", "loader.py"])
 async def test_a_name_or_a_path_is_not_worth_the_tokens_unless_a_model_is_required(
     workspace: EngineWorkspace, model_server: ModelServer, query: str
@@ -149,14 +166,34 @@ async def test_the_next_page_continues_behind_what_the_model_saw(
         hit.path for hit in (await search(workspace, QUESTION, ranker="local", limit=99)).results
     ]
     choose(model_server, *every[1:4])
-    first = await search(workspace, QUESTION, limit=2)
-    assert [hit.path for hit in first.results] == every[1:3]
-    assert first.truncated
-    assert "1 more places that openai-test chose: increase the limit" in first.warnings
+    short = await search(workspace, QUESTION, limit=2)
+    assert [hit.path for hit in short.results] == every[1:3]
+    assert (short.truncated, short.cursor) == (True, None)
+    assert "1 more places that openai-test chose do not fit: allow more" in short.warnings
+    first = await search(workspace, QUESTION, limit=3)
+    assert [hit.path for hit in first.results] == every[1:4]
     second = await search(workspace, QUESTION, limit=99, cursor=first.cursor)
     assert [hit.path for hit in second.results] == every[MOST_PLACES:]
     assert second.ranked_by == RankedBy(kind="local", fallback_reason=IS_LATER_PAGE)
-    assert len(model_server.requests) == 1
+    assert len(model_server.requests) == 1  # the second answer was cached
+    model_server.mode = "nothing"
+    none = await search(workspace, f"{QUESTION}?", limit=99)
+    assert (none.returned, none.truncated) == (0, True)
+    rest = await search(workspace, f"{QUESTION}?", limit=99, cursor=none.cursor)
+    assert [hit.path for hit in rest.results] == every[MOST_PLACES:]
+
+
+async def test_of_several_places_in_a_file_only_the_one_that_was_sent_is_not_chosen(
+    make_workspace: MakeWorkspace, project: Path, model_server: ModelServer
+) -> None:
+    several = "\n\n".join(f"class C{n}:\n    def same_name(self): ..." for n in range(4))
+    write_files(project, {"src/many.py": several})
+    config = models_config(model_server, "openai-test")
+    workspace = make_workspace(project, config=config, environment={"FAKE_API_KEY": FAKE_KEY})
+    await workspace.index.build()
+    model_server.mode = "nothing"
+    result = await search(workspace, "same_name", ranker="llm")
+    assert [other.line for other in result.not_chosen or ()] == [2]
 
 
 async def test_a_short_answer_counts_what_the_model_did_not_choose(

@@ -40,6 +40,7 @@ from winnow.text.scope import Scope, path_order
 from winnow.tools import TOOLS
 from winnow.tools.document_text import DocumentTextResult
 from winnow.tools.document_text import plain as text_plain
+from winnow.tools.keyword_search import KeywordSearchResult
 from winnow.tools.search_docs import SearchDocsPartial, SearchDocsResult, plain
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
@@ -854,6 +855,21 @@ async def test_read_file_reads_a_document_as_its_text(workspace_of: Made, root: 
 def time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer for documents that are read during a search: a busy machine would read fewer."""
     monkeypatch.setattr("winnow.search.documents.overlay.READ_SECONDS", 60.0)
+
+
+async def test_a_compact_payload_has_the_text_of_a_document_and_not_its_file(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    rtf = r"{\rtf1\ansi{\fonttbl{\f0 Arial;}}\f0 first\par the zeppelin lands here\par third}"
+    write_files(tmp_path, {"landing.rtf": rtf, "a.py": "def zeppelin(): ...\n"})
+    workspace = make_workspace(tmp_path)
+    params = {"query": "q", "search_terms": ["zeppelin"], "include_documents": True}
+    params |= {"payload": "compact", "dry_run": True}
+    result = await TOOLS["keyword_search"].call(workspace, params, no_progress)
+    assert isinstance(result, KeywordSearchResult)
+    assert result.payload is not None
+    assert "the zeppelin lands here" in result.payload.prompt
+    assert "fonttbl" not in result.payload.prompt
 
 
 @pytest.mark.usefixtures("time_to_read")

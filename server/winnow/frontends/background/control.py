@@ -25,7 +25,6 @@ from winnow.text.roots import is_indexable, refusal
 from winnow.text.sanitize import printable
 from winnow.text.scope import repository_root, search_roots
 
-ACTIONS = client.ABOUT_PROCESSES
 HELP = (
     "'status': show the background process of this workspace. 'stop': end it; the next command"
     " starts another."

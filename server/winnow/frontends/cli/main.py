@@ -25,8 +25,9 @@ from winnow.frontends.background import client, control
 from winnow.frontends.cli import pager
 from winnow.frontends.cli.arguments import Parser, parsed
 from winnow.frontends.cli.call import INDEX_SECONDS, Caller, call, folder_named, notices_for
-from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND, guarded
+from winnow.frontends.cli.guarded import FAILED, FOUND, guarded
 from winnow.frontends.cli.help import COMMANDS
+from winnow.frontends.cli.index_actions import add_actions
 from winnow.frontends.cli.ripgrep_flags import add_flags
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import return_freed_memory
@@ -73,6 +74,12 @@ def run(arguments: Sequence[str], *, may_start: bool = False) -> int:
     return code
 
 
+def _forwarded(arguments: Sequence[str]) -> int:
+    """Run a command in the background process, if there is one, else in this process."""
+    done = client.run(arguments)
+    return run(arguments) if done is None or done == client.DECLINED else done
+
+
 def command_parser(
     kind: type[argparse.ArgumentParser] = Parser,
 ) -> argparse.ArgumentParser:
@@ -87,7 +94,7 @@ def command_parser(
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for tool in TOOLS.values():
         _add_tool(commands, tool)
-    _add_process_actions(commands.choices["index"])
+    add_actions(commands.choices["index"], lambda: _forwarded(["index", "build"]))
     serve = _add_command(commands, "serve")
     serve.add_argument(
         "--tcp", metavar="[HOST:]PORT", help="listen on this local port instead of stdin and stdout"
@@ -258,45 +265,6 @@ def _interrupts() -> Iterator[asyncio.Event]:
 def _write_error(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
-
-
-# --- the background process ----------------------------------------------------------------
-
-
-def _add_process_actions(index: argparse.ArgumentParser) -> None:
-    """Add the actions on the background process to `winnow index`. No other front end has one."""
-    [action] = [one for one in index._actions if one.dest == "action"]
-    assert action.choices is not None
-    action.choices = [*action.choices, *control.ACTIONS]
-    action.help = f"{action.help} {control.HELP}"
-    index.add_argument(
-        "--all",
-        action="store_true",
-        help="with 'status' and 'stop': the processes of all your workspaces",
-    )
-    run_tool = index.get_default("run")
-
-    def run(options: argparse.Namespace) -> int:
-        code: int = (_processes if options.action in control.ACTIONS else run_tool)(options)
-        return code
-
-    index.set_defaults(run=run)
-
-
-def _processes(options: argparse.Namespace) -> int:
-    """Show or stop background processes."""
-    folder = None if options.all else Path.cwd()
-    stop = options.action == "stop"
-    found = control.stop(os.environ, folder) if stop else control.running(os.environ, folder)
-    if options.format == "json":
-        described = [msgspec.structs.asdict(one) for one in found]
-        print(msgspec.json.format(msgspec.json.encode({"processes": described})).decode())
-    else:
-        for one in found:
-            print(control.described(one, stopped=stop))
-        if not found:
-            print("no background process")
-    return FOUND if found else NOTHING_FOUND
 
 
 # --- servers -------------------------------------------------------------------------------

@@ -60,6 +60,11 @@ async def build_index(server: WinnowServer, consent: bool = False) -> None:
     await load_index()
     async with background_progress(server, "Indexing", "files") as report:
         await keep_index(server.engine, report, consent)
+    told = [each for each in server.engine.index.archive_notices() if each not in server.noticed]
+    server.noticed.update(told)
+    for notice in told:
+        message = types.ShowMessageParams(types.MessageType.Info, f"Winnow: {notice}")
+        server.window_show_message(message)
     await load_names(server.engine)
 
 

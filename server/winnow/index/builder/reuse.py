@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
@@ -24,6 +26,9 @@ from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
 from winnow.privacy.secrets import is_secret_file
 from winnow.processes.waiting import run_to_end
+from winnow.storage.state_folder import User
+
+logger = logging.getLogger(__name__)
 
 # Files compared with already indexed texts at once.
 AT_ONCE = 500
@@ -45,12 +50,15 @@ class TextReuse:
         self._disk = disk
         self._settings = settings
         self._is_still = functools.partial(is_still_at, root)
+        self._has_pulled = False
+        self.notice = ""  # about the archives in the user's settings
 
     async def reuse(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
         """Write the files whose text is stored here or in a similar folder. Return the other files,
         and those that were ``overtaken``: changed since the pass began."""
         others: list[Path] = []
         if len(paths) > FEW_CHANGES:
+            await self._pull_for_new_index()
             others = await asyncio.to_thread(_similar_roots, self._root, paths, self._settings())
         if not others and not await self._disk.query(Reader.has_keys):
             return list(paths)  # a new index has no texts to reuse
@@ -70,6 +78,32 @@ class TextReuse:
             left = {path: unknown[path] for path in unknown.keys() - reused - overtaken}
             reused.update(await self._copy_texts(other, left))
         return [path for path in paths if path not in reused]
+
+    async def _pull_for_new_index(self) -> None:
+        """Pull the archives that the user's settings name, if this index is new."""
+        settings = self._settings()
+        if settings.sources is None or self._has_pulled:
+            return
+        self._has_pulled = True
+        if await self._disk.query(Reader.has_keys):
+            return
+        # Loads what only downloads need.
+        from winnow.index.archive.sources import pull_for_new_index
+
+        is_canceled = threading.Event()
+
+        def report(done: int, total: int | None) -> None:
+            if is_canceled.is_set():
+                raise InterruptedError("it was canceled")
+
+        user = settings.user or User.of(settings.sources.environment)
+        try:
+            self.notice = await asyncio.to_thread(
+                pull_for_new_index, settings.sources, user, settings.variant, report
+            )
+        finally:
+            is_canceled.set()
+        logger.info("%s: %s", self._root, self.notice)
 
     async def _copy_texts(self, other: Path, files: Texts) -> list[str]:
         """Copy the data of files whose text the index of another folder has. Return the paths."""

@@ -105,6 +105,11 @@ class ChangeWriter:
         self.searched = SearchedNames()
         self._reuse = TextReuse(root, disk, settings)
 
+    @property
+    def notice(self) -> str:
+        """What the user should know of the archives in the settings; empty without any."""
+        return self._reuse.notice
+
     # --- passes ----------------------------------------------------------------------------
 
     @contextlib.contextmanager

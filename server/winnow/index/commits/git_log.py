@@ -131,6 +131,21 @@ async def read_commits(
     return ReadCommits(list(map(commit_id, hashes)), logged)
 
 
+async def head_commit(
+    root: Path, processes: Processes, git: str | None, environment: Mapping[str, str]
+) -> str | None:
+    """Return the hash of the current commit in hexadecimal; None without one, or without git."""
+    if git is None or not await asyncio.to_thread(os.path.lexists, root / ".git"):
+        return None
+    try:
+        command = ["rev-parse", "--verify", "HEAD^{commit}"]
+        output, complete = await _output(root, processes, git, environment, command)
+        found = output.decode().strip()
+        return found if complete and re.fullmatch("[0-9a-f]{40,64}", found) else None
+    except (SearchError, ValueError):
+        return None
+
+
 async def _log(
     run: Callable[[Sequence[str]], Awaitable[tuple[bytes, bool]]], which: Sequence[str]
 ) -> list[LoggedCommit]:

@@ -16,7 +16,11 @@ import msgspec
 from winnow.index.store.file_record import FULL, NO_DEFINITIONS, NOT_REUSED, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
-from winnow.symbols.extract.packed import decode_scope_table, split_declarations
+from winnow.symbols.extract.packed import (
+    decode_scope_table,
+    split_declarations,
+    without_signature,
+)
 
 # Changes with the tables below; the code that fills them has its own version, see `store.version`.
 SCHEMA_VERSION = 6
@@ -387,6 +391,15 @@ def move(
             for place, document in enumerate(documents)
         ],
     )
+
+
+def drop_signatures(connection: Connection) -> None:
+    """Remove the signatures and documentation of all definitions."""
+    bare = [
+        (without_signature(data), file, place)
+        for file, place, data in connection.execute("SELECT file, place, data FROM definition")
+    ]
+    connection.executemany("UPDATE definition SET data=? WHERE file=? AND place=?", bare)
 
 
 def _base(path: bytes) -> bytes:

@@ -60,10 +60,10 @@ class Segments:
             try:
                 now = _stamp_of(os.stat(self._path(name)))
                 if known is None:
-                    known = Segment(self._file(name))
+                    known = Segment(self.file(name))
                 elif self._stamps[name] != now:
                     # The old mapping may be longer than the file is now: it is not read.
-                    known = Segment(self._file(name))
+                    known = Segment(self.file(name))
                     known.verify()
             except FileNotFoundError as error:
                 raise SegmentMissing(f"a segment is missing: {error}") from error
@@ -95,7 +95,7 @@ class Segments:
         from winnow.index.postings.segment import write_segment
 
         name = self._new_name()
-        return name, write_segment(self._file(name), texts)
+        return name, write_segment(self.file(name), texts)
 
     def merge(self, parts: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> tuple[str, int]:
         """Write a segment of the chosen documents of others; return its name and size."""
@@ -104,7 +104,7 @@ class Segments:
 
         name = self._new_name()
         try:
-            return name, merge_segments(self._file(name), parts)
+            return name, merge_segments(self.file(name), parts)
         except SegmentDamaged as error:
             raise StoreDamaged(f"a segment is damaged: {error}") from error
 
@@ -113,7 +113,7 @@ class Segments:
         with self._lock:
             self._forget(name)
         with contextlib.suppress(OSError):
-            self._file(name).unlink()
+            self.file(name).unlink()
 
     def remove_unused(self, names: Iterable[str]) -> None:
         """Close the segments that no row names; delete their files after a delay."""
@@ -131,7 +131,7 @@ class Segments:
     def touch(self, name: str) -> None:
         """Start the delay after which a segment without a row is deleted."""
         with contextlib.suppress(OSError):
-            self._file(name).touch()
+            self.file(name).touch()
 
     def close(self) -> None:
         with self._lock:
@@ -141,7 +141,7 @@ class Segments:
         for known in (self._open, self._stamps, self._verified):
             known.pop(name, None)
 
-    def _file(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
         return Path(self._path(name))
 
     def _path(self, name: str) -> str:

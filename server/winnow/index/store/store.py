@@ -385,6 +385,21 @@ class Store:
                 rows.park(connection, os.fsdecode(path), stamp, gone=True)
         self._free_unused()
 
+    def packed(self, *, signatures: bool) -> list[Path]:
+        """Write everything into the database and the segments that it names, in their smallest
+        form, and return these files. Without ``signatures``, the signatures and documentation of
+        definitions are removed."""
+        with self._transaction() as connection:
+            if not signatures:
+                rows.drop_signatures(connection)
+            names = database.rows_of(connection, "SELECT name FROM segment")
+        with self._lock, detect_damage():
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+            self._writer.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return [self.file, *(self.segments.file(name) for (name,) in names)]
+
     @property
     def is_untidy(self) -> bool:
         """True if segments that were merged can be deleted now."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Literal
 
 import msgspec
@@ -53,12 +61,13 @@ class RankedFiles(msgspec.Struct, frozen=True):
 
 
 class ModelRanking(msgspec.Struct, frozen=True):
-    """A question to language models about files of a scope."""
+    """A question to language models about files of a scope, some of which are ``documents``."""
 
     workspace: EngineWorkspace
     scope: Scope
     query: str
     progress: Progress
+    documents: Collection[str] = ()
 
 
 def choose_models(
@@ -117,10 +126,10 @@ async def rank_by_model(
     options: RankerOptions,
     by_local: RankedFiles,
     models: Sequence[NamedModel],
-    on_file: Callable[[RankedBy, Ranked], None],
+    on_file: Callable[[RankedBy, Ranked], Awaitable[None]],
 ) -> RankedFiles:
     """Let a model select from the files, or keep the order of the local ranker. ``on_file`` gets
-    each file as a model names it.
+    each file as a model names it, one after the other.
 
     Raises LlmFailed if a model is required.
     """
@@ -129,7 +138,7 @@ async def rank_by_model(
     if options.dry_run:
         payload, sent = await _payload(asked, options, by_local, models)
         return msgspec.structs.replace(
-            by_local, payload=payload, sent=sent, reasons=[*_secret_files(sent)]
+            by_local, payload=payload, sent=sent, reasons=[*_not_sent(sent, payload.model)]
         )
     if not models:
         return by_local
@@ -137,15 +146,16 @@ async def rank_by_model(
     to_send = await _candidates_to_send(asked, options, by_local)
     found = {entry.candidate.path: entry.candidate for entry in by_local.ranked}
     try:
-        ranking = await llm.rank(
-            asked.query,
-            to_send,
-            asked.workspace.models,
-            models,
-            root=str(asked.scope.root),
-            on_file=lambda model, chosen: on_file(_ranked_by(model), _with_matches(chosen, found)),
-            compact=options.compact,
-        )
+        async with _one_by_one(on_file) as send:
+            ranking = await llm.rank(
+                asked.query,
+                to_send,
+                asked.workspace.models,
+                models,
+                root=str(asked.scope.root),
+                on_file=lambda model, chosen: send(_ranked_by(model), _with_matches(chosen, found)),
+                compact=options.compact,
+            )
     except llm.RankingFailed as error:
         if options.ranker == "llm":
             raise LlmFailed(error.attempts) from error
@@ -153,6 +163,27 @@ async def rank_by_model(
         return RankedFiles(by_local.ranked, RankedBy(kind="local", fallback_reason=why))
     files = [_with_matches(chosen, found) for chosen in ranking.files]
     return _chosen_by_model(msgspec.structs.replace(ranking, files=files), by_local)
+
+
+@contextlib.asynccontextmanager
+async def _one_by_one(
+    on_file: Callable[[RankedBy, Ranked], Awaitable[None]],
+) -> AsyncIterator[Callable[[RankedBy, Ranked], None]]:
+    """Yield a function that passes a file on and returns at once. The block ends once all are
+    passed on."""
+    files: asyncio.Queue[tuple[RankedBy, Ranked] | None] = asyncio.Queue()
+
+    async def pass_on() -> None:
+        while (file := await files.get()) is not None:
+            await on_file(*file)
+
+    passing = asyncio.create_task(pass_on())
+    try:
+        yield lambda ranked_by, chosen: files.put_nowait((ranked_by, chosen))
+        files.put_nowait(None)
+        await passing
+    finally:
+        passing.cancel()
 
 
 def _with_matches(chosen: Ranked, found: Mapping[str, Candidate]) -> Ranked:
@@ -167,22 +198,27 @@ async def _candidates_to_send(
     if not options.compact:
         return [entry.candidate for entry in by_local.ranked]
     return await asyncio.to_thread(
-        passages_to_send, asked.scope, asked.workspace.buffers, by_local.ranked
+        passages_to_send,
+        asked.scope,
+        asked.workspace.buffers,
+        by_local.ranked,
+        asked.documents,
     )
 
 
-def _secret_files(sent: Prompt) -> Iterator[str]:
+def _not_sent(sent: Prompt, model: str) -> Iterator[str]:
+    """Yield which candidates a model does not get."""
     if sent.secret_files:
         yield f"{sent.secret_files} files have names of secrets: not sent to a model"
+    if sent.left_out:
+        yield f"{sent.left_out} files did not fit the input of {model}"
 
 
 def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedFiles) -> RankedFiles:
     """Return the files that the model selected, and the other files that it saw, so that a prompt
     injection cannot hide a file."""
     name, sent = ranking.model.name, ranking.prompt
-    reasons, warnings = [*_secret_files(sent)], list[str]()
-    if sent.left_out:
-        reasons.append(f"{sent.left_out} files did not fit the input of {name}")
+    reasons, warnings = [*_not_sent(sent, name)], list[str]()
     if ranking.broken_off:
         reasons.append(
             f"the answer of {name} broke off after {len(ranking.files)} files: {ranking.broken_off}"

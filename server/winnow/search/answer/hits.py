@@ -211,15 +211,19 @@ def paged(
     found: HitList,
     hits: Sequence[CurrentHit],
     make: Callable[[int, int, bool, str | None], R],
+    seen: int | None = None,
 ) -> R:
     """Return the answer with these hits, shortened to ``max_tokens``.
+
+    If a language model has chosen the hits from those before the index ``seen``, the next page
+    begins there.
 
     ``make`` gets the number of hits, the maximum number of lines of each, whether the answer is
     truncated, and the cursor.
     """
 
     def answer(count: int, most: int) -> R:
-        end = hits[count - 1].at + 1 if count else len(found.hits)
+        end = seen or (hits[count - 1].at + 1 if count else len(found.hits))
         more = end < min(len(found.hits), MOST_HITS)
         position = cursor.encode(params, end, _stamp(found, end)) if more else None
         return make(count, most, more or most < LINES, position)

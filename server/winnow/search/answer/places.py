@@ -31,7 +31,11 @@ SHORT = 12
 REASON_CHARACTERS = 100
 REASON_WORDS = 4
 
-_LEADING = re.compile(r'\s*(?://|/\*|\*|#|--|;|%|@|"""|\[\w|<!--|\{-)')
+# A line before a definition that is about it: a comment, a decorator; not C's preprocessor.
+_LEADING = re.compile(
+    r"\s*(?://|/\*|\*|#(?!\s*(?:define|include|if|ifn?def|elif|else|endif|undef|pragma)\b)"
+    r'|--|;|%|@|"""|\[\w|<!--|\{-)'
+)
 _TEXT = re.compile(r"[^\W_]")
 
 
@@ -106,7 +110,9 @@ def _regions(
     count = passage.last - passage.first + 1
     owners: list[int] = [-1] * count
     for number, definition in enumerate(definitions):
-        first = _with_leading(lines, definition.line, passage.first) - passage.first
+        first = definition.line - passage.first
+        if definition.kind != "section":
+            first = _with_leading(lines, definition.line, passage.first) - passage.first
         last = min(definition.last, passage.last) - passage.first
         if first <= last and last >= 0:
             owners[max(first, 0) : last + 1] = [number] * (last + 1 - max(first, 0))
@@ -145,7 +151,8 @@ def _telling(
             continue
         name = defined[line].name.rpartition(".")[2].casefold() if line in defined else ""
         found[at][line] = {
-            word: weight * (NAMED if word in name else share) for word, weight in words.items()
+            word: weight * (NAMED if word and word in name else share)
+            for word, weight in words.items()
         }
     return found
 

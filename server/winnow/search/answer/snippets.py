@@ -28,6 +28,8 @@ AGAIN = 0.15
 DEFINITION = 1.5
 # Maximum number of relevant lines of a passage to weigh.
 WEIGHED_LINES = 500
+# A longer line is data, as large as thousands of lines: its part from the first word on counts.
+WEIGHED_CHARACTERS = 4_000
 
 
 # A longer word is data.
@@ -120,12 +122,19 @@ class Excerpt:
         self._wanted = wanted
         self._head = head
         self.first, self.last = max(1, first), min(last, len(lines))
-        relevant = wanted.in_lines(lines[self.first - 1 : self.last])
+        relevant = wanted.in_lines(list(map(self._weighed, lines[self.first - 1 : self.last])))
         weights = {self.first + at: words for at, words in islice(relevant, WEIGHED_LINES)}
         for at, weight in (marks or {}).items():
             if self.first <= at <= self.last:
                 weights.setdefault(at, {})[""] = weight
         self._weights = {at: weights[at] for at in sorted(weights)[:WEIGHED_LINES]}
+
+    def _weighed(self, line: str) -> str:
+        """Return the part of a line in which words are looked for."""
+        if len(line) <= WEIGHED_CHARACTERS:
+            return line
+        start = self._wanted.place_in(line)
+        return line[start : start + WEIGHED_CHARACTERS]
 
     def part(self, first: int, last: int, best: int) -> Excerpt:
         """Return the excerpt of some of the lines; snippets contain the ``best`` of them."""

@@ -25,8 +25,8 @@ IS_LATER_PAGE = "a language model ranks only the first page"
 class RankedPlaces(Struct, frozen=True):
     """Places, best first, and the ranker that ordered them.
 
-    ``others`` are those that a model saw and did not choose; ``reasons`` are why the answer may be
-    incomplete.
+    ``others`` are those that a model saw and did not choose, and ``seen`` is the index behind the
+    last that it saw; ``reasons`` are why the answer may be incomplete.
     """
 
     places: Sequence[CurrentHit]
@@ -36,12 +36,13 @@ class RankedPlaces(Struct, frozen=True):
     warnings: Sequence[str] = ()
     usage: Usage | None = None
     redactions: Mapping[str, int] | None = None
+    seen: int | None = None
 
     def left_out(self, count: int) -> Iterator[str]:
         """Yield a warning if only ``count`` of the places that a model chose are shown."""
         if self.ranked_by.model and count < len(self.places):
             left = len(self.places) - count
-            yield f"{left} more places that {self.ranked_by.model} chose: increase the limit"
+            yield f"{left} more places that {self.ranked_by.model} chose do not fit: allow more"
 
 
 def models_for(
@@ -70,19 +71,20 @@ async def choose_places(
     """Return the best ``MOST_PLACES`` places in the order of the first model that answers; without
     one, all as they are. ``on_places`` gets those of each file as the model names it.
 
-    A model ranks files: further places of a file follow its first. Raises LlmFailed if a model is
-    required.
+    A model ranks files by their first place; further places of a file follow it. Raises LlmFailed
+    if a model is required.
     """
     by_path: dict[str, list[CurrentHit]] = {}
     seen = by_local.places[:MOST_PLACES]
     for place in seen:
-        # A cursor continues behind all that the model saw.
-        last = msgspec.structs.replace(place, at=seen[-1].at)
-        by_path.setdefault(place.hit.path, []).append(last)
+        by_path.setdefault(place.hit.path, []).append(place)
 
     def chosen(ranked: Ranked) -> list[CurrentHit]:
         first, *further = by_path[ranked.candidate.path]
         return [_with_reason(first, ranked), *further]
+
+    async def send(ranked_by: RankedBy, ranked: Ranked) -> None:
+        on_places(ranked_by, chosen(ranked))
 
     files = [Ranked(_candidate(found[0]), found[0].why) for found in by_path.values()]
     ranking = await rank_by_model(
@@ -90,25 +92,27 @@ async def choose_places(
         options,
         RankedFiles(files, by_local.ranked_by),
         models,
-        lambda ranked_by, ranked: on_places(ranked_by, chosen(ranked)),
+        send,
     )
     if ranking.ranked_by.kind == "local":
         return msgspec.structs.replace(by_local, ranked_by=ranking.ranked_by)
     return RankedPlaces(
         [place for ranked in ranking.ranked for place in chosen(ranked)],
         ranking.ranked_by,
-        [place for other in ranking.others for place in by_path[other.candidate.path]],
+        [by_path[other.candidate.path][0] for other in ranking.others],
         ranking.reasons,
         ranking.warnings,
         ranking.usage,
         (ranking.sent.redactions or None) if ranking.sent else None,
+        seen[-1].at + 1,
     )
 
 
 def _candidate(place: CurrentHit) -> Candidate:
     """Return the file of a place: a model gets the lines of the place, with the matches marked."""
     best = msgspec.structs.replace(place.hit, first=place.first, last=place.last)
-    return Candidate(place.hit.path, {}, {"": tuple(place.hit.marks)}, {}, best)
+    lines = place.hit.marks or ([place.best] if place.best else [])
+    return Candidate(place.hit.path, {}, {"": tuple(lines)}, {}, best)
 
 
 def _with_reason(place: CurrentHit, ranked: Ranked) -> CurrentHit:

@@ -60,14 +60,17 @@ class Explanation(Result, frozen=True, kw_only=True):
     logs: Annotated[int | None, Meta(description="Number of entries of logs.")] = None
     frames: Annotated[
         list[NamedPlace] | None,
-        Meta(description="Places of stack traces, the deepest first, and other places."),
+        Meta(description="Places of stack traces, the deepest first, then others; at most twenty."),
     ] = None
-    errors: Annotated[list[str] | None, Meta(description="Error messages.")] = None
-    names: Annotated[list[str] | None, Meta(description="Names of code.")] = None
-    paths: Annotated[list[str] | None, Meta(description="Files and folders.")] = None
-    quotes: Annotated[list[str] | None, Meta(description="Quoted texts.")] = None
+    errors: Annotated[list[str] | None, Meta(description="Error messages; at most twenty.")] = None
+    names: Annotated[list[str] | None, Meta(description="Names of code; at most twenty.")] = None
+    paths: Annotated[list[str] | None, Meta(description="Files and folders; at most twenty.")] = (
+        None
+    )
+    quotes: Annotated[list[str] | None, Meta(description="Quoted texts; at most twenty.")] = None
     options: Annotated[
-        list[str] | None, Meta(description="Options, environment variables and settings.")
+        list[str] | None,
+        Meta(description="Options, environment variables and settings; at most twenty."),
     ] = None
     terms: Annotated[
         list[ExplainedTerm],

@@ -61,7 +61,8 @@ async def begin_index(
         return _begin_in_server(workspace, bool(enable))
     try:
         if waits or enable:
-            await _begin_and_wait(workspace, progress, bool(enable))
+            if await _begin_and_wait(workspace, progress, bool(enable)):
+                return workspace.index.archive_notices()
         elif workspace.has_background and await _is_to_begin(workspace):
             workspace.start_indexing(False)
     except IndexUnavailable as error:
@@ -99,14 +100,15 @@ def _begin_in_server(workspace: EngineWorkspace, consent: bool) -> list[str]:
     return []
 
 
-async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consent: bool) -> None:
-    """Begin the index, in the background if there is one, and wait for it."""
+async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consent: bool) -> bool:
+    """Begin the index, in the background if there is one, and wait for it. Return False if there is
+    nothing to begin."""
     if _is_complete(workspace):
-        return
+        return False
     if consent:
         await _build(workspace, progress, consent=True)
     elif not (workspace.is_indexing or await _is_small_or_begun(workspace)):
-        return
+        return False
     elif building := workspace.start_indexing(False):
         await _wait(workspace, building, progress, in_background=True)
     else:
@@ -120,6 +122,7 @@ async def _begin_and_wait(workspace: EngineWorkspace, progress: Progress, consen
             await run_to_end(asyncio.wait({building}))
         if not building.cancelled():
             building.result()
+    return True
 
 
 async def _wait(

@@ -19,7 +19,7 @@ from winnow.ranking.term_matches import MatchedTerms
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.answer.snippets import LINES, Excerpt, Wanted
 from winnow.search.index.background import open_index
-from winnow.text.ripgrep import Line, cut_line
+from winnow.text.ripgrep import Line, plain_line
 from winnow.text.scope import Scope
 from winnow.types import Hit, IndexState, Progress, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
@@ -198,10 +198,6 @@ def _lines(texts: CurrentTexts, hit: Hit, wanted: Wanted, width: int) -> dict[in
     if snippet is None:
         return {}
     last = snippet.first + snippet.text.count("\n")
-    return {number: _line(lines[number - 1], width) for number in range(snippet.first, last + 1)}
-
-
-def _line(text: str, width: int) -> Line:
-    if len(text) > width:
-        return cut_line(text, (), width)
-    return Line(text, len(text.encode("utf-8", "replace")) + 1)
+    return {
+        number: plain_line(lines[number - 1], width) for number in range(snippet.first, last + 1)
+    }

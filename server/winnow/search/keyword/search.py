@@ -112,12 +112,14 @@ async def search_keywords(
             warnings = [*found.warnings, *await _without_matches(request, found)]
             found = msgspec.structs.replace(found, warnings=warnings)
 
-    def send(ranked_by: RankedBy, chosen: Ranked) -> None:
-        [file] = request.rows([chosen])
+    async def send(ranked_by: RankedBy, chosen: Ranked) -> None:
         if request.send is not None:
+            [file] = await asyncio.to_thread(request.rows, [chosen])
             request.send(f"{ranked_by.model}: {file.path}", [file], ranked_by)
 
-    asked = ModelRanking(workspace, request.scope, request.query, request.progress)
+    asked = ModelRanking(
+        workspace, request.scope, request.query, request.progress, request.documents.documents
+    )
     by_local = RankedFiles(in_order, fallback)
     return found, await rank_by_model(asked, options, by_local, models, send)
 

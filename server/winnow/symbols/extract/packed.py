@@ -111,6 +111,11 @@ def decode_definition(encoded: bytes) -> Definition:
     return _decode_definition(encoded)
 
 
+def without_signature(encoded: bytes) -> bytes:
+    """Return an encoded definition without its signature and documentation."""
+    return _encode(msgspec.structs.replace(decode_definition(encoded), signature="", doc=""))
+
+
 def encode_declarations(declarations: Mapping[str, bytes]) -> bytes:
     """Encode the packed occurrences that declare each name."""
     return zlib.compress(_encode(declarations), 1)
