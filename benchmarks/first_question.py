@@ -122,7 +122,7 @@ def _answer(client: Client, question: Question) -> Answer:
 def by_mcp(folder: Path, question: Question, environment: dict[str, str]) -> Answer:
     """Send the question to a new MCP server."""
     with subprocess.Popen(
-        [*WINNOW, "mcp"],
+        [*WINNOW, "mcp", "--tools", "all", "--structured"],
         cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

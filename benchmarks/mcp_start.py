@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-COMMAND = [sys.executable, "-m", "winnow", "mcp"]
+COMMAND = [sys.executable, "-m", "winnow", "mcp", "--tools", "all"]
 LIMIT_MS = 1000
 
 

@@ -127,7 +127,13 @@ class Cost(NamedTuple):
 class Server:
     """`winnow mcp` on a folder, with a complete index or without an index."""
 
-    def __init__(self, folder: Path, home: Path, index: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        home: Path,
+        index: str,
+        options: Sequence[str] = ("--tools", "all", "--structured"),
+    ) -> None:
         settings = home / "config.toml"
         settings.write_text(index + NOTHING_LEARNED)
         environment = {**os.environ, "WINNOW_CONFIG": str(settings)}
@@ -135,7 +141,7 @@ class Server:
             environment.pop(key, None)
         # Not started in `folder`: `-m` would import modules from the repository.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "winnow", "mcp", str(folder)],
+            [sys.executable, "-m", "winnow", "mcp", *options, str(folder)],
             cwd=home,
             env=environment,
             stdin=subprocess.PIPE,
@@ -274,14 +280,18 @@ class Semble:
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
         )
 
-    def costs(self, question: Question, tokens: Tokens) -> tuple[Cost, Cost]:
-        """Return the cost by the rules of semble's benchmark, and the cost for an agent."""
+    def reply(self, query: str) -> Plain:
+        """Return the answer of its server, and the best 50 entries."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        request = {"query": question.text, "texts": True}
-        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.write(json.dumps({"query": query, "texts": True}) + "\n")
         self._process.stdin.flush()
-        reply = json.loads(self._process.stdout.readline())
+        reply: Plain = json.loads(self._process.stdout.readline())
+        return reply
+
+    def costs(self, question: Question, tokens: Tokens) -> tuple[Cost, Cost]:
+        """Return the cost by the rules of semble's benchmark, and the cost for an agent."""
+        reply = self.reply(question.text)
         entries, few = reply["entries"], json.loads(reply["answer"]).get("results", [])
         complete = tokens(reply["answer"])
         rank = _rank([entry["file_path"] for entry in entries], question)
@@ -441,7 +451,7 @@ def main() -> None:
         cost.data for cost in costs[f"winnow {tool}"]
     )
     sizes = ", ".join(f"{data(tool):,.0f} for {tool}" for tool in TOOLS)
-    print(f"Structured data of these answers, which `winnow mcp --text-only` omits: {sizes}")
+    print(f"Structured data of these answers, which only `winnow mcp --structured` sends: {sizes}")
 
 
 if __name__ == "__main__":

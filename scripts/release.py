@@ -1,13 +1,17 @@
-"""The Python part of `scripts/build`: check the version, and pack the plugin.
+"""The Python part of `scripts/build` and `scripts/release`: check the version, pack the plugin, and
+write the notes and the checksums.
 
 python scripts/release.py version                  print the version; fail if files disagree
 python scripts/release.py plugin FILE SECONDS      pack the Neovim plugin; SECONDS (since 1970)
                                                    is the time of its files
+python scripts/release.py notes                    print the changes of the version
+python scripts/release.py checksums FOLDER         print the checksums of a folder's files
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -80,6 +84,22 @@ def pack_plugin(target: Path, seconds: int, root: Path = ROOT) -> None:
     target.write_bytes(gzip.compress(packed.getvalue(), mtime=seconds))
 
 
+def notes(changes: str, version: str) -> str:
+    """Return the section of a version in the list of changes. Raise ValueError if there is none."""
+    found = re.search(
+        rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changes, re.M | re.S
+    )
+    if found is None:
+        raise ValueError(f"CHANGELOG.md has no section for {version}")
+    return found[1].strip() + "\n"
+
+
+def checksums(folder: Path) -> list[str]:
+    """Return a line for each file of a folder, as `sha256sum` prints and checks it."""
+    files = sorted(file for file in folder.iterdir() if file.name != "SHA256SUMS")
+    return [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in files]
+
+
 def main(arguments: list[str]) -> int:
     if arguments == ["version"]:
         found = versions()
@@ -87,6 +107,13 @@ def main(arguments: list[str]) -> int:
         wrong = mismatches(found)
         print(*wrong, sep="\n", end="\n" * bool(wrong), file=sys.stderr)
         return 1 if wrong else 0
+    if arguments == ["notes"]:
+        changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+        sys.stdout.write(notes(changes, versions()[SOURCE]))
+        return 0
+    if arguments[:1] == ["checksums"]:
+        print(*checksums(Path(arguments[1])), sep="\n")
+        return 0
     [command, file, seconds] = arguments
     if command != "plugin":
         raise SystemExit(__doc__)

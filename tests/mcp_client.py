@@ -33,10 +33,11 @@ async def connected(
     variables: Mapping[str, str] | None = None,
     seconds: float = 60,
 ) -> AsyncIterator[Client]:
-    """Start a server in a folder with a user's settings, and yield a client."""
+    """Start a server in a folder with a user's settings, and yield a client. It has all tools and
+    sends data, unless the arguments choose the tools."""
     server = StdioServerParameters(
         command=command[0],
-        args=[*command[1:], *arguments],
+        args=[*command[1:], *_with_all_tools(arguments)],
         cwd=folder,
         env=_environment(home or folder.parent, settings, variables),
     )
@@ -56,18 +57,25 @@ async def connected_here(
     """Yield a client of a server in this process. It starts immediately; only its streams and its
     exit differ from a real server."""
     environment = _environment(home or folder.parent, settings, variables)
-    options = command_parser().parse_args(["mcp", *arguments])
+    options = command_parser().parse_args(["mcp", *_with_all_tools(arguments)])
     folders = [Path(name) for name in options.folders] or [folder]
     config, problems = config_files.load(environment, folders[0])
     assert not problems
     budget = MAX_TOKENS if options.max_tokens is None else options.max_tokens
-    session = _Session(folders, config, budget, not options.text_only, environment)
+    session = _Session(
+        *(folders, config, budget, options.structured, environment),
+        all_tools=options.tools == "all",
+    )
     try:
         async with Client(session._server, mode=mode, read_timeout_seconds=60) as client:
             yield client
     finally:
         await session._keeper.aclose()
         await session.workspace.aclose()
+
+
+def _with_all_tools(arguments: Sequence[str]) -> Sequence[str]:
+    return arguments if "--tools" in arguments else ["--tools", "all", "--structured", *arguments]
 
 
 def _environment(home: Path, settings: str, variables: Mapping[str, str] | None) -> dict[str, str]:

@@ -67,6 +67,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     WRITING: ({"opens", "writes"}, "the owner of writing"),
     PROGRAMS: (set(), "the owner of resolving"),
     PROCESS: ({"starts"}, "the owner of starting"),
+    "processes/pager.py": ({"starts"}, "the pager, which gets the user's terminal"),
     DATABASE: ({"connects"}, "the owner of databases"),
     "documents/library/catalogue.py": ({"connects"}, "a database in the user's own cache folder"),
     "documents/formats/sqlite.py": (
@@ -101,6 +102,9 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"opens", "writes"},
         "its own source files; a private temporary folder",
     ),
+    "index/archive/pulled.py": ({"writes"}, "the user's state folder"),
+    "index/archive/reading.py": ({"opens", "writes"}, "members of a zip file; a temporary folder"),
+    "index/archive/writing.py": ({"opens", "writes"}, "its own temporary store, and the target"),
     "storage/lock.py": ({"opens"}, "a lock file, opened without following symlinks"),
     "index/store/segments.py": ({"writes"}, "file times in Winnow's own folder"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -312,3 +313,22 @@ def test_the_same_files_produce_the_same_archive(tmp_path: Path) -> None:
     for name in ("one", "two"):
         release.pack_plugin(tmp_path / name, 1_700_000_000)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_notes_of_a_version_are_its_section_of_the_changes() -> None:
+    changes = "# Changes\n\n## 0.2.0 (unreleased)\n\n- new\n\n## 0.1.0\n\n### Added\n\n- old\n"
+    assert release.notes(changes, "0.2.0") == "- new\n"
+    assert release.notes(changes, "0.1.0") == "### Added\n\n- old\n"
+    with pytest.raises(ValueError, match=r"no section for 0\.3\.0"):
+        release.notes(changes, "0.3.0")
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert "### Searches" in release.notes(text, release.versions()[release.SOURCE])
+
+
+def test_checksums_are_those_of_sha256sum(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"two")
+    (tmp_path / "a").write_bytes(b"one")
+    (tmp_path / "SHA256SUMS").write_bytes(b"earlier")
+    first, second = release.checksums(tmp_path)
+    assert first == f"{hashlib.sha256(b'one').hexdigest()}  a"
+    assert second.endswith("  b")

@@ -199,6 +199,7 @@ def steady(text: str, folder: Path) -> str:
 def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) -> str:
     """Return the command line with these parameters, as a user would type it."""
     required: list[str] = []
+    positional: list[str] = []
     options: list[str] = []
     for field in tool.fields:
         if field.name not in params:
@@ -207,14 +208,16 @@ def command_line(tool: Tool[Any, Any], params: Mapping[str, Any], *more: str) ->
         values = value if isinstance(value, list) else [value]
         if is_list_of_ranges(field.kind):
             values = [f"{span.get('start', 1)}-{span.get('end', '')}" for span in values]
-        option = "--" + field.name.replace("_", "-")
+        option = field.option
         if field.required:
             required += map(str, values)
+        elif field.name in tool.positional:
+            positional += map(str, values)
         elif isinstance(value, bool):
             options.append(option if value else option.replace("--", "--no-", 1))
         else:
             options += [word for item in values for word in (option, str(item))]
-    return shlex.join(["winnow", tool.command, *required, *options, *more])
+    return shlex.join(["winnow", tool.command, *required, *positional, *options, *more])
 
 
 def synopsis(tool: Tool[Any, Any]) -> Sequence[str]:
@@ -226,5 +229,5 @@ def synopsis(tool: Tool[Any, Any]) -> Sequence[str]:
         for field in tool.fields
         if field.required
     ]
-    words += [f"[{name.upper()}]" for name in sorted(tool.positional)]
+    words += [f"[{name.upper()}]{'...' * tool.takes_paths}" for name in sorted(tool.positional)]
     return ["winnow", tool.command, *words, *["[OPTION]..."] * bool(tool.fields)]

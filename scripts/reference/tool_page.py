@@ -46,14 +46,16 @@ FRONT_ENDS = """\
 `workDoneToken` it reports progress; `$/cancelRequest` or `window/workDoneProgress/cancel` cancels
 it. With a `partialResultToken`, tools with partial results stream them.
 
-**On the command line**, required params are positional, and all others are options: `max_results`
-is `--max-results 5`, an array is a repeatable option, a range is `--spans 10-20`, and a boolean
-needs no value. `--format` is `text` for people (as in the examples), `plain` for agents, or `json`,
-the request's result. Exit codes are grep's: 0 found, 1 nothing found, 2 error.
+**On the command line**, required params are positional, and all others are options: `file_types` is
+`--file-types py`, an array is a repeatable option, a range is `--spans 10-20`, and a boolean needs
+no value. The number of results is `--limit` (`-n`) everywhere. `--format` is `text` for people (as
+in the examples), `plain` for agents, or `json`, the request's result. Exit codes are grep's: 0
+found, 1 nothing found, 2 error.
 
-**For agents**, [`winnow mcp`](../mcp.md) is a Model Context Protocol server. In [your own
-program](../embedding.md), [`$/tools`](tools.md) lists the name, description and JSON Schema of each
-tool. A single value is accepted as an array, and a range may be written `"10-20"`.
+**For agents**, [`winnow mcp`](../mcp.md) is a Model Context Protocol server; by default it has four
+of these tools, under shorter names. In [your own program](../embedding.md), [`$/tools`](tools.md)
+lists the name, description and JSON Schema of each tool. A single value is accepted as an array,
+and a range may be written `"10-20"`.
 
 **From Python**, a tool is a method of [`winnow.Workspace`](../python.md)."""
 

@@ -23,16 +23,22 @@ def leave_out_current_folder(path: list[str], package: str) -> None:
 
 leave_out_current_folder(sys.path, os.path.dirname(__file__))
 
-from winnow.frontends.background import client  # noqa: E402
-from winnow.frontends.cli.guarded import guarded  # noqa: E402
-
 
 def main() -> int:
     """Run the command line, in the background process if that is possible. Return the exit code."""
+    from winnow.frontends.cli.guarded import guarded
+
     return guarded(lambda: _run(sys.argv[1:]))
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # scripts call it often
+        from winnow import __version__
+
+        sys.stdout.write(f"winnow {__version__}\n")
+        return 0
+    from winnow.frontends.background import client
+
     code = client.run(arguments)
     if code is None or code == client.DECLINED:
         # Importing all tools takes longer than most of them.

@@ -136,10 +136,11 @@ class NotFound(SearchError):
 
     kind = "not_found"
 
-    def __init__(self, path: str, hint: str = "") -> None:
-        """``hint`` is a sentence that suggests a path."""
+    def __init__(self, path: str, hint: str = "", meant: str = "") -> None:
+        """``hint`` is a sentence that suggests the path that was ``meant``."""
         problem = f"There is no file or folder {path!r} in the workspace"
         super().__init__(f"{problem}. {hint}" if hint else problem, path=path)
+        self.meant = meant
 
 
 class NoSymbol(SearchError):

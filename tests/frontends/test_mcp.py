@@ -43,7 +43,7 @@ def servers() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
-            if child.cmdline()[1:] == COMMAND[1:]:
+            if child.cmdline()[1 : len(COMMAND)] == COMMAND[1:]:
                 found.append(child)
     return found
 
@@ -112,8 +112,8 @@ async def test_every_tool_answers_with_text_and_with_data(example: Path, tmp_pat
             assert result.returned, name
 
 
-async def test_text_only_sends_no_data(project: Path) -> None:
-    async with connected(project, "--text-only") as client:
+async def test_data_is_sent_only_on_request(project: Path) -> None:
+    async with connected(project, "--tools", "all") as client:
         assert not any(one.output_schema for one in (await client.list_tools()).tools)
         answer = await client.call_tool("grep", {"pattern": "def load_plugin"})
     assert answer.structured_content is None
@@ -254,7 +254,10 @@ async def test_an_invalid_argument_is_reported_to_the_model(project: Path) -> No
     async with connected_here(project) as client:
         answer = await client.call_tool("grep", {"pattern": "x", "max_results": 0})
         assert (answer.is_error, answer.structured_content) == (True, None)
-        assert text_of(answer) == "`max_results`: expected integer >= 1"
+        assert text_of(answer) == (
+            "`max_results`: expected integer >= 1\n"
+            'Corrected call: grep {"pattern":"x","max_results":1}'
+        )
         assert answer.meta is not None
         error = {"kind": "invalid_params", "field": "max_results"}
         assert answer.meta["winnow/error"] == error
@@ -376,7 +379,7 @@ async def test_a_server_with_unread_answers_exits(project: Path, how: str) -> No
         waiting = fcntl.ioctl(stream, termios.FIONREAD, b"\0" * 4)
         return int.from_bytes(waiting, sys.byteorder) >= 60_000
 
-    with Raw(project) as raw:
+    with Raw(project, "--tools", "all") as raw:
         raw.initialize()
         assert raw.process.stdin is not None
         for number in range(1, 301):  # no more than the pipe takes

@@ -238,7 +238,7 @@ class Agent:
             places.root,
             home=places.home,
             settings="",
-            command=[sys.executable, str(program(places)), "mcp"],
+            command=[sys.executable, str(program(places)), "mcp", "--tools", "all", "--structured"],
             variables=places.environment,
             seconds=HANG_SECONDS + 1,
         )

@@ -53,7 +53,7 @@ class Command:
         arguments = {
             "find-symbol": ["find-symbol", name, "--exact", "--json"],
             "code-search": ["code-search", name, "--json"],
-            "grep": ["grep", f"{name}\\b", "--json"],
+            "grep": ["grep", f"{name}\\b", "--format", "json"],
             "index-status": ["index-status", "--json"],
             "serve": ["serve"],
         }[self.kind]

@@ -39,8 +39,6 @@ MISSING = (
     "src/nothing*.py",
     "src/*.py",
     "nowhere/**/*.py",
-    "src/loader.py:2",
-    "src/loader.py:2:5",
     "src/nothing.py:2",
     "{root}/nothing.py",
     "file://{root}/nothing.py",
@@ -132,8 +130,7 @@ async def test_search_docs_finds_nothing_at_a_missing_path_and_names_it(
         ("src/loder.py", "src/loader.py"),
         ("scr/loader.py", "src/loader.py"),
         ("SRC/Loader.py", "src/loader.py"),
-        ("src/loader.py:12", "src/loader.py"),
-        ("src/loader.py:12:3", "src/loader.py"),
+        ("src/loder.py:12", "src/loader.py"),
         ("doc/plugin.md", "docs/plugins.md"),
         ("src/unrelated_name.py", ""),
         ("src/*.py", ""),
@@ -184,7 +181,7 @@ def test_the_command_line_exits_with_2(project: Path) -> None:
         done = winnow(project, *command)
         assert (done.returncode, done.stdout) == (2, ""), command
         assert "There is no file or folder" in done.stderr
-    done = winnow(project, "grep", "x", "src/loder.py", "--json")
+    done = winnow(project, "grep", "x", "src/loder.py", "--format", "json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["kind"] == "not_found"
     assert "Did you mean 'src/loader.py'?" in done.stderr

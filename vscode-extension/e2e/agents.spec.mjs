@@ -73,5 +73,5 @@ test('the MCP server is registered and starts', async () => {
   await row.waitFor()
   await row.click()
   await editor.rows.filter({ hasText: 'Start Server' }).click()
-  await until(() => editor.processes(/winnow mcp --text-only/).length === 1, 'winnow mcp to run')
+  await until(() => editor.processes(/winnow mcp/).length === 1, 'winnow mcp to run')
 })

@@ -87,8 +87,8 @@ export function registerMcp(
         const definition = new vscode.McpStdioServerDefinition(
           'Winnow',
           command,
-          // Models read the text. Structured data would double the tokens.
-          [...args, 'mcp', '--text-only'],
+          // Four tools, whose answers are text.
+          [...args, 'mcp'],
           {},
           version,
         )

@@ -31,7 +31,8 @@ from winnow.config import Config
 from winnow.errors import SearchError
 from winnow.frontends import server_process
 from winnow.search.index.background import IndexKeeper
-from winnow.tools import TOOLS, for_agents
+from winnow.tools import TOOLS, for_agents, short_list
+from winnow.tools.correction import corrected
 from winnow.tools.registry import Tool
 from winnow.types import Progress, Result
 from winnow.workspace import EngineWorkspace, Lifetime
@@ -51,6 +52,10 @@ are vague. Use grep, glob and find_references for exact answers, and search_docs
 office documents.
 Answers are shortened to {BUDGET}. `completeness` and `warnings` report what is missing; `cursor` \
 continues an answer."""
+SHORT_INSTRUCTIONS = """\
+Searches the current code of one workspace. Start with `search`; then `read` the places."""
+# A result of `search` with its lines.
+TOKENS_OF_RESULT = 160
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -61,16 +66,18 @@ def serve(
     config: Config,
     *,
     max_tokens: int = MAX_TOKENS,
-    structured: bool = True,
+    structured: bool = False,
+    all_tools: bool = False,
 ) -> int:
     """Serve the client on standard input and output until it exits. Return the exit code.
 
     Answers have at most ``max_tokens`` unless the caller sets a limit. They are sent as text and,
-    if ``structured``, also as data.
+    if ``structured``, also as data. Without ``all_tools``, only those of the short list are there.
     """
 
     async def converse() -> int:
-        return await _Session(folders, config, max_tokens, structured).converse()
+        session = _Session(folders, config, max_tokens, structured, all_tools=all_tools)
+        return await session.converse()
 
     return server_process.run(converse())
 
@@ -85,6 +92,8 @@ class _Session:
         max_tokens: int,
         structured: bool,
         environment: Mapping[str, str] | None = None,
+        *,
+        all_tools: bool = False,
     ) -> None:
         self.workspace = EngineWorkspace(
             *(folders, config, environment),
@@ -93,12 +102,13 @@ class _Session:
         )
         self.max_tokens = max_tokens
         self.structured = structured
+        self.all_tools = all_tools
         self._keeper = IndexKeeper(self.workspace)
         self._ending: asyncio.Task[None] | None = None
         self._server: Server[Any] = Server(
             "winnow",
             version=winnow.__version__,
-            instructions=INSTRUCTIONS,
+            instructions=INSTRUCTIONS if all_tools else SHORT_INSTRUCTIONS,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_list_resources=self.list_resources,
@@ -137,8 +147,23 @@ class _Session:
     async def list_tools(self, _: Context, __: object) -> types.ListToolsResult:
         # Not earlier: agents start servers that they never use.
         self._keeper.begin_if_indexed()
-        tools = for_agents(self.workspace.config.is_on).values()
-        return types.ListToolsResult(tools=[self._description(tool) for tool in tools])
+        tools = self._offered.values()
+        describe = self._description if self.all_tools else self._short_description
+        return types.ListToolsResult(tools=list(map(describe, tools)))
+
+    @property
+    def _offered(self) -> Mapping[str, Tool[Any, Any]]:
+        return for_agents(self.workspace.config.is_on) if self.all_tools else short_list()
+
+    def _short_description(self, tool: Tool[Any, Any]) -> types.Tool:
+        assert tool.short is not None
+        return types.Tool(
+            name=tool.short.name,
+            description=tool.short.description,
+            input_schema=tool.short_schema(tool.short),
+            output_schema=_bare(tool.output_schema) if self.structured else None,
+            annotations=types.ToolAnnotations(read_only_hint=not tool.effects.changes),
+        )
 
     def _description(self, tool: Tool[Any, Any]) -> types.Tool:
         schema, effects = tool.input_schema, tool.effects
@@ -163,11 +188,17 @@ class _Session:
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool = for_agents(self.workspace.config.is_on).get(params.name)
+        tool = self._offered.get(params.name)
         if tool is None:
             problem = f"unknown or disabled tool {params.name[:100]!r}"
+            if not self.all_tools:
+                problem += f"; offered: {', '.join(self._offered)} (winnow mcp --tools all: more)"
             raise MCPError(types.INVALID_PARAMS, problem)
         raw = dict(params.arguments or {})
+        if tool.short and not self.all_tools:
+            raw = {**tool.short.defaults, **_given(raw)}
+            if "limit" in raw and BUDGET not in (params.arguments or {}):
+                raw[BUDGET] = max(raw[BUDGET], TOKENS_OF_RESULT * _number(raw["limit"]))
         # Models that must name every param send null for those they don't use.
         if raw.get(BUDGET) is None and any(field.name == BUDGET for field in tool.fields):
             raw[BUDGET] = self.max_tokens
@@ -175,8 +206,11 @@ class _Session:
             result = await self._call(context, tool, raw)
         except SearchError as error:
             # A result for the model, which can act on it, not a protocol error.
+            text = error.message
+            if call := corrected(tool, params.arguments or {}, error):
+                text += f"\nCorrected call: {params.name} {msgspec.json.encode(call).decode()}"
             return types.CallToolResult(
-                content=[types.TextContent(text=error.message)],
+                content=[types.TextContent(text=text)],
                 is_error=True,
                 _meta={"winnow/error": error.data},
             )
@@ -252,6 +286,14 @@ class _Session:
             raise MCPError(types.INVALID_PARAMS, error.message, error.data) from None
         text = types.TextResourceContents(uri=uri, mime_type="text/plain", text=tool.plain(result))
         return types.ReadResourceResult(contents=[text])
+
+
+def _given(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in raw.items() if value is not None}
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _bare(schema: Any) -> Any:

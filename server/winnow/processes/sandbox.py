@@ -2,8 +2,8 @@
 
 Programs open files by name. A symlink can replace a file after Winnow has checked its name, but the
 kernel checks the opened file. A restriction is permanent for a thread and the processes that it
-starts, so each program starts in a new thread, and the server stays unrestricted. Only reading is
-restricted, because no program that Winnow runs here writes.
+starts, so each program starts in a new thread, and the server stays unrestricted. They may read
+these files and write none.
 
 Without Landlock (macOS, Windows, Linux before 5.13) programs run unrestricted.
 """
@@ -25,6 +25,9 @@ from msgspec import Struct
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+# Writing to a file, and creating and deleting files of all kinds.
+_WRITE_FILE = 1 << 1
+_WRITE = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 _NO_NEW_PRIVILEGES = 38  # prctl(2)
 
 # Folders of programs and their libraries, none of them a user's.
@@ -79,7 +82,7 @@ def restrict_thread(allowed: Iterable[ReadablePath]) -> None:
     Paths that don't exist, or aren't the expected kind of file, are ignored. Raises OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    handled = _Ruleset(_READ_FILE | _READ_DIR)
+    handled = _Ruleset(_READ_FILE | _READ_DIR | _WRITE)
     size = ctypes.sizeof(handled)
     ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0)
     _check(ruleset)
@@ -87,21 +90,23 @@ def restrict_thread(allowed: Iterable[ReadablePath]) -> None:
         for path in allowed:
             with contextlib.suppress(OSError):
                 _allow(libc, ruleset, path)
+        # Python opens it for the program's standard streams.
+        _allow(libc, ruleset, ReadablePath(os.devnull), _WRITE_FILE)
         _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
         _check(libc.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:
         os.close(ruleset)
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: ReadablePath) -> None:
-    """Add a rule for the file at a path, if it is of the expected kind."""
+def _allow(libc: ctypes.CDLL, ruleset: int, path: ReadablePath, more: int = 0) -> None:
+    """Add a rule for the file at a path, if it is of the expected kind: to read it and ``more``."""
     flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if path.strict else 0)
     opened = os.open(path.path, flags)
     try:
         if not _is_expected(opened, path):
             return
         allowed = _READ_FILE | _READ_DIR if path.is_folder else _READ_FILE
-        rule = _Beneath(allowed, opened)
+        rule = _Beneath(allowed | more, opened)
         _check(libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(opened)

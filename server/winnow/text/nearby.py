@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import itertools
 import os
-import re
 
 from winnow.storage.paths import is_inside, real_path
 
@@ -17,8 +16,6 @@ MOST_ENTRIES = 2_000
 # difflib's ratio: `loder.py` and `loader.py` have 0.94, `scr` and `src` 0.67, `a.py` and `b.py`
 # 0.75, which is as often wrong as right, and harmless.
 ALIKE = 0.65
-# `file.py:12`, `file.py:12:5`, `file.py:3-9`: positions as compilers and editors print them.
-_PLACE = re.compile(r"(.+?):\d+(?:[:-]\d+)?:?", re.S)
 
 
 def close_path(missing: str, root: str) -> str:
@@ -26,8 +23,7 @@ def close_path(missing: str, root: str) -> str:
 
     Both are absolute and resolved; the result is relative to the root, with `/`.
     """
-    place = _PLACE.fullmatch(missing)
-    found = place[1] if place and os.path.lexists(place[1]) else _closest(missing, root)
+    found = _closest(missing, root)
     try:
         if not found or not is_inside(real_path(found), root):
             return ""

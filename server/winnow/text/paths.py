@@ -16,24 +16,32 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from winnow.errors import NotAFile, NotFound, NoWorkspace, PathOutsideWorkspace, SearchError
 from winnow.storage.paths import is_inside, real_path, real_path_or_none, shown_path
 from winnow.storage.untrusted import SETTINGS_BYTES, UnusableFile, open_untrusted
 
+# `a.py:12`, `a.py:12:5`, `a.py:12-40`, `a.py#L12`, `a.py#L12-L40`
+_PLACE = re.compile(
+    r"(.+?)(?::([0-9]{1,9})(?:-([0-9]{1,9})|:[0-9]{1,9})?:?"
+    r"|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)",
+    re.S,
+)
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
 class Located(Struct, frozen=True):
     """A path of the workspace: ``below`` the root at ``place``, with `/`; "." is the root itself.
 
-    ``real`` is the absolute path with all links resolved.
+    ``real`` is the absolute path with all links resolved. ``lines`` are the first and the last line
+    of the place, if the path names one.
     """
 
     place: int
     below: str
     real: str
+    lines: tuple[int, int | None] | None = None
 
     @property
     def shown(self) -> str:
@@ -49,8 +57,9 @@ def shown_folder(folder: Path) -> str:
 def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Located:
     """Resolve a path of params: absolute, relative to a root, or a file URI.
 
-    Paths from results are valid, including bytes written as ``\\xff``. ``unsaved`` are documents
-    that need not be on disk. Raises NoWorkspace, NotFound and PathOutsideWorkspace.
+    Paths from results are valid, including bytes written as ``\\xff``, and so are places such as
+    `a.py:12`, `a.py:12-40` and `a.py#L12`. ``unsaved`` are documents that need not be on disk.
+    Raises NoWorkspace, NotFound and PathOutsideWorkspace.
     """
     if not roots:
         raise NoWorkspace
@@ -73,7 +82,23 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
                 return Located(place, below, real)
     if missing is None:
         raise PathOutsideWorkspace(path)
-    raise NotFound(path, _hint(path, *missing, several=len(roots) > 1))
+    if found := place_of(path):
+        with contextlib.suppress(NotFound):
+            located = locate(found[0], roots, unsaved)
+            return structs.replace(located, lines=located.lines or found[1])
+    hint, meant = _hint(path, *missing, several=len(roots) > 1)
+    raise NotFound(path, hint, meant)
+
+
+def place_of(path: str) -> tuple[str, tuple[int, int | None]] | None:
+    """Return the path and the lines of a place, as compilers, editors and web pages write it; None
+    if the text names no line."""
+    found = _PLACE.fullmatch(path)
+    if found is None:
+        return None
+    path, *numbers = found.groups()
+    first, last = (int(number) for number in (*filter(None, numbers), 0)[:2])
+    return path, (first, last or None)
 
 
 def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
@@ -84,17 +109,17 @@ def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
             yield deleted
 
 
-def _hint(path: str, missing: str, root: str, *, several: bool) -> str:
-    """Return a sentence that suggests a path instead of a missing one."""
+def _hint(path: str, missing: str, root: str, *, several: bool) -> tuple[str, str]:
+    """Return a sentence that suggests a path instead of a missing one, and that path."""
     # Only errors need this module, which imports this one.
     from winnow.text.nearby import close_path
 
     if {"*", "?"}.intersection(path):
-        return "`path` is not a glob pattern here"
+        return "`path` is not a glob pattern here", ""
     if not (close := close_path(missing, root)):
-        return ""
-    close = os.path.join(root, close) if several else close
-    return f"Did you mean {shown_path(close)[0]!r}?"
+        return "", ""
+    shown = shown_path(os.path.join(root, close) if several else close)[0]
+    return f"Did you mean {shown!r}?", shown
 
 
 def is_in_later_root(path: str, located: Located, roots: Sequence[Path]) -> bool:

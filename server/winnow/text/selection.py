@@ -166,16 +166,22 @@ async def file_type_globs(
     """Return the globs of ripgrep's file types. Raises InvalidParams for an unknown type."""
     if not names:
         return []
-    types: dict[str, list[str]] = {}
-    async with ripgrep.start(["--type-list"], cwd=root) as child:
-        async for record in child.records(b"\n", RECORD_BYTES):
-            name, _, globs = record.decode("utf-8", "replace").partition(": ")
-            types[name] = globs.split(", ")
+    types = await file_types(ripgrep, root)
     for place, name in enumerate(names):
         if name not in types and name != "all":
             raise InvalidParams(f"file_types[{place}]", f"unrecognized file type: {name}")
     selected = types if "all" in names else names
     return [glob_regex(glob) for name in selected for glob in types[name]]
+
+
+async def file_types(ripgrep: Ripgrep, root: Path) -> dict[str, list[str]]:
+    """Return the globs of each of ripgrep's file types."""
+    types: dict[str, list[str]] = {}
+    async with ripgrep.start(["--type-list"], cwd=root) as child:
+        async for record in child.records(b"\n", RECORD_BYTES):
+            name, _, globs = record.decode("utf-8", "replace").partition(": ")
+            types[name] = globs.split(", ")
+    return types
 
 
 def _exists(path: Path) -> bool:

@@ -23,6 +23,11 @@ TOOLS = _discover()
 """All tools, by name."""
 
 
+def short_list() -> dict[str, Tool[Any, Any]]:
+    """Return the tools that most tasks of agents need, by their names in the short list."""
+    return {tool.short.name: tool for tool in TOOLS.values() if tool.short}
+
+
 def for_agents(is_on: Callable[[str], bool]) -> dict[str, Tool[Any, Any]]:
     """Return the tools that are offered to models, by name. ``is_on`` returns a setting's value."""
     return {

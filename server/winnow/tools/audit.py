@@ -110,6 +110,7 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
     command_help=CommandHelp(
         "List the requests sent to language models, from all workspaces.",
         "winnow audit --limit 5",
+        "winnow audit --json",
     ),
     example={"limit": 1},
     raises=(StateUnavailable,),

@@ -88,6 +88,7 @@ def _notes(result: BashResult) -> list[str]:
     command_help=CommandHelp(
         "Run a pipeline of read-only programs, without a shell.",
         "winnow bash 'rg -n TODO src | head -5'",
+        "winnow bash 'rg -l TODO | sort | head -5'",
     ),
     # Sorted, because ripgrep's threads print files in any order.
     example={"command": "rg -n --sort path load_plugin src | head -3"},
@@ -98,7 +99,7 @@ def _notes(result: BashResult) -> list[str]:
 async def bash(workspace: EngineWorkspace, params: BashParams, progress: Progress) -> BashResult:
     """Run one pipeline of read-only programs in the workspace's root.
 
-    Programs: grep find cat head tail ls tree wc file rg rga. rga searches PDF, Word and other documents as rg searches text.
+    Programs: grep find cat head tail ls tree wc file sort uniq cut tr nl comm rg rga, and for simple scripts sed and awk. rga searches PDF, Word and other documents as rg searches text.
 
     Examples:
     - rg -n "def load" --type py | head -20

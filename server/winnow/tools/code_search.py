@@ -31,16 +31,18 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.keyword_search import others_line
 from winnow.tools.recording import searches
-from winnow.tools.registry import CommandHelp, Effects, tool
+from winnow.tools.registry import CommandHelp, Effects, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers
-from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
 from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from winnow.search.code.search import CodeAnswer
 
+# Lines of code that people see of a result, and those of them before the best line.
+LINES_FOR_PEOPLE, LINES_BEFORE = 4, 1
 NOT_SEARCHED = (
     "ignored and hidden files are not searched here: use `grep` or `glob` with include_ignored and"
     " include_hidden"
@@ -183,35 +185,63 @@ class CodeSearchPartial(Result, frozen=True, kw_only=True):
 
 def plain(result: CodeSearchResult) -> str:
     """Render results with numbered lines, then the search that was used, and what was skipped."""
-    return _rendered(result, FOR_AGENTS, None)
-
-
-def text(result: CodeSearchResult, style: Style, folder: str) -> str:
-    """Render the same with colors, and paths relative to ``folder``."""
-    return _rendered(result, style, folder)
-
-
-def _rendered(result: CodeSearchResult, style: Style, folder: str | None) -> str:
     blocks = [
         line
         for hit in result.results
-        for line in _block(hit, seen_path(hit, result.root, folder), style)
+        for line in _block(hit, seen_path(hit, result.root, None), hit.snippet, FOR_AGENTS)
     ]
-    least = "at least " * result.total_is_lower_bound
-    of = f"{result.returned} of {least}{result.total_found}"
+    summary = f"{_count(result)}, {_search(result)}: "
+    notes = [*notes_of(result, summary + printable(result.reason), FOR_AGENTS)]
+    if result.ranked_by.fallback_reason:
+        notes.append(f"[ranked locally: {printable(result.ranked_by.fallback_reason)}]")
+    others = others_line(result.not_chosen or [], result.total_not_chosen)
+    offered = offers(result, FOR_AGENTS)
+    return "\n".join([*blocks, *[""] * bool(blocks), *others, *notes, *offered])
+
+
+def text(result: CodeSearchResult, style: Style, folder: str) -> str:
+    """Render each result with a few lines, and all notes on one line. Paths are relative to
+    ``folder``."""
+    blocks = [
+        "\n".join(_block(shown, seen_path(hit, result.root, folder), shown.snippet, style))
+        for hit in result.results
+        for shown in [_with_few_lines(hit)]
+    ]
+    more = list(others_line(result.not_chosen or [], result.total_not_chosen))
+    if result.ranked_by.fallback_reason:
+        more.append(f"ranked locally: {result.ranked_by.fallback_reason}")
+    more += [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
+    if result.index_offer:
+        more.append(f"{result.index_offer.command} makes answers better")
+    if result.suggestions:
+        more.append(f"try {', '.join(result.suggestions)}")
+    count = _count(result) if result.results else "nothing found"
+    summary = f"{count}, {_search(result)}"
+    return "\n\n".join([*blocks, closing_line(result, summary, more, style)])
+
+
+def _count(result: CodeSearchResult) -> str:
+    return f"{result.returned} of {'at least ' * result.total_is_lower_bound}{result.total_found}"
+
+
+def _search(result: CodeSearchResult) -> str:
     by = result.ranked_by
     ranked = f", ranked by {by.model}" if by.kind == "llm" else ""
-    summary = f"{of}, {result.search_type_used} search{ranked}: "
-    notes = [*notes_of(result, summary + printable(result.reason), style)]
-    if by.fallback_reason:
-        notes.append(style.dim(f"[ranked locally: {printable(by.fallback_reason)}]"))
-    others = others_line(result.not_chosen or [], result.total_not_chosen)
-    return "\n".join(
-        [*blocks, *[""] * bool(blocks), *map(style.dim, others), *notes, *offers(result, style)]
-    )
+    return f"{result.search_type_used} search{ranked}"
 
 
-def _block(hit: CodeHit, path: str, style: Style) -> Iterator[str]:
+def _with_few_lines(hit: CodeHit) -> CodeHit:
+    """Return the hit with the lines of its snippet around the best one."""
+    if hit.snippet is None:
+        return hit
+    lines, first = hit.snippet.split("\n"), hit.snippet_line or hit.line or 1
+    best = (hit.best_line or hit.line or first) - first
+    start = max(0, min(best - LINES_BEFORE, len(lines) - LINES_FOR_PEOPLE))
+    few = lines[start : start + LINES_FOR_PEOPLE]
+    return msgspec.structs.replace(hit, snippet="\n".join(few), snippet_line=first + start)
+
+
+def _block(hit: CodeHit, path: str, snippet: str | None, style: Style) -> Iterator[str]:
     lines = "" if hit.line is None else f":{hit.line}"
     if hit.line is not None and hit.end_line not in (None, hit.line):
         lines += f"-{hit.end_line}"
@@ -220,7 +250,7 @@ def _block(hit: CodeHit, path: str, style: Style) -> Iterator[str]:
     if hit.matches and hit.kind == "match":
         about.append(style.dim(f"{hit.matches} matching lines"))
     yield "  ".join([style.path(path) + style.dim(lines), *about])
-    yield from numbered(hit.snippet, hit.snippet_line or hit.line or 1, style)
+    yield from numbered(snippet, hit.snippet_line or hit.line or 1, style)
 
 
 def _index_fallback(result: CodeSearchResult) -> str:
@@ -235,11 +265,16 @@ def _index_fallback(result: CodeSearchResult) -> str:
 @tool(
     plain=plain,
     text=text,
+    command="search",
+    old_commands=("code-search",),
     positional=("path",),
+    for_people={"limit": 5},
     command_help=CommandHelp(
         "Find a file, a symbol, text or an answer with one query.\n"
-        "Winnow picks the kind of search from the query and reports which one it ran.",
-        "winnow code-search 'where are sessions expired'",
+        "Winnow picks the kind of search from the query and reports which one it ran. The word\n"
+        "`search` can be left out: winnow 'where are sessions expired'",
+        "winnow search 'where are sessions expired' src -n 10",
+        "winnow search 'OOM command not allowed when used memory' src",
     ),
     example={"query": "load_plugin", "limit": 2},
     raises=(EmptyQuery, *SEARCHING, IndexUnavailable, NoLlmAvailable, LlmFailed),
@@ -253,6 +288,19 @@ def _index_fallback(result: CodeSearchResult) -> str:
     # A language model ranks, if `ranker` asks for one.
     effects=Effects(reaches_out=True),
     of_open_documents=True,
+    short=ShortTool(
+        "search",
+        "Find code. Takes a question ('how is a session deleted'), a name ('Client.send'), a file"
+        " name, or an error message, stack trace or bug report as it is. Returns the best places"
+        " with their most telling lines; read them with `read`. Use this first, and `grep` only for"
+        " every match of a text.",
+        {
+            "query": "The question, name, file name or error message.",
+            "path": "File or folder to search in.",
+            "limit": "Number of results. Default: 5.",
+        },
+        {"limit": 5, "max_tokens": 800},
+    ),
 )
 async def code_search(
     workspace: EngineWorkspace, params: CodeSearchParams, progress: Progress

@@ -85,6 +85,7 @@ def plain(result: ConsentResult) -> str:
     command_help=CommandHelp(
         "Allow or refuse sending code of this workspace to a remote language model.",
         "winnow consent give",
+        "winnow consent show",
     ),
     example={},
     raises=(NoWorkspace, NotFound, StateUnavailable),

@@ -111,6 +111,7 @@ def text(result: DocumentTextResult, style: Style, folder: str) -> str:
     command_help=CommandHelp(
         "Print a document as text: PDF, office formats, e-books, mail, archives.",
         "winnow document-text legal/contract.pdf --start 40 --end 60",
+        "winnow document-text report.docx --end 40",
     ),
     example={"path": "docs/handbook.pdf"},
     raises=(

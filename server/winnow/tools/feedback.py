@@ -69,6 +69,7 @@ def plain(result: FeedbackResult) -> str:
         "Record that a search result was useful or not, for later rankings.\n"
         "The JSON result of a search contains its `search_id`.",
         "winnow feedback 5ea7c41d5ea7 src/loader.py opened",
+        "winnow feedback 5ea7c41d5ea7 src/registry.py down",
     ),
     example={"search_id": "5ea7c41d5ea7", "path": "src/loader.py", "action": "opened"},
     raises=(UnknownSearch, NotFound, NoWorkspace, PathOutsideWorkspace),

@@ -24,7 +24,7 @@ from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, Referen
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.tools.recording import searches
-from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import InFile, PageParams, Pattern, Progress, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
@@ -170,6 +170,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     command_help=CommandHelp(
         "Find the uses of a symbol, without those of other symbols of that name.",
         "winnow find-references load_plugin",
+        "winnow find-references src/loader.py:12 --kinds call",
     ),
     example={"name": "load_plugin"},
     raises=(
@@ -186,6 +187,18 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
         lambda result: result.references,
     ),
     uses_index=True,
+    short=ShortTool(
+        "references",
+        "Find the uses of a symbol, without those of other symbols of that name. `within` names the"
+        " function around each use, so kinds ['call'] returns the callers.",
+        {
+            "name": "The symbol: 'send', 'Client.send', or a place: 'src/client.py:12'.",
+            "path": "File that defines it, to choose one of several.",
+            "kinds": "Only uses of these kinds.",
+            "max_results": "Default: 50.",
+            "cursor": "Continues a truncated answer.",
+        },
+    ),
 )
 async def find_references(
     workspace: EngineWorkspace, params: FindReferencesParams, progress: Progress

@@ -119,6 +119,7 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
         "Find definitions of functions, classes and other symbols by name.\n"
         "Accepts part of a name, initials, or a qualified name.",
         "winnow find-symbol Client.send",
+        "winnow find-symbol 'kind:class Load' src",
     ),
     example={"name": "loadpl"},
     raises=(*SEARCHING, IndexUnavailable),

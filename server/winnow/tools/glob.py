@@ -90,6 +90,7 @@ def _with_notes(result: GlobResult, lines: list[str], style: Style) -> str:
     command_help=CommandHelp(
         "Find files by name.",
         "winnow glob '**/*_test.py' --sort-by size",
+        "winnow glob '*.sql' db --limit 10",
     ),
     example={"pattern": "*.py", "sort_by": "size", "max_results": 3},
     raises=(EmptyQuery, *SEARCHING),

@@ -20,7 +20,7 @@ from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, path_order
 from winnow.tools.recording import searches
-from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
 from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
@@ -172,15 +172,34 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     command_help=CommandHelp(
         "Search files for a regular expression or exact text.",
         "winnow grep 'def load_\\w+' src --include '*.py'",
+        "winnow grep -il todo src tests",
     ),
     example={"pattern": "def load_plugin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),
     partial=GrepPartial,
+    # As many as ripgrep prints; the size of the answer is limited.
+    for_people={"max_results": 1_000_000, "context_lines": 0},
     learn=searches(
         lambda params, result: params.pattern,
         lambda result: [*result.matches, *(result.files or ())],
     ),
     of_open_documents=True,
+    short=ShortTool(
+        "grep",
+        "Find every match of a regular expression (Rust syntax) in files, in the order of paths.",
+        {
+            "pattern": "The regular expression or, with `literal`, the text.",
+            "path": "File or folder to search in.",
+            "include": "Globs of files, such as '*.py'.",
+            "literal": "The pattern is text.",
+            "case_sensitive": "Default: true.",
+            "include_ignored": "Also search ignored files.",
+            "mode": "'matches' with lines; 'files'; 'counts' per file.",
+            "context_lines": "Lines around each match. Default: 2.",
+            "max_results": "Default: 50.",
+            "cursor": "Continues a truncated answer.",
+        },
+    ),
 )
 async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progress) -> GrepResult:
     """Search for exact text or a regular expression in files. Returns matches with surrounding lines.

@@ -82,6 +82,7 @@ def _processes(status: IndexStatus) -> Iterator[str]:
     command_help=CommandHelp(
         "Show what the index covers, what it leaves out, and its size.",
         "winnow index-status",
+        "winnow index-status --json",
     ),
     example={},
     raises=(NoWorkspace, NotFound, IndexUnavailable),

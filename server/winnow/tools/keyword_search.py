@@ -255,6 +255,7 @@ def _term(term: TermReport) -> str:
         "Rank the files that matter for a question, given terms the code might use.\n"
         "Each term is a case-insensitive regular expression. List the most important first.",
         "winnow keyword-search 'how are plugins loaded' load_plugin 'entry_points?'",
+        "winnow keyword-search 'where do uploads fail' upload retry --limit 5",
     ),
     example={
         "query": "how are plugins loaded",

@@ -26,7 +26,7 @@ from winnow.text.paths import shown_folder
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
-from winnow.tools.registry import CommandHelp, tool
+from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
 from winnow.types import Answer, Completeness, PageParams, Params, Progress, Result, Skipped
 from winnow.workspace import EngineWorkspace
@@ -54,7 +54,8 @@ class ReadFileParams(PageParams, frozen=True, kw_only=True):
     path: Annotated[
         str,
         Meta(
-            description="File to read, absolute or relative to the root, as results show it.",
+            description="File to read, absolute or relative to the root, as results show it; also"
+            " with lines: 'a.py:12-40'.",
             min_length=1,
             max_length=4_000,
         ),
@@ -191,6 +192,7 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     command_help=CommandHelp(
         "Print a file or lines of it.",
         "winnow read src/loader.py --spans 8-10 --spans 18-",
+        "winnow read src/loader.py:8-20",
     ),
     example={"path": "src/loader.py", "spans": [{"start": 8, "end": 10}, {"start": 18}]},
     raises=(
@@ -204,6 +206,15 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     ),
     learn=reads,
     of_open_documents=True,
+    short=ShortTool(
+        "read",
+        "Read a file or lines of it, with line numbers.",
+        {
+            "path": "The file, with lines if not all are needed: 'src/a.py:10-60'.",
+            "spans": "Several ranges of lines: ['10-20', '300-340'].",
+            "cursor": "Continues a truncated answer.",
+        },
+    ),
 )
 async def read_file(
     workspace: EngineWorkspace, params: ReadFileParams, progress: Progress

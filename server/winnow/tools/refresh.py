@@ -61,6 +61,7 @@ def text(result: RefreshResult, style: Style, folder: str) -> str:
     command_help=CommandHelp(
         "Update the index with changed files now.",
         "winnow refresh --paths src/loader.py",
+        "winnow refresh",
     ),
     example={"paths": ["src/loader.py"]},
     raises=(NoWorkspace, NotFound, PathOutsideWorkspace, IndexUnavailable),

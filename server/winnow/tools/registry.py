@@ -32,6 +32,8 @@ Run = Callable[[EngineWorkspace, P, Progress], Awaitable[R]]
 
 # Control characters that no search matches and no terminal should get. Tabs and line ends are text.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Params that limit the number of results: people set each with `--limit`.
+LIMITS = frozenset(("max_results", "limit", "top_k", "max_entries", "max_lines"))
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -52,12 +54,23 @@ class ToolField(msgspec.Struct, frozen=True):
     default: object
     generated: bool = False
 
+    @property
+    def option(self) -> str:
+        """The option of a command."""
+        return "--limit" if self.name in LIMITS else "--" + self.name.replace("_", "-")
+
 
 class CommandHelp(NamedTuple):
-    """The help of a command, for people: a summary and an example. Descriptions are for models."""
+    """The help of a command, for people: a summary and two examples."""
 
     summary: str
     example: str = ""
+    other_example: str = ""
+
+    @property
+    def examples(self) -> list[str]:
+        """The examples, as they are typed."""
+        return [example for example in (self.example, self.other_example) if example]
 
     @property
     def title(self) -> str:
@@ -67,8 +80,22 @@ class CommandHelp(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The summary and the example, as the command's own `--help` shows them."""
-        return f"{self.summary}\n\nExample:\n  {self.example}" if self.example else self.summary
+        """The summary and the examples, as the command's own `--help` shows them."""
+        shown = "".join(f"\n  {example}" for example in self.examples)
+        return f"{self.summary}\n\nExamples:{shown}" if shown else self.summary
+
+
+class ShortTool(NamedTuple):
+    """A tool in the short list for agents, which pay for each word of it in every turn.
+
+    ``params`` are those that are offered, each with its description; ``defaults`` are others than
+    those of the tool.
+    """
+
+    name: str
+    description: str
+    params: Mapping[str, str]
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -92,6 +119,8 @@ class Tool(Generic[P, R]):
     - `plain` renders a result for agents, `text` for people
     - `command_help` is the help of the subcommand, by default the description
     - `command` is the subcommand, `positional` the params that it also accepts by position
+    - `short` is the tool in the short list for agents, if it is there
+    - `old_commands` are earlier names of the subcommand, which still work
     - `example` has params for the project in `docs/example`, for the documentation
     - `raises` are the errors besides InvalidParams
     - `partial` is the type of partial results, if there are any
@@ -123,6 +152,8 @@ class Tool(Generic[P, R]):
         for_people: Mapping[str, Any] = MappingProxyType({}),
         command_help: CommandHelp | None = None,
         uses_index: bool = False,
+        old_commands: Sequence[str] = (),
+        short: ShortTool | None = None,
     ) -> None:
         hints = get_type_hints(run)
         self.run = run
@@ -140,6 +171,8 @@ class Tool(Generic[P, R]):
         self.of_open_documents = of_open_documents
         self.for_people = for_people
         self.uses_index = uses_index
+        self.old_commands = tuple(old_commands)
+        self.short = short
         self.name: str = run.__name__
         self.params: type[P] = hints["params"]
         self.result: type[R] = hints["return"]
@@ -157,6 +190,11 @@ class Tool(Generic[P, R]):
         """The name for people: `keyword_search` is `Keyword search`."""
         return self.name.replace("_", " ").capitalize()
 
+    @property
+    def takes_paths(self) -> bool:
+        """True if the subcommand accepts several paths, as globs of the params."""
+        return "path" in self.positional and hasattr(self.params, "include")
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The self-contained JSON Schema of the params."""
@@ -165,6 +203,25 @@ class Tool(Generic[P, R]):
         schema.pop("title", None)
         schema.pop("description", None)
         return schema
+
+    def short_schema(self, short: ShortTool) -> dict[str, Any]:
+        """The schema of the params in the short list: without bounds, which errors explain."""
+        all_ = self.input_schema["properties"]
+        properties = {}
+        for name, description in short.params.items():
+            schema = {key: all_[name][key] for key in ("type", "enum") if key in all_[name]}
+            if schema.get("type") == "array":
+                schema["items"] = {"type": "string"}
+                if "enum" in (items := all_[name]["items"]):
+                    schema["items"]["enum"] = items["enum"]
+            properties[name] = {**schema, "description": description}
+        required = [name for name in self.input_schema.get("required", ()) if name in properties]
+        return {
+            "type": "object",
+            "properties": properties,
+            **({"required": required} if required else {}),
+            "additionalProperties": False,
+        }
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -246,6 +303,8 @@ def tool(
     for_people: Mapping[str, Any] = MappingProxyType({}),
     command_help: CommandHelp | None = None,
     uses_index: bool = False,
+    old_commands: Sequence[str] = (),
+    short: ShortTool | None = None,
 ) -> Callable[[Run[P, R]], Tool[P, R]]:
     """Make a documented coroutine a tool, see :class:`Tool`."""
 
@@ -259,6 +318,8 @@ def tool(
             for_people,
             command_help,
             uses_index,
+            old_commands,
+            short,
         )
 
     return decorate

@@ -207,6 +207,7 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     command_help=CommandHelp(
         "Search PDFs, office documents, e-books, mail, archives and databases.",
         "winnow search-docs 'termination clause' 'legal/*.pdf'",
+        "winnow search-docs 'notice period' legal -n 5",
     ),
     example={"query": "retention", "path": "docs/*.pdf", "engine": "builtin", "context_lines": 1},
     raises=(EmptyQuery, InvalidPattern, *SEARCHING),

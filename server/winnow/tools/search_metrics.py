@@ -129,6 +129,7 @@ def _notes(result: SearchMetricsResult, style: Style) -> Iterator[str]:
     command_help=CommandHelp(
         "Show what is recorded about searches in this workspace, and what would improve them.",
         "winnow search-metrics",
+        "winnow search-metrics --json",
     ),
     example={},
     raises=(NoWorkspace, NotFound),

@@ -180,7 +180,7 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
     if snippet is None:
         return
     for number, line in enumerate(snippet.split("\n"), first):
-        yield style.number(number) + line
+        yield style.number(number) + style.code(line)
 
 
 def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
@@ -204,7 +204,8 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
     positional=("path",),
     command_help=CommandHelp(
         "Find passages by what the code does, in plain words.",
-        "winnow semantic-search 'how are failed requests retried' --top-k 5",
+        "winnow semantic-search 'how are failed requests retried' -n 5",
+        "winnow semantic-search 'where are uploads resumed' src tests",
     ),
     example={"query": "how are plugins loaded", "top_k": 2},
     raises=(EmptyQuery, *SEARCHING),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TextIO
 
 import msgspec
@@ -12,17 +13,25 @@ from msgspec import Struct
 from winnow.text.sanitize import printable
 from winnow.types import Answer
 
+# Words after this many characters of a query are not highlighted.
+QUERY_CHARACTERS = 1_000
+# Longer words have endings.
+STEM = 5
+_WORD = re.compile(r"\w{3,40}")
+
 
 class Style(Struct, frozen=True):
     """How text is rendered.
 
     Without `colour`, the methods return text unchanged. `options` is the prefix of a param's name:
     people type it as an option. `column` is the width of line numbers; agents pay for each blank.
+    The words of the `query` are highlighted in code.
     """
 
     colour: bool
     options: str = "--"
     column: int = 6
+    query: str = ""
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Style:
@@ -34,6 +43,25 @@ class Style(Struct, frozen=True):
         """Do the same for the terminal of another process, whose environment this is."""
         allowed = "NO_COLOR" not in environment and environment.get("TERM") != "dumb"
         return cls(allowed and is_terminal)
+
+    def highlighting(self, query: str) -> Style:
+        """Return the style that highlights the words of a query."""
+        return msgspec.structs.replace(self, query=query[:QUERY_CHARACTERS])
+
+    def code(self, line: str) -> str:
+        """Return a line of code with the words of the query highlighted."""
+        if not self.colour or not self.query:
+            return line
+        # Costs the import of a stemmer.
+        from winnow.index.postings.terms import STOP_WORDS
+
+        words = {word for word in _WORD.findall(self.query) if word.lower() not in STOP_WORDS}
+        if not words:
+            return line
+        # Other forms of a word, too: `generated` is in `generates`.
+        forms = [f"{word[:-2]}\\w*" if len(word) > STEM else word for word in words]
+        pattern = "|".join(sorted(forms, key=len, reverse=True))
+        return re.sub(pattern, lambda found: self.match(found[0]), line, flags=re.I)
 
     def path(self, text: str) -> str:
         return self._code("1;35", text)
@@ -78,6 +106,12 @@ def seen_path(row: FileRow, root: str, folder: str | None) -> str:
     if folder is not None:
         return printable(os.path.relpath(os.path.join(row.root or root, row.path), folder))
     return printable(os.path.join(row.root, row.path) if row.root else row.path)
+
+
+def closing_line(result: Answer, summary: str, more: Sequence[str], style: Style) -> str:
+    """Return the notes below an answer for people, on one line."""
+    notes = [summary, *more, *result.completeness.reasons, *result.warnings]
+    return style.dim("; ".join(map(printable, filter(None, notes))))
 
 
 def notes_of(result: Answer, summary: str, style: Style) -> Iterator[str]:

@@ -44,6 +44,7 @@ def plain(result: ToolsResult) -> str:
     command_help=CommandHelp(
         "Print the tools with their descriptions and schemas, to pass to a language model.",
         "winnow tools --json",
+        "winnow tools --format plain",
     ),
     example={},
     for_agents=False,

@@ -90,6 +90,7 @@ def plain(result: TreeResult) -> str:
     command_help=CommandHelp(
         "Show the structure of a folder.",
         "winnow tree server",
+        "winnow tree src --depth 2",
     ),
     example={"depth": 2, "show_sizes": True},
     raises=(NotAFolder, *SEARCHING),

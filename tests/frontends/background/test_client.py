@@ -42,6 +42,7 @@ IRRELEVANT = {
     "LOCALAPPDATA": "only on Windows",
     "NO_COLOR": "sent",
     "TERM": "sent",
+    "PAGER": "only in the process of the command",
 }
 
 
@@ -65,6 +66,7 @@ def test_a_command_loads_little(project: Path) -> None:
         "winnow.frontends.background.messages",
         "winnow.frontends.cli",
         "winnow.frontends.cli.guarded",
+        "winnow.frontends.cli.pager",
         "winnow.storage",
         "winnow.storage.sockets",
         "winnow.storage.user_paths",

@@ -56,7 +56,7 @@ def test_an_entry_starts_this_program(project: Path, name: str) -> None:
     entry = settings(project / agent.file)[agent.key]["winnow"]
     started = [entry["command"], *entry["args"]]
     root = [agent.root] if agent.root else []
-    assert started == [*START, "mcp", "--text-only", *root]
+    assert started == [*START, "mcp", *root]
     again = init(project, name)
     assert again.stdout == f"{agent.title}: {project / agent.file} already has the entry\n"
     assert again.returncode == 0
@@ -66,7 +66,7 @@ def test_an_entry_starts_this_program(project: Path, name: str) -> None:
 def test_the_command_of_entries_works(project: Path) -> None:
     """Once the agent has put its folder in."""
     done = subprocess.run(
-        [*START, "mcp", "--text-only", "--help"],
+        [*START, "mcp", "--help"],
         env=child_environment(project.parent),
         capture_output=True,
         text=True,
@@ -95,7 +95,7 @@ def test_the_entry_starts_the_server(project: Path) -> None:
         async with Client(server) as client:
             return [one.name for one in (await client.list_tools()).tools]
 
-    assert "keyword_search" in asyncio.run(names())
+    assert "search" in asyncio.run(names())
 
 
 def test_without_names_agents_are_detected_by_their_files(project: Path) -> None:

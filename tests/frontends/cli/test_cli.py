@@ -47,7 +47,7 @@ def test_a_separate_process_behaves_like_the_test_process(project: Path) -> None
     file = project.parent / "config.toml"
     file.write_text("[limits]\nprobe_seconds = 60\nsearch_seconds = 60\n")
     config = str(file)
-    for arguments in (SEARCH, ("keyword-search", "q", "no_such_thing"), ("nonsense",)):
+    for arguments in (SEARCH, ("keyword-search", "q", "no_such_thing"), ("grep", "--nonsense")):
         own = process(project, *arguments, WINNOW_CONFIG=config)
         here = winnow(project, *arguments, WINNOW_CONFIG=config)
         assert (own.returncode, own.stdout) == (here.returncode, here.stdout)
@@ -117,7 +117,7 @@ def test_exit_codes_match_grep(project: Path) -> None:
     assert (error.returncode, error.stdout) == (2, "")
     assert error.stderr == "winnow keyword-search: Search query is empty\n"
     assert winnow(project, "keyword-search").returncode == 2
-    assert winnow(project, "nonsense").returncode == 2
+    assert winnow(project, "grep", "--nonsense").returncode == 2
 
 
 def test_an_error_as_json_has_its_kind(project: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import re
@@ -64,12 +65,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_command_and_option_is_in_every_script(folder: Path) -> None:
     bash, zsh, fish = [(folder.parent / f"winnow.{shell}").read_text() for shell in SHELLS]
-    [commands] = [
-        one.choices for one in main.command_parser()._actions if isinstance(one.choices, dict)
-    ]
+    [action] = [one for one in main.command_parser()._actions if isinstance(one.choices, dict)]
+    # Without the earlier names of commands and options, which still work.
+    assert isinstance(action, argparse._SubParsersAction)
+    commands = {one.dest: action.choices[one.dest] for one in action._choices_actions}
     assert {*(tool.command for tool in TOOLS.values()), "serve", "completions"} <= {*commands}
     for name, parser in commands.items():
-        options = [option for one in parser._actions for option in one.option_strings]
+        shown = [one for one in parser._actions if one.help != argparse.SUPPRESS]
+        options = [option for one in shown for option in one.option_strings]
         options = [option for option in options if option.startswith("--")]
         assert f"    '{name} -') words='{' '.join(options)}' ;;\n" in bash
         part = zsh.partition(f"\n        {name})\n")[2].partition(" ;;\n")[0]
@@ -99,7 +102,7 @@ def test_bash_completes_after_an_equals_sign_and_after_two_dashes(folder: Path) 
     """Readline cuts words at `=`."""
     assert bash(folder, ["grep", "--scope", "=", "ch"]) == {"changed"}
     assert bash(folder, ["grep", "--scope", "="]) == {"changed", "open", "workspace"}
-    assert bash(folder, ["grep", "--scope", "=", "open", "--wo"]) == {"--word"}
+    assert bash(folder, ["grep", "--scope", "=", "open", "--wo"]) == {"--word", "--word-regexp"}
     assert bash(folder, ["grep", "--", "--scope", "s"]) == {"src"}
     assert bash(folder, ["nonsense", "--"]) == set()
 

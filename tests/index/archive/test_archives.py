@@ -16,7 +16,7 @@ import apsw
 import msgspec
 import pytest
 
-from conftest import MakeWorkspace, aged, git, git_commit, write_files
+from conftest import MakeWorkspace, aged, git, git_commit, requires_posix, write_files
 from index.test_reuse import CHANGED, MANY, NOT_REUSED, facts
 from index.test_texts import FILES, folder_of, read_files
 from planted import all_planted
@@ -523,3 +523,15 @@ def test_a_workspace_cannot_name_archives(tmp_path: Path) -> None:
     config, problems = config_files.load(environment(tmp_path / "bob"), tmp_path)
     assert config.index.source == ()
     assert len(problems) == 1
+
+
+@requires_posix
+def test_a_fifo_is_rejected_and_a_symlink_is_followed(exported: Exported, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo.winnow"
+    os.mkfifo(fifo)
+    user, key = user_of(tmp_path / "bob"), {KEY_VARIABLE: KEY}
+    with pytest.raises(ArchiveRejected, match="not a regular file"):
+        pull_from(str(fifo), user, exported.variant, key, print)
+    latest = tmp_path / "latest.winnow"
+    latest.symlink_to(exported.archive)
+    assert pull_from(str(latest), user, exported.variant, key, print)

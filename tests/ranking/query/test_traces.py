@@ -94,6 +94,11 @@ stack backtrace:
         ],
         [("called `Result::unwrap()` on an `Err` value: NotFound", "")],
     ),
+    "rust on one line": (
+        "thread 'main' panicked at src/main.rs:5:5: there is no reactor running, must be called",
+        [("src/main.rs", 5, "")],
+        [("there is no reactor running, must be called", "")],
+    ),
     "java": (
         """\
 Exception in thread "main" java.lang.RuntimeException: outer

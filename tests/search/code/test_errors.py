@@ -232,11 +232,22 @@ def candidate(text: str, *matching: int) -> Candidate:
         'die "no $a in the file $b";',
         'panic!("no {a} in the file {}", b)',
         'error(_("no %(name)s in the file %(number)d"))',
+        'err = error("-no %s in the file %d");',
     ],
 )
 def test_strings_with_placeholders_are_compared(source: str) -> None:
     [site] = sites_in(candidate(source, 1), "no 'tea' in the file 12")
     assert (site.first, site.last, site.raises, site.score) == (1, 1, True, 1.0)
+
+
+def test_a_string_that_began_further_up_is_found() -> None:
+    text = (
+        "throw new TypeError(\n  `You brought ${\n    x ? 'a' : `'${y}'`\n"
+        "  } where a cup was expected. You can bring a mug.`\n);"
+    )
+    message = "You brought 'tea' where a cup was expected. You can bring a mug."
+    best = next(sites_in(candidate(text, 4), message))
+    assert (best.first, best.raises) == (4, True)
 
 
 def test_a_comment_is_worse_than_the_code() -> None:

@@ -872,7 +872,6 @@ async def test_a_compact_payload_has_the_text_of_a_document_and_not_its_file(
     assert "fonttbl" not in result.payload.prompt
 
 
-
 @pytest.mark.usefixtures("time_to_read")
 async def test_mail_and_rich_text_are_searched_and_read_decoded(
     workspace_of: Made, root: Path

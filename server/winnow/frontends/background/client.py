@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from winnow.frontends.background import messages
+from winnow.frontends.cli import pager
 from winnow.frontends.cli.guarded import INTERRUPTED
 from winnow.storage import sockets
 
@@ -115,7 +116,7 @@ class _Call:
             return None
         code, output, errors = done
         sys.stderr.write(errors)
-        sys.stdout.write(output)
+        pager.write(output)
         return int(code)
 
     def _introduce(self, here: str, arguments: Sequence[str]) -> bool:

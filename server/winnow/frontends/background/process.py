@@ -27,6 +27,7 @@ from winnow.frontends import config_files, server_process
 from winnow.frontends.background import control, messages
 from winnow.frontends.background.log import BoundedLog
 from winnow.frontends.background.stamp import code_stamp
+from winnow.frontends.cli.arguments import parsed
 from winnow.frontends.cli.call import INDEX_SECONDS, Caller, Outcome, call, notices_for
 from winnow.frontends.cli.guarded import INTERRUPTED
 from winnow.frontends.cli.main import command_parser
@@ -287,7 +288,7 @@ class BackgroundProcess:
         with contextlib.suppress(SearchError):
             if control.root_of(folder, config, self._environment) != self.root:
                 raise Declined
-        options = self._parser.parse_args(list(invocation.arguments))
+        options = parsed(self._parser, invocation.arguments, folder)
         if "tool" not in options or getattr(options, "yes", False):
             raise Declined  # consent is for one call, not for the models of this process
 

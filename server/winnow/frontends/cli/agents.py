@@ -29,8 +29,7 @@ else:
     import tomli as tomllib
 
 NAME = "winnow"
-# Some agents show their model the structured content instead of the shorter text.
-ARGUMENTS = ("mcp", "--text-only")
+ARGUMENTS = ("mcp",)
 Plain = dict[str, Any]
 
 

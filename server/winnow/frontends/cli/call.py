@@ -11,20 +11,24 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from winnow.config.globs import GLOB_CHARACTERS
+from winnow.config.globs import GLOB_CHARACTERS, escaped, glob_regex
 from winnow.errors import InvalidParams, SearchError
+from winnow.frontends.cli import ripgrep_flags
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
-from winnow.text.paths import path_of_uri
-from winnow.text.scope import repository_root
+from winnow.text.paths import Located, locate, path_of_uri
+from winnow.text.sanitize import printable
+from winnow.text.scope import Filters, repository_root
+from winnow.text.selection import file_types
+from winnow.tools.grep import GrepResult
 from winnow.tools.registry import Tool
 from winnow.tools.terminal import Style
 from winnow.types import Progress, Result
@@ -67,16 +71,42 @@ async def call(
     tool: Tool[Any, Any], options: argparse.Namespace, caller: Caller, opened: Opened
 ) -> Outcome:
     """Call a tool with the options of a command, in the workspace that ``opened`` opens."""
-    raw = params_of(tool, options, caller.folder)
     try:
+        raw = params_of(tool, options, caller.folder)
         with contextlib.closing(_Status(caller)) as status:
             async with opened as workspace:
+                if names := getattr(options, "types_not", None):
+                    raw["exclude"] += await _globs_of_types(workspace, names)
                 result: Result = await tool.call(workspace, raw, status)
     except SearchError as error:
         return _failed(tool, error, options.format)
     found = getattr(result, "done", None) or getattr(result, "returned", 1)
-    output = _rendered(tool, result, options.format, caller)
-    return Outcome(FOUND if found else NOTHING_FOUND, output + "\n")
+    code = FOUND if found else NOTHING_FOUND
+    if isinstance(result, GrepResult) and "form" in options:
+        if around := ripgrep_flags.context_of(options):
+            result = ripgrep_flags.with_context(result, *around)
+        if options.form:
+            folder = str(caller.folder)
+            output = ripgrep_flags.in_form(result, options.form, folder, null=options.null)
+            return Outcome(code, output, _problems(result))
+    return Outcome(code, _rendered(tool, result, options.format, caller, raw) + "\n")
+
+
+async def _globs_of_types(workspace: EngineWorkspace, names: Sequence[str]) -> list[str]:
+    """Return the globs of ripgrep's file types. Raise InvalidParams."""
+    types = await file_types(workspace.run_ripgrep(), workspace.scope(Filters()).root)
+    for name in names:
+        if name not in types:
+            raise InvalidParams("file_types", f"unrecognized file type: {name}")
+    return [glob for name in names for glob in types[name]]
+
+
+def _problems(result: GrepResult) -> str:
+    """Return why the records on standard output may not be all, as lines of standard error."""
+    reasons = list(result.completeness.reasons)
+    if result.truncated and not reasons:
+        reasons.append(f"shortened: {result.returned} of {result.total_found}")
+    return "".join(f"winnow grep: {printable(reason)}\n" for reason in reasons)
 
 
 def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -87,9 +117,53 @@ def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -
         if (value := getattr(options, field.name)) is not None
     }
     raw: dict[str, Any] = {**tool.for_people, **named}
-    if path := raw.get("path"):
+    if tool.name == "grep":
+        raw |= ripgrep_flags.params_of_grep(options)
+    if tool.takes_paths:
+        _add_scope(raw, options, folder)
+    elif path := raw.get("path"):
         raw["path"] = _from_folder(path, folder)
     return raw
+
+
+def _add_scope(raw: dict[str, Any], options: argparse.Namespace, folder: Path) -> None:
+    """Add the paths and globs of a command to a tool's params. Raise SearchError."""
+    root = repository_root(folder)
+    paths = [_from_folder(path, folder) for path in options.path]
+    included, excluded = ripgrep_flags.relative_globs(options.globs or [], str(folder), str(root))
+    raw["include"] = [*(raw.get("include") or ()), *included]
+    raw["exclude"] = [*(raw.get("exclude") or ()), *excluded]
+    if len(paths) == 1:
+        raw["path"] = paths[0]
+        return
+    raw.pop("path", None)
+    if paths:
+        below = [locate(path, [root]) for path in paths]
+        within = [_glob_of(one) for one in below if one.below != "."]
+        if len(within) == len(paths):
+            raw["include"] = _intersected(raw["include"], within)
+
+
+def _glob_of(located: Located) -> str:
+    """Return a glob of all files of a path."""
+    return f"/{escaped(located.below)}" + ("/**" if os.path.isdir(located.real) else "")
+
+
+def _intersected(globs: Sequence[str], within: Sequence[str]) -> list[str]:
+    """Return globs of the files that match one of both. Raise InvalidParams."""
+    if not globs:
+        return list(within)
+    both = []
+    for glob in globs:
+        if "/" in glob:
+            raise InvalidParams("include", "a glob with / needs a single path")
+        for one in within:
+            is_folder, name = one.endswith("/**"), one.rpartition("/")[2]
+            if is_folder:
+                both.append(f"{one}/{glob}")
+            elif glob_regex(glob).fullmatch(name):
+                both.append(one)
+    return both or ["/"]
 
 
 def _from_folder(path: str, folder: Path) -> str:
@@ -120,13 +194,14 @@ def notices_for(workspace: EngineWorkspace, problems: Iterable[str]) -> str:
     return "".join(f"winnow: {notice}\n" for notice in notices)
 
 
-def _rendered(tool: Tool[Any, Any], result: Result, form: str, caller: Caller) -> str:
+def _rendered(
+    tool: Tool[Any, Any], result: Result, form: str, caller: Caller, raw: Mapping[str, Any]
+) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result)).decode()
+    style = caller.style.highlighting(raw.get("query", ""))
     text: str = (
-        tool.text(result, caller.style, str(caller.folder))
-        if form == "text"
-        else tool.plain(result)
+        tool.text(result, style, str(caller.folder)) if form == "text" else tool.plain(result)
     )
     return text
 

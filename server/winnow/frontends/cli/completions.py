@@ -50,11 +50,12 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[Subcommand]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {one.dest: one.help or "" for one in action._choices_actions}
-            for name, command in action.choices.items():
+            for name, help_ in helps.items():  # without the earlier names of commands
+                command = action.choices[name]
                 arguments = _arguments(command)
                 options = [one for one in arguments if one.names]
                 positions = [one for one in arguments if not one.names]
-                yield Subcommand(name, _in_short(helps[name]), options, positions)
+                yield Subcommand(name, _in_short(help_), options, positions)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[Argument]:
@@ -72,6 +73,7 @@ def _arguments(parser: argparse.ArgumentParser) -> list[Argument]:
             help=_in_short(one.help or ""),
         )
         for one in actions
+        if one.help != argparse.SUPPRESS
     ]
 
 

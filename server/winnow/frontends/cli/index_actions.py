@@ -102,11 +102,11 @@ def _export(options: argparse.Namespace) -> int:
     if len(options.where) != 1:
         return _failed("export", "pass the file to write, such as main.winnow")
     target = Path.cwd() / options.where[0]
+    # Costs the import of the index.
+    from winnow.search.index.archive import ArchiveError, export_index
+    from winnow.search.index.background import open_index
 
     async def export() -> Manifest:
-        from winnow.search.index.archive import export_index
-        from winnow.search.index.background import open_index
-
         async with _workspace() as workspace:
             await open_index(workspace)
             return await export_index(
@@ -119,8 +119,8 @@ def _export(options: argparse.Namespace) -> int:
 
     try:
         manifest = asyncio.run(export())
-    except SearchError as error:
-        return _failed("export", error.message)
+    except (SearchError, ArchiveError) as error:
+        return _failed("export", str(error))
     size = target.stat().st_size
     if options.format == "json":
         _print_json({"file": str(target), "bytes": size, **_described(manifest)})
@@ -134,10 +134,9 @@ def _pull(options: argparse.Namespace, build: Callable[[], int]) -> int:
     """Keep archives, and build the index of this folder with them."""
     if not options.where:
         return _failed("pull", "pass an archive: a file, a folder or an HTTPS address")
+    from winnow.search.index.archive import ArchiveError, pull_archives
 
     async def pull() -> list[Pulled]:
-        from winnow.search.index.archive import pull_archives
-
         async with _workspace() as workspace:
             sources = options.where
             return await pull_archives(
@@ -146,8 +145,8 @@ def _pull(options: argparse.Namespace, build: Callable[[], int]) -> int:
 
     try:
         pulled = asyncio.run(pull())
-    except SearchError as error:
-        return _failed("pull", error.message)
+    except (SearchError, ArchiveError) as error:
+        return _failed("pull", str(error))
     if options.format == "json":
         _print_json({"archives": [_described(one.manifest) for one in pulled]})
         return FOUND

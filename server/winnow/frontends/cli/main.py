@@ -22,10 +22,13 @@ import winnow
 from winnow.errors import RootRefused
 from winnow.frontends import config_files
 from winnow.frontends.background import client, control
+from winnow.frontends.cli import pager
+from winnow.frontends.cli.arguments import Parser, parsed
 from winnow.frontends.cli.call import INDEX_SECONDS, Caller, call, folder_named, notices_for
 from winnow.frontends.cli.guarded import FAILED, FOUND, guarded
 from winnow.frontends.cli.help import COMMANDS
 from winnow.frontends.cli.index_actions import add_actions
+from winnow.frontends.cli.ripgrep_flags import add_flags
 from winnow.processes.installing import pip_install
 from winnow.processes.memory import return_freed_memory
 from winnow.storage.paths import shown_path
@@ -33,7 +36,7 @@ from winnow.storage.state_folder import User, notices
 from winnow.text.roots import refusal
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
-from winnow.tools.registry import Tool, ToolField, is_list_of_ranges
+from winnow.tools.registry import LIMITS, Tool, ToolField, is_list_of_ranges
 from winnow.tools.terminal import Style
 from winnow.workspace import EngineWorkspace
 
@@ -59,7 +62,7 @@ def run(arguments: Sequence[str], *, may_start: bool = False) -> int:
     If it ``may_start`` a background process, a search that an index improves does so first and has
     that run the command: the index is then built there, and once.
     """
-    options = command_parser().parse_args(arguments)
+    options = parsed(command_parser(), arguments, Path.cwd())
     if may_start and "tool" in options and options.tool.uses_index:
         is_for_process = not getattr(options, "yes", False)
         if is_for_process and control.start_and_wait(Path.cwd(), os.environ):
@@ -78,7 +81,7 @@ def _forwarded(arguments: Sequence[str]) -> int:
 
 
 def command_parser(
-    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+    kind: type[argparse.ArgumentParser] = Parser,
 ) -> argparse.ArgumentParser:
     """Return the parser of the command line. Parsed options have the function `run` and, for a
     tool's command, the `tool`."""
@@ -131,16 +134,22 @@ def _add_command(commands: Any, name: str) -> argparse.ArgumentParser:
 
 def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
     command = _add_command(commands, tool.command)
+    for name in tool.old_commands:
+        commands.choices[name] = command
     for field in tool.fields:
-        _add_field(command, field, tool.for_people.get(field.name, field.default))
+        if field.name != "path" or not tool.takes_paths:
+            _add_field(command, field, tool.for_people.get(field.name, field.default))
     for name in tool.positional:
+        if tool.takes_paths:
+            command.add_argument("--path", action="append", help=argparse.SUPPRESS)
         command.add_argument(
             name,
-            nargs="?",
+            nargs="*" if tool.takes_paths else "?",
             default=argparse.SUPPRESS,
             metavar=name.upper(),
-            help=f"same as --{name}",
+            help="file or folder to search in" if tool.takes_paths else f"same as --{name}",
         )
+    add_flags(command, tool)
     if tool.effects.reaches_out:
         command.add_argument(
             "--yes",
@@ -154,9 +163,10 @@ def _add_tool(commands: Any, tool: Tool[Any, Any]) -> None:
         default="text",
         help="text for people, plain text for agents, json for programs; default: text",
     )
-    output.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="same as --format json"
-    )
+    if tool.name != "grep":  # where it means what it means for ripgrep
+        output.add_argument(
+            *("--json",), action="store_const", const="json", dest="format", help="print JSON"
+        )
     command.set_defaults(tool=tool, run=lambda options: _run_tool(tool, options))
 
 
@@ -186,7 +196,15 @@ def _add_field(command: argparse.ArgumentParser, field: ToolField, default: obje
         return
     if default and isinstance(default, (str, int, float)):
         options["help"] += f" Default: {default}."
-    command.add_argument("--" + field.name.replace("_", "-"), **options)
+    if field.name not in LIMITS:
+        command.add_argument(field.option, **options)
+        return
+    # In grep, -n is the flag for line numbers.
+    short = [] if "grep" in command.prog else ["-n"]
+    command.add_argument(*short, field.option, dest=field.name, **options)
+    if field.name != "limit":  # its earlier name
+        earlier = "--" + field.name.replace("_", "-")
+        command.add_argument(earlier, **{**options, "help": argparse.SUPPRESS})
 
 
 def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
@@ -195,7 +213,7 @@ def _run_tool(tool: Tool[Any, Any], options: argparse.Namespace) -> int:
     caller = Caller(folder, style, _write_error, sys.stderr.isatty(), _interrupts)
     outcome = asyncio.run(call(tool, options, caller, _opened(tool, options, folder)))
     sys.stderr.write(outcome.errors)
-    sys.stdout.write(outcome.output)
+    pager.write(outcome.output)
     sys.stdout.flush()
     if outcome.code != FAILED:
         control.start(folder, os.environ)
@@ -214,7 +232,8 @@ async def _opened(
     if tool.switch:
         config = config.turned_on(tool.switch)
     workspace = EngineWorkspace([folder], config, index_seconds=INDEX_SECONDS)
-    path = getattr(options, "path", None) or ""
+    paths = getattr(options, "path", None) or [""]
+    path = paths if isinstance(paths, str) else paths[0]
     if workspace.refusal(folder) and (named := folder_named(path, folder)):
         workspace.change_folders([named], [folder])
     _write_error(notices_for(workspace, problems))
@@ -329,11 +348,19 @@ def _add_mcp(commands: Any) -> None:
         " Default: 8000.",
     )
     mcp.add_argument(
-        "--text-only",
-        action="store_true",
-        help="send no structured content: several agents show it to their model instead of the"
-        " shorter text",
+        "--tools",
+        choices=["short", "all"],
+        default="short",
+        help="short: search, grep, references and read; all: every tool. Default: short.",
     )
+    mcp.add_argument(
+        "--structured",
+        action="store_true",
+        help="also send answers as data (structuredContent): several agents show it to their model"
+        " instead of the shorter text",
+    )
+    # The default; earlier configuration files have it.
+    mcp.add_argument("--text-only", action="store_true", help=argparse.SUPPRESS)
     mcp.add_argument("--verbose", action="store_true", help="log to stderr")
     mcp.set_defaults(run=_mcp)
 
@@ -373,7 +400,12 @@ def _mcp(options: argparse.Namespace) -> int:
     for problem in (*problems, *notices(map(repository_root, folders), user)):
         print(f"winnow: {problem}", file=sys.stderr)
     budget = mcp.MAX_TOKENS if options.max_tokens is None else options.max_tokens
-    return mcp.serve(folders, config, max_tokens=budget, structured=not options.text_only)
+    return mcp.serve(
+        *(folders, config),
+        max_tokens=budget,
+        structured=options.structured,
+        all_tools=options.tools == "all",
+    )
 
 
 def _add_init_agent(commands: Any) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from winnow import __version__
 from winnow.index.archive.manifest import ArchiveRejected
 from winnow.privacy.outbound import is_this_machine
+from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.storage.writing import private_folder, replace_file
 
 TOKEN_VARIABLE = "WINNOW_SOURCE_TOKEN"  # noqa: S105 - its name
@@ -104,8 +105,8 @@ def _again(
 def _known_tag(file: Path, tag_file: Path) -> str:
     """Return the version of a partial file; empty if there is none that can be continued."""
     try:
-        return tag_file.read_text("latin-1") if file.stat().st_size else ""
-    except OSError:
+        return read_untrusted(tag_file).decode("latin-1") if file.stat().st_size else ""
+    except (OSError, UnusableFile):
         return ""
 
 

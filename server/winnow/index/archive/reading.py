@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from winnow.index.archive import manifest as manifests
@@ -14,8 +16,10 @@ from winnow.index.archive.manifest import ArchiveRejected, Manifest
 from winnow.index.archive.writing import Base, keys_of
 from winnow.index.store.store import Store
 from winnow.storage.database import DatabaseError, StoreDamaged
+from winnow.storage.untrusted import open_untrusted
 
 PIECE_BYTES = 1024 * 1024
+MOST_BYTES = 64 * 1024**3
 
 
 def read_manifest(archive: Path, kind: str, key: str | None, *, may_be_unsigned: bool) -> Manifest:
@@ -24,7 +28,7 @@ def read_manifest(archive: Path, kind: str, key: str | None, *, may_be_unsigned:
     Raises ArchiveRejected, and OSError if the file cannot be read.
     """
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with _opened(archive) as opened:
             return _manifest(opened, kind, key, may_be_unsigned)
     except _BROKEN as error:
         raise ArchiveRejected(f"it is damaged: {error}") from error
@@ -36,7 +40,7 @@ def unpack(
     """Write the files of an archive into a folder and return its manifest, once every size and hash
     is right. Raises ArchiveRejected and OSError; the folder may have some files then."""
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with _opened(archive) as opened:
             manifest = _manifest(opened, kind, key, may_be_unsigned)
             names = [info.filename for info in opened.infolist()]
             if sorted(names) != sorted([manifests.NAME, *manifest.members]):
@@ -71,6 +75,15 @@ _BROKEN = (
     ValueError,
     RuntimeError,
 )
+
+
+@contextlib.contextmanager
+def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive, if it is a regular file. Raises OSError."""
+    # The user names it, perhaps by a symlink.
+    file = open_untrusted(os.path.realpath(archive), MOST_BYTES)
+    with os.fdopen(file, "rb") as raw, zipfile.ZipFile(raw) as opened:
+        yield opened
 
 
 def _manifest(

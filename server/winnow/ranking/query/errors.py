@@ -53,7 +53,7 @@ _WHAT = re.compile(r"what\(\): +(.+)")
 _TERMINATE = re.compile(r"terminate called after throwing an instance of '([^']+)'")
 _ASSERTION = re.compile(r"[Aa]ssertion [`']?([^`']+)' failed")
 _PANICKED = re.compile(
-    r"thread '[^']*'(?: \(\d+\))? panicked at (?:'(.+)', )?\S+:\d{1,7}:\d{1,7}:?"
+    r"thread '[^']*'(?: \(\d+\))? panicked at (?:'(.+)', )?\S+:\d{1,7}:\d{1,7}:?(?: (.+))?"
 )
 _PERL = re.compile(r"(\S.*?)(?<! called) at \S+\.(?:p[lm]|t) line \d{1,7}\b")
 _LUA = re.compile(r"(?:luajit: |lua[\d.]{0,3}: )?\S+\.lua:\d{1,7}: (?!in )(.+)")
@@ -84,7 +84,7 @@ def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
     if is_log(text):
         return _of_log(text)
     if found := _PANICKED.match(text):
-        return ErrorMessage(found[1] or "")
+        return ErrorMessage(found[1] or found[2] or "")
     if found := _ELIXIR.match(text):
         return ErrorMessage(found[2], found[1])
     if found := _RUBY.match(text):

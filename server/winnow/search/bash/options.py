@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from winnow.errors import NotAllowed
 from winnow.search.bash.allowed_paths import AllowedPaths
+from winnow.search.bash.scripts import check_assignment
 from winnow.storage.paths import shown_path
 
-Kind = Literal["text", "short", "path", "number", "count", "size", "optional"]
+Kind = Literal["text", "short", "path", "number", "count", "size", "optional", "script", "variable"]
 """The value of an option: any text, a short text, a path, a number, a number of lines or bytes
-(`+5`, `10K`), a size, or an optional text (only after `=`)."""
+(`+5`, `10K`), a size, an optional text (only after `=`), a script, or a variable of awk."""
 
 # These values need limits: programs hold that many lines in memory, ripgrep a replacement for every
 # match of a line, and ls dates of any width.
@@ -55,6 +56,9 @@ class Program(Struct, frozen=True, kw_only=True):
       is one), or nothing. With an option of `walks` it is never the pipe
     - `fixed` arguments are always passed, `at_end` arguments to the last program of a pipeline
     - `attached` is False if values are separate arguments
+    - `texts`: the operands are texts, not paths; `most` is the number of operands
+    - `check` raises NotAllowed for a script that does more than read and print; the program runs
+      only in the kernel's sandbox. The first operand is a script, unless an option has it
     - `read` replaces all of this for a program with its own argument language
     """
 
@@ -70,6 +74,9 @@ class Program(Struct, frozen=True, kw_only=True):
     fixed: tuple[str, ...] = ()
     at_end: tuple[str, ...] = ()
     attached: bool = True
+    texts: bool = False
+    most: int | None = None
+    check: Callable[[str], None] | None = None
     read: Callable[[Sequence[str], AllowedPaths], Sequence[str]] | None = None
 
 
@@ -87,9 +94,21 @@ def command_of(
     parsed.parse(words)
     paths = list(parsed.operands)
     arguments = [*program.fixed, *(program.at_end if last else ()), *parsed.arguments]
+    if program.most is not None and len(paths) > program.most:
+        raise NotAllowed(shown_path(paths[program.most])[0], "a second file would be written")
     if program.pattern and paths and not parsed.names & program.no_pattern:
+        if program.check:
+            program.check(paths[0])
         arguments += _with_value("-e", paths.pop(0), attached=True)
-    arguments += ["--", *(_path(path, allowed) for path in paths)]
+    arguments.append("--")
+    if program.check and not program.pattern and paths:
+        program.check(paths[0])
+        arguments.append(paths.pop(0))
+        # `name=value` would be an assignment.
+        paths = [f"./{path}" if "=" in path else path for path in paths]
+    if program.texts:
+        return PipelineCommand(program.name, (*arguments, *paths), True)
+    arguments += [_path(path, allowed) for path in paths]
     by_itself = program.alone == "pipe" or (program.alone == "either" and piped)
     walks = parsed.names & (program.walks | _INFORMATION)
     reads = parsed.reads_pipe or STDIN in paths or (by_itself and not paths and not walks)
@@ -158,7 +177,11 @@ class _Parser:
             if not rest:
                 raise NotAllowed(name, "its value is missing")
             value = rest.pop(0)
-        if kind == "path":
+        if kind == "script" and self._program.check:
+            self._program.check(value)
+        elif kind == "variable":
+            check_assignment(value)
+        elif kind == "path":
             value = _path(value, self._allowed)
             self.reads_pipe |= value == STDIN
         elif (form := _FORMS.get(kind)) and not form.fullmatch(value):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from winnow.errors import NotAllowed
 from winnow.search.bash import find
 from winnow.search.bash.options import Kind, Program
+from winnow.search.bash.scripts import check_awk, check_sed
 
 RUNS = "runs a program"
 WRITES = "writes a file"
@@ -247,6 +248,102 @@ _FILE = Program(
     alone="nothing",
 )
 
+_SORT = Program(
+    name="sort",
+    flags=_names(
+        "-b -d -f -g -i -M -h -n -r -V -s -u -z -c -C -R --ignore-leading-blanks"
+        " --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting"
+        " --month-sort --human-numeric-sort --numeric-sort --reverse --random-sort --version-sort"
+        " --stable --unique --zero-terminated --check --version --help"
+    ),
+    values=_each("-k --key -t --field-separator", "short"),
+    refused=_refused(
+        {
+            WRITES: "-o --output -T --temporary-directory",
+            RUNS: "--compress-program",
+            LISTS: "--files0-from",
+            "may use any amount of memory": "-S --buffer-size --batch-size --parallel",
+            "reads a file that is not sorted": "--random-source",
+        }
+    ),
+    # More than fits is an error, because there is no folder for temporary files.
+    fixed=("-S64M", "-T/dev/null"),
+)
+
+_UNIQ = Program(
+    name="uniq",
+    flags=_names(
+        "-c -d -D -i -u -z --count --repeated --all-repeated --ignore-case --unique --group"
+        " --zero-terminated --version --help"
+    ),
+    values=_each("-f -s -w --skip-fields --skip-chars --check-chars", "number"),
+    most=1,
+)
+
+_CUT = Program(
+    name="cut",
+    flags=_names("-n -s -z --complement --only-delimited --zero-terminated --version --help"),
+    values=_each(
+        "-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter", "short"
+    ),
+)
+
+_TR = Program(
+    name="tr",
+    flags=_names(
+        "-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1 --version --help"
+    ),
+    texts=True,
+)
+
+_NL = Program(
+    name="nl",
+    flags=_names("-p --no-renumber --version --help"),
+    values=_each(
+        "-b -d -f -h -i -l -n -s -v -w --body-numbering --section-delimiter --footer-numbering"
+        " --header-numbering --line-increment --join-blank-lines --number-format"
+        " --number-separator --starting-line-number --number-width",
+        "short",
+    ),
+)
+
+_COMM = Program(
+    name="comm",
+    flags=_names(
+        "-1 -2 -3 -z --check-order --nocheck-order --total --zero-terminated --version --help"
+    ),
+    values=_each("--output-delimiter", "short"),
+    alone="nothing",
+)
+
+IN_SCRIPTS = "reads its script from a file, where it cannot be checked"
+_SED = Program(
+    name="sed",
+    flags=_names(
+        "-n -E -r -s -u -z --quiet --silent --regexp-extended --separate --unbuffered"
+        " --null-data --version --help"
+    ),
+    values=_each("-e --expression", "script"),
+    refused=_refused(
+        {
+            WRITES: "-i --in-place",
+            IN_SCRIPTS: "-f --file",
+            FOLLOWS: "--follow-symlinks",
+        }
+    ),
+    pattern=True,
+    no_pattern=_names("-e --expression --version --help"),
+    fixed=("--sandbox",),
+    check=check_sed,
+)
+
+_AWK = Program(
+    name="awk",
+    values={"-F": "short", "-v": "variable"},
+    refused=_refused({IN_SCRIPTS: "-f --file -i --include -l --load -e --source -E --exec"}),
+    check=check_awk,
+)
+
 PROGRAMS = {
     program.name: program
     for program in (
@@ -259,6 +356,14 @@ PROGRAMS = {
         _TREE,
         _WC,
         _FILE,
+        _SORT,
+        _UNIQ,
+        _CUT,
+        _TR,
+        _NL,
+        _COMM,
+        _SED,
+        _AWK,
         _RG,
         _RGA,
     )

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from winnow.documents.rga.settings import settings as rga_settings
 from winnow.errors import NotAllowed
+from winnow.processes import sandbox
 from winnow.processes.children import Child
 from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.expand import MAX_WORDS, expand
@@ -68,6 +69,9 @@ async def run_pipeline(
     allowed = AllowedPaths.of_scope(scope)
     # Patterns may scan large folders.
     commands = await asyncio.to_thread(commands_of, line, allowed)
+    for command in commands:
+        if program_of(command.program).check:
+            _check_sandbox(workspace, command.program)
     progress(f"Running {' | '.join(command.program for command in commands)}")
     async with workspace.pipelines:
         output = await _run(workspace, commands, allowed, seconds, limit)
@@ -83,6 +87,12 @@ async def run_pipeline(
         output.timed_out,
         warnings,
     )
+
+
+def _check_sandbox(workspace: EngineWorkspace, program: str) -> None:
+    """Raise NotAllowed if the kernel can't confine a program that runs scripts."""
+    if not sandbox.is_available() or not sandbox.is_of_system(workspace.installed.find(program)):
+        raise NotAllowed(program, "it runs only in the kernel's sandbox, which is missing here")
 
 
 def commands_of(line: str, allowed: AllowedPaths) -> list[PipelineCommand]:

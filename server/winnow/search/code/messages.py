@@ -52,6 +52,8 @@ _RAISES = re.compile(
 )
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
 _SIGNS = " \t#/*-;<!>%"
+# What surrounds a text on the lines of a string that began further up.
+_AROUND = "{}()[],\"'`"
 _KEY = re.compile(r"^[\w.-]+: ")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -130,7 +132,7 @@ def _compared(texts: Mapping[int, str], first: int, message: str) -> tuple[int, 
         found, at = _found_in(message, pieces, at)
         if found < LEAST_LETTERS and number == first:
             # No code: a comment, a translation, or a text of several lines.
-            pieces = _split([_KEY.sub("", texts[number].strip(_SIGNS))])
+            pieces = _split([_KEY.sub("", texts[number].strip(_SIGNS + _AROUND))])
             found, at = _found_in(message, pieces, 0)
         if found < 0 or (not found and number > first and any(map(_is_long, pieces))):
             break  # the string of another message
@@ -179,7 +181,8 @@ def _pieces(line: str, is_open: str) -> tuple[list[str], str]:
 
 def _split(literals: Sequence[str]) -> list[str]:
     pieces = (piece for text in literals for piece in _PLACEHOLDER.split(text))
-    plain = (" ".join(_ESCAPE.sub(_unescaped, piece).split()) for piece in pieces)
+    # A sign in front belongs to a protocol: Redis sends "-ERR …".
+    plain = (" ".join(_ESCAPE.sub(_unescaped, piece).split()).lstrip("-+") for piece in pieces)
     return [piece for text in plain if _LETTER.search(piece := _LABEL.sub("", text))]
 
 

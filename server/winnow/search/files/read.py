@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from winnow.config import Limits
 from winnow.errors import BinaryFile, NotAFile, NotFound, SearchError, UnreadableDocument
@@ -31,6 +31,7 @@ from winnow.text.reading import (
     NoText,
     ReadLimits,
     ReadResult,
+    merge_ranges,
     read_lines,
 )
 from winnow.workspace import EngineWorkspace
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 # Longer lines are cut: generated files have lines of megabytes, which are rarely read in full.
 LINE_CHARACTERS = 2_000
+# The lines to read around a place with a single line, such as `a.py:12`.
+LINES_BEFORE, LINES_AFTER = 5, 14
 
 
 class ReadRequest(Struct, frozen=True):
@@ -147,6 +150,8 @@ def read_text(
     deadline = time.monotonic() + limits.search_seconds
     located = locate(request.path, roots, tuple(buffers))
     root = roots[located.place]
+    if located.lines and request.ranges == merge_ranges([]):
+        request = structs.replace(request, ranges=[_around(*located.lines)])
     bounds = ReadLimits(
         lines=request.max_lines, line_characters=LINE_CHARACTERS, bytes=limits.answer_bytes
     )
@@ -182,6 +187,13 @@ def read_text(
         seconds=limits.search_seconds,
         warnings=warnings,
     )
+
+
+def _around(first: int, last: int | None) -> LineRange:
+    """Return the lines of a place: those that it names, or some around a single one."""
+    if last is None:
+        return LineRange(max(1, first - LINES_BEFORE), first + LINES_AFTER)
+    return LineRange(max(1, first), max(first, last))
 
 
 # --- sources -------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.errors import SearchError
 from winnow.index.archive.manifest import KEY_VARIABLE, ArchiveRejected, Manifest
 from winnow.index.archive.pulled import Pulled
 from winnow.index.archive.reading import read_keys
@@ -22,10 +21,8 @@ from winnow.workspace import EngineWorkspace
 __all__ = ["ArchiveError", "Manifest", "Pulled", "export_index", "pull_archives"]
 
 
-class ArchiveError(SearchError):
+class ArchiveError(Exception):
     """An archive cannot be written or used. The message says why."""
-
-    kind = "archive_rejected"
 
 
 async def export_index(

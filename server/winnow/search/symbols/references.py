@@ -26,7 +26,7 @@ from winnow.symbols.file_symbols import Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
-from winnow.text.paths import containing_root, locate
+from winnow.text.paths import containing_root, locate, place_of
 from winnow.text.scope import DisplayPath, display_path
 from winnow.types import Completeness, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -88,12 +88,16 @@ async def find_references(
 
     Raises InvalidParams, NoSymbol, NoWorkspace, NotFound and PathOutsideWorkspace.
     """
+    if not selector.path and place_of(selector.name):
+        selector = msgspec.structs.replace(selector, path=selector.name, name="")
     if selector.line and not selector.path:
         raise InvalidParams("path", "required with `line`: pass both, or `name` alone")
-    if not selector.name and not selector.line:
-        raise InvalidParams("name", "pass `name`, or `path` and `line`")
     roots = workspace.search_roots()
     located = locate(selector.path, roots, tuple(workspace.buffers)) if selector.path else None
+    if located and located.lines and not selector.line:
+        selector = msgspec.structs.replace(selector, line=located.lines[0])
+    if not selector.name and not selector.line:
+        raise InvalidParams("name", "pass `name`, or `path` and `line`")
     accepts = _accepts(filters, roots)
     paths = [absolute(roots, located)] if located else []
     names = parts_of(selector.name)[-1:]

@@ -1,0 +1,81 @@
+"""Parse the arguments of the command line, with the habits of people.
+
+A question needs no command, options may stand between paths, and errors suggest what was meant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from winnow.frontends.cli.guarded import FAILED
+
+SEARCH = "search"
+# A word that is at least so similar to a command is a mistyped command, not a question.
+SIMILAR = 0.75
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line and point to `--help`."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(FAILED, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+
+def parsed(
+    parser: argparse.ArgumentParser, arguments: Sequence[str], folder: Path
+) -> argparse.Namespace:
+    """Parse the arguments of a command in a folder. Those that begin with no command are a question
+    for `winnow search`."""
+    commands = _commands_of(parser)
+    arguments = list(arguments)
+    is_question = bool(arguments) and not _names_a_command(arguments[0], commands, parser)
+    if is_question:
+        arguments.insert(0, SEARCH)
+    # Positional arguments behind an option are left over.
+    options, rest = parser.parse_known_args(arguments)
+    takes_paths = "tool" in options and options.tool.takes_paths
+    unknown = [word for word in rest if not takes_paths or (word[:1] == "-" and word != "-")]
+    if unknown:
+        command = commands.get(arguments[0], parser)
+        command.error(_unknown(unknown[0], command))
+    if takes_paths:
+        options.path = [*(options.path or ()), *rest]
+    if is_question and not all(os.path.lexists(folder / path) for path in options.path):
+        # Without quotes: winnow how is a session deleted
+        options.query, options.path = " ".join([options.query, *options.path]), []
+    return options
+
+
+def _names_a_command(word: str, commands: Collection[str], parser: argparse.ArgumentParser) -> bool:
+    """Return False for a question. Report a mistyped command."""
+    if word in commands or word in ("-h", "--help", "--version"):
+        return True
+    if word.islower() and word.isidentifier() and (close := _similar(word, commands)):
+        parser.error(
+            f"Unknown command `{word}`. Did you mean `{close}`?"
+            f" To search for the word: winnow {SEARCH} {word}"
+        )
+    return False
+
+
+def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
+    if not word.startswith("-"):
+        return f"Unknown argument `{word}`."
+    name = word.partition("=")[0]
+    known = [name for action in parser._actions for name in action.option_strings]
+    close = _similar(name, known)
+    return f"Unknown option `{name}`." + (f" Did you mean `{close}`?" if close else "")
+
+
+def _similar(word: str, known: Collection[str]) -> str:
+    return next(iter(difflib.get_close_matches(word, known, 1, SIMILAR)), "")
+
+
+def _commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    [action] = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    return dict(action.choices)

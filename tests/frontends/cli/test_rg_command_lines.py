@@ -1,0 +1,127 @@
+"""Forty command lines for ripgrep: `winnow grep` finds the same files and lines.
+
+The table was written before the flags existed. Each line is passed unchanged to `rg`, with options
+that only set the form of its output, and to `winnow grep`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RIPGREP, write_files
+from frontends.cli.test_cli import winnow
+
+# The forms of output that programs read are compared byte by byte, in any order of lines.
+pytestmark = pytest.mark.process
+LINES = """\
+load_plugin
+-i LOAD_PLUGIN
+-w load_plugin
+-F 'load_plugin('
+-n load_plugin
+load_plugin src
+load_plugin src tests
+-n load_plugin src tests docs
+load_plugin src/loader.py
+load_plugin src/loader.py tests/test_loader.py
+load_plugin src -i
+-in LOADER src
+-iw loader src tests
+-iF 'LOADER()'
+-A 1 load_plugin
+-B 1 load_plugin
+-C 1 load_plugin
+-C1 load_plugin src
+-A2 -B1 registry
+--context 1 register
+--after-context=1 register src
+-g '*.py' plugin
+-g '!*.md' plugin
+-g '*.py' -g '!test_*' plugin
+--glob '*.md' plugin
+-t py plugin
+-T py plugin
+--type md plugin
+-l plugin
+-il LOADER src
+-l -t py plugin
+-l0 plugin
+-c plugin
+-ci LOADER src tests
+-o 'load_\\w+'
+-io 'LOADER\\w*' src
+--vimgrep plugin
+--vimgrep -w plugin src docs
+--json load_plugin
+-e load_plugin -e register_plugin
+"""
+COMMAND_LINES = LINES.splitlines()
+FOR_PROGRAMS = re.compile(r"-\w*[lco]\w* |-l0|--vimgrep")
+Row = tuple[str, int, bool, str]
+
+
+def test_there_are_forty_command_lines() -> None:
+    assert len(set(COMMAND_LINES)) == len(COMMAND_LINES) == 40
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_a_command_line_for_ripgrep_finds_the_same(line: str, project: Path) -> None:
+    write_files(project, {"src/plugin list.py": "plugin = 'load_plugin'  # plugin\n"})
+    arguments = shlex.split(line)
+    theirs = ripgrep(project, arguments)
+    ours = winnow(project, "grep", *arguments)
+    assert ours.returncode == 0, ours.stderr
+    assert ours.stderr == ""
+    if "--json" in arguments:
+        assert matches_in(ours.stdout) == matches_in(theirs)
+    elif FOR_PROGRAMS.match(line):
+        end = "\0" if "-l0" in arguments else "\n"
+        assert sorted(ours.stdout.split(end)) == sorted(theirs.split(end))
+    else:
+        assert set(rows(ours.stdout)) == set(rows_of_ripgrep(theirs))
+
+
+def ripgrep(folder: Path, arguments: list[str]) -> str:
+    """Return the output of ripgrep, with the names of files and the numbers of lines."""
+    named = any(name in ("-c", "-ci") for name in arguments)
+    form = [] if named or "--json" in arguments else ["--line-number", "--no-heading"]
+    command = [RIPGREP, "--no-config", "--with-filename", *form, *arguments]
+    # Without a path, ripgrep reads a pipe.
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def rows_of_ripgrep(output: str) -> Iterator[Row]:
+    for line in output.splitlines():
+        if line != "--":
+            found = re.fullmatch(r"(.*?\.(?:py|md))([:-])(\d+)\2(.*)", line)
+            assert found, line
+            yield found[1], int(found[3]), found[2] == ":", found[4]
+
+
+def rows(output: str) -> Iterator[Row]:
+    """Yield the rows of an answer for people: lines below the name of their file."""
+    path = ""
+    for line in output.splitlines():
+        if found := re.fullmatch(r"(\d+)([:-])(.*)", line):
+            yield path, int(found[1]), found[2] == ":", found[3]
+        elif line and not line.startswith(("--", "[")):
+            path = line
+
+
+def matches_in(output: str) -> list[dict[str, Any]]:
+    """Return the matches of JSON Lines, without the offset of the line, which few programs need."""
+    messages = [json.loads(line) for line in output.splitlines()]
+    matches = [one["data"] for one in messages if one["type"] == "match"]
+    for match in matches:
+        match.pop("absolute_offset", None)
+    return sorted(matches, key=lambda match: (match["path"]["text"], match["line_number"]))

@@ -1,0 +1,197 @@
+"""`winnow QUESTION`: a question needs no command, and its answer fits on a screen."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from commands import command
+from conftest import child_environment, requires_posix, write_files
+from frontends.cli.test_cli import winnow
+
+pytestmark = pytest.mark.process
+
+FUNCTION = '''\
+def load_plugin_{0}(name):
+    """Load the plugin number {0}."""
+    first = {0}
+    second = first + 1
+    third = second + 1
+    fourth = third + 1
+    return fourth
+'''
+MANY = {f"src/plugin_{number}.py": FUNCTION.format(number) for number in range(12)}
+PLACE = re.compile(r"(src/\w+\.py|tests/\w+\.py|docs/\w+\.md):\d+(-\d+)?(  .+)?")
+
+
+def results_in(output: str) -> list[str]:
+    return [block for block in output.split("\n\n") if PLACE.match(block)]
+
+
+def test_a_question_needs_no_command(project: Path) -> None:
+    bare = winnow(project, "how are plugins loaded")
+    assert bare.returncode == 0, bare.stderr
+    assert bare.stdout == winnow(project, "search", "how are plugins loaded").stdout
+    assert bare.stdout == winnow(project, "how", "are", "plugins", "loaded").stdout
+    assert bare.stdout == winnow(project, "code-search", "how are plugins loaded").stdout
+    assert PLACE.match(bare.stdout)
+
+
+def test_paths_may_follow_a_question(project: Path) -> None:
+    done = winnow(project, "load_plugin", "tests")
+    assert {block.partition(":")[0] for block in results_in(done.stdout)} == {
+        "tests/test_loader.py"
+    }
+
+
+def test_five_results_with_few_lines_and_one_line_of_notes(project: Path) -> None:
+    write_files(project, MANY)
+    lines = winnow(project, "where is a plugin loaded").stdout.splitlines()
+    *blocks, notes = "\n".join(lines).split("\n\n")
+    assert len(blocks) == 5
+    for block in blocks:
+        place, *code = block.splitlines()
+        assert PLACE.fullmatch(place)
+        assert 1 <= len(code) <= 4
+        assert all(re.match(r" *\d+\t", line) for line in code)
+    assert "\n" not in notes
+    assert re.match(r"5 of (at least )?\d+, \w+ search", notes)
+    assert "--limit 20 shows more" in notes
+
+
+@pytest.mark.parametrize("option", ["-n8", "--limit=8", "--limit 8"])
+def test_more_results_on_request(option: str, project: Path) -> None:
+    write_files(project, MANY)
+    done = winnow(project, "where is a plugin loaded", *option.split())
+    assert len(results_in(done.stdout)) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "old"),
+    [
+        (["find-symbol", "load_plugin", "--limit", "1"], "--max-results"),
+        (["grep", "load_plugin", "--limit", "1"], "--max-results"),
+        (["semantic-search", "load plugins", "--limit", "1"], "--top-k"),
+        (["tree", "--limit", "1"], "--max-entries"),
+        (["read", "src/loader.py", "-n", "1"], "--max-lines"),
+    ],
+)
+def test_a_limit_has_one_name_and_the_earlier_ones_work(
+    arguments: list[str], old: str, project: Path
+) -> None:
+    new = winnow(project, *arguments)
+    assert new.returncode == 0, new.stderr
+    assert new.stdout == winnow(project, *arguments[:-2], old, "1").stdout
+    assert old not in winnow(project, arguments[0], "--help").stdout
+
+
+def test_nothing_found_is_one_line(project: Path) -> None:
+    done = winnow(project, '"no such text"')
+    assert (done.returncode, done.stdout.count("\n")) == (1, 1)
+    assert done.stdout.startswith("nothing found, text search")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serch", "x"], "winnow: Unknown command `serch`. Did you mean `search`?"),
+        (["gerp"], "winnow: Unknown command `gerp`. Did you mean `grep`?"),
+        (
+            ["grep", "x", "--limt", "3"],
+            "winnow grep: Unknown option `--limt`. Did you mean `--limit`?",
+        ),
+        (["tree", "--qqq"], "winnow tree: Unknown option `--qqq`."),
+        (
+            ["read", "src/loder.py"],
+            "winnow read: There is no file or folder 'src/loder.py' in the workspace."
+            " Did you mean 'src/loader.py'?",
+        ),
+        (
+            ["grep", "x", "src", "tets"],
+            "winnow grep: There is no file or folder 'tets' in the workspace."
+            " Did you mean 'tests'?",
+        ),
+    ],
+)
+def test_a_mistyped_word_is_reported_with_what_was_meant(
+    arguments: list[str], message: str, project: Path
+) -> None:
+    done = winnow(project, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(message)
+
+
+def test_words_of_the_query_are_highlighted_on_a_terminal(project: Path) -> None:
+    home = Path(os.environ["XDG_CACHE_HOME"])
+    environment = child_environment(home, PAGER="cat")
+    done = command(project, "how are plugins loaded", environment=environment, terminal=True)
+    assert "def \x1b[1;31mload_plugins\x1b[0m(" in done.stdout
+    assert "\x1b[" not in winnow(project, "how are plugins loaded").stdout
+
+
+# --- the pager -----------------------------------------------------------------------------
+
+
+def on_a_terminal(folder: Path, *arguments: str, **variables: str) -> str:
+    """Run a command on a terminal of 24 lines, and type q when it waits."""
+    environment = child_environment(folder.parent / "home", TERM="xterm", **variables)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.execve(sys.executable, [sys.executable, "-m", "winnow", *arguments], environment)
+    output, until = b"", time.monotonic() + 60
+    try:
+        while time.monotonic() < until:
+            if not select.select([terminal], [], [], 1.0)[0]:
+                os.write(terminal, b"q")
+                continue
+            try:
+                chunk = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            output += chunk
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+    return output.decode("utf-8", "replace")
+
+
+@pytest.fixture
+def pager(tmp_path: Path) -> str:
+    """A pager that marks the text that it shows."""
+    program = tmp_path / "bin/page"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "paged with $LESS"\ncat\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+@requires_posix
+def test_a_long_answer_on_a_terminal_is_paged(project: Path, pager: str) -> None:
+    write_files(project, {"src/long.py": "plugin = 1\n" * 60})
+    paged = on_a_terminal(project, "grep", "plugin = 1", PAGER=pager)
+    assert "paged with FRX" in paged
+    assert "60\x1b[0m" in paged or "60:" in paged
+    for short in (["grep", "no_such_thing"], ["grep", "plugin = 1", "src/long.py", "-n", "-l"]):
+        assert "paged" not in on_a_terminal(project, *short, PAGER=pager)
+    assert "paged" not in on_a_terminal(project, "grep", "plugin = 1", PAGER="cat")
+
+
+@requires_posix
+def test_a_program_of_the_repository_is_not_the_pager(project: Path) -> None:
+    write_files(project, {"src/long.py": "plugin = 1\n" * 60, "less": "#!/bin/sh\necho owned\n"})
+    (project / "less").chmod(0o755)
+    path = os.pathsep.join([".", str(project), os.environ["PATH"]])
+    for named in ("less", "./less"):
+        shown = on_a_terminal(project, "grep", "plugin = 1", PATH=path, PAGER=named)
+        assert "owned" not in shown
+        assert "plugin = 1" in shown
