@@ -98,8 +98,8 @@ return {
         symbols = 'find-symbol',
         grep = 'grep',
         semantic = 'semantic-search',
-        code = 'code-search',
-        files = 'code-search',
+        code = 'search',
+        files = 'search',
       }
       local query = require('winnow.query')
       for mode, page in pairs(pages) do
