@@ -60,6 +60,7 @@ end
 ---@field preview winnow.Preview
 ---@field origin_win integer the window that was current before
 ---@field draw_timer uv.uv_timer_t
+---@field typed_at number when the typed query was last searched for, in milliseconds
 ---@field type_timer uv.uv_timer_t
 ---@field group integer the group of its autocommands
 local Picker = {}
@@ -435,8 +436,10 @@ function Picker:_changed()
   end
   self.opens = nil
   if self:is_live() then
+    -- The first key searches at once; the following ones only so often.
+    local waits = math.max(0, TYPING_MS - (vim.uv.now() - self.typed_at))
     self.type_timer:start(
-      TYPING_MS,
+      waits,
       0,
       vim.schedule_wrap(function()
         if open == self and self.editing then
@@ -451,6 +454,7 @@ end
 ---@return boolean started
 function Picker:search_typed()
   local ok, request = pcall(self.typed_request, self)
+  self.typed_at = vim.uv.now()
   if ok then
     self:start(request)
     return true
@@ -655,6 +659,7 @@ local function new(mode, request, has_preview)
     origin_win = vim.api.nvim_get_current_win(),
     draw_timer = assert(vim.uv.new_timer()),
     type_timer = assert(vim.uv.new_timer()),
+    typed_at = 0,
   }, Picker)
   self.windows = windows.open(has_preview)
   self.preview = require('winnow.picker.preview').new(self.windows, self.folder)
