@@ -233,3 +233,31 @@ async def test_sandboxed_children_have_the_usual_limits(root: Path) -> None:
             ["/usr/bin/no_such"], cwd=root, deadline=loop.time() + 9, sandboxed=True
         ):
             pass
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_program_that_runs_alone_can_start_no_other(root: Path, alone: bool) -> None:
+    awk = str(shutil.which("awk"))
+    commands = [[awk, 'BEGIN { print "first"; fflush(); system("echo second") }']]
+    deadline = asyncio.get_running_loop().time() + 20
+    async with sandboxed(root).pipeline(
+        commands,
+        cwd=root,
+        deadline=deadline,
+        environment=ENVIRONMENT,
+        alone=[awk] if alone else [],
+    ) as [child]:
+        output = b"".join([chunk async for chunk in child.chunks()]).decode()
+    assert output.split() == ["first", *["second"] * (not alone)]
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="perl is not installed")
+async def test_a_program_cannot_write_or_truncate_a_file(root: Path) -> None:
+    perl = str(shutil.which("perl"))
+    for action in ("truncate($_, 0)", "open(my $f, '+<', $_)", "unlink($_)", "mkdir('x')"):
+        script = f"$_ = 'inside.txt'; {action} or die $!;"
+        code, _, complaint = await run(sandboxed(root), root, perl, "-e", script)
+        assert code, action
+        assert "Permission denied" in complaint, action
+    assert (root / "inside.txt").read_text() == "inside\n"
+    assert sorted(os.listdir(root)) == ["file", "folder", "inside.txt", "own"]

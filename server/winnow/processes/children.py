@@ -136,11 +136,13 @@ class Processes:
         deadline: float,
         environment: Mapping[str, str] | None = None,
         unsandboxed: Sequence[str] = (),
+        alone: Sequence[str] = (),
         watchdogs: Mapping[str, Watchdog] = {},
     ) -> AsyncIterator[list[Child]]:
         """Start children that each read the output of the one before; all end with the block.
 
-        ``unsandboxed`` names the programs that run without a sandbox; ``watchdogs`` are by program.
+        ``unsandboxed`` names the programs that run without a sandbox, ``alone`` those that may run
+        no other program in theirs; ``watchdogs`` are by program.
         The children count as one against the limit: if each waited for its own slot, two pipelines
         could wait for each other.
         """
@@ -149,6 +151,7 @@ class Processes:
                 *(self, arguments, cwd, deadline, environment),
                 counted=place == 0,
                 sandboxed=arguments[0] not in unsandboxed,
+                alone=arguments[0] in alone,
                 watchdog=watchdogs.get(arguments[0]),
             )
             for place, arguments in enumerate(commands)
@@ -225,6 +228,7 @@ class Child:
         counted: bool = True,
         spooled: bool = False,
         sandboxed: bool = False,
+        alone: bool = False,
         watchdog: Watchdog | None = None,
     ) -> None:
         if not os.path.isabs(arguments[0]):
@@ -242,6 +246,7 @@ class Child:
         self._stderr = bytearray()
         self._counted = counted
         self._sandboxed = sandboxed
+        self._alone = alone
         self._watchdog = watchdog
         self._watch: asyncio.Task[None] | None = None
         self._problem: Exception | None = None
@@ -307,7 +312,9 @@ class Child:
         bounded = partial(_limit_memory, size=self.memory_bytes)
         if self._sandboxed and self._owner._readable:
             allowed, tried = self._owner._readable, self._owner._tried
-            sandboxed = await _start_sandboxed(self._arguments, allowed, tried, bounded, options)
+            sandboxed = await _start_sandboxed(
+                self._arguments, allowed, tried, bounded, options, alone=self._alone
+            )
             if sandboxed:
                 return sandboxed
         started = await asyncio.create_subprocess_exec(
@@ -554,8 +561,11 @@ async def _start_sandboxed(
     tried: dict[str, bool],
     begun: Callable[[int], None],
     options: Mapping[str, Any],
+    *,
+    alone: bool,
 ) -> SandboxedProcess | None:
-    """Start a program in a restricted thread. Return None if it cannot run in the sandbox.
+    """Start a program in a restricted thread, in which it may run no other if it is ``alone``.
+    Return None if it cannot run in the sandbox.
 
     ``tried`` caches which programs can. The thread calls ``begun`` with the process id at once,
     because the event loop may be late. Raises OSError.
@@ -571,7 +581,7 @@ async def _start_sandboxed(
     def start() -> subprocess.Popen[bytes] | None:
         own = (ReadablePath(program), ReadablePath(os.path.realpath(program)))
         folder = ReadablePath(os.fspath(options["cwd"]), is_folder=True)
-        sandbox.restrict_thread([*readable(), *own, folder])
+        sandbox.restrict_thread([*readable(), *own, folder], program if alone else "")
         if program not in tried:
             tried[program] = sandbox.is_of_system(program) or _runs(program, options)
         if not tried[program]:

@@ -6,28 +6,20 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
+
+from winnow.processes.programs import InstalledPrograms
 
 # Quit if it fits, show colors, and leave the text on the screen.
 LESS = "FRX"
 
 
-def installed_pager(name: str, environment: Mapping[str, str]) -> str:
-    """Return the path of a pager, or "". Ignore the current folder: it may be a repository that
-    contains a program of that name."""
-    here = os.path.realpath(os.curdir)
-    folders = environment.get("PATH", os.defpath).split(os.pathsep)
-    paths = [name] if os.path.isabs(name) else [os.path.join(folder, name) for folder in folders]
-    for path in paths if os.path.isabs(name) or os.sep not in name else ():
-        real = os.path.realpath(path)
-        is_here = real.startswith(here.rstrip(os.sep) + os.sep)
-        if (
-            os.path.isabs(path)
-            and not is_here
-            and os.path.isfile(real)
-            and os.access(real, os.X_OK)
-        ):
-            return path
-    return ""
+def installed_pager(name: str, environment: Mapping[str, str], repository: Path) -> str:
+    """Return the path of a pager, or "": one in the repository is not run."""
+    installed = InstalledPrograms(environment, [repository])
+    if os.path.isabs(name):
+        return "" if installed.in_workspace(name) else name
+    return installed.which(name) or "" if os.sep not in name else ""
 
 
 def page(text: str, command: list[str]) -> bool:

@@ -61,7 +61,7 @@ load_plugin src -i
 --vimgrep plugin
 --vimgrep -w plugin src docs
 --json load_plugin
--e load_plugin -e register_plugin
+-F -e 'load_plugin(' -e 'Loader()'
 """
 COMMAND_LINES = LINES.splitlines()
 FOR_PROGRAMS = re.compile(r"-\w*[lco]\w* |-l0|--vimgrep")

@@ -195,3 +195,25 @@ def test_a_program_of_the_repository_is_not_the_pager(project: Path) -> None:
         shown = on_a_terminal(project, "grep", "plugin = 1", PATH=path, PAGER=named)
         assert "owned" not in shown
         assert "plugin = 1" in shown
+
+
+@requires_posix
+def test_a_pager_in_a_folder_of_the_repository_on_the_path_is_not_run(project: Path) -> None:
+    write_files(
+        project,
+        {"src/long.py": "plugin = 1\necho owned\n" * 60, "bin/less": "#!/bin/sh\necho owned\n"},
+    )
+    (project / "bin/less").chmod(0o755)
+    write_files(project, {"links/more.txt": ""})
+    (project / "links/less").symlink_to("/bin/sh")
+    for folder in ("bin", "links"):
+        path = os.pathsep.join([str(project / folder), os.environ["PATH"]])
+        shown = on_a_terminal(project / "src", "grep", "plugin = 1", "long.py", PATH=path)
+        assert "owned" not in shown
+        assert "plugin = 1" in shown
+
+
+def test_a_missing_path_behind_a_word_is_reported(project: Path) -> None:
+    done = winnow(project, "load_plugin", "no/such.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no/such.py" in done.stderr

@@ -148,6 +148,14 @@ REFUSED_AWK = [
     'BEGIN{print "\N{FULLWIDTH GREATER-THAN SIGN}"}',
     "$3 > 1",
     "/a|b/",
+    # A number ends where a name begins.
+    'BEGIN{x=1system("id")}',
+    'BEGIN{x=.5system("id")}',
+    'BEGIN{x=0x1fsystem("id")}',
+    'BEGIN{for(;1getline<"/etc/passwd" && i++<3;)print}',
+    'BEGIN{print 1ENVIRON["PATH"]}',
+    'BEGIN{print 1PROCINFO["version"]}',
+    "BEGIN{x=1ARGV[1]++}{print}",
 ]
 
 

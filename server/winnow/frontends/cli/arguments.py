@@ -45,10 +45,15 @@ def parsed(
         command.error(_unknown(unknown[0], command))
     if takes_paths:
         options.path = [*(options.path or ()), *rest]
-    if is_question and not all(os.path.lexists(folder / path) for path in options.path):
+    if is_question and any(not _is_path(path, folder) for path in options.path):
         # Without quotes: winnow how is a session deleted
         options.query, options.path = " ".join([options.query, *options.path]), []
     return options
+
+
+def _is_path(word: str, folder: Path) -> bool:
+    """Return False for a word of a question. A path that does not exist is reported later."""
+    return "/" in word or os.path.lexists(folder / word)
 
 
 def _names_a_command(word: str, commands: Collection[str], parser: argparse.ArgumentParser) -> bool:

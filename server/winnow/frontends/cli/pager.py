@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 # The height of a terminal that reports none.
 LINES = 24
@@ -37,8 +38,9 @@ def _paged(text: str) -> bool:
         return False
     # Only long answers need it.
     from winnow.processes.pager import installed_pager, page
+    from winnow.text.scope import repository_root
 
     name, *options = named.split()
-    program = installed_pager(name, os.environ)
+    program = installed_pager(name, os.environ, repository_root(Path.cwd()))
     sys.stdout.flush()
     return bool(program) and page(text, [program, *options])

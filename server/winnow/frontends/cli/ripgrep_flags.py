@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,6 +23,8 @@ from winnow.tools.grep import GrepResult
 from winnow.tools.registry import Tool
 from winnow.tools.terminal import seen_path
 
+# Signs that are special in a regular expression. Python escapes more than ripgrep accepts.
+_SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
 # Flags of `winnow grep` that set a param.
 _PARAMS: tuple[tuple[tuple[str, ...], str, Any, str], ...] = (
     (("-i", "--ignore-case"), "case_sensitive", False, "ignore upper and lower case"),
@@ -89,7 +92,13 @@ def params_of_grep(options: argparse.Namespace) -> dict[str, Any]:
             options.path.insert(0, options.pattern)
             options.pattern = None
         one, *others = options.patterns
-        params["pattern"] = "|".join(f"(?:{each})" for each in options.patterns) if others else one
+        params["pattern"] = one
+        if others:
+            texts = options.patterns
+            if options.literal:
+                texts = [_SIGNS.sub(r"\\\g<0>", each) for each in texts]
+                params["literal"] = False
+            params["pattern"] = "|".join(f"(?:{each})" for each in texts)
     around = (options.after_context, options.before_context, options.context)
     if counts := [count for count in around if count is not None]:
         params["context_lines"] = max(counts)

@@ -18,9 +18,12 @@ from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.scripts import check_assignment
 from winnow.storage.paths import shown_path
 
-Kind = Literal["text", "short", "path", "number", "count", "size", "optional", "script", "variable"]
+Kind = Literal[
+    "text", "short", "path", "number", "count", "size", "list", "optional", "script", "variable"
+]
 """The value of an option: any text, a short text, a path, a number, a number of lines or bytes
-(`+5`, `10K`), a size, an optional text (only after `=`), a script, or a variable of awk."""
+(`+5`, `10K`), a size, a list of columns or fields, an optional text (only after `=`), a script, or
+a variable of awk."""
 
 # These values need limits: programs hold that many lines in memory, ripgrep a replacement for every
 # match of a line, and ls dates of any width.
@@ -28,11 +31,14 @@ _FORMS = {
     "short": re.compile(r"(?!.*\d{3}).{0,100}"),
     "number": re.compile(r"\d{1,7}"),
     "count": re.compile(r"[-+]?(?:\d{1,8}|\d{1,5}(?:b|[kK]B?|KiB)|\d{1,2}(?:MB?|MiB))"),
+    "list": re.compile(r"[0-9A-Za-z.,-]{1,100}"),
     "size": re.compile(r"\d{1,7}[kKM]?"),
 }
 
 _INVALID = {"short": "it must be a short text, without large numbers"}
 
+# An operand of awk that it would read as an assignment.
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
 STDIN = "-"
 _INFORMATION = frozenset(("--help", "--version"))
 
@@ -101,11 +107,13 @@ def command_of(
             program.check(paths[0])
         arguments += _with_value("-e", paths.pop(0), attached=True)
     arguments.append("--")
+    if program.check and not paths and not parsed.names & (program.no_pattern | _INFORMATION):
+        raise NotAllowed(program.name, "its script is missing")
     if program.check and not program.pattern and paths:
         program.check(paths[0])
         arguments.append(paths.pop(0))
         # `name=value` would be an assignment.
-        paths = [f"./{path}" if "=" in path else path for path in paths]
+        paths = [f"./{path}" if _ASSIGNS.match(path) else path for path in paths]
     if program.texts:
         return PipelineCommand(program.name, (*arguments, *paths), True)
     arguments += [_path(path, allowed) for path in paths]

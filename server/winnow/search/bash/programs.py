@@ -256,7 +256,7 @@ _SORT = Program(
         " --month-sort --human-numeric-sort --numeric-sort --reverse --random-sort --version-sort"
         " --stable --unique --zero-terminated --check --version --help"
     ),
-    values=_each("-k --key -t --field-separator", "short"),
+    values={**_each("-k --key", "list"), **_each("-t --field-separator", "short")},
     refused=_refused(
         {
             WRITES: "-o --output -T --temporary-directory",
@@ -283,9 +283,10 @@ _UNIQ = Program(
 _CUT = Program(
     name="cut",
     flags=_names("-n -s -z --complement --only-delimited --zero-terminated --version --help"),
-    values=_each(
-        "-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter", "short"
-    ),
+    values={
+        **_each("-b -c -f --bytes --characters --fields", "list"),
+        **_each("-d --delimiter --output-delimiter", "short"),
+    },
 )
 
 _TR = Program(

@@ -21,7 +21,7 @@ from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.expand import MAX_WORDS, expand
 from winnow.search.bash.options import PipelineCommand, command_of
 from winnow.search.bash.parse import Word, parse
-from winnow.search.bash.programs import program_of
+from winnow.search.bash.programs import PROGRAMS, program_of
 from winnow.text.buffers import changed_paths
 from winnow.text.scope import Filters, Scope
 from winnow.types import Progress
@@ -147,6 +147,7 @@ async def _run(
             environment=environment,
             # rga's programs need files that no list could name: fonts, caches, their own data.
             unsandboxed=[path for path, name in programs if name == "rga"],
+            alone=[path for path, name in programs if PROGRAMS[name].check],
             watchdogs=watchdogs,
         ) as children:
             output = await _read(children, limit)

@@ -3,7 +3,7 @@
 Both checks accept less than the programs do. What they can't rule out is refused, even where it
 would be harmless: a script is not interpreted here, so a check must not depend on how a program
 interprets it. sed also runs with `--sandbox`, which refuses the same by itself, and the kernel lets
-neither program write a file (see :mod:`winnow.processes.sandbox`).
+neither program write a file or run another program (see :mod:`winnow.processes.sandbox`).
 """
 
 from __future__ import annotations
@@ -100,15 +100,16 @@ def _refused(script: str, at: int) -> NotAllowed:
 
 # --- awk -----------------------------------------------------------------------------------
 
+# Also within words: `1system` is the number 1 and a call.
 _AWK = (
-    (r"\bsystem\b", "system", "it runs programs"),
-    (r"\bgetline\b", "getline", "it opens files"),
-    (r"\bARG[CV]\b", "ARGV", "it opens files"),
-    (r"\b(?:ENVIRON|PROCINFO|SYMTAB|FUNCTAB)\b", "ENVIRON and the like", "they lead elsewhere"),
+    (r"system", "system", "it runs programs"),
+    (r"getline", "getline", "it opens files"),
+    (r"ARG[CV]", "ARGV", "it opens files"),
+    (r"ENVIRON|PROCINFO|SYMTAB|FUNCTAB", "ENVIRON and the like", "they lead elsewhere"),
     (r"@", "@", "it loads and calls what can't be checked"),
     (r"\\\r?\n", "a backslash at the end of a line", "it hides words"),
     (r">", ">", "it writes files: write a > b as b < a"),
-    (r"(?<!\|)\|(?:\|\|)*(?!\|)", "|", "it runs programs"),
+    (r"(?<!\|)\|(?:\|\|)*(?!\|)", "|", "it runs programs: write /a|b/ as /a/ || /b/"),
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\\]{0,1000}")
 
