@@ -50,13 +50,13 @@ def test_the_picker_shows_results_reasons_the_ranker_and_a_preview(editor: Edito
     screen = search(editor)
     text = "\n".join(screen)
     assert f"keyword search: {QUESTION[:30]}" in text
-    assert "╰ defines MigrationExecutor, apply_migration" in text
     assert "no language model" not in text
     assert " 1/" in text
     prompt, results = box(screen, " filter "), box(screen, " keyword search: ")
     assert prompt.bottom < results.top
     assert results.lines[0].startswith(f"  executor.py:{LINE} …/migrations  {TEXT[:15]}")
     # The preview on the right shows the file at the line, a moment after the last order arrived.
+    editor.see("╰ defines MigrationExecutor, apply_migration")
     screen = editor.see(f"{LINE}     {TEXT}")
     preview = box(screen, " django/db/migrations/executor.py ")
     assert results.right < preview.left
