@@ -47,7 +47,7 @@ QUESTIONS = (
         "post/scales.py",
     ),
     Question("semantic_search", {"query": ABOUT}, "post/scales.py"),
-    Question("code_search", {"query": ABOUT}, "post/scales.py"),
+    Question("code_search", {"query": ABOUT, "limit": 20}, "post/scales.py"),
     Question("find_symbol", {"name": "weigh_heavy"}, "post/scales.py"),
 )
 

@@ -52,7 +52,7 @@ test("the editor's own model ranks a keyword search and is named in the title", 
   await editor.question('how are migrations applied in order')
   await editor.page.keyboard.press('Enter')
   await editor.titled(/ranked by probe\/ranker · 1 of [\d,]+ files/)
-  await editor.sees(editor.first, / chosen by the model of the editor$/)
+  await editor.sees(editor.first, / chosen by the model of the editor( — .*)?$/)
   await editor.sees(editor.title, /ranked by probe\/ ?ranker/)
   const prompt = readFileSync(path.join(editor.data, 'prompt.txt'), 'utf-8')
   assert.match(prompt, /how are migrations applied in order/)

@@ -212,9 +212,9 @@ def test_what_it_cannot_do_is_declined(place: tuple[Path, dict[str, str]]) -> No
     project, environment = place
     for arguments in (
         ("grep", "--help"),
-        ("grep",),
+        ("keyword-search",),
         ("grep", "load", "--no-such-option"),
-        ("no-such-command",),
+        ("grepp",),
         ("doctor",),
         ("--version",),
         (),

@@ -437,7 +437,7 @@ function Picker:_changed()
   self.opens = nil
   if self:is_live() then
     -- The first key searches at once; the following ones only so often.
-    local waits = math.max(0, TYPING_MS - (vim.uv.now() - self.typed_at))
+    local waits = math.max(0, TYPING_MS - (vim.uv.now() - self.typed_at)) --[[@as integer]]
     self.type_timer:start(
       waits,
       0,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 # The height of a terminal that reports none.
 LINES = 24
@@ -36,7 +35,9 @@ def _paged(text: str) -> bool:
     named = os.environ.get("PAGER", "less").strip()
     if named in NO_PAGER:
         return False
-    # Only long answers need it.
+    # Only long answers need these.
+    from pathlib import Path
+
     from winnow.processes.pager import installed_pager, page
     from winnow.text.scope import repository_root
 
