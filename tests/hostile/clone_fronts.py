@@ -133,7 +133,7 @@ class CommandLine:
     def ask(self, tool: str, params: Mapping[str, Any]) -> Answer:
         began = time.monotonic()
         command, *arguments = arguments_of(TOOLS[tool], params)
-        run = self.run(command, "--json", *arguments)
+        run = self.run(command, "--format", "json", *arguments)
         seconds = time.monotonic() - began
         assert run.returncode in (0, 1, 2), run
         assert run.stdout, run
