@@ -58,7 +58,7 @@ from retrieval_runner import copy_corpus
 from winnow.index.postings.terms import STOP_WORDS
 from winnow.processes.programs import InstalledPrograms
 from winnow.search.answer.telling_words import search_terms
-from winnow.search.code.ranked_text import escaped
+from winnow.text.ripgrep import escaped
 
 HERE = Path(__file__).parent
 RG = InstalledPrograms(os.environ, ()).ripgrep()

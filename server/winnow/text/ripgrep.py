@@ -400,6 +400,14 @@ def cut_line(text: str, spans: Sequence[tuple[int, int]], width: int) -> Line:
     return Line(piece, size, tuple(spans), start, cut=True)
 
 
+_SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
+
+
+def escaped(text: str) -> str:
+    """Return the regular expression of a literal text. Python escapes more than ripgrep accepts."""
+    return _SIGNS.sub(r"\\\g<0>", text)
+
+
 def plain_line(text: str, width: int) -> Line:
     """Return a line without matches, cut to its beginning if it is long."""
     if len(text) > width:

@@ -344,10 +344,11 @@ async def code_search(
             partial=CodeSearchPartial(results=rows, ranked_by=ranked_by),
         )
 
-    send(RankedBy(kind="local"), places)
     models, why_none = models_for(usable, options, answer.search, is_first_page=not first)
     if why_none:
         by_local = RankedBy(kind="local", fallback_reason=why_none)
+    if models:
+        send(RankedBy(kind="local"), places)
     asked = ModelRanking(workspace, scope, params.query, progress)
     chosen = await choose_places(asked, options, RankedPlaces(places, by_local), models, send)
     shown = chosen.places[: params.limit]
@@ -384,6 +385,9 @@ async def code_search(
         )
 
     result = paged(params, found, shown, make, chosen.seen)
+    if streams and not models:
+        partial = CodeSearchPartial(results=result.results, ranked_by=RankedBy(kind="local"))
+        progress(f"{result.returned} results", partial=partial)
     is_sent = streams and params.ranker == "local"
     return msgspec.structs.replace(result, results=[]) if is_sent else result
 

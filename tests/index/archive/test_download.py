@@ -191,6 +191,6 @@ def test_a_server_that_is_not_there_or_silent_is_reported(
 def test_more_than_the_limit_is_not_written(
     server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.index.archive.download.MOST_BYTES", 500_000)
+    monkeypatch.setattr("winnow.index.archive.download.MOST_ARCHIVE_BYTES", 500_000)
     with pytest.raises(ArchiveRejected, match="more than 500000 bytes"):
         download(server.address, tmp_path, {})

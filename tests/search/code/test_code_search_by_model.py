@@ -169,7 +169,9 @@ async def test_the_next_page_continues_behind_what_the_model_saw(
     short = await search(workspace, QUESTION, limit=2)
     assert [hit.path for hit in short.results] == every[1:3]
     assert (short.truncated, short.cursor) == (True, None)
-    assert "1 more places that openai-test chose do not fit: allow more" in short.warnings
+    assert (
+        "openai-test chose 1 more: increase `limit` or `max_tokens` to see them" in short.warnings
+    )
     first = await search(workspace, QUESTION, limit=3)
     assert [hit.path for hit in first.results] == every[1:4]
     second = await search(workspace, QUESTION, limit=99, cursor=first.cursor)

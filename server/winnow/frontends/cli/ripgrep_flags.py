@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,13 +17,12 @@ import msgspec
 
 from winnow.errors import InvalidParams
 from winnow.search.grep.page import GrepMatch, PreviewLine
+from winnow.text.ripgrep import escaped
 from winnow.text.sanitize import printable
 from winnow.tools.grep import GrepResult
 from winnow.tools.registry import Tool
 from winnow.tools.terminal import seen_path
 
-# Signs that are special in a regular expression. Python escapes more than ripgrep accepts.
-_SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
 # Flags of `winnow grep` that set a param.
 _PARAMS: tuple[tuple[tuple[str, ...], str, Any, str], ...] = (
     (("-i", "--ignore-case"), "case_sensitive", False, "ignore upper and lower case"),
@@ -96,7 +94,7 @@ def params_of_grep(options: argparse.Namespace) -> dict[str, Any]:
         if others:
             texts = options.patterns
             if options.literal:
-                texts = [_SIGNS.sub(r"\\\g<0>", each) for each in texts]
+                texts = [*map(escaped, texts)]
                 params["literal"] = False
             params["pattern"] = "|".join(f"(?:{each})" for each in texts)
     around = (options.after_context, options.before_context, options.context)

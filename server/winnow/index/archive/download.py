@@ -13,7 +13,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from winnow import __version__
-from winnow.index.archive.manifest import ArchiveRejected
+from winnow.index.archive.manifest import MOST_ARCHIVE_BYTES, ArchiveRejected
 from winnow.privacy.outbound import is_this_machine
 from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.storage.writing import private_folder, replace_file
@@ -22,7 +22,6 @@ TOKEN_VARIABLE = "WINNOW_SOURCE_TOKEN"  # noqa: S105 - its name
 # A server that sends nothing for this time has failed.
 SILENT_SECONDS = 30.0
 PIECE_BYTES = 256 * 1024
-MOST_BYTES = 64 * 1024**3
 # Characters of a header that identifies a version of a file.
 MOST_TAG = 500
 
@@ -119,8 +118,8 @@ def _write(answer: IO[bytes], file: Path, have: int, report: Report) -> None:
         opened.truncate()
         while piece := answer.read(PIECE_BYTES):
             done += len(piece)
-            if done > MOST_BYTES:
-                raise ArchiveRejected(f"it has more than {MOST_BYTES} bytes")
+            if done > MOST_ARCHIVE_BYTES:
+                raise ArchiveRejected(f"it has more than {MOST_ARCHIVE_BYTES} bytes")
             opened.write(piece)
             report(done, total)
     if total is not None and done < total:

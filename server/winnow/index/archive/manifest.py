@@ -15,6 +15,8 @@ FORMAT = 1
 NAME = "manifest.json"
 # Its size limit: a member takes about a hundred bytes, and there are hundreds.
 MOST_BYTES = 4 * 1024 * 1024
+# The size limit of an archive.
+MOST_ARCHIVE_BYTES = 64 * 1024**3
 # A shorter key can be guessed.
 LEAST_KEY_CHARACTERS = 16
 KEY_VARIABLE = "WINNOW_TEAM_KEY"
@@ -61,11 +63,6 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def digest(self) -> str:
         """What identifies the contents, whoever has signed them."""
         return hashlib.sha256(_unsigned(self)).hexdigest()
-
-    @property
-    def bytes(self) -> int:
-        """The size of all members together, not compressed."""
-        return sum(member.bytes for member in self.members.values())
 
 
 def signed(manifest: Manifest, key: str) -> Manifest:

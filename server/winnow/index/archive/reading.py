@@ -19,7 +19,6 @@ from winnow.storage.database import DatabaseError, StoreDamaged
 from winnow.storage.untrusted import open_untrusted
 
 PIECE_BYTES = 1024 * 1024
-MOST_BYTES = 64 * 1024**3
 
 
 def read_manifest(archive: Path, kind: str, key: str | None, *, may_be_unsigned: bool) -> Manifest:
@@ -81,7 +80,7 @@ _BROKEN = (
 def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
     """Open an archive, if it is a regular file. Raises OSError."""
     # The user names it, perhaps by a symlink.
-    file = open_untrusted(os.path.realpath(archive), MOST_BYTES)
+    file = open_untrusted(os.path.realpath(archive), manifests.MOST_ARCHIVE_BYTES)
     with os.fdopen(file, "rb") as raw, zipfile.ZipFile(raw) as opened:
         yield opened
 

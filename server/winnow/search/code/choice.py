@@ -42,7 +42,10 @@ class RankedPlaces(Struct, frozen=True):
         """Yield a warning if only ``count`` of the places that a model chose are shown."""
         if self.ranked_by.model and count < len(self.places):
             left = len(self.places) - count
-            yield f"{left} more places that {self.ranked_by.model} chose do not fit: allow more"
+            yield (
+                f"{self.ranked_by.model} chose {left} more: increase `limit` or `max_tokens` to see"
+                " them"
+            )
 
 
 def models_for(

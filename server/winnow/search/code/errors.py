@@ -21,12 +21,12 @@ from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.code.messages import Site, search_terms, sites_in
-from winnow.search.code.ranked_text import escaped
 from winnow.search.keyword.search import KeywordRequest, find
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import shared_ending
+from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace

@@ -20,6 +20,7 @@ from winnow.search.answer.telling_words import search_terms
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import KeywordRequest, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -29,13 +30,6 @@ MOST_TERMS = 16
 # A match of a literal text counts less in another case, and as a part of a word.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
-# Python escapes more characters than ripgrep accepts.
-_SIGNS = re.compile(r"[()\[\]{}?*+|^$\\.]")
-
-
-def escaped(text: str) -> str:
-    """Return the regular expression, in ripgrep's syntax, of a literal text."""
-    return _SIGNS.sub(r"\\\g<0>", text)
 
 
 async def files_about(

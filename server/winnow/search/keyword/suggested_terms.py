@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from winnow.search.answer.telling_words import is_identifier, search_terms
-from winnow.search.code.ranked_text import MOST_TERMS, escaped
+from winnow.search.code.ranked_text import MOST_TERMS
 from winnow.search.code.semantic import names_near
+from winnow.text.ripgrep import escaped
 from winnow.workspace import EngineWorkspace
 
 # Names from the index that are suggested in addition to the words of the question.
