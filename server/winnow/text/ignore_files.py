@@ -111,13 +111,18 @@ class IgnoreFiles:
         """Return the files that ripgrep must not read now: those at the roots and above, and the
         remembered ones in subfolders that are still unusable. Without the sandbox, these include
         symlinks that lead out of the roots."""
+        return self._unusable(self._real_roots(), sandboxed=sandboxed)
+
+    def _unusable(self, roots: Sequence[str], *, sandboxed: bool = True) -> list[Unusable]:
         found: dict[Unusable, None] = {}
-        roots = [real_path(root) for root in self._roots()]
-        for path, option in self._candidates():
+        for path, option in self._candidates(roots):
             reason = _problem(path) or (None if sandboxed else _way_out(path, roots))
             if reason is not None:
                 found[Unusable(path, option, reason)] = None
         return list(found)
+
+    def _real_roots(self) -> list[str]:
+        return [real_path(root) for root in self._roots()]
 
     def protect(
         self, arguments: Sequence[str], cwd: str | os.PathLike[str], *, sandboxed: bool = True
@@ -130,13 +135,15 @@ class IgnoreFiles:
         """
         if NO_IGNORE in arguments:
             return [], None
-        unusable = self.unusable(sandboxed=sandboxed)
+        roots = self._real_roots()
+        unusable = self._unusable(roots, sandboxed=sandboxed)
         watchdog = IgnoreFilesWatchdog(self, unusable)
-        options = dict.fromkeys(file.option for file in unusable)
+        options = list(dict.fromkeys(file.option for file in unusable))
+        if roots != [real_path(cwd)]:
+            return options, watchdog
         paths = {file.path for file in unusable}
-        root = real_path(cwd)
-        files = self._replacements(options, paths, root) if unusable else []
-        shared = [] if _NO_EXCLUDE in arguments else self._shared_exclude(root, paths)
+        files = _replacements(options, paths, roots[0])
+        shared = [] if _NO_EXCLUDE in arguments else _shared_exclude(roots[0], paths)
         return [*options, *(f"--ignore-file={file}" for file in (*shared, *files))], watchdog
 
     def watchdog(self) -> IgnoreFilesWatchdog:
@@ -151,12 +158,12 @@ class IgnoreFiles:
     def root_files(self, root: Path) -> list[str]:
         """Return the usable ignore files of git in the root itself."""
         unusable = {file.path for file in self.unusable()}
-        return self._replacements((_NO_VCS,), unusable, real_path(root), alone=True)
+        return _replacements((_NO_VCS,), unusable, real_path(root))
 
     def warnings(self) -> list[str]:
         """Return a warning for each file that is not applied."""
-        roots = [real_path(root) for root in self._roots()]
-        files = {file.path: file for file in self.unusable()}
+        roots = self._real_roots()
+        files = {file.path: file for file in self._unusable(roots)}
         return [_warning(file, roots) for file in files.values()]
 
     async def scan(self) -> None:
@@ -182,41 +189,36 @@ class IgnoreFiles:
                         self._nested[path] = option
         self._next_scan = time.monotonic() + SCAN_INTERVAL_SECONDS
 
-    def _candidates(self) -> Iterator[tuple[str, str]]:
+    def _candidates(self, roots: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield the files to check before each run, with the options to turn them off."""
-        for root in self._roots():
-            real = real_path(root)
-            yield from _ignore_files_in(real, real)
-            for folder in Path(real).parents:
-                yield from ((path, _NO_PARENT) for path, _ in _ignore_files_in(str(folder), real))
+        for root in roots:
+            yield from _ignore_files_in(root, root)
+            for folder in Path(root).parents:
+                yield from ((path, _NO_PARENT) for path, _ in _ignore_files_in(str(folder), root))
         yield from ((path, _NO_GLOBAL) for path in git_settings(self._environment))
         yield from list(self._nested.items())
 
-    def _shared_exclude(self, root: str, unusable: Set[str]) -> list[str]:
-        """Return the `info/exclude` of a linked working tree that is the only root: ripgrep 15.2
-        does not find it with --no-require-git."""
-        roots = self._roots()
-        if len(roots) != 1 or real_path(roots[0]) != root:
-            return []
-        shared = [path for path in shared_files(Path(root)) if os.path.basename(path) == "exclude"]
-        return [path for path in shared if path not in unusable and os.path.isfile(path)]
 
-    def _replacements(
-        self, options: Collection[str], unusable: Set[str], root: str, *, alone: bool = False
-    ) -> list[str]:
-        """Return the usable files of a root that options turn off, in increasing precedence.
+def _shared_exclude(root: str, unusable: Set[str]) -> list[str]:
+    """Return the `info/exclude` of a linked working tree that is the only root: ripgrep 15.2 does
+    not find it with --no-require-git."""
+    shared = [path for path in shared_files(Path(root)) if os.path.basename(path) == "exclude"]
+    return [path for path in shared if path not in unusable and os.path.isfile(path)]
 
-        ripgrep applies their patterns relative to its working folder, no matter which root it
-        searches, so there are none for several roots.
-        """
-        roots = self._roots()
-        if not alone and (len(roots) != 1 or real_path(roots[0]) != root):
-            return []
-        order = {_NO_EXCLUDE: 0, _NO_VCS: 1, _NO_DOT: 2}
-        own = sorted(_ignore_files_in(root, root), key=lambda pair: order[pair[1]])
-        off = {*options, *([_NO_EXCLUDE] if _NO_VCS in options else [])}
-        usable = (path for path, option in own if option in off and path not in unusable)
-        return [path for path in usable if _is_rules(path, root) and os.path.isfile(path)]
+
+def _replacements(options: Collection[str], unusable: Set[str], root: str) -> list[str]:
+    """Return the usable files of a root that options turn off, in increasing precedence.
+
+    ripgrep applies their patterns relative to its working folder, no matter which root it searches,
+    so they can only be used for a single root.
+    """
+    if not options:
+        return []
+    order = {_NO_EXCLUDE: 0, _NO_VCS: 1, _NO_DOT: 2}
+    own = sorted(_ignore_files_in(root, root), key=lambda pair: order[pair[1]])
+    off = {*options, *([_NO_EXCLUDE] if _NO_VCS in options else [])}
+    usable = (path for path, option in own if option in off and path not in unusable)
+    return [path for path in usable if _is_rules(path, root) and os.path.isfile(path)]
 
 
 def _is_rules(path: str, root: str) -> bool:

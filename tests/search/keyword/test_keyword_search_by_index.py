@@ -58,7 +58,7 @@ def by_index(result: KeywordSearchResult) -> dict[str, RankedFile]:
 @pytest.fixture(autouse=True)
 def time_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer for the index: on a busy machine, its answer could come too late."""
-    monkeypatch.setattr("winnow.search.keyword.index_results.COMMAND_SECONDS", 30.0)
+    monkeypatch.setattr("winnow.search.keyword.index_results.SECONDS", 30.0)
     monkeypatch.setattr("winnow.search.keyword.index_results.ALONE_SECONDS", 30.0)
     monkeypatch.setattr("winnow.search.code.indexed.CATCH_UP_SECONDS", 30.0)
     monkeypatch.setattr("winnow.search.code.indexed.SEARCH_SECONDS", 30.0)
@@ -352,7 +352,7 @@ async def test_a_slow_index_does_not_delay_the_search(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(indexed, "search_index", never)
-    monkeypatch.setattr("winnow.search.keyword.index_results.COMMAND_SECONDS", 1.0)
+    monkeypatch.setattr("winnow.search.keyword.index_results.SECONDS", 1.0)
     recorder = Recorder()
     result = await asyncio.wait_for(search(workspace, recorder=recorder), 60)
     assert paths(result) == ["shop/postage.py"]

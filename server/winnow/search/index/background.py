@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 PRELOADED = (
     "winnow.index.store.file_table",
     "winnow.search.grep.prefilter",
+    "winnow.search.code.semantic",
     "winnow.ranking.semantic.search",
 )
 

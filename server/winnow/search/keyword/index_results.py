@@ -22,7 +22,7 @@ from winnow.search.index.background import open_index
 from winnow.text.ripgrep import Line, plain_line
 from winnow.text.scope import Scope
 from winnow.types import Hit, IndexState, Progress, no_progress
-from winnow.workspace import EngineWorkspace, Lifetime
+from winnow.workspace import EngineWorkspace
 
 # Number of hits among which are the files to add.
 RANKED = 40
@@ -31,10 +31,9 @@ ADDITIONAL = 20
 MIN_SCORE = 0.001
 # An incomplete index is used from this share of files.
 MIN_SHARE = 0.5
-# How long to wait for the index: longer at the command line, where the index has to be opened
-# first, and if nothing else was found.
-SECONDS = 0.25
-COMMAND_SECONDS = 1.0
+# How long to wait for the index, which takes longest for its first question; and if nothing else
+# was found. Meanwhile, the client has a partial result.
+SECONDS = 1.0
 ALONE_SECONDS = 3.0
 
 
@@ -91,13 +90,10 @@ class IndexRanker:
 
         Without candidates, allows more time, because nothing else was found.
         """
-        is_slow = self._workspace.lifetime is not Lifetime.SERVER or not self._opening.done()
         with contextlib.suppress(SearchError):
             await self._opening
-        seconds = COMMAND_SECONDS if is_slow else SECONDS
-        return await self.query(
-            candidates, matches, boosts, seconds if candidates else ALONE_SECONDS
-        )
+        seconds = SECONDS if candidates else ALONE_SECONDS
+        return await self.query(candidates, matches, boosts, seconds)
 
     async def query(
         self,
