@@ -144,8 +144,11 @@ export async function withEditor(options, run) {
   }
 }
 
-/** Start an editor with a folder or a `.code-workspace` file, this extension and the probe. */
-export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
+/**
+ * Start an editor with a folder or a `.code-workspace` file, and with the extensions of a folder: by
+ * default this extension and the probe.
+ */
+export async function startEditor({ folder, settings = {}, env = {}, trusted = true, extensions = EXTENSIONS }) {
   const data = temporary('data')
   mkdirSync(path.join(data, 'User'), { recursive: true })
   const userSettings = JSON.stringify({ ...BASE_SETTINGS, ...settings })
@@ -172,7 +175,7 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
       // The system chooses the port.
       ENTRY, '--bind-addr', '127.0.0.1:0', '--auth', 'none', '--disable-telemetry',
       '--disable-update-check', ...(trusted ? ['--disable-workspace-trust'] : []),
-      '--user-data-dir', data, '--extensions-dir', EXTENSIONS,
+      '--user-data-dir', data, '--extensions-dir', extensions,
     ],
     { env: environment, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
   )

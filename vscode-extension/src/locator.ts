@@ -4,7 +4,7 @@ import * as path from 'node:path'
 import * as vscode from 'vscode'
 
 import { isInside, programFolders, serverEnvironment } from './core/environment'
-import { versionProblem, versionIn } from './core/versions'
+import { isOlder, versionProblem, versionIn } from './core/versions'
 import { log, messageOf } from './log'
 
 const WINDOWS = process.platform === 'win32'
@@ -27,6 +27,11 @@ export function privateEnvironment(context: vscode.ExtensionContext): string {
   return vscode.Uri.joinPath(context.globalStorageUri, 'venv').fsPath
 }
 
+/** Return the folder of the server in the extension. Only the extension for a platform has one. */
+export function bundledServer(context: vscode.ExtensionContext): string {
+  return vscode.Uri.joinPath(context.extensionUri, 'server').fsPath
+}
+
 /** Return the folder with the programs of a Python environment. */
 export function programsOf(environment: string): string {
   return path.join(environment, WINDOWS ? 'Scripts' : 'bin')
@@ -46,7 +51,7 @@ export function programEnvironment(keys: Readonly<Record<string, string>> = {}):
 
 /**
  * Find the server: the first of the configured command, `winnow` on PATH, in the selected Python
- * environment, or in the extension's own environment.
+ * environment, and the newer one of the extension's own environment and the extension itself.
  *
  * Throws ServerMissing if none is usable. A configured command has no fallback.
  */
@@ -75,8 +80,22 @@ async function candidates(context: vscode.ExtensionContext): Promise<string[]> {
   const folders = programFolders(process.env.PATH ?? '', workspaceFolders(), trusted)
   const selected = await selectedPython()
   if (selected) folders.push(path.dirname(selected))
-  folders.push(programsOf(privateEnvironment(context)))
-  return [...new Set(folders)].map((folder) => path.join(folder, PROGRAM))
+  const programs = [...new Set(folders)].map((folder) => path.join(folder, PROGRAM))
+  return [...programs, ...(await ownPrograms(context))]
+}
+
+/** Return the server that the user installed and the one in the extension, the newer one first. */
+async function ownPrograms(context: vscode.ExtensionContext): Promise<string[]> {
+  const bundled = path.join(bundledServer(context), PROGRAM)
+  const installed = path.join(programsOf(privateEnvironment(context)), PROGRAM)
+  if (!(await isExecutable(bundled))) return [installed]
+  if (!(await isExecutable(installed))) return [bundled]
+  const { version } = context.extension.packageJSON as { version: string }
+  const isOutdated = await output(installed, ['--version']).then(
+    (text) => isOlder(versionIn(text) ?? '0', version),
+    () => true,
+  )
+  return isOutdated ? [bundled, installed] : [installed, bundled]
 }
 
 /** Return the interpreter selected in the Python extension, if it is installed and may be run. */

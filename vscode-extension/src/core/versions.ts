@@ -17,7 +17,8 @@ export function versionProblem(version: string, program: string): string | undef
   )
 }
 
-function isOlder(version: string, than: string): boolean {
+/** Return true if a version is older than another. */
+export function isOlder(version: string, than: string): boolean {
   const [left, right] = [numbers(version), numbers(than)]
   for (let index = 0; index < 3; index++) {
     const difference = (left[index] ?? 0) - (right[index] ?? 0)
