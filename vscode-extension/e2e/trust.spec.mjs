@@ -1,6 +1,6 @@
 // Installing the server, restricted mode, and consent.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
@@ -30,26 +30,63 @@ test('without a server, the extension offers to install it into its own environm
       assert.deepEqual(editor.processes(/winnow serve/), [])
       await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
     }
-    const environment = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow/venv')
+    const storage = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow')
+    const environments = () => readdirSync(storage).filter((name) => name.startsWith('venv-'))
+    const failed = editor.notification('could not install the server')
+    const fails = async () => {
+      await failed.waitFor({ timeout: INSTALL_TIMEOUT })
+      await editor.sees(failed, /could not install the server/)
+      assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
+      await failed.locator('.monaco-button', { hasText: 'Choose a Wheel…' }).waitFor()
+      await failed.locator('.monaco-button', { hasText: 'Show Log' }).click()
+      assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
+    }
     await editor.search('Search Text', 'main')
     await install()
     // A failed installation shows an error and leaves no files.
-    const failed = editor.notification('could not install the server')
-    await failed.waitFor({ timeout: INSTALL_TIMEOUT })
-    await editor.sees(failed, /could not install the server/)
-    assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
-    assert.ok(!existsSync(environment))
-    assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
+    await fails()
+    assert.deepEqual(environments(), [])
 
     await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
     await editor.search('Search Text', 'def main')
     await install()
     const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and running/)
     await done.waitFor({ timeout: INSTALL_TIMEOUT })
-    const programs = path.join(environment, 'bin')
-    assert.equal(editor.processes(new RegExp(`${programs}/.*winnow serve`)).length, 1)
+    const [installed] = environments()
+    const server = new RegExp(`${storage}/${installed}/bin/.*winnow serve`)
+    assert.equal(editor.processes(server).length, 1)
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^def main/)
+    await editor.page.keyboard.press('Escape')
+
+    // With a server, the command asks first. A failed update leaves the server as it was.
+    await editor.probe('configure', { settings: { 'winnow.server.package': 'winnow-ls-of-nobody' } })
+    await editor.command('Winnow: Install Server')
+    const question = editor.notification('is already there')
+    await editor.sees(question, /Winnow \d+\.\d+\.\S+ is already there/)
+    await question.locator('.monaco-button', { hasText: 'Install Anyway' }).click()
+    await fails()
+    assert.deepEqual(environments(), [installed])
+    assert.equal(editor.processes(server).length, 1)
+    await editor.command('Winnow: Restart Server')
+    await editor.search('Search Text', 'def main')
+    await editor.sees(editor.first, /^def main/)
+    assert.equal(editor.processes(server).length, 1)
+  })
+})
+
+test('without Python, the extension links to it', async () => {
+  await withEditor({
+    folder: project(),
+    settings: { 'winnow.server.command': [] },
+    env: { PATH: program(temporary('bin'), 'nothing', '') },
+  }, async (editor) => {
+    await editor.command('Winnow: Install Server')
+    const failed = editor.notification('could not install the server')
+    await editor.sees(failed, /it needs Python 3\.10 or newer, and none was found/)
+    for (const label of ['Get Python', 'Extension Page', 'Show Log']) {
+      await failed.locator('.monaco-button', { hasText: label }).waitFor()
+    }
   })
 })
 

@@ -6,7 +6,7 @@ import { CODE, DOCUMENTS, KEYWORD, MODES, type AnyMode, SEMANTIC, SYMBOLS, TEXT 
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
 import { EditorModel } from './editor-model'
-import { installServer, offerServer } from './install'
+import { installServerIfWanted, offerServer } from './install'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
 import { chooseFromHistory, chooseMode, Picker, type PickerServices, type PickerState } from './picker'
@@ -198,7 +198,7 @@ class Extension {
   }
 
   private async install(): Promise<void> {
-    if (await installServer(this.context)) await this.installed()
+    if (await installServerIfWanted(this.context)) await this.installed()
   }
 
   private async installed(): Promise<void> {

@@ -13,7 +13,7 @@ export function versionProblem(version: string, program: string): string | undef
   if (!isOlder(version, OLDEST_SERVER)) return undefined
   return (
     `${program} is Winnow ${version}, but this extension needs ${OLDEST_SERVER} or newer.` +
-    ' Upgrade it with "pip install --upgrade winnow-ls".'
+    ' Upgrade or remove it.'
   )
 }
 
