@@ -7,6 +7,7 @@ import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
 import { EditorModel } from './editor-model'
 import { installServerIfWanted, offerServer } from './install'
+import { LanguageFeatures } from './language-features'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
 import { chooseFromHistory, chooseMode, Picker, type PickerServices, type PickerState } from './picker'
@@ -21,6 +22,7 @@ const NEEDS_RESTART = [
   'winnow.server.command',
   'winnow.editorModel.enabled',
   'winnow.languageFeatures',
+  'winnow.provideLanguageFeatures',
 ]
 
 /** The API for other extensions and tests. */
@@ -51,6 +53,7 @@ let stopServer: (() => Promise<void>) | undefined
 class Extension {
   private readonly previews = new Previews()
   private readonly searches = new Searches()
+  private readonly features = new LanguageFeatures()
   private readonly secrets: Secrets
   private readonly server: Server
   private readonly status: Status
@@ -61,9 +64,9 @@ class Extension {
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
-    this.server = new Server(context, this.previews, this.secrets, new EditorModel())
+    this.server = new Server(context, this.previews, this.secrets, new EditorModel(), this.features)
     this.consent = new Consent(this.server)
-    this.status = new Status(this.server, this.searches)
+    this.status = new Status(this.server, this.searches, this.features)
     this.view = new ResultsView(this.searches, this.previews, (search) =>
       this.search(search.mode, search.query),
     )
@@ -88,6 +91,7 @@ class Extension {
       this.server,
       this.status,
       this.view,
+      this.features,
       ...this.commands(),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, new Documents(this.server)),
       ...registerTools(this.context.extension, this.server),

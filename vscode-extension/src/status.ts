@@ -3,6 +3,7 @@ import * as vscode from 'vscode'
 import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
 import { type IndexSummary, summaryOf } from './core/index-state'
 import type { Searches } from './core/searches'
+import type { LanguageFeatures } from './language-features'
 import { log, messageOf } from './log'
 import type { Server } from './server'
 
@@ -27,6 +28,7 @@ export class Status implements vscode.Disposable {
   constructor(
     private readonly server: Server,
     private readonly searches: Searches,
+    private readonly features: LanguageFeatures,
   ) {
     this.item.name = 'Winnow'
     this.item.command = 'winnow.menu'
@@ -96,6 +98,10 @@ export class Status implements vscode.Disposable {
       { label: '$(refresh) Check for changed files now', run: () => this.refresh() },
       index('$(trash) Delete the index', 'clear'),
       separator('server'),
+      {
+        ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
+        description: this.features.summary,
+      },
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
       command('$(shield) Consent to a language model…', 'winnow.consent'),
       command('$(list-flat) Show what left this machine', 'winnow.audit'),
