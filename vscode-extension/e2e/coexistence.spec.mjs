@@ -13,7 +13,7 @@ test('a language that another extension handles is left to it', async () => {
   writeFileSync(path.join(folder, 'main.rs'), 'fn other() {\n    main()\n}\nfn main() {}\n')
   // On PATH, because a setting for this machine doesn't survive a change of other settings.
   const winnow = program(temporary('bin'), 'winnow', `exec ${SERVER.map((word) => `'${word}'`).join(' ')} "$@"`)
-  const settings = { 'winnow.server.command': [], 'winnow.index.enabled': false }
+  const settings = { 'winnow.server.command': [] }
   const env = { PATH: `${winnow}:${process.env.PATH}` }
   await withEditor({ folder, settings, env }, async (editor) => {
     const { page } = editor

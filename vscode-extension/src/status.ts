@@ -100,7 +100,7 @@ export class Status implements vscode.Disposable {
       separator('server'),
       {
         ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
-        description: this.features.summary,
+        detail: this.features.summary,
       },
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
       command('$(shield) Consent to a language model…', 'winnow.consent'),
