@@ -16,6 +16,11 @@ const STATES = {
 export class Consent {
   constructor(private readonly server: Server) {}
 
+  /** Return the models that would rank a search now, the preferred one first. */
+  async models(): Promise<readonly string[]> {
+    return (await this.server.request(consent, {}, NONE)).models
+  }
+
   /** Ask the user for consent. Return true if they allowed remote models. */
   async decide(): Promise<boolean> {
     const { destinations } = await this.server.request(consent, {}, NONE)

@@ -2,7 +2,6 @@ import * as vscode from 'vscode'
 
 import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
 import { type IndexSummary, summaryOf } from './core/index-state'
-import type { Searches } from './core/searches'
 import { log, messageOf } from './log'
 import type { Server } from './server'
 
@@ -12,7 +11,7 @@ const BUILDING_MS = 2_000
 const IDLE_MS = 60_000
 const NONE = new vscode.CancellationTokenSource().token
 
-/** The status bar item: the state of the index, the last ranker and a menu. */
+/** The status bar item: the state of the index, and a menu. */
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
     'winnow.status',
@@ -24,10 +23,7 @@ export class Status implements vscode.Disposable {
   private summary: IndexSummary | undefined
   private readonly disposables: vscode.Disposable[]
 
-  constructor(
-    private readonly server: Server,
-    private readonly searches: Searches,
-  ) {
+  constructor(private readonly server: Server) {
     this.item.name = 'Winnow'
     this.item.command = 'winnow.menu'
     this.disposables = [this.item, server.onDidChange(() => void this.update())]
@@ -60,11 +56,10 @@ export class Status implements vscode.Disposable {
 
   private show(): void {
     const { summary } = this
-    const ranker = this.searches.all.find(({ mode }) => mode.id === 'keyword')?.headline.parts[0]
     this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow'
     const lines = summary?.lines ?? ['The server is not running.']
     const markdown = new vscode.MarkdownString()
-    for (const line of ['**Winnow**', ...lines, ...(ranker ? [`Last keyword search: ${ranker}`] : [])]) {
+    for (const line of ['**Winnow**', ...lines]) {
       markdown.appendMarkdown(`${line}\n\n`)
     }
     this.item.tooltip = markdown
@@ -88,7 +83,7 @@ export class Status implements vscode.Disposable {
     })
     const paused = this.summary?.isPaused
     const items = [
-      command('$(search) Search…', 'winnow.search'),
+      command('$(search) Search', 'winnow.search'),
       command('$(history) Resume the last search', 'winnow.resume'),
       separator('index'),
       index('$(database) Build or update the index', 'build'),
