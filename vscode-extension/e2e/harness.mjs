@@ -147,9 +147,12 @@ export async function withEditor(options, run) {
 /** Start an editor with a folder or a `.code-workspace` file, this extension and the probe. */
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
   const data = temporary('data')
-  mkdirSync(path.join(data, 'User'), { recursive: true })
-  const userSettings = JSON.stringify({ ...BASE_SETTINGS, ...settings })
-  writeFileSync(path.join(data, 'User/settings.json'), userSettings)
+  // A remote window reads settings of the machine only from a file of their own.
+  for (const name of ['User', 'Machine']) {
+    mkdirSync(path.join(data, name), { recursive: true })
+    const text = JSON.stringify({ ...BASE_SETTINGS, ...settings })
+    writeFileSync(path.join(data, name, 'settings.json'), text)
+  }
   const home = temporary('home')
   const environment = {
     ...process.env,

@@ -1,6 +1,7 @@
 import * as vscode from 'vscode'
 
 import { registerMcp, registerTools } from './agents'
+import { Announcement } from './announcement'
 import { Consent } from './consent'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
@@ -62,7 +63,7 @@ class Extension {
     this.secrets = new Secrets(context)
     this.server = new Server(context, this.previews, this.secrets, new EditorModel())
     this.consent = new Consent(this.server)
-    this.status = new Status(this.server)
+    this.status = new Status(this.server, new Announcement(context.workspaceState, this.server))
     this.view = new ResultsView(this.searches, this.previews, ({ text }) =>
       this.search(text),
     )

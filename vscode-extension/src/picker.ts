@@ -184,9 +184,10 @@ export class Picker {
 
   private async show(search: () => Promise<Found | undefined>): Promise<void> {
     this.pick.busy = true
+    const searching = search()
     this.showTitle()
     try {
-      const found = await search()
+      const found = await searching
       if (found) this.found(found)
     } catch (error) {
       this.failed(error)

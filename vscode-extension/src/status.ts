@@ -3,6 +3,7 @@ import * as vscode from 'vscode'
 import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
 import { type IndexSummary, summaryOf } from './core/index-state'
 import { log, messageOf } from './log'
+import type { Announcement } from './announcement'
 import type { Server } from './server'
 
 /** Update interval while the index is built. */
@@ -23,7 +24,10 @@ export class Status implements vscode.Disposable {
   private summary: IndexSummary | undefined
   private readonly disposables: vscode.Disposable[]
 
-  constructor(private readonly server: Server) {
+  constructor(
+    private readonly server: Server,
+    private readonly announcement: Announcement,
+  ) {
     this.item.name = 'Winnow'
     this.item.command = 'winnow.menu'
     this.disposables = [this.item, server.onDidChange(() => void this.update())]
@@ -45,6 +49,7 @@ export class Status implements vscode.Disposable {
     this.summary = status && summaryOf(status.index)
     this.show()
     if (!status) return
+    if (this.summary?.isBuilding) void this.announcement.show()
     const wait = this.summary?.isBuilding ? BUILDING_MS : IDLE_MS
     this.timer = setTimeout(() => void this.update(), wait)
   }
@@ -56,7 +61,7 @@ export class Status implements vscode.Disposable {
 
   private show(): void {
     const { summary } = this
-    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow'
+    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow: not running'
     const lines = summary?.lines ?? ['The server is not running.']
     const markdown = new vscode.MarkdownString()
     for (const line of ['**Winnow**', ...lines]) {

@@ -154,14 +154,14 @@ describe('recent searches', () => {
 
 test('the index summary shows progress, pause and problems', () => {
   const folder = { folder: '/r', state: 'ready' as const, files_indexed: 1200, files_total: 1200 }
-  expect(summaryOf({ folders: [folder] })).toMatchObject({ icon: 'search', text: '1,200', isBuilding: false })
+  expect(summaryOf({ folders: [folder] })).toMatchObject({ icon: 'search', text: 'Winnow: ready', isBuilding: false })
   expect(summaryOf({ folders: [{ ...folder, state: 'building', files_indexed: 30 }] })).toMatchObject({
     icon: 'sync~spin',
-    text: '30 of 1,200',
+    text: 'Winnow: indexing 2 %',
   })
   expect(summaryOf({ folders: [folder], paused: true }).icon).toBe('debug-pause')
   const broken = summaryOf({ folders: [{ ...folder, problem: 'disk full' }] })
-  expect(broken.icon).toBe('warning')
+  expect(broken).toMatchObject({ icon: 'warning', text: 'Winnow: index problem' })
   expect(broken.lines[0]).toBe('Index of /r: ready, 1,200 of 1,200 files: disk full')
 })
 

@@ -40,7 +40,7 @@ describe('the title', () => {
   })
 
   test('is one short line, also for a long query', () => {
-    expect(titleOf(`Traceback:\n${'x'.repeat(200)}`, ofCode(CODE))).toMatch(/^Traceback: x{49}… · local$/)
+    expect(titleOf(`Traceback:\n${'x'.repeat(200)}`, ofCode(CODE))).toMatch(/^Traceback: x{25}… · local$/)
   })
 
   test('adds only what changes how to read the list', () => {

@@ -164,7 +164,8 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-const MAX_CHARACTERS = 60
+/** The box shows the whole query, so the title needs only its start. */
+const MAX_CHARACTERS = 36
 
 function shortened(text: string): string {
   const line = text.replace(/\s+/g, ' ')

@@ -53,7 +53,7 @@ test('a hit shows its folder if the workspace has several', () => {
 test('the second line has the code and the reason, and is never empty', () => {
   const file = { path: 'a.py', reason: 'about it', terms: [], matches: [], line: 14 }
   expect(secondLine(rowOfFile({ ...file, line_text: '  def it():' }, '/r'))).toBe('def it():  —  about it')
-  expect(secondLine(rowOfFile({ ...file, line_text: 'x'.repeat(99) }, '/r'))).toMatch(/^x{64}…  —  about it$/)
+  expect(secondLine(rowOfFile({ ...file, line_text: 'x'.repeat(99) }, '/r'))).toMatch(/^x{52}…  —  about it$/)
   expect(secondLine(rowOfFile(file, '/r'))).toBe('about it')
   expect(secondLine(rowOfNotChosen({ path: 'src/a.py', line: 3 }, '/r'))).toBe('src/a.py')
 })
@@ -103,7 +103,8 @@ test('a file found by its name has no line', () => {
 
 test('a definition is shown by its name', () => {
   const hit = { path: 'src/a.py', kind: 'definition' as const, line: 3, symbol: 'A.run', why: 'method in a test file' }
-  expect(rowOfCode(hit, '/r')).toMatchObject({ icon: 'symbol-method', name: 'A.run', where: 'src/a.py:3' })
+  expect(rowOfCode(hit, '/r')).toMatchObject({ icon: 'symbol-method', name: 'A.run', where: 'src/a.py:3', reason: 'definition in a test file' })
+  expect(rowOfCode({ ...hit, why: 'enum member' }, '/r').reason).toBe('definition')
 })
 
 test('a passage shows its best line and opens there', () => {

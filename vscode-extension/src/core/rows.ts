@@ -49,7 +49,7 @@ export function oneLine(text: string): string {
 }
 
 /** Longer code would hide the reason after it. */
-const MAX_CODE = 64
+const MAX_CODE = 52
 
 /** Return the second line of a row. It is never empty, so all rows have the same height. */
 export function secondLine({ code, reason, displayPath }: Row): string {
@@ -184,6 +184,8 @@ function codeOf(hit: CodeHit, line: number | undefined): string {
 const MAX_REASON = 48
 
 function reasonOf(hit: CodeHit): string {
+  // The server says the kind of the symbol, which the icon and the code show.
+  if (hit.kind === 'definition') return `definition${hit.why?.replace(/^\w+( \w+)?(?=$| in )/, '') ?? ''}`
   const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : ''
   const why = hit.why ?? (count || (hit.kind === 'file' ? 'file name matches' : ''))
   return oneLine(why.length > MAX_REASON ? (why.split('; ')[0] ?? why) : why)
