@@ -88,6 +88,8 @@ export class Picker {
   private searchId = ''
   /** The model that would rank; empty if none is available. */
   private model = ''
+  private isConsentNeeded = false
+  private modelFound: Promise<void> = Promise.resolve()
   private stored: Search | undefined
   private typedAt = 0
   private movedAt = 0
@@ -115,11 +117,10 @@ export class Picker {
 
   /** Open the box with a text. */
   open(text = ''): void {
-    this.pick.value = text
+    this.modelFound = this.findModel()
     this.start()
     this.pick.show()
-    this.textChanged()
-    void this.findModel()
+    if (text) this.retype(text)
   }
 
   /** Open the box as it was closed, at the same row. */
@@ -129,7 +130,7 @@ export class Picker {
     this.pick.value = state.text
     this.render()
     this.pick.show()
-    void this.findModel()
+    this.modelFound = this.findModel()
   }
 
   // --- searching ---------------------------------------------------------------------------
@@ -143,8 +144,12 @@ export class Picker {
     this.timers.clearAll()
     this.state = box.typed(this.state, text)
     this.pick.busy = false
-    if (isSearchable(parseQuery(text))) this.timers.start('search', delay, () => void this.search())
-    else this.start()
+    if (!isSearchable(parseQuery(text))) {
+      this.start()
+      return
+    }
+    this.showTitle()
+    this.timers.start('search', delay, () => void this.search())
   }
 
   /** Show earlier queries and the prefixes, while there is nothing to search for. */
@@ -187,7 +192,7 @@ export class Picker {
     const searching = search()
     this.showTitle()
     try {
-      const found = await searching
+      const [found] = await Promise.all([searching, this.modelFound])
       if (found) this.found(found)
     } catch (error) {
       this.failed(error)
@@ -248,7 +253,10 @@ export class Picker {
 
   private async findModel(): Promise<void> {
     try {
-      this.model = (await this.services.consent.models())[0] ?? ''
+      const { name, isConsentNeeded } = await this.services.consent.model()
+      this.model = name ?? ''
+      this.isConsentNeeded = isConsentNeeded
+      this.showTitle()
     } catch (error) {
       log.info(`Could not list language models: ${messageOf(error)}`)
     }
@@ -291,25 +299,20 @@ export class Picker {
     const asking = model === 'asked' && this.searcher.isRunning ? `asking ${this.model}…` : ''
     const title = titleOf(parseQuery(text).words, headline)
     this.pick.title = [title, hint || asking].filter(Boolean).join(' · ')
-    this.pick.buttons = [NARROW, TERMS, ...(headline?.needsConsent ? [CONSENT] : []), IN_VIEW, DETAILS]
+    this.pick.buttons = [NARROW, TERMS, ...(this.isConsentNeeded ? [CONSENT] : []), IN_VIEW, DETAILS]
   }
 
   private activeChanged(item: Item | undefined): void {
     if (!item?.row || item.row.key === this.state.active || this.state.answered !== this.state.text) return
     if (Date.now() - this.renderedAt < ECHO_MS && item.row.key === this.state.rows[0]?.key) {
-      this.timers.start('echo', ECHO_MS, () => this.restoreActive())
+      // If the user moved to the first row, it is still active after that moment.
+      this.timers.start('echo', ECHO_MS, () => this.activeChanged(this.pick.activeItems[0]))
       return
     }
     this.state = box.moved(this.state, item.row.key)
     this.movedAt = Date.now()
     this.timers.clear('ask')
     this.preview(PREVIEW_MS)
-  }
-
-  /** Select the row again that an update of the quick pick has deselected. */
-  private restoreActive(): void {
-    const item = this.pick.items.find(({ row }) => row && row.key === this.state.active)
-    this.pick.activeItems = item ? [item] : []
   }
 
   private preview(delay: number): void {

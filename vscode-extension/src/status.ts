@@ -6,7 +6,7 @@ import { log, messageOf } from './log'
 import type { Announcement } from './announcement'
 import type { Server } from './server'
 
-/** Update interval while the index is built. */
+/** Update interval while the index is built, and after the server started. */
 const BUILDING_MS = 2_000
 /** Update interval otherwise: another program may have changed the index. */
 const IDLE_MS = 60_000
@@ -21,6 +21,7 @@ export class Status implements vscode.Disposable {
   )
   private timer: NodeJS.Timeout | undefined
   private latestCall = 0
+  private changedAt = 0
   private summary: IndexSummary | undefined
   private readonly disposables: vscode.Disposable[]
 
@@ -30,7 +31,13 @@ export class Status implements vscode.Disposable {
   ) {
     this.item.name = 'Winnow'
     this.item.command = 'winnow.menu'
-    this.disposables = [this.item, server.onDidChange(() => void this.update())]
+    this.disposables = [
+      this.item,
+      server.onDidChange(() => {
+        this.changedAt = Date.now()
+        void this.update()
+      }),
+    ]
   }
 
   /** Request the state of the index and show it. */
@@ -49,8 +56,9 @@ export class Status implements vscode.Disposable {
     this.summary = status && summaryOf(status.index)
     this.show()
     if (!status) return
-    if (this.summary?.isBuilding) void this.announcement.show()
-    const wait = this.summary?.isBuilding ? BUILDING_MS : IDLE_MS
+    if (status.index.folders.some(({ state }) => state === 'building')) void this.announcement.show()
+    const isChanging = this.summary?.isBuilding || Date.now() - this.changedAt < IDLE_MS
+    const wait = isChanging ? BUILDING_MS : IDLE_MS
     this.timer = setTimeout(() => void this.update(), wait)
   }
 
@@ -90,6 +98,7 @@ export class Status implements vscode.Disposable {
     const items = [
       command('$(search) Search', 'winnow.search'),
       command('$(history) Resume the last search', 'winnow.resume'),
+      command('$(list-flat) Search history…', 'winnow.history'),
       separator('index'),
       index('$(database) Build or update the index', 'build'),
       paused ? index('$(play) Resume indexing', 'resume') : index('$(debug-pause) Pause indexing', 'pause'),

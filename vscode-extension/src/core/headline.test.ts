@@ -95,12 +95,6 @@ describe('the details', () => {
     expect(ofGrep(result).count).toBe('20 of at least 96 matches')
   })
 
-  test('name the destinations of a model that needs consent', () => {
-    const ranked_by = { kind: 'local' as const, needs_consent: ['https://a.example'] }
-    expect(ofCode({ ...CODE, ranked_by }).needsConsent).toEqual(['https://a.example'])
-    expect(ofCode(CODE).needsConsent).toBeUndefined()
-  })
-
   test('list unreadable documents with the reason', () => {
     const result: SearchDocsResult = {
       ...ANSWER,

@@ -22,8 +22,6 @@ export interface Headline {
   readonly note: string
   /** Everything else, one sentence each. */
   readonly details: readonly string[]
-  /** Destinations of models that could rank if the user consented. */
-  readonly needsConsent?: readonly string[]
 }
 
 const LOCAL = 'local'
@@ -74,14 +72,12 @@ function headline(
   rankedBy: RankedBy = { kind: 'local' },
   details: readonly string[] = [],
 ): Headline {
-  const { needs_consent: needsConsent } = rankedBy
   const count = resultCount(result, noun)
   return {
     by: rankedBy.kind === 'llm' ? (rankedBy.model ?? 'a language model') : LOCAL,
     count,
     note: noteOf(result),
     details: [`${capitalized(count)}.`, ...details, ...omissions(result)],
-    ...(needsConsent?.length ? { needsConsent } : {}),
   }
 }
 

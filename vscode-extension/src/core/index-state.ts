@@ -29,7 +29,7 @@ export function summaryOf(index: IndexStatusResult['index']): IndexSummary {
       ? ['sync~spin', `indexing ${percent} %`]
       : problem
         ? ['warning', 'index problem']
-        : ['search', 'ready']
+        : ['search', states.some((state) => state !== 'none') ? 'ready' : 'no index']
   const text = `Winnow: ${state}`
   return { icon, text, lines, isBuilding, isPaused }
 }
