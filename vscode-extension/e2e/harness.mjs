@@ -4,6 +4,7 @@
 // WINNOW_CHROMIUM the browser, WINNOW_PYTHON a Python that can run the server from the checkout
 // (PYTHONPATH), and WINNOW_TREE a real repository to search. run.mjs creates and deletes the folder of
 // the run, which contains the installed extensions.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
@@ -150,9 +151,12 @@ export async function withEditor(options, run) {
  */
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true, extensions = EXTENSIONS }) {
   const data = temporary('data')
-  mkdirSync(path.join(data, 'User'), { recursive: true })
-  const userSettings = JSON.stringify({ ...BASE_SETTINGS, ...settings })
-  writeFileSync(path.join(data, 'User/settings.json'), userSettings)
+  // A remote window reads settings of the machine only from a file of their own.
+  for (const name of ['User', 'Machine']) {
+    mkdirSync(path.join(data, name), { recursive: true })
+    const text = JSON.stringify({ ...BASE_SETTINGS, ...settings })
+    writeFileSync(path.join(data, name, 'settings.json'), text)
+  }
   const home = temporary('home')
   const environment = {
     ...process.env,
@@ -209,6 +213,12 @@ async function openPage({ child, data, folder }) {
   return new Editor({ page, context, child, data, folder })
 }
 
+/** Return the file name in a row, without its extension, and the line; 1 if it has none. */
+export function placeOf(row) {
+  const [, name, line] = /([\w-]+)\.\w+(?::(\d+))?/.exec(row)
+  return [name, line ?? '1']
+}
+
 /** A running editor: actions for tests, and what is visible in it. */
 export class Editor {
   constructor({ page, context, child, data, folder }) {
@@ -246,31 +256,51 @@ export class Editor {
     }, `${text} to be chosen from what ${key} opens`)
   }
 
-  /** Open a picker by its command and type into it. */
-  async search(name, query) {
-    await this.command(`Winnow: ${name}`)
-    await this.titled(/^Winnow /)
-    await this.page.keyboard.type(query)
+  /** Open the search box and type into it. `kind` narrows the search. */
+  async search(kind, query) {
+    await this.openBox('Control+Alt+W')
+    const prefix = { Search: '', 'Search Text': '"', 'Search Symbols': '@', 'Search Documents': '>docs ' }[kind]
+    await this.page.keyboard.type(prefix + query)
+  }
+
+  /** Open the search box with a key. */
+  async openBox(key) {
+    // Typing into a box that is still open would extend its query.
+    await this.page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
+    // Keys of extensions arrive after the page.
+    await until(async () => {
+      await this.page.keyboard.press(key)
+      return this.input.waitFor({ timeout: 2_000 }).then(() => true, () => false)
+    }, `the search box to open with ${key}`)
+  }
+
+  /** Type a question into the search box and wait for the local answer. */
+  async question(query) {
+    await this.search('Search', query)
+    await this.answered()
+  }
+
+  /** Wait for the complete answer to the typed text. */
+  async answered(by = 'local') {
+    await this.titled(new RegExp(` · ${by}`))
   }
 
   /** Resume the last search and wait for its active row. */
   async resume() {
-    await this.command('Winnow: Resume Last Search')
-    await this.titled(/ranked by/)
+    await this.openBox('Control+Alt+Shift+W')
     await this.active.waitFor()
   }
 
-  /** Type a question into a keyword search, without pressing Enter. */
-  async question(query) {
-    await this.search('Keyword Search', query)
-    await this.sees(this.first, new RegExp(`Search for “${query}” ?Terms: \\S`))
+  /** Run a command of the menu of the status item. */
+  async menu(label) {
+    await this.command('Winnow: Menu')
+    await this.titled(/^Winnow$/)
+    await this.rows.filter({ hasText: label }).click()
   }
 
   /** Return the name of the active row's file, without its extension, and the line. */
   async activePlace() {
-    const label = (await this.active.locator('.label-name').first().innerText()).trim()
-    const [, name, line] = /^(.+?)(?:\.\w+)?(?::(\d+))?$/.exec(label)
-    return [name, line ?? '1']
+    return placeOf(await this.active.innerText())
   }
 
   /**
@@ -303,9 +333,12 @@ export class Editor {
     return rows.filter(({ text }) => text).toSorted((left, right) => left.box.y - right.box.y)
   }
 
-  /** Return the readable part of a line of the active editor, from 1; undefined if it isn't rendered. */
-  async visibleLine(number) {
-    const code = this.page.locator('.editor-group-container.active .monaco-editor')
+  /**
+   * Return the readable part of a line, from 1; undefined if it isn't rendered. `group` selects the
+   * active editor, or the preview below it.
+   */
+  async visibleLine(number, group = '.active') {
+    const code = this.page.locator(`.editor-group-container${group} .monaco-editor`)
     // Read everything in one call, so that the editor can't scroll in between.
     const parts = await code.locator('.line-numbers, .view-line').evaluateAll(readable)
     const isLine = ({ className }) => className.includes('view-line')
@@ -322,10 +355,16 @@ export class Editor {
     )
   }
 
-  /** Wait until a line of the active editor is rendered. Return its readable part. */
-  async renderedLine(number) {
+  /** Wait until a preview shows a line, readable below the list. Return its readable part. */
+  async previews(number) {
     let seen
-    await until(async () => (seen = await this.visibleLine(number)), `line ${number} to be rendered`)
+    await until(
+      async () => (seen = await this.visibleLine(number, ':not(.active)'))?.startsVisible || seen?.textContent.trim() === '',
+      () => `line ${number} to be readable in the preview; readable is ${JSON.stringify(seen)}`,
+      TIMEOUT / 6,
+    )
+    const { y, height } = await this.quickPick()
+    assert.ok(seen.box.y >= y + height, `line ${number} is below the list`)
     return seen
   }
 
@@ -363,42 +402,31 @@ export class Editor {
   }
 
   /**
-   * Record the states of the quick pick from the next Enter on. Return a function that returns them.
-   *
-   * Each has the time since Enter in milliseconds, the title, the rows, the active row and the
-   * number of Down keys so far.
+   * Type a query. Return the milliseconds from the last key to the answer, and the first row then and
+   * after a while.
    */
-  async recording() {
+  async timed(query) {
     await this.page.evaluate(() => {
-      const frames = []
-      let startedAt
-      let downs = 0
+      const widget = document.querySelector('.quick-input-widget')
+      const first = () => widget.querySelector('.monaco-list-row[data-index="0"]')?.innerText
+      const recorded = (window.__recorded = {})
       const record = () => {
-        const widget = document.querySelector('.quick-input-widget')
-        if (startedAt === undefined || !widget) return
-        const text = (element) => element?.innerText.replace(/\s+/g, ' ').trim() ?? ''
-        const elements = [...widget.querySelectorAll('.quick-input-list .monaco-list-row')]
-        const rows = elements.toSorted((left, right) => left.dataset.index - right.dataset.index).map(text)
-        const title = text(widget.querySelector('.quick-input-title'))
-        const active = text(widget.querySelector('.quick-input-list .monaco-list-row.focused'))
-        const last = frames.at(-1)
-        const same = last && last.title === title && last.active === active && last.rows.join() === rows.join()
-        if (!same) frames.push({ at: performance.now() - startedAt, title, rows, active, downs })
+        if (!/ · local/.test(widget.querySelector('.quick-input-title')?.innerText)) return
+        recorded.milliseconds ??= performance.now() - recorded.typedAt
+        recorded.first ??= first()
+        recorded.last = first()
       }
       const observer = new MutationObserver(record)
-      observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
-      const start = (event) => {
-        if (event.key === 'Enter') startedAt ??= performance.now()
-        if (event.key === 'ArrowDown') downs++
-      }
-      document.addEventListener('keydown', start, true)
-      window.__recorded = () => {
-        observer.disconnect()
-        document.removeEventListener('keydown', start, true)
-        return frames
-      }
+      observer.observe(widget, { subtree: true, childList: true, characterData: true, attributes: true })
+      document.addEventListener('keydown', () => {
+        recorded.typedAt = performance.now()
+        for (const name of ['milliseconds', 'first', 'last']) delete recorded[name]
+      }, { capture: true })
     })
-    return () => this.page.evaluate(() => window.__recorded())
+    await this.page.keyboard.type(query, { delay: 60 })
+    await this.answered()
+    await this.page.waitForTimeout(1_000)
+    return this.page.evaluate(() => window.__recorded)
   }
 
   /** Run an action of the probe and return its result. */

@@ -1,8 +1,8 @@
 import * as vscode from 'vscode'
 
 import { registerMcp, registerTools } from './agents'
+import { Announcement } from './announcement'
 import { Consent } from './consent'
-import { CODE, DOCUMENTS, KEYWORD, MODES, type AnyMode, SEMANTIC, SYMBOLS, TEXT } from './core/modes'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
 import { EditorModel } from './editor-model'
@@ -10,7 +10,7 @@ import { installServerIfWanted, offerServer } from './install'
 import { LanguageFeatures } from './language-features'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
-import { chooseFromHistory, chooseMode, Picker, type PickerServices, type PickerState } from './picker'
+import { chooseFromHistory, Picker, type PickerServices, type PickerState } from './picker'
 import { Previews } from './previews'
 import { ResultsView } from './results-view'
 import { Secrets } from './secrets'
@@ -66,9 +66,10 @@ class Extension {
     this.secrets = new Secrets(context)
     this.server = new Server(context, this.previews, this.secrets, new EditorModel(), this.features)
     this.consent = new Consent(this.server)
-    this.status = new Status(this.server, this.searches, this.features)
-    this.view = new ResultsView(this.searches, this.previews, (search) =>
-      this.search(search.mode, search.query),
+    const announcement = new Announcement(context.workspaceState, this.server)
+    this.status = new Status(this.server, this.features, announcement)
+    this.view = new ResultsView(this.searches, this.previews, ({ text }) =>
+      this.search(text),
     )
     this.services = {
       context,
@@ -119,23 +120,14 @@ class Extension {
   private commands(): vscode.Disposable[] {
     const command = (name: string, run: (...args: never[]) => unknown) =>
       vscode.commands.registerCommand(`winnow.${name}`, run)
-    const search = (name: string, mode: AnyMode) =>
-      command(name, (query?: string) => this.search(mode, query))
     return [
-      search('keywordSearch', KEYWORD),
-      search('searchDocuments', DOCUMENTS),
-      search('searchSymbols', SYMBOLS),
-      search('searchText', TEXT),
-      search('semanticSearch', SEMANTIC),
-      search('codeSearch', CODE),
-      command('search', async (id?: string) => {
-        const mode = MODES.find((candidate) => candidate.id === id) ?? (await chooseMode())
-        if (mode) this.search(mode)
-      }),
+      command('search', (text?: string) => this.search(text)),
+      command('searchByTerms', (text?: string) => this.search(text).editTerms()),
+      command('searchDocuments', () => this.search(`>docs ${selectedText()}`)),
       command('resume', () => this.resume()),
       command('history', async () => {
-        const chosen = await chooseFromHistory(this.context)
-        if (chosen) this.search(chosen.mode, chosen.query)
+        const text = await chooseFromHistory(this.context)
+        if (text !== undefined) this.search(text)
       }),
       command('menu', () => this.status.menu()),
       command('restart', () => this.restart()),
@@ -149,23 +141,23 @@ class Extension {
     ]
   }
 
-  private search(mode: AnyMode, query?: string): void {
-    new Picker(this.services, mode, (state) => {
-      this.last = state
-    }).prompt(query ?? selectedText())
+  private search(text: string = selectedText()): Picker {
+    const picker = this.picker()
+    picker.open(text)
     // Start the server while the user types. The search reports errors.
     this.server.ensureStarted().catch((error: unknown) => log.info(messageOf(error)))
+    return picker
   }
 
   private resume(): void {
-    const { last } = this
-    if (!last) {
-      void vscode.window.showInformationMessage('Winnow: no search to resume yet.')
-      return
-    }
-    new Picker(this.services, last.mode, (state) => {
+    if (this.last) this.picker().resume(this.last)
+    else this.search('')
+  }
+
+  private picker(): Picker {
+    return new Picker(this.services, (state) => {
       this.last = state
-    }).resume(last)
+    })
   }
 
   private restart(): Promise<void> {

@@ -71,6 +71,10 @@ const actions = {
     await vscode.window.showTextDocument(vscode.Uri.file(file), { preview: true })
     return {}
   },
+  open: async ({ file }) => {
+    await vscode.commands.executeCommand('vscode.open', vscode.Uri.file(file))
+    return {}
+  },
   configure: async ({ settings }) => {
     const configuration = vscode.workspace.getConfiguration()
     for (const [name, value] of Object.entries(settings)) {
