@@ -305,8 +305,16 @@ class Endless:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Settings with which it is ripgrep; the index would list files with it, too."""
-        return {"programs": {"rg": str(self.program)}, "index": {"enabled": False}}
+        """Settings with which it is ripgrep; the index would list files with it, too.
+
+        It doesn't end when it is tried in the sandbox, which takes some seconds. A keyword search
+        must not take that for a slow search of its terms and end them.
+        """
+        return {
+            "programs": {"rg": str(self.program)},
+            "index": {"enabled": False},
+            "limits": {"probe_seconds": 30},
+        }
 
     async def started(self, count: int) -> list[int]:
         """Wait until at least this many processes have started, and return them."""
