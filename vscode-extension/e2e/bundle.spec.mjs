@@ -39,7 +39,7 @@ async function answersWithoutPython() {
   const settings = { 'winnow.server.command': [] }
   await withEditor({ folder: project(), settings, env, extensions }, async (editor) => {
     await editor.search('Search Text', 'def main')
-    await editor.sees(editor.first, /^def main/)
+    await editor.sees(editor.first, /^main\.py:1 def main/)
     const took = Date.now() - installing
     console.log(`Installing took ${installed - installing} ms, the first answer came after ${took} ms`)
     assert.ok(took < FIRST_ANSWER_MS, `the first answer came after ${took} ms`)

@@ -23,12 +23,12 @@ test('a language that another extension handles is left to it', async () => {
     const symbols = async () =>
       (await editor.probe('workspaceSymbols', { query: 'main' })).map((name) => path.basename(name)).sort()
     const menu = async (pattern) => {
-      await editor.command('Winnow: Index and Server…')
+      await editor.command('Winnow: Menu')
       await editor.sees(editor.rows.filter({ hasText: 'Definitions and references' }), pattern)
       await page.keyboard.press('Escape')
     }
     await editor.search('Search Text', 'def main')
-    await editor.sees(editor.first, /^def main/)
+    await editor.sees(editor.first, /^main\.py:1 def main/)
     await page.keyboard.press('Escape')
     await editor.openFile('main.py')
     const own = ['main.py:1', 'other.py:1', 'other.py:3']

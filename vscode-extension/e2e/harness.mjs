@@ -22,6 +22,8 @@ export const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
 export const SERVER = [PYTHON, '-m', 'winnow']
 /** The timeout of all waits. A page loads slowly on a busy machine. */
 export const TIMEOUT = 180_000
+/** The time that the box waits for another key. */
+const TYPING_MS = 40
 
 /** Create an empty folder, which is deleted at the end of the run. */
 export function temporary(name) {
@@ -215,7 +217,8 @@ async function openPage({ child, data, folder }) {
 
 /** Return the file name in a row, without its extension, and the line; 1 if it has none. */
 export function placeOf(row) {
-  const [, name, line] = /([\w-]+)\.\w+(?::(\d+))?/.exec(row)
+  // A symbol may have a dot, too, so look for a file with a line first.
+  const [, name, line] = /([\w-]+)\.\w+:(\d+)/.exec(row) ?? /([\w-]+)\.\w+/.exec(row)
   return [name, line ?? '1']
 }
 
@@ -256,11 +259,12 @@ export class Editor {
     }, `${text} to be chosen from what ${key} opens`)
   }
 
-  /** Open the search box and type into it. `kind` narrows the search. */
+  /** Open the search box and enter a query at once. `kind` narrows the search. */
   async search(kind, query) {
     await this.openBox('Control+Alt+W')
     const prefix = { Search: '', 'Search Text': '"', 'Search Symbols': '@', 'Search Documents': '>docs ' }[kind]
-    await this.page.keyboard.type(prefix + query)
+    // Typed key by key, the answer to a part of the query could appear first.
+    await this.page.keyboard.insertText(prefix + query)
   }
 
   /** Open the search box with a key. */
@@ -274,7 +278,7 @@ export class Editor {
     }, `the search box to open with ${key}`)
   }
 
-  /** Type a question into the search box and wait for the local answer. */
+  /** Enter a question into the search box and wait for the local answer. */
   async question(query) {
     await this.search('Search', query)
     await this.answered()
@@ -406,13 +410,16 @@ export class Editor {
    * after a while.
    */
   async timed(query) {
-    await this.page.evaluate(() => {
+    await this.page.evaluate((typingMs) => {
       const widget = document.querySelector('.quick-input-widget')
       const first = () => widget.querySelector('.monaco-list-row[data-index="0"]')?.innerText
       const recorded = (window.__recorded = {})
       const record = () => {
+        const passed = performance.now() - recorded.typedAt
+        // Before that, it is the answer to the text without the last key.
+        if (passed < typingMs) return
         if (!/ · local/.test(widget.querySelector('.quick-input-title')?.innerText)) return
-        recorded.milliseconds ??= performance.now() - recorded.typedAt
+        recorded.milliseconds ??= passed
         recorded.first ??= first()
         recorded.last = first()
       }
@@ -422,7 +429,7 @@ export class Editor {
         recorded.typedAt = performance.now()
         for (const name of ['milliseconds', 'first', 'last']) delete recorded[name]
       }, { capture: true })
-    })
+    }, TYPING_MS)
     await this.page.keyboard.type(query, { delay: 60 })
     await this.answered()
     await this.page.waitForTimeout(1_000)

@@ -14,7 +14,7 @@ test('without a key, Enter opens the first row, and nobody mentions keys', async
     const { text, isComplete } = await editor.sees(editor.title, /^what is MigrationExecutor for · local$/)
     assert.ok(isComplete, text)
     const [row] = await editor.visibleRows()
-    assert.match(row.text, /^executor\.py:\d+django\/db\/migrations.*\n.*defines MigrationExecutor/)
+    assert.match(row.text, /^\s*executor\.py:\d+django\/db\/migrations.*\n.*defines MigrationExecutor/)
     await editor.page.keyboard.press('Enter')
     await editor.page.locator('.tab.active', { hasText: 'executor' }).waitFor()
     await editor.seesLine(10, /^class MigrationExecutor:/)

@@ -60,6 +60,7 @@ class Extension {
   private readonly view: ResultsView
   private readonly consent: Consent
   private readonly services: PickerServices
+  private picker: Picker | undefined
   private last: PickerState | undefined
 
   constructor(private readonly context: vscode.ExtensionContext) {
@@ -81,6 +82,7 @@ class Extension {
         this.view.refresh()
         void this.status.update()
       },
+      newPicker: () => this.newPicker(),
       offerServer: (problem) => this.offerServer(problem),
     }
     stopServer = () => this.server.stop()
@@ -141,23 +143,26 @@ class Extension {
     ]
   }
 
-  private search(text: string = selectedText()): Picker {
-    const picker = this.picker()
-    picker.open(text)
+  /** Open the box with a text. Without one, a box that is open stays as it is. */
+  private search(text?: string): Picker {
+    if (text === undefined && this.picker?.isOpen) return this.picker
+    const picker = this.newPicker()
+    picker.open(text ?? selectedText())
     // Start the server while the user types. The search reports errors.
     this.server.ensureStarted().catch((error: unknown) => log.info(messageOf(error)))
     return picker
   }
 
   private resume(): void {
-    if (this.last) this.picker().resume(this.last)
+    if (this.last) this.newPicker().resume(this.last)
     else this.search('')
   }
 
-  private picker(): Picker {
-    return new Picker(this.services, (state) => {
+  private newPicker(): Picker {
+    this.picker = new Picker(this.services, (state) => {
       this.last = state
     })
+    return this.picker
   }
 
   private restart(): Promise<void> {

@@ -69,6 +69,8 @@ export interface PickerServices {
   readonly consent: Consent
   /** Called after a search was stored or a result opened. */
   readonly searchesChanged: () => void
+  /** Create a new box, because one that was closed can't be opened again. */
+  readonly newPicker: () => Picker
   /** Report that no server was found and offer to install it. */
   readonly offerServer: (problem: ServerMissing) => Promise<void>
 }
@@ -95,6 +97,7 @@ export class Picker {
   private movedAt = 0
   private renderedAt = 0
   private isAccepted = false
+  private isShown = false
 
   constructor(
     private readonly services: PickerServices,
@@ -115,11 +118,15 @@ export class Picker {
     pick.onDidHide(() => void this.closed())
   }
 
+  get isOpen(): boolean {
+    return this.isShown
+  }
+
   /** Open the box with a text. */
   open(text = ''): void {
     this.modelFound = this.findModel()
     this.start()
-    this.pick.show()
+    this.show()
     if (text) this.retype(text)
   }
 
@@ -129,8 +136,13 @@ export class Picker {
     this.searchId = searchId
     this.pick.value = state.text
     this.render()
-    this.pick.show()
+    this.show()
     this.modelFound = this.findModel()
+  }
+
+  private show(): void {
+    this.isShown = true
+    this.pick.show()
   }
 
   // --- searching ---------------------------------------------------------------------------
@@ -178,16 +190,16 @@ export class Picker {
 
   private search(): Promise<void> {
     const { text } = this.state
-    return this.show(() => this.searcher.search(text, (list) => this.listed(list)))
+    return this.run(() => this.searcher.search(text, (list) => this.listed(list)))
   }
 
   private ask(): Promise<void> {
     this.state = box.asked(this.state)
     const { text, rows } = this.state
-    return this.show(() => this.searcher.ask(text, rows, (list) => this.listed(list)))
+    return this.run(() => this.searcher.ask(text, rows, (list) => this.listed(list)))
   }
 
-  private async show(search: () => Promise<Found | undefined>): Promise<void> {
+  private async run(search: () => Promise<Found | undefined>): Promise<void> {
     this.pick.busy = true
     const searching = search()
     this.showTitle()
@@ -221,7 +233,9 @@ export class Picker {
 
   /** Change the list, but neither while the user moves nor too often. */
   private update(next: () => BoxState, then?: () => void): void {
-    const pause = this.state.hasMoved ? this.movedAt + MOVE_PAUSE_MS - Date.now() : 0
+    const moveEnd = this.state.hasMoved ? this.movedAt + MOVE_PAUSE_MS : 0
+    // Until then it is unknown whether the user moved to the first row.
+    const pause = Math.max(moveEnd - Date.now(), this.timers.has('echo') ? ECHO_MS : 0)
     const interval = then ? 0 : this.renderedAt + RENDER_MS - Date.now()
     const wait = Math.max(pause, this.state.answered === this.state.text ? interval : 0)
     const run = () => {
@@ -375,12 +389,12 @@ export class Picker {
     } else if (button === NARROW) {
       const { text, rows } = this.state
       this.pick.hide()
-      this.again((await narrow(text, rows)) ?? text)
+      this.services.newPicker().open((await narrow(text, rows)) ?? text)
     } else if (button === CONSENT) {
       const { text } = this.state
       this.pick.hide()
       await this.services.consent.decide()
-      this.again(text)
+      this.services.newPicker().open(text)
     } else if (button === DETAILS) {
       await this.showDetails()
     }
@@ -410,15 +424,11 @@ export class Picker {
       title: titleOf(parseQuery(text).words, headline),
       placeHolder: 'Escape returns to the results',
     })
-    new Picker(this.services, this.onClose).resume(state)
-  }
-
-  /** Open a new box, because this one is closed. */
-  private again(text: string): void {
-    new Picker(this.services, this.onClose).open(text)
+    this.services.newPicker().resume(state)
   }
 
   private async closed(): Promise<void> {
+    this.isShown = false
     this.searcher.cancel()
     this.timers.clearAll()
     this.pick.dispose()
