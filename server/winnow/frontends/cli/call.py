@@ -39,7 +39,7 @@ Opened = AbstractAsyncContextManager[EngineWorkspace]
 
 
 # How long a search waits for the index that it has begun, in seconds.
-INDEX_SECONDS = 10.0
+INDEX_SECONDS = 0.5
 # Without a terminal, a command says that it waits for the index after this time, in seconds: the
 # index of a small folder takes less.
 NOTICE_SECONDS = 1.0
