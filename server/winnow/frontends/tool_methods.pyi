@@ -202,6 +202,7 @@ class ToolMethods:
         max_tokens: int = 0,
         cursor: str = '',
         spans: Sequence[Span | str] = (),
+        outline: bool = False,
         max_lines: int = 500,
         line_endings: Literal['normalize', 'keep'] = 'normalize',
     ) -> ReadFileResult:
