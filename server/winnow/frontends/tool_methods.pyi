@@ -97,6 +97,7 @@ class ToolMethods:
         name: str = '',
         include_declaration: bool = True,
         kinds: Sequence[Literal['call', 'import', 'type', 'read', 'write', 'definition']] = (),
+        callees: bool = False,
         certain_only: bool = False,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
