@@ -97,6 +97,7 @@ class ToolMethods:
         name: str = '',
         include_declaration: bool = True,
         kinds: Sequence[Literal['call', 'import', 'type', 'read', 'write', 'definition']] = (),
+        callees: bool = False,
         certain_only: bool = False,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
@@ -202,6 +203,7 @@ class ToolMethods:
         max_tokens: int = 0,
         cursor: str = '',
         spans: Sequence[Span | str] = (),
+        outline: bool = False,
         max_lines: int = 500,
         line_endings: Literal['normalize', 'keep'] = 'normalize',
     ) -> ReadFileResult:
