@@ -205,7 +205,7 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     text=text,
     positional=("path",),
     command_help=CommandHelp(
-        "Search PDFs, office documents, e-books, mail, archives and databases.",
+        "Search documentation, PDFs, office documents, e-books, mail, archives and databases.",
         "winnow search-docs 'termination clause' 'legal/*.pdf'",
         "winnow search-docs 'notice period' legal -n 5",
     ),
@@ -218,7 +218,7 @@ async def search_docs(
     workspace: EngineWorkspace, params: SearchDocsParams, progress: Progress
 ) -> SearchDocsResult:
     """Search through documents (PDF, Word, Excel, PowerPoint, OpenDocument, e-books, mail, archives, databases).
-    Use this when you need to find content in non-text files; `grep` searches texts and code.
+    Also searches documentation in plain text (txt, Markdown, reST, AsciiDoc, org); `grep` searches all text and code.
 
     - The query is a case-insensitive regular expression, or text with `literal`
     - `path` may be a glob such as 'legal/*.pdf'
