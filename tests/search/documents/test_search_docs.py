@@ -835,6 +835,17 @@ async def test_the_text_for_agents(workspace_of: Made, read_root: Path) -> None:
     ]
 
 
+async def test_unread_documents_are_grouped_by_reason(workspace_of: Made, root: Path) -> None:
+    write_files(root, {f"{name}.doc": "x" for name in "abcde"} | {"z.7z": "x"})
+    found = await search(workspace_of(root), "grew")
+    unread = [line for line in plain(found).split("\n") if line.startswith("[not read")]
+    assert unread == [
+        "[not read: a.doc, b.doc, c.doc and 2 more: .doc files are not supported]",
+        "[not read: z.7z: .7z files are not supported]",
+    ]
+    assert "builtin" not in plain(found)
+
+
 # --- other tools ---------------------------------------------------------------------------
 
 
@@ -909,6 +920,18 @@ async def test_keyword_search_continues_without_unreadable_documents(
     result = await TOOLS["keyword_search"].call(workspace_of(root), params, no_progress)
     assert "notes.log" in {one.path for one in result.files}
     assert "3 documents have not been read yet: try again" in result.completeness.reasons
+
+
+async def test_keyword_search_lists_a_plain_text_file_once(
+    workspace_of: Made, tmp_path: Path
+) -> None:
+    write_files(
+        tmp_path / "plain", {"a.md": "zeppelin\n", "b.txt": "zeppelin\n", "c.py": "zeppelin"}
+    )
+    params = {"query": "q", "search_terms": ["zeppelin"], "include_documents": True}
+    workspace = workspace_of(tmp_path / "plain")
+    result = await TOOLS["keyword_search"].call(workspace, params, no_progress)
+    assert sorted(found.path for found in result.files) == ["a.md", "b.txt", "c.py"]
 
 
 @pytest.mark.usefixtures("time_to_read")
