@@ -127,6 +127,27 @@ def test_windows_locks_the_first_byte_of_a_file(
         assert locks.tries == 3
 
 
+def test_windows_deletes_a_lock_that_is_closed(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "msvcrt", Locks())
+    unlink, file = os.unlink, tmp_path / "lock"
+
+    def is_open() -> bool:
+        return str(file) in [opened.path for opened in psutil.Process().open_files()]
+
+    def delete(path: Path) -> None:
+        if is_open():
+            raise PermissionError(errno.EACCES, "in use")
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", delete)
+    fake("win32")
+    with lock.owned(file, 5):
+        assert is_open()
+    assert not file.exists()
+
+
 def test_windows_waits_until_a_file_to_replace_is_closed(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
