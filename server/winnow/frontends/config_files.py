@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.config import WORKSPACE_FILE, WORKSPACE_SECTIONS, Config, merge_layer
 from winnow.storage.untrusted import UnusableFile, read_untrusted, read_users_own
+from winnow.storage.user_paths import config_path
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,11 +45,7 @@ def load(environment: Mapping[str, str], workspace: Path | None = None) -> tuple
 def _user_file(environment: Mapping[str, str]) -> Path:
     if named := environment.get("WINNOW_CONFIG"):
         return Path(named)
-    if sys.platform == "win32" and (folder := environment.get("APPDATA")):
-        return Path(folder) / "winnow" / "config.toml"
-    if folder := environment.get("XDG_CONFIG_HOME"):
-        return Path(folder) / "winnow" / "config.toml"
-    return Path(environment.get("HOME") or "~").expanduser() / ".config/winnow/config.toml"
+    return Path(config_path(environment), "config.toml")
 
 
 def _read(file: Path, read: Callable[[Path, int], bytes]) -> tuple[dict[str, Any], list[str]]:

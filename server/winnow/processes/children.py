@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import itertools
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from winnow.errors import SearchFailed
+from winnow.processes.groups import has_sessions, kill_group
 from winnow.processes.worker_side import LENGTH_BYTES
 from winnow.storage.writing import temporary_file
 
@@ -292,8 +292,7 @@ class Child:
             "stderr": self._log or subprocess.PIPE,
             "cwd": self._cwd,
             "env": self._environment,
-            # Creates the process group. Windows has none, and children start no children there.
-            "start_new_session": sys.platform != "win32",
+            "start_new_session": has_sessions(),
         }
         starting = asyncio.ensure_future(self._start(options))
         try:
@@ -453,11 +452,7 @@ class Child:
         self._killed = True
         if self._process.returncode is not None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process.pid)
 
     def _expire(self) -> None:
         self.timed_out = True
@@ -628,8 +623,7 @@ def _runs(program: str, options: Mapping[str, Any]) -> bool:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.wait()
 
 

@@ -45,7 +45,7 @@ def anonymous_bytes(pid: int) -> int:
     On Linux this is `RssAnon`, which takes 30 µs to read; elsewhere the memory unique to the
     process (USS).
     """
-    if os.path.exists("/proc/self/status"):
+    if _has_proc():
         with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/status", "rb") as file:
             return int(file.read().partition(b"RssAnon:")[2].split()[0]) * 1024
         return 0
@@ -59,7 +59,7 @@ def anonymous_bytes(pid: int) -> int:
 
 def processor_seconds(pid: int) -> float:
     """Return the processor time that a process has used, in seconds; 0 if it has exited."""
-    if os.path.exists("/proc/self/stat"):
+    if _has_proc():
         fields = _stat(f"/proc/{pid}/stat")
         ticks = int(fields[11]) + int(fields[12]) if fields else 0
         return ticks / os.sysconf("SC_CLK_TCK")
@@ -74,7 +74,7 @@ def processor_seconds(pid: int) -> float:
 
 def wants_processor(pid: int) -> bool:
     """Return True if a thread of a process runs, or waits only for a processor or the disk."""
-    if os.path.exists("/proc/self/task"):
+    if _has_proc():
         threads: list[str] = []
         with contextlib.suppress(OSError):
             threads = os.listdir(f"/proc/{pid}/task")
@@ -91,11 +91,16 @@ def wants_processor(pid: int) -> bool:
 
 def is_there(pid: int) -> bool:
     """Return True if a process with this id exists and has not exited."""
-    if os.path.exists("/proc/self/stat"):
+    if _has_proc():
         return _stat(f"/proc/{pid}/stat")[:1] not in ([], [b"Z"], [b"X"])
     import psutil
 
     return bool(psutil.pid_exists(pid))
+
+
+def _has_proc() -> bool:
+    """Return True if the system describes processes in files, which are read faster than psutil."""
+    return os.path.exists("/proc/self/stat")
 
 
 def _stat(file: str) -> list[bytes]:

@@ -19,6 +19,7 @@ NICE = 5
 # after this multiple of the time, which is longer than the server ever waits.
 PATIENCE = 20.0
 READY = b""
+BELOW_NORMAL_PRIORITY_CLASS = 0x4000  # of Windows
 
 
 def serve(answer: Callable[[bytes], bytes], seconds: float) -> None:
@@ -41,9 +42,10 @@ def serve(answer: Callable[[bytes], bytes], seconds: float) -> None:
 def _lower_priority() -> None:
     """Run this process after those of normal priority."""
     if sys.platform == "win32":
-        import psutil
+        import ctypes
 
-        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+        system = ctypes.windll.kernel32
+        system.SetPriorityClass(system.GetCurrentProcess(), BELOW_NORMAL_PRIORITY_CLASS)
         return
     os.nice(NICE)
     # Linux desktops schedule sessions as groups, and a priority counts only within its group. A

@@ -44,19 +44,30 @@ def owned(file: Path, seconds: float) -> Iterator[None]:
     OSError, if another process holds it for ``seconds``."""
     end = time.monotonic() + seconds
     while True:
-        with _opened(file) as descriptor:
+        with contextlib.ExitStack() as stack:
+            if not deletes_open_files():
+                stack.callback(_delete, file)  # fails while another process has it open
+            descriptor = stack.enter_context(_opened(file))
             while not _is_ours(descriptor):
                 if time.monotonic() > end:
                     raise TimeoutError(f"another process has locked {file}")
                 time.sleep(MOMENT_SECONDS)
             if not _is_at(descriptor, file):
                 continue  # the last owner has deleted it between the opening and the lock
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError):
-                    os.unlink(file)
+            if deletes_open_files():
+                stack.callback(_delete, file)
+            yield
             return
+
+
+def deletes_open_files() -> bool:
+    """Return True if this system can delete a file that a process has open."""
+    return sys.platform != "win32"
+
+
+def _delete(file: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(file)
 
 
 def _is_at(descriptor: int, file: Path) -> bool:

@@ -32,8 +32,8 @@ def read_secret(folder: Path | None) -> bytes | None:
     except OSError:
         return None
     # A secret that others could read may be known to them.
-    is_private = is_own(status) and (sys.platform == "win32" or not status.st_mode & OTHERS)
-    return found if is_private and len(found) == BYTES else None
+    is_closed = is_own(status) and not _rights_of_others(status)
+    return found if is_closed and len(found) == BYTES else None
 
 
 def make_secret(folder: Path | None) -> bytes:
@@ -65,8 +65,13 @@ def is_own(status: os.stat_result) -> bool:
 
 def is_private(status: os.stat_result) -> bool:
     """Return True if this user owns a file, and no other user may write it."""
-    is_closed = sys.platform == "win32" or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return is_own(status) and is_closed
+    return is_own(status) and not _rights_of_others(status) & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _rights_of_others(status: os.stat_result) -> int:
+    """Return the permissions of the group and of all others. On Windows there are none in a file's
+    mode: a folder in the user's profile is private."""
+    return 0 if sys.platform == "win32" else status.st_mode & OTHERS
 
 
 def _is_private_folder(folder: Path) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from winnow.storage.user_paths import state_path
+from winnow.storage.user_paths import cache_path, state_path
 from winnow.storage.writing import private_folder
 
 
@@ -27,16 +26,8 @@ def cache_folder(environment: Mapping[str, str], name: str) -> Path | None:
 
 def user_cache(environment: Mapping[str, str]) -> Path | None:
     """Return the user's cache folder, if there is one."""
-    if sys.platform == "win32":
-        named = environment.get("LOCALAPPDATA", "")
-    else:
-        named = environment.get("XDG_CACHE_HOME", "")
-    if named and os.path.isabs(named):
-        return Path(named)
-    home = environment.get("HOME") or os.path.expanduser("~")
-    if not os.path.isabs(home):
-        return None
-    return Path(home, "Library/Caches" if sys.platform == "darwin" else ".cache")
+    path = cache_path(environment)
+    return Path(path) if path is not None else None
 
 
 def state_folder(environment: Mapping[str, str]) -> Path | None:

@@ -1,4 +1,4 @@
-"""Where the user's state is, as text.
+"""Where the user's state, caches and settings are, as text: each system has its own folders.
 
 Separate from :mod:`winnow.storage.user_folders`, because every command imports this module, and
 `pathlib` and `tempfile` double the start of Python.
@@ -11,10 +11,27 @@ import sys
 from collections.abc import Mapping
 
 
+def config_path(environment: Mapping[str, str]) -> str:
+    """Return the path of Winnow's folder in the user's settings, which need not exist."""
+    base = environment.get("APPDATA", "") if sys.platform == "win32" else ""
+    base = base or environment.get("XDG_CONFIG_HOME", "")
+    return os.path.join(base or os.path.join(_home(environment), ".config"), "winnow")
+
+
+def cache_path(environment: Mapping[str, str]) -> str | None:
+    """Return the path of the user's cache folder, which need not exist; None if there is none."""
+    named = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    if os.path.isabs(base := environment.get(named, "")):
+        return base
+    home = _home(environment)
+    below = "Library/Caches" if sys.platform == "darwin" else ".cache"
+    return os.path.join(home, below) if os.path.isabs(home) else None
+
+
 def state_path(environment: Mapping[str, str]) -> str | None:
     """Return the path of Winnow's folder in the user's state folder, which need not exist yet; None
     if there is none."""
-    home = environment.get("HOME") or os.path.expanduser("~")
+    home = _home(environment)
     if sys.platform == "win32":
         base = environment.get("LOCALAPPDATA", "")
     elif sys.platform == "darwin":
@@ -24,3 +41,7 @@ def state_path(environment: Mapping[str, str]) -> str | None:
         if not os.path.isabs(base):
             base = os.path.join(home, ".local/state")
     return os.path.join(base, "winnow") if os.path.isabs(base) else None
+
+
+def _home(environment: Mapping[str, str]) -> str:
+    return environment.get("HOME") or os.path.expanduser("~")

@@ -11,7 +11,9 @@ import contextlib
 import os
 import shutil
 import stat
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -19,6 +21,9 @@ from typing import IO
 from winnow.storage.untrusted import open_untrusted
 
 COPIED_BYTES = 64 * 1024
+# Readers have small files open for less than this.
+REPLACE_SECONDS = 1.0
+MOMENT_SECONDS = 0.01
 
 
 @contextlib.contextmanager
@@ -45,7 +50,7 @@ def atomic_write(
                 os.fsync(stream.fileno())
         if mode != 0o600:
             os.chmod(name, mode)
-        os.replace(name, file)
+        move_file(name, file)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
@@ -78,7 +83,7 @@ def replace_with_link(link: Path, target: str) -> None:
             os.symlink(target, new)
         except OSError:  # Windows requires a privilege
             shutil.copyfile(target, new)
-        os.replace(new, link)
+        move_file(new, link)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -96,9 +101,17 @@ def open_for_append(file: Path, mode: int = 0o600) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def move_file(old: Path, new: Path) -> None:
+def move_file(old: Path | str, new: Path) -> None:
     """Rename a file, replacing an existing one. Raises OSError."""
-    os.replace(old, new)
+    # On Windows, a file that a process has open for a moment can't be replaced.
+    end = time.monotonic() + (REPLACE_SECONDS if sys.platform == "win32" else 0)
+    while True:
+        try:
+            return os.replace(old, new)
+        except PermissionError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(MOMENT_SECONDS)
 
 
 def link_or_copy(source: Path, file: Path) -> None:

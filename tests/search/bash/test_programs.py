@@ -15,7 +15,7 @@ from winnow.errors import NotAllowed, SearchError
 from winnow.search.bash.allowed_paths import AllowedPaths
 from winnow.search.bash.find import REFUSED
 from winnow.search.bash.options import PipelineCommand
-from winnow.search.bash.programs import OFFERED, PROGRAMS
+from winnow.search.bash.programs import PROGRAMS, offered
 from winnow.search.bash.run import commands_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="only rg and rga there")
@@ -221,7 +221,7 @@ def test_any_line_runs_only_known_programs_with_known_options(line: str) -> None
     except SearchError:
         return
     for one in commands:
-        assert one.program in OFFERED
+        assert one.program in offered()
         if one.program != "find":
             _check_arguments(one, folder)
 

@@ -22,6 +22,7 @@ from winnow.documents.extract.output import TextOutput
 from winnow.documents.format import DocumentFormat
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
+from winnow.storage.lock import deletes_open_files
 from winnow.storage.writing import temporary_copy
 
 _MAGIC = b"SQLite format 3\0"
@@ -126,7 +127,7 @@ def _database(source: DocumentInput, output: TextOutput) -> Iterator[sqlite3.Con
         copy = temporary_copy(source.file)
         stack.callback(os.unlink, copy)
         with contextlib.closing(_opened(copy)) as database:
-            if os.name == "posix":  # elsewhere, an open file cannot be deleted
+            if deletes_open_files():
                 stack.close()
             yield database
 

@@ -369,14 +369,18 @@ PROGRAMS = {
         _RGA,
     )
 }
-# On Windows, find.exe is a different program, and the others are not reliably present.
-OFFERED = ("rg", "rga") if sys.platform == "win32" else tuple(PROGRAMS)
+
+
+def offered() -> tuple[str, ...]:
+    """Return the names of the programs that may run on this system."""
+    # On Windows, find.exe is a different program, and the others are not reliably present.
+    return ("rg", "rga") if sys.platform == "win32" else tuple(PROGRAMS)
 
 
 def program_of(name: str) -> Program:
     """Return the program of a name. Raise NotAllowed."""
-    if name not in OFFERED:
-        allowed = ", ".join(OFFERED)
+    if name not in offered():
+        allowed = ", ".join(offered())
         why = "name programs without their path" if "/" in name else "it is not an allowed program"
         raise NotAllowed(name or "''", f"{why}: {allowed}")
     return PROGRAMS[name]
