@@ -22,6 +22,7 @@ const provider = {
     },
   ],
   provideLanguageModelChatResponse: async (_model, messages, _options, progress) => {
+    if (fs.existsSync(path.join(FOLDER, 'model-fails'))) throw new Error('the model is out of order')
     const text = messages
       .flatMap((message) => message.content)
       .map((part) => part.value ?? '')
