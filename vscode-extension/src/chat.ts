@@ -1,6 +1,6 @@
 import * as vscode from 'vscode'
 
-import { afterLink, plainText } from './core/chat'
+import { afterLink, plainText, shownOf } from './core/chat'
 import { LOCAL } from './core/headline'
 import { isSearchable, parseQuery } from './core/query'
 import type { Row } from './core/rows'
@@ -67,7 +67,6 @@ class Answer {
       this.stream.markdown(HELP)
       return
     }
-    this.stream.progress('Searching…')
     const found = await this.searcher.search(this.question, () => undefined)
     if (found) await this.writeFound(found)
   }
@@ -78,15 +77,22 @@ class Answer {
       this.stream.markdown('Nothing found. Try a name, or other words.')
       return
     }
+    // Without progress messages: the editor would fold the list into its steps.
     const { count, note } = found.headline
-    this.stream.markdown(`${[count, note].filter(Boolean).join(', ')}:\n\n`)
+    this.stream.markdown(`${[shownOf(count, rows.length, LISTED), note].filter(Boolean).join(', ')}:\n\n`)
     this.list(rows.slice(0, LISTED))
     if (found.canAsk && this.model.isEnabled) await this.writeChoice(rows)
+    else if (found.canAsk) this.offerModel()
     this.stream.button({ title: 'Show in the Search Box', command: 'winnow.search', arguments: [this.question] })
-    if (found.canAsk && !this.model.isEnabled) {
-      const settings = 'workbench.action.openSettings'
-      this.stream.button({ title: 'Let Your Model Choose…', command: settings, arguments: ['winnow.editorModel.enabled'] })
-    }
+  }
+
+  /** Link to the setting that lets the chat's model choose. */
+  private offerModel(): void {
+    const settings = 'workbench.action.openSettings'
+    const argument = encodeURIComponent(JSON.stringify(['winnow.editorModel.enabled']))
+    const link = new vscode.MarkdownString(`\n[Let this chat’s model choose](command:${settings}?${argument})\n`)
+    link.isTrusted = { enabledCommands: [settings] }
+    this.stream.markdown(link)
   }
 
   /** Let the chat's model choose among the places and word a reason for each. */
@@ -94,7 +100,6 @@ class Answer {
     // In spite of its type, it is undefined if the editor has no model.
     const model = this.request.model as vscode.LanguageModelChat | undefined
     if (!model) return
-    // Without a progress message: the editor would fold the list above into its steps.
     try {
       const found = await this.model.during(model, () =>
         this.searcher.ask(this.question, rows, () => undefined, EDITOR),
