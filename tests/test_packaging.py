@@ -34,11 +34,11 @@ def with_network() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def build(target: Path, *parts: str) -> Path:
+def build(target: Path, *parts: str, **variables: str) -> Path:
     """Build these parts with `scripts/build`, and return the output folder."""
     own = {name: str(target / name) for name in ("TMPDIR", "npm_config_cache")}
     (target / "TMPDIR").mkdir()
-    environment = {**with_network(), **own, "WINNOW_DIST": str(target / "dist")}
+    environment = {**with_network(), **own, "WINNOW_DIST": str(target / "dist"), **variables}
     done = subprocess.run(
         [ROOT / "scripts/build", *parts], env=environment, capture_output=True, text=True
     )
@@ -244,6 +244,29 @@ def test_the_extension_contains_only_the_files_it_needs(tmp_path: Path) -> None:
     )
     assert {f"extension/{name}" for name in named} <= set(found)
     assert b"sourceMappingURL" not in found["extension/dist/extension.js"]
+
+
+def test_a_published_extension_has_links_and_a_date(tmp_path: Path) -> None:
+    if not (ROOT / "vscode-extension/node_modules").exists() and not CI:
+        pytest.skip("the extension's npm packages are not installed")
+    url = "https://github.com/example/winnow"
+    variables = {"WINNOW_REPOSITORY_URL": url, "SOURCE_DATE_EPOCH": "1795694400"}
+    dist = build(tmp_path, "extension", **variables)
+    found = contents(dist / f"winnow-{__version__}.vsix")
+    manifest = json.loads(found["extension/package.json"])
+    assert manifest["repository"]["url"] == f"{url}.git"
+    assert manifest["bugs"]["url"] == f"{url}/issues"
+    assert {"AI", "Chat"} <= set(manifest["categories"])
+    assert 5 <= len(manifest["keywords"]) <= 30
+    links = re.findall(r"!\[[^]]*\]\(([^)]+)\)", found["extension/readme.md"].decode())
+    pictures = f"{url}/raw/v{__version__}/vscode-extension/media/"
+    assert links
+    assert all(link.startswith(pictures) for link in links)
+    names = {link.removeprefix(pictures) for link in links}
+    assert names <= {file.name for file in (ROOT / "vscode-extension/media").iterdir()}
+    assert f"## {__version__} (2026-11-26)" in found["extension/changelog.md"].decode()
+    # The checkout names no repository.
+    assert "repository" not in json.loads((ROOT / "vscode-extension/package.json").read_text())
 
 
 def neovim() -> str | None:

@@ -2,6 +2,7 @@ import * as vscode from 'vscode'
 
 import { AgentTools } from './agents'
 import { Announcement } from './announcement'
+import { registerParticipant } from './chat'
 import { Consent } from './consent'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
@@ -54,6 +55,7 @@ class Extension {
   private readonly previews = new Previews()
   private readonly searches = new Searches()
   private readonly features = new LanguageFeatures()
+  private readonly model = new EditorModel()
   private readonly secrets: Secrets
   private readonly server: Server
   private readonly status: Status
@@ -65,7 +67,7 @@ class Extension {
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
-    this.server = new Server(context, this.previews, this.secrets, new EditorModel(), this.features)
+    this.server = new Server(context, this.previews, this.secrets, this.model, this.features)
     this.consent = new Consent(this.server)
     const announcement = new Announcement(context.workspaceState, this.server)
     this.status = new Status(this.server, this.features, announcement)
@@ -97,6 +99,7 @@ class Extension {
       this.features,
       ...this.commands(),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, new Documents(this.server)),
+      registerParticipant(this.context, this.server, this.model),
       new AgentTools(this.context, this.server, this.secrets),
       vscode.workspace.onDidChangeConfiguration((event) => void this.configurationChanged(event)),
       vscode.workspace.onDidGrantWorkspaceTrust(() => void this.restartIfRunning()),

@@ -36,9 +36,14 @@ export class Searcher {
     return this.run(typed, onList)
   }
 
-  /** Let a language model rank rows of an earlier answer. */
-  ask(typed: string, rows: readonly Row[], onList: (list: ResultList) => void): Promise<Found | undefined> {
-    return this.run(typed, onList, rows)
+  /** Let a language model rank rows of an earlier answer: only this one, if it is named. */
+  ask(
+    typed: string,
+    rows: readonly Row[],
+    onList: (list: ResultList) => void,
+    model?: string,
+  ): Promise<Found | undefined> {
+    return this.run(typed, onList, { rows, model })
   }
 
   /** Cancel the running search. The server kills the processes it started for it. */
@@ -57,7 +62,7 @@ export class Searcher {
   private async run(
     typed: string,
     onList: (list: ResultList) => void,
-    rows?: readonly Row[],
+    asked?: { readonly rows: readonly Row[]; readonly model: string | undefined },
   ): Promise<Found | undefined> {
     this.cancel()
     const running = new vscode.CancellationTokenSource()
@@ -70,7 +75,7 @@ export class Searcher {
       await this.server.ensureStarted()
       if (!isCurrent()) return undefined
       const collector = kind.collector(this.server.root)
-      if (rows && collector instanceof Ranking) collector.start(rows)
+      if (asked && collector instanceof Ranking) collector.start(asked.rows)
       const onPartial = (value: unknown) => {
         if (!isCurrent()) return
         collector.partial(value)
@@ -78,9 +83,9 @@ export class Searcher {
       }
       const result: SearchAnswer = await this.server.request(
         kind.request,
-        kind.params(query, { exclude: editorExcludes(), changed, asksModel: rows !== undefined }),
+        kind.params(query, { exclude: editorExcludes(), changed, asksModel: asked !== undefined, model: asked?.model }),
         running.token,
-        kind.streams || rows ? onPartial : undefined,
+        kind.streams || asked ? onPartial : undefined,
       )
       if (!isCurrent()) return undefined
       this.running = undefined

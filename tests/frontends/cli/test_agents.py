@@ -14,7 +14,7 @@ import pytest
 
 from commands import command as winnow
 from conftest import child_environment, requires_permissions, requires_posix, write_files
-from winnow.frontends.cli.agents import AGENTS, command
+from winnow.frontends.cli.agents import AGENTS, command, frozen_command
 from winnow.processes.programs import InstalledPrograms
 
 if sys.version_info >= (3, 11):
@@ -292,3 +292,51 @@ def test_a_command_on_path_is_called_by_its_name(
     assert command(InstalledPrograms(os.environ, ())) == [str(program)]
     program.unlink()
     assert command(InstalledPrograms(os.environ, ())) == START
+
+
+@requires_posix
+@pytest.mark.process
+def test_the_command_of_a_frozen_program_survives_an_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "it's all/.vscode/extensions"
+
+    def install(version: str, seconds: int) -> Path:
+        program = folder / f"winnow-ls.winnow-{version}-linux-x64/server/winnow"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\necho {version} "$@"\n')
+        program.chmod(0o755)
+        os.utime(program, (seconds, seconds))
+        return program
+
+    def started() -> str:
+        done = subprocess.run(
+            [*words, "mcp", "a b"],
+            env={"PATH": "/nowhere", "newest": "x"},
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout + done.stderr
+
+    old = install("0.9.0", 1_000_000)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", str(old))
+    words = command(InstalledPrograms({"PATH": "/nowhere"}, ()))
+    assert started() == "0.9.0 mcp a b\n"
+    new = install("0.10.0", 2_000_000)
+    assert started() == "0.10.0 mcp a b\n"
+    old.unlink()
+    assert started() == "0.10.0 mcp a b\n"
+    # Another extension of the same author isn't started.
+    other = folder / "winnow-ls.winnow-themes-9.0.0/server/winnow"
+    other.parent.mkdir(parents=True)
+    new.rename(other)
+    assert "themes" not in started()
+
+
+def test_a_frozen_program_elsewhere_is_called_by_its_path() -> None:
+    program = Path("/opt/winnow/winnow")
+    assert frozen_command(program, has_shell=True) == [str(program)]
+    extension = Path("/home/me/.vscode/extensions/winnow-ls.winnow-0.1.0/server/winnow")
+    assert frozen_command(extension, has_shell=False) == [str(extension)]
+    assert frozen_command(extension, has_shell=True)[0] == "/bin/sh"

@@ -16,10 +16,13 @@ const provider = {
       version: '1',
       maxInputTokens: 100000,
       maxOutputTokens: 4000,
-      capabilities: { toolCalling: false },
+      isUserSelectable: true,
+      // The chat offers only such models.
+      capabilities: { toolCalling: true },
     },
   ],
   provideLanguageModelChatResponse: async (_model, messages, _options, progress) => {
+    if (fs.existsSync(path.join(FOLDER, 'model-fails'))) throw new Error('the model is out of order')
     const text = messages
       .flatMap((message) => message.content)
       .map((part) => part.value ?? '')
@@ -67,8 +70,9 @@ const actions = {
     )
     return references.map(({ uri, range }) => `${uri.fsPath}:${range.start.line + 1}`)
   },
+  /** Start a command, which may wait for the user. */
   command: async ({ id, args = [] }) => {
-    await vscode.commands.executeCommand(id, ...args)
+    void vscode.commands.executeCommand(id, ...args)
     return {}
   },
   preview: async ({ file }) => {

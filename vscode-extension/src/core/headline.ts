@@ -24,7 +24,8 @@ export interface Headline {
   readonly details: readonly string[]
 }
 
-const LOCAL = 'local'
+/** The author of an order that no model chose. */
+export const LOCAL = 'local'
 
 /** Return the title of the box: one short line. */
 export function titleOf(words: string, headline: Headline | undefined): string {

@@ -24,6 +24,8 @@ export interface Choices {
   readonly changed: readonly string[]
   /** True to let a language model rank. */
   readonly asksModel: boolean
+  /** The only model to ask; by default the server's choice. */
+  readonly model?: string | undefined
 }
 
 export interface SearchKind<P extends object, R extends protocol.SearchAnswer, Partial> {
@@ -57,6 +59,10 @@ function scope(query: Query, { exclude, changed }: Choices): protocol.ScopeParam
   }
 }
 
+function ranker({ asksModel, model }: Choices): { ranker: 'auto' | 'local'; model?: string } {
+  return { ranker: asksModel ? 'auto' : 'local', ...(model ? { model } : {}) }
+}
+
 function fileScope(query: Query, choices: Choices): protocol.ScopeParams {
   const ignored = query.isIgnored ? { include_ignored: true, include_hidden: true } : {}
   return { ...scope(query, choices), ...ignored }
@@ -74,7 +80,7 @@ const ANY = kind({
   params: (query, choices) => ({
     query: query.words,
     limit: 50,
-    ranker: choices.asksModel ? ('auto' as const) : ('local' as const),
+    ...ranker(choices),
     ...scope(query, choices),
   }),
   collector: (root) =>
@@ -95,7 +101,7 @@ const TERMS = kind({
   params: (query, choices) => ({
     query: query.words,
     search_terms: [...query.terms],
-    ranker: choices.asksModel ? ('auto' as const) : ('local' as const),
+    ...ranker(choices),
     // Many files contain a question's words. With less context, such terms are still useful.
     broad_terms: 'shrink' as const,
     ...fileScope(query, choices),

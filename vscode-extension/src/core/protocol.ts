@@ -64,6 +64,7 @@ export interface KeywordSearchParams extends ScopeParams {
   search_terms: string[]
   broad_terms?: 'skip' | 'shrink'
   ranker?: 'auto' | 'local'
+  model?: string
   include_documents?: boolean
 }
 
@@ -229,7 +230,7 @@ export interface CodeSearchPartial {
 }
 
 export const codeSearch = request<
-  { query: string; limit?: number; ranker?: 'auto' | 'local' } & ScopeParams,
+  { query: string; limit?: number; ranker?: 'auto' | 'local'; model?: string } & ScopeParams,
   CodeSearchResult,
   CodeSearchPartial
 >('$/codeSearch')

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import stat
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,12 @@ else:
 
 NAME = "winnow"
 ARGUMENTS = ("mcp",)
+# The folder of an editor's extension, such as `winnow-ls.winnow-0.1.0-linux-x64`.
+_EXTENSION = re.compile(r"(.+\..+-)\d+\.\d+\.\d+.*")
+_START_NEWEST = (
+    "newest=; for found in {before}[0-9]*/{behind}; do"
+    ' [ "$newest" -nt "$found" ] || newest=$found; done; exec "$newest" "$@"'
+)
 Plain = dict[str, Any]
 
 
@@ -129,9 +136,26 @@ def command(installed: InstalledPrograms) -> list[str]:
     if ours:
         return [ours]
     if getattr(sys, "frozen", False):  # see scripts/frozen
-        return [sys.executable]
+        return frozen_command(Path(sys.executable), has_shell=os.name == "posix")
     safe = ["-P"] if sys.version_info >= (3, 11) else []
     return [sys.executable, *safe, "-m", NAME]
+
+
+def frozen_command(program: Path, *, has_shell: bool) -> list[str]:
+    """Return the command that starts a frozen program.
+
+    In an editor's extension, the program's folder has the version in its name, and an update
+    deletes it. The command then starts the newest version, with the shell's own means only. Without
+    a shell, it is the program's path: call `init-agent` again after an update.
+    """
+    names = program.parts
+    versions = [at for at, name in enumerate(names) if _EXTENSION.fullmatch(name)]
+    if not versions or not has_shell:
+        return [str(program)]
+    at = versions[-1]
+    before = shlex.quote(os.path.join(*names[:at], _EXTENSION.sub(r"\1", names[at])))
+    behind = shlex.quote(os.path.join("", *names[at + 1 :]))
+    return ["/bin/sh", "-c", _START_NEWEST.format(before=before, behind=behind), NAME]
 
 
 def found_in(folder: Path, home: Path) -> list[str]:
