@@ -116,11 +116,11 @@ export class Status implements vscode.Disposable {
       separator('server'),
       {
         ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
-        detail: this.features.summary,
+        description: this.features.summary,
       },
       {
         ...command('$(tools) Tools for agents in the editor', 'workbench.action.openSettings', 'winnow.tools'),
-        detail: OFFERS[offered()],
+        description: OFFERS[offered()],
       },
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
       command('$(shield) Consent to a language model…', 'winnow.consent'),

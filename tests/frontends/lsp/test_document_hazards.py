@@ -268,7 +268,7 @@ async def test_reading_a_database_creates_no_file_next_to_it(
 
 
 async def test_files_that_change_their_kind(start_client: StartClient, tmp_path: Path) -> None:
-    root = write_files(tmp_path / "root", {"b.txt": "needle"})
+    root = write_files(tmp_path / "root", {"b.json": "needle"})
     os.mkfifo(root / "fifo.pdf")
     (root / "folder.pdf").mkdir()
     (root / "folder.pdf" / "inner.docx").write_bytes(make_docx(["needle"]))

@@ -27,7 +27,7 @@ BUILTIN = {"documents": {"engine": "builtin"}, "index": {"enabled": False}}
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     pages = {f"docs/{n:03}.pag": f"# {n + 1}\nchapter {n}\nneedle {n}\n" for n in range(60)}
-    return write_files(tmp_path / "root", {**pages, "a.txt": "needle"})
+    return write_files(tmp_path / "root", {**pages, "a.json": "needle"})
 
 
 async def started(
