@@ -12,6 +12,7 @@ import contextlib
 import functools
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def detect_damage() -> Iterator[None]:
             raise StoreDamaged(_IN_WORDS.get(extended, str(error))) from error
         raise
     # A value that does not decode was not written by this version of Winnow.
-    except (MsgspecError, UnicodeDecodeError) as error:
+    except (MsgspecError, UnicodeDecodeError, zlib.error) as error:
         raise StoreDamaged(str(error)) from error
 
 

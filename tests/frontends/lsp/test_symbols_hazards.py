@@ -412,7 +412,7 @@ def overwrite_pages(store: Path) -> None:
 def garble(store: Path) -> None:
     """Replace columns of the database with invalid data."""
     with contextlib.closing(sqlite3.connect(store)) as connection, connection:
-        for column in ("definition.data", "occurrence.packed", "content.skeleton"):
+        for column in ("block.data", "occurrence.packed", "content.skeleton"):
             table, name = column.split(".")
             connection.execute(f"UPDATE {table} SET {name}=x'c1c1c1'")
 

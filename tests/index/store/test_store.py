@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import random
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ import pytest
 from conftest import requires_posix
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import store as module
+from winnow.index.store.blocks import BLOCK
 from winnow.index.store.file_record import FileRecord, FileState
 from winnow.index.store.reader import DecodedCache, StoreCounts
 from winnow.index.store.store import CONSENT, REPLACED, Store
@@ -92,6 +95,36 @@ def test_another_process_reads_the_written_rows(tmp_path: Path) -> None:
         assert reader.names_after(0, 10) == [(1, "one"), (2, "two")]
         assert reader.counts() == StoreCounts(files=3, names=2, definitions=3)
     again.close()
+
+
+def test_definitions_are_found_in_every_block_of_a_file(tmp_path: Path) -> None:
+    names = [f"name_{number}" for number in range(2 * BLOCK + 3)]
+    with contextlib.closing(Store.open(tmp_path)) as store:
+        store.write({"a.py": file_facts(*names), "b.py": file_facts()})
+        with store.read() as reader:
+            assert [one.name for one in reader.definitions_in("a.py")] == names
+            assert reader.definitions_in("b.py") == []
+            for place, name in enumerate(names):
+                assert [(file.path, one.at) for file, one in reader.definitions(name)] == [
+                    ("a.py", place)
+                ]
+            for places, other, found in (
+                (range(BLOCK - 2, BLOCK + 2), 2 * BLOCK, [*range(BLOCK - 2, BLOCK + 2), 2 * BLOCK]),
+                (range(3, 3), 0, [0]),
+                (range(2 * BLOCK + 1, 4 * BLOCK), -1, [2 * BLOCK + 1, 2 * BLOCK + 2]),
+            ):
+                assert [one.at for one in reader.definitions_at("a.py", places, other)] == found
+            assert reader.definitions_at("b.py", range(5), 0) == []
+
+
+@pytest.mark.parametrize("block", [b"no compressed data", zlib.compress(b"\x90")])
+def test_a_block_that_lacks_a_definition_is_damage(tmp_path: Path, block: bytes) -> None:
+    with contextlib.closing(Store.open(tmp_path)) as store:
+        store.write({"a.py": file_facts("one")})
+        with store._transaction() as connection:
+            connection.execute("UPDATE block SET data=?", (block,))
+        with store.read() as reader, pytest.raises(StoreDamaged):
+            list(reader.definitions("one"))
 
 
 def test_a_file_that_is_written_again_replaces_its_rows(tmp_path: Path) -> None:
@@ -326,7 +359,7 @@ def test_a_killed_process_leaves_a_valid_store(tmp_path: Path) -> None:
 
 
 def test_the_cache_of_scope_tables_is_bounded() -> None:
-    kept = DecodedCache[ScopeTable](limit=100)
+    kept = DecodedCache[int, ScopeTable](limit=100)
     scope_tables = {number: scope_table_of(size=number) for number in range(5)}
     for number, scope_table in scope_tables.items():
         kept.keep(number, scope_table, 30)

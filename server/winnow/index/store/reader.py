@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from winnow.index.store.blocks import BLOCK, definitions_in_block
 from winnow.index.store.file_record import NO_DEFINITIONS, NOT_REUSED, NOT_SOURCE, FileState
 from winnow.index.store.segments import Segments
 from winnow.storage.database import Connection, Cursor, StoreDamaged, detect_damage
@@ -24,14 +25,17 @@ from winnow.symbols.extract.packed import (
 from winnow.symbols.file_symbols import Definition, ScopeTable
 from winnow.symbols.view import File
 
-# Size limits of encoded scope tables and declarations; decoded, they take about ten and five times
+# Size limits of encoded scope tables and declarations; decoded, they take about 27 and five times
 # as much.
-SKELETON_BYTES = 2 * 1024 * 1024
+SKELETON_BYTES = 768 * 1024
 DECLARED_BYTES = 1024 * 1024
+# Size limit of definitions that were read: while a user types, the same ones are read again.
+DEFINITION_BYTES = 2 * 1024 * 1024
 # Rows requested by one statement: SQLite compiles a statement once for each number of rows.
 TOGETHER = 32
 
 
+K = TypeVar("K")
 T = TypeVar("T")
 # The identity of a store, and the number of its last transaction.
 StoreVersion = tuple[object, int]
@@ -261,31 +265,54 @@ class Reader:
     def definitions(self, name: str) -> Iterator[tuple[File, Definition]]:
         """Yield all definitions of this name."""
         rows = self._rows(
-            "SELECT path, language, data FROM name"
+            "SELECT path, language, file.id, place, data FROM name"
             " JOIN definition ON definition.name=name.id JOIN file ON file.id=definition.file"
+            " JOIN block ON block.file=file.id AND block.number=place/?"
             " WHERE name.text=? AND parked=0",
-            name,
+            *(BLOCK, name),
         )
-        for path, language, data in rows:
+        for path, language, number, place, data in rows:
             with detect_damage():
-                yield File(os.fsdecode(path), language), decode_definition(data)
+                found = self._definition(number, place, data)
+            yield File(os.fsdecode(path), language), found
 
     def definitions_in(self, path: str) -> list[Definition]:
         """Return the definitions of a file, in text order."""
-        rows = self._rows("SELECT data FROM definition WHERE file=? ORDER BY place", self._id(path))
         with detect_damage():
-            return [decode_definition(data) for (data,) in rows]
+            return [*map(decode_definition, self._encoded(self._id(path)))]
 
     def definitions_at(self, path: str, places: range, other: int) -> list[Definition]:
         """Return the definitions of a file at positions in the text, and at one other."""
-        number = self._id(path)
-        rows = self._rows(
-            "SELECT place, data FROM definition WHERE file=? AND place>=? AND place<?"
-            " UNION SELECT place, data FROM definition WHERE file=? AND place=? ORDER BY place",
-            *(number, places.start, places.stop, number, other),
+        wanted = sorted({*places, other})
+        numbers = sorted({place // BLOCK for place in wanted})
+        rows = self._rows_for_each(
+            "SELECT number, data FROM block WHERE file=? AND number=?",
+            [(self._id(path), number) for number in numbers],
         )
         with detect_damage():
-            return [decode_definition(data) for _, data in rows]
+            found = {
+                number * BLOCK + place: definition
+                for number, data in rows
+                for place, definition in enumerate(definitions_in_block(data))
+            }
+            return [decode_definition(found[place]) for place in wanted if place in found]
+
+    def _definition(self, number: int, place: int, block: bytes) -> Definition:
+        """Return the definition at a place of a file, which is in this block."""
+        key = (number, place // BLOCK)
+        encoded = self._decoded.blocks.get(key)
+        if encoded is None:
+            encoded = definitions_in_block(block)
+            self._decoded.blocks.keep(key, encoded, sum(map(len, encoded)))
+        if place % BLOCK >= len(encoded):
+            raise StoreDamaged("a definition is missing")
+        return decode_definition(encoded[place % BLOCK])
+
+    def _encoded(self, number: int | None) -> list[bytes]:
+        """Return the encoded definitions of a file, in text order."""
+        rows = self._rows("SELECT data FROM block WHERE file=? ORDER BY number", number)
+        with detect_damage():
+            return [definition for (data,) in rows for definition in definitions_in_block(data)]
 
     def subclasses(self, name: str) -> Iterator[tuple[File, int]]:
         """Yield the file and scope of each class that has this base class."""
@@ -423,11 +450,15 @@ class Reader:
         row = self._row("SELECT skeleton, names, declared FROM content WHERE file=?", number)
         if row is None:
             return None
-        definitions = self._rows(
-            "SELECT text, data FROM definition JOIN name ON name.id=definition.name"
+        defined = self._rows(
+            "SELECT text FROM definition JOIN name ON name.id=definition.name"
             " WHERE file=? ORDER BY place",
             number,
         )
+        encoded = self._encoded(number)
+        if len(encoded) != len(defined):
+            raise StoreDamaged("a definition is missing")
+        definitions = [(name, data) for (name,), data in zip(defined, encoded, strict=True)]
         names = unpacked_names(row[1])
         occurrences = dict(
             self._rows_for_each(
@@ -515,29 +546,29 @@ class Reader:
         return self.connection.execute(statement, values)
 
 
-class DecodedCache(Generic[T]):
-    """Recently used data of files, decoded, by the number of their file.
+class DecodedCache(Generic[K, T]):
+    """Recently used data of files, decoded, by the number of their file (and of a block).
 
     A file that is written again gets a new number, so entries are never stale.
     """
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[int, tuple[T, int]] = OrderedDict()
+        self._kept: OrderedDict[K, tuple[T, int]] = OrderedDict()
         self._room = limit
 
-    def get(self, number: int) -> T | None:
+    def get(self, key: K) -> T | None:
         with self._lock:
-            if number not in self._kept:
+            if key not in self._kept:
                 return None
-            self._kept.move_to_end(number)
-            return self._kept[number][0]
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
 
-    def keep(self, number: int, data: T, size: int) -> None:
+    def keep(self, key: K, data: T, size: int) -> None:
         with self._lock:
-            if number in self._kept:
+            if key in self._kept:
                 return
-            self._kept[number] = (data, size)
+            self._kept[key] = (data, size)
             self._room -= size
             while self._room < 0:
                 _, (_, freed) = self._kept.popitem(last=False)
@@ -548,8 +579,9 @@ class DecodedFiles:
     """Data of recently read files that all readers of a store share."""
 
     def __init__(self) -> None:
-        self.scope_tables = DecodedCache[ScopeTable](SKELETON_BYTES)
-        self.declarations = DecodedCache[dict[str, bytes]](DECLARED_BYTES)
+        self.scope_tables = DecodedCache[int, ScopeTable](SKELETON_BYTES)
+        self.declarations = DecodedCache[int, dict[str, bytes]](DECLARED_BYTES)
+        self.blocks = DecodedCache[tuple[int, int], list[bytes]](DEFINITION_BYTES)
 
 
 def unpacked_names(packed: bytes) -> list[str]:

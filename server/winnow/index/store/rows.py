@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
+from winnow.index.store.blocks import blocks_of, definitions_in_block
 from winnow.index.store.file_record import FULL, NO_DEFINITIONS, NOT_REUSED, FileRecord, FileState
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
@@ -23,12 +24,14 @@ from winnow.symbols.extract.packed import (
 )
 
 # Changes with the tables below; the code that fills them has its own version, see `store.version`.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 # `parked` is 0 for the current version of a file, otherwise the time in seconds when it was
 # replaced. `stamp` is the number of the transaction that wrote the row. `segment` is NULL for a
 # text without a segment. `partial` is 1 if only the declarations of a file's names are stored, in
 # `content.declared`, and not the other occurrences; `content.names` are the names with rows in
-# `occurrence`. `history` has one row, with all commits.
+# `occurrence`. `definition` says which names a file defines, and in which place among its
+# definitions; `block` has these, see `blocks.py`. It has row ids, because rows of this size would
+# waste half of their pages without. `history` has one row, with all commits.
 SCHEMA = """
 CREATE TABLE file (
   id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL, base BLOB NOT NULL,
@@ -57,9 +60,12 @@ CREATE TABLE content (
   file INTEGER PRIMARY KEY, skeleton BLOB NOT NULL, names BLOB NOT NULL, declared BLOB NOT NULL);
 CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE definition (
-  file INTEGER NOT NULL, place INTEGER NOT NULL, name INTEGER NOT NULL, data BLOB NOT NULL,
+  file INTEGER NOT NULL, place INTEGER NOT NULL, name INTEGER NOT NULL,
   PRIMARY KEY (file, place)) WITHOUT ROWID;
 CREATE INDEX definition_name ON definition (name);
+CREATE TABLE block (
+  file INTEGER NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL,
+  PRIMARY KEY (file, number));
 CREATE TABLE occurrence (
   name TEXT NOT NULL, file INTEGER NOT NULL, packed BLOB NOT NULL,
   PRIMARY KEY (name, file)) WITHOUT ROWID;
@@ -74,6 +80,8 @@ PARKED_VERSIONS = 3
 PARKED_LEAST = 200
 # `parked` of a row that is about to become the current version.
 CHOSEN = -1
+# Blocks of definitions that are in memory while all are written again.
+REWRITTEN = 1_000
 # Deletions are recorded for this number of transactions; an older reader reads all files.
 GONE_STAMPS = 10_000
 
@@ -183,8 +191,11 @@ def _copied(connection: Connection, number: int, path: bytes) -> int:
         (copied, number),
     )
     connection.execute(
-        "INSERT INTO definition SELECT ?, place, name, data FROM definition WHERE file=?",
+        "INSERT INTO definition SELECT ?, place, name FROM definition WHERE file=?",
         (copied, number),
+    )
+    connection.execute(
+        "INSERT INTO block SELECT ?, number, data FROM block WHERE file=?", (copied, number)
     )
     connection.execute(
         "INSERT INTO base SELECT name, ?, scope FROM base WHERE file=?", (copied, number)
@@ -219,7 +230,7 @@ def _remove_symbols(connection: Connection, number: int) -> None:
     if row is not None:
         rows = [(name, number) for name in unpacked_names(row[0])]
         connection.executemany("DELETE FROM occurrence WHERE name=? AND file=?", rows)
-    for table in ("content", "definition", "base"):
+    for table in ("content", "definition", "block", "base"):
         connection.execute(f"DELETE FROM {table} WHERE file=?", (number,))  # noqa: S608
 
 
@@ -236,7 +247,8 @@ def insert(
     order of names, so that rows of one name are neighbors.
     """
     occurrences: list[tuple[str, int, bytes]] = []
-    definitions: list[tuple[int, int, str, bytes]] = []
+    definitions: list[tuple[int, int, str]] = []
+    blocks: list[tuple[int, int, bytes]] = []
     bases: list[tuple[str, int, int]] = []
     for name, record in batch.items():
         path, symbols = os.fsencode(name), record.symbols
@@ -262,7 +274,10 @@ def insert(
         connection.execute("INSERT INTO content VALUES (?,?,?,?)", content)
         occurrences += [(each, number, packed) for each, packed in symbols.occurrences.items()]
         definitions += [
-            (number, place, each, data) for place, (each, data) in enumerate(symbols.definitions)
+            (number, place, each) for place, (each, _) in enumerate(symbols.definitions)
+        ]
+        blocks += [
+            (number, *block) for block in blocks_of([data for _, data in symbols.definitions])
         ]
         bases += [(each, number, scope) for each, scope in symbols.bases]
     new = sorted({row[2] for row in definitions})
@@ -270,9 +285,9 @@ def insert(
         "INSERT OR IGNORE INTO name (text) VALUES (?)", [(name,) for name in new]
     )
     connection.executemany(
-        "INSERT INTO definition SELECT ?, ?, id, ? FROM name WHERE text=?",
-        [(number, place, data, name) for number, place, name, data in definitions],
+        "INSERT INTO definition SELECT ?, ?, id FROM name WHERE text=?", definitions
     )
+    connection.executemany("INSERT INTO block VALUES (?,?,?)", blocks)
     occurrences.sort()
     connection.executemany("INSERT INTO occurrence VALUES (?,?,?)", occurrences)
     connection.executemany("INSERT OR IGNORE INTO base VALUES (?,?,?)", sorted(bases))
@@ -395,11 +410,15 @@ def move(
 
 def drop_signatures(connection: Connection) -> None:
     """Remove the signatures and documentation of all definitions."""
-    bare = [
-        (without_signature(data), file, place)
-        for file, place, data in connection.execute("SELECT file, place, data FROM definition")
-    ]
-    connection.executemany("UPDATE definition SET data=? WHERE file=? AND place=?", bare)
+    after = (-1, -1)
+    query = "SELECT file, number, data FROM block WHERE (file, number)>(?,?) LIMIT ?"
+    while found := rows_of(connection, query, *after, REWRITTEN):
+        bare = []
+        for file, number, data in found:
+            [(_, block)] = blocks_of([*map(without_signature, definitions_in_block(data))])
+            bare.append((block, file, number))
+        connection.executemany("UPDATE block SET data=? WHERE file=? AND number=?", bare)
+        after = found[-1][:2]
 
 
 def _base(path: bytes) -> bytes:

@@ -56,7 +56,7 @@ def pack(symbols: FileSymbols, *, uses: bool = True) -> PackedSymbols:
     return PackedSymbols(
         language=symbols.language,
         definitions=[(definition.name, _encode(definition)) for definition in symbols.definitions],
-        scope_table=_encode(symbols.scope_table),
+        scope_table=encode_scope_table(symbols.scope_table),
         occurrences=occurrences,
         bases=[
             (name, scope)
@@ -89,7 +89,7 @@ def unpack(packed: PackedSymbols) -> FileSymbols:
     return FileSymbols(
         language=packed.language,
         definitions=[_decode_definition(data) for _, data in packed.definitions],
-        scope_table=_decode_scope_table(packed.scope_table),
+        scope_table=decode_scope_table(packed.scope_table),
         occurrences=packed.occurrences,
         generic=packed.generic,
         broken=packed.broken,
@@ -101,9 +101,14 @@ def last_name(expression: str) -> str:
     return _SEPARATOR.split(_ARGUMENTS.sub("", expression).strip())[-1].strip()
 
 
+def encode_scope_table(table: ScopeTable) -> bytes:
+    """Encode a scope table."""
+    return zlib.compress(_encode(table))
+
+
 def decode_scope_table(encoded: bytes) -> ScopeTable:
-    """Decode a scope table. Raises msgspec.DecodeError."""
-    return _decode_scope_table(encoded)
+    """Decode a scope table. Raises msgspec.DecodeError and zlib.error."""
+    return _decode_scope_table(zlib.decompress(encoded))
 
 
 def decode_definition(encoded: bytes) -> Definition:
