@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 import { project, temporary, withEditor } from './harness.mjs'
-import { ENTRY } from './paths.mjs'
+import { install } from './packages.mjs'
 
 const { WINNOW_BUNDLE: bundle, WINNOW_OFFLINE: isOffline } = process.env
 /** The maximum time from installing the extension to the first answer. */
@@ -24,17 +24,10 @@ function onlyThesePrograms() {
   return folder
 }
 
-function install(file, env) {
-  const extensions = temporary('extensions')
-  const options = ['--user-data-dir', temporary('install'), '--extensions-dir', extensions]
-  execFileSync(process.execPath, [ENTRY, ...options, '--install-extension', file], { env, stdio: 'pipe' })
-  return extensions
-}
-
 async function answersWithoutPython() {
   const env = { PATH: onlyThesePrograms(), PYTHONPATH: '' }
   const installing = Date.now()
-  const extensions = install(bundle, { ...process.env, ...env })
+  const extensions = install([bundle], temporary('extensions'), temporary('install'), { ...process.env, ...env })
   const installed = Date.now()
   const settings = { 'winnow.server.command': [] }
   await withEditor({ folder: project(), settings, env, extensions }, async (editor) => {
