@@ -25,7 +25,7 @@ export const TIMEOUT = 180_000
 /** True if times and large numbers of cases are measured, by hand. Times mean nothing on a busy machine. */
 export const MEASURED = process.env.WINNOW_MEASURE === '1'
 /** The time that the box waits for another key. */
-const TYPING_MS = 40
+const TYPING_MS = 25
 
 /** Create an empty folder, which is deleted at the end of the run. */
 export function temporary(name) {

@@ -19,7 +19,7 @@ import { type Found, Searcher } from './searcher'
 import type { Server } from './server'
 
 /** Delay after a key that follows another one: only the last of fast keys starts a search. */
-const TYPING_MS = 40
+const TYPING_MS = 25
 /** A longer pause between two keys means that the user reads or thinks. */
 const PAUSE_MS = 250
 /** Delay before a preview of the row the user moved to, so that fast moves skip rows. */
@@ -266,10 +266,12 @@ export class Picker {
       void this.services.offerServer(error)
       return
     }
+    // A row's line may be too short for the message.
+    const [problem, reason] = messageOf(error).split(/: (.*)/s)
     this.pick.items = [
       {
-        label: `$(error) ${messageOf(error)}`,
-        detail: 'Press Enter to try again',
+        label: `$(error) ${problem}`,
+        detail: [reason, 'Press Enter to try again'].filter(Boolean).join(' · '),
         alwaysShow: true,
         run: () => void this.search(),
       },
