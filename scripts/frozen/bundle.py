@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -60,6 +61,16 @@ def package(target: str, out: Path, work: Path) -> None:
     )
     if done.returncode or "warn" in done.stdout.lower():
         raise SystemExit(done.stdout)
+    compress(out)
+
+
+def compress(file: Path) -> None:
+    """Compress the files of a ZIP archive as much as possible."""
+    smaller = file.with_suffix(".tmp")
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(smaller, "w", compresslevel=9) as new:
+        for entry in old.infolist():
+            new.writestr(entry, old.read(entry), zipfile.ZIP_DEFLATED, 9)
+    smaller.replace(file)
 
 
 def main(folder: str) -> None:

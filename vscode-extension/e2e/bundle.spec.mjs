@@ -8,8 +8,8 @@ import * as path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-import { project, temporary, withEditor } from './harness.mjs'
-import { ENTRY } from './paths.mjs'
+import { project, startModel, temporary, withEditor } from './harness.mjs'
+import { install, packaged } from './packages.mjs'
 
 const { WINNOW_BUNDLE: bundle, WINNOW_OFFLINE: isOffline } = process.env
 /** The maximum time from installing the extension to the first answer. */
@@ -24,19 +24,19 @@ function onlyThesePrograms() {
   return folder
 }
 
-function install(file, env) {
-  const extensions = temporary('extensions')
-  const options = ['--user-data-dir', temporary('install'), '--extensions-dir', extensions]
-  execFileSync(process.execPath, [ENTRY, ...options, '--install-extension', file], { env, stdio: 'pipe' })
-  return extensions
-}
-
 async function answersWithoutPython() {
   const env = { PATH: onlyThesePrograms(), PYTHONPATH: '' }
   const installing = Date.now()
-  const extensions = install(bundle, { ...process.env, ...env })
+  const extensions = install([bundle, packaged('probe')], temporary('extensions'), temporary('install'), { ...process.env, ...env })
   const installed = Date.now()
-  const settings = { 'winnow.server.command': [] }
+  const model = await startModel()
+  const settings = {
+    'winnow.server.command': [],
+    'winnow.llm.models': {
+      openai: { provider: 'openai', model: 'some', base_url: `${model.address}/v1` },
+      anthropic: { provider: 'anthropic', model: 'some', base_url: model.address },
+    },
+  }
   await withEditor({ folder: project(), settings, env, extensions }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^main\.py:1 def main/)
@@ -52,7 +52,19 @@ async function answersWithoutPython() {
     // Symbols come from a child process with the grammars.
     await editor.search('Search Symbols', 'main')
     await editor.sees(editor.first, /^main/)
+    await editor.page.keyboard.press('Escape')
+    // Questions need numpy, and a model needs the packages of its provider.
+    for (const name of ['openai', 'anthropic']) {
+      await editor.probe('configure', { settings: { 'winnow.llm.preferred': [name] } })
+      await editor.question(`where is hello printed for ${name}`)
+      await editor.sees(editor.first, /^main\.py/)
+      await editor.titled(new RegExp(` · Enter asks ${name}$`))
+      await editor.page.keyboard.press('Enter')
+      await editor.answered(name)
+      await editor.page.keyboard.press('Escape')
+    }
   })
+  model.stop()
 }
 
 /** Run this file again in a network of its own, which has only this machine. */

@@ -43,7 +43,6 @@ test('an answer lists places with links, their code, and what the model says', a
   const items = answer.locator('ol > li')
   assert.equal(await items.count(), 5)
   assert.match(await items.first().innerText(), /def clear_expired\(cls\):[^]*defines clear_expired/)
-  await editor.screenshot('chat')
   // The places are those of the search box.
   const places = (await items.allInnerTexts()).map((item) => /([\w.]+):(\d+)/.exec(item)[0])
   await editor.question(QUESTION)
@@ -82,6 +81,8 @@ test('the model gets nothing unless the setting allows it', async () => {
     const answer = await ask(QUESTION, unasked)
     assert.equal(await answer.locator('ol > li').count(), 5)
     assert.match(await answer.innerText(), /Let this chat’s model choose/)
+    await unasked.page.mouse.move(5, 600)
+    await unasked.screenshot('chat', await unasked.page.locator('.interactive-list').boundingBox())
     assert.ok(!existsSync(path.join(unasked.data, 'prompt.txt')))
   })
 })

@@ -1,12 +1,14 @@
 // Package the extension and the probe, and run the end-to-end tests in parallel: all spec files, or
-// those named as arguments. With --pictures, copy their screenshots to media/.
+// those named as arguments. Options such as --test-name-pattern=… are passed to the test runner. With
+// --pictures, copy the tests' screenshots to media/.
 //
 // The tests write to one folder, which is deleted at the end. A process left behind is a failure.
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import * as path from 'node:path'
-import { ENTRY, EXTENSION, HERE, OUT } from './paths.mjs'
+import { install, pack } from './packages.mjs'
+import { EXTENSION, HERE, OUT } from './paths.mjs'
 import { withEnvironment, kill } from './processes.mjs'
 
 /** Number of spec files to run in parallel. An editor mostly waits for its server and page. */
@@ -14,30 +16,10 @@ const CONCURRENCY = 3
 /** Maximum time for processes to exit after the tests. */
 const EXIT_MS = 60_000
 
-const vsce = path.join(EXTENSION, 'node_modules/.bin/vsce')
-const options = ['--no-dependencies', '--allow-missing-repository', '--no-rewrite-relative-links']
-
-function pack(folder, name, env) {
-  const out = path.join(EXTENSION, `dist/${name}.vsix`)
-  const output = execFileSync(vsce, ['package', ...options, '--out', out], {
-    cwd: folder,
-    env,
-    encoding: 'utf-8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  if (/WARN/.test(output)) throw new Error(`vsce warns:\n${output}`)
-  return out
-}
-
-function install(packages, run, env) {
-  const folders = ['--user-data-dir', path.join(run, 'install'), '--extensions-dir', path.join(run, 'extensions')]
-  const extensions = packages.flatMap((file) => ['--install-extension', file])
-  execFileSync(process.execPath, [ENTRY, ...folders, ...extensions], { env, stdio: 'pipe' })
-}
-
 /** Run the specs and return the exit status. */
 function test(specs, env) {
-  const argv = ['--test', `--test-concurrency=${CONCURRENCY}`, '--test-reporter=spec', ...specs]
+  const options = process.argv.filter((argument) => argument.startsWith('--test-'))
+  const argv = ['--test', `--test-concurrency=${CONCURRENCY}`, '--test-reporter=spec', ...options, ...specs]
   const child = spawn(process.execPath, argv, { stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => child.kill(signal))
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)))
@@ -71,7 +53,7 @@ try {
     pack(EXTENSION, 'winnow', env),
     pack(path.join(EXTENSION, 'e2e/probe'), 'probe', env),
   ]
-  install(packages, run, env)
+  install(packages, path.join(run, 'extensions'), path.join(run, 'install'), env)
   status = await test(specs, env)
 } finally {
   for (const command of await leftovers(run)) {
@@ -81,7 +63,7 @@ try {
   rmSync(run, { recursive: true, force: true, maxRetries: 5 })
 }
 if (status === 0 && process.argv.includes('--pictures')) {
-  for (const name of ['search', 'documents', 'results']) {
+  for (const name of ['search', 'documents', 'results', 'chat']) {
     copyFileSync(path.join(OUT, `${name}.png`), path.join(EXTENSION, `media/${name}.png`))
   }
 }

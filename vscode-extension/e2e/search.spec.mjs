@@ -4,18 +4,11 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 
 import * as path from 'node:path'
 import { after, before, test as check } from 'node:test'
 
-import { CHECKOUT, EXTENSION, modelSettings, placeOf, startEditor, startModel, temporary, until, workspace } from './harness.mjs'
+import { EXTENSION, MEASURED, modelSettings, placeOf, startEditor, startModel, temporary, until, workspace } from './harness.mjs'
 
 const QUESTION = 'how are migrations applied in order'
-// Half of the answers arrive within the first time, and 19 of 20 within the second.
-const ANSWER_MS = [150, 300]
 const SIZES = [[1280, 720], [1440, 900], [2560, 1440]]
 const ACTIVATION_MS = 50
-// Timings are meaningless on a busy machine.
-const MEASURED = process.env.WINNOW_MEASURE === '1'
-
-// Names, paths, code, error messages and questions, eight of each.
-const QUERIES = JSON.parse(readFileSync(path.join(CHECKOUT, 'benchmarks/search_box.json'), 'utf-8')).map(({ query }) => query)
 
 let model
 let editor
@@ -125,7 +118,9 @@ test('the index becomes ready', async () => {
   await editor.sees(editor.notification('Winnow is indexing this folder'), /stays on this machine/)
   await editor.notification('Winnow is indexing this folder').locator('.monaco-button', { hasText: 'OK' }).click()
   await editor.sees(status, /^Winnow: (indexing \d+ %|ready)$/)
-  await editor.sees(status, /^Winnow: ready$/)
+  // No other item of the status bar says so.
+  assert.ok((await page.locator('.statusbar-item', { hasText: /index/i }).count()) <= 1)
+  await editor.indexed()
   // The Explorer doesn't show the index.
   assert.equal(await page.locator('.explorer-folders-view .label-name', { hasText: '.winnow' }).count(), 0)
 })
@@ -205,24 +200,29 @@ test('Escape restores a preview tab, a welcome page and an image', async () => {
 })
 
 test('the line is readable below the list in every preview', async () => {
-  const query = 'where is the CSRF token checked'
+  // More by hand: 40 at each size in each theme.
+  const rows = MEASURED ? 40 : 7
   let checked = 0
-  for (const [width, height] of SIZES) {
-    await page.setViewportSize({ width, height })
-    await editor.question(query)
-    const rows = checked === 0 ? 14 : 13
-    for (let row = 0; row < rows; row++) {
-      await page.keyboard.press('ArrowDown')
-      await previewed()
-      checked++
+  for (const theme of ['Light 2026', 'Dark 2026']) {
+    await editor.probe('configure', { settings: { 'workbench.colorTheme': theme } })
+    for (const [width, height] of SIZES) {
+      await page.setViewportSize({ width, height })
+      await editor.question('where is the CSRF token checked')
+      for (let row = 0; row < rows; row++) {
+        await page.keyboard.press('ArrowDown')
+        await previewed()
+        checked++
+      }
+      // The title is one line.
+      assert.ok((await editor.title.boundingBox()).height < 30)
+      await editor.screenshot(`preview ${theme} ${width}x${height}`)
+      await closePick()
     }
-    // The title is one line.
-    assert.ok((await editor.title.boundingBox()).height < 30)
-    await editor.screenshot(`preview ${width}x${height}`)
-    await closePick()
   }
+  await editor.probe('configure', { settings: { 'workbench.colorTheme': null } })
   await page.setViewportSize({ width: 1100, height: 700 })
-  assert.equal(checked, 40)
+  assert.equal(checked, 6 * rows)
+  console.log(`The line is readable in ${checked} of ${checked} previews`)
 })
 
 test('a row that the user moved to stays at its pixel when the model answers', async () => {
@@ -295,23 +295,6 @@ test('terms are suggested and can be changed', async () => {
   await editor.titled(/^how are sessions deleted · local/)
   await until(async () => (await editor.rowTexts()).some((row) => /flush|cycle_key/.test(row)), 'a row with a term')
   await closePick()
-})
-
-test('answers appear soon after the last key, and the first row stays', async () => {
-  await editor.probe('configure', { settings: { 'winnow.llm.enabled': false } })
-  const times = []
-  for (const query of MEASURED ? QUERIES : QUERIES.filter((_, index) => index % 8 === 0)) {
-    await editor.openBox('Control+Alt+W')
-    const { milliseconds, first, last } = await editor.timed(query)
-    assert.equal(last, first, query)
-    times.push(Math.round(milliseconds))
-    await closePick()
-  }
-  await editor.probe('configure', { settings: { 'winnow.llm.enabled': null } })
-  const sorted = times.toSorted((left, right) => left - right)
-  const at = (part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]
-  console.log(`last key to answer, ${times.length} queries: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms (${times.join(', ')})`)
-  if (MEASURED) assert.ok(at(0.5) <= ANSWER_MS[0] && at(0.95) <= ANSWER_MS[1], `${times} ms`)
 })
 
 test('Escape cancels a search and kills its ripgrep', async () => {
@@ -403,8 +386,8 @@ test('a search without results and a failed search show the reason', async () =>
   await editor.sees(editor.rows.filter({ hasText: 'No results' }), /No results/)
   await closePick()
   await editor.search('Search', '/(unclosed/')
-  // Issue 26: the end of the message is cut off.
-  await editor.sees(editor.first, /Invalid regular expression '\(unclosed': unclosed group[^]*Press Enter to try again$/)
+  const { isComplete } = await editor.sees(editor.first, /^Invalid regular expression '\(unclosed' ?unclosed group[^]*Press Enter to try again$/)
+  assert.ok(isComplete)
   await closePick()
 })
 

@@ -19,7 +19,7 @@ import { type Found, Searcher } from './searcher'
 import type { Server } from './server'
 
 /** Delay after a key that follows another one: only the last of fast keys starts a search. */
-const TYPING_MS = 40
+const TYPING_MS = 25
 /** A longer pause between two keys means that the user reads or thinks. */
 const PAUSE_MS = 250
 /** Delay before a preview of the row the user moved to, so that fast moves skip rows. */
@@ -28,7 +28,7 @@ const PREVIEW_MS = 50
 const FIRST_PREVIEW_MS = 400
 /** Minimum interval between updates of the list by partial results. With a shorter one it flickers. */
 const RENDER_MS = 100
-/** An update of the list undoes a move whose event hasn't arrived yet, so it waits this long. */
+/** An update of the list undoes the moves that follow it closely, so it waits this long after the last one. */
 const MOVE_PAUSE_MS = 350
 /** After an update, the quick pick may report for this long that its first row is active. */
 const ECHO_MS = 150
@@ -96,6 +96,8 @@ export class Picker {
   private typedAt = 0
   private movedAt = 0
   private renderedAt = 0
+  /** The number of updates of the list. A new one replaces one that waits. */
+  private updates = 0
   private isAccepted = false
   private isShown = false
 
@@ -154,6 +156,7 @@ export class Picker {
     this.typedAt = Date.now()
     this.searcher.cancel()
     this.timers.clearAll()
+    this.updates++
     this.state = box.typed(this.state, text)
     this.pick.busy = false
     if (!isSearchable(parseQuery(text))) {
@@ -212,14 +215,13 @@ export class Picker {
 
   /** Show partial results at intervals, the first at once. */
   private listed(list: box.ResultList): void {
-    if (list.rows.length) this.update(() => box.listed(this.state, list))
+    if (list.rows.length && !box.shows(this.state, list)) this.update(() => box.listed(this.state, list))
   }
 
   private found(found: Found): void {
     this.pick.busy = false
     this.searchId = found.searchId
     this.stored = undefined
-    this.timers.clear('update')
     const canAsk = found.canAsk && this.model !== ''
     const next = () => box.answered(this.state, found.list, found.headline, canAsk)
     this.update(next, () => {
@@ -232,18 +234,28 @@ export class Picker {
 
   /** Change the list, but neither while the user moves nor too often. */
   private update(next: () => BoxState, then?: () => void): void {
+    const update = ++this.updates
+    const isNew = this.state.answered !== this.state.text
     const moveEnd = this.state.hasMoved ? this.movedAt + MOVE_PAUSE_MS : 0
     // Until then it is unknown whether the user moved to the first row.
     const pause = Math.max(moveEnd - Date.now(), this.timers.has('echo') ? ECHO_MS : 0)
     const interval = then ? 0 : this.renderedAt + RENDER_MS - Date.now()
-    const wait = Math.max(pause, this.state.answered === this.state.text ? interval : 0)
+    const wait = Math.max(pause, isNew ? 0 : interval)
     const run = () => {
       this.state = next()
       this.render()
       then?.()
     }
-    if (wait > 0) this.timers.start('update', wait, run)
-    else run()
+    const runSettled = async () => {
+      const { movedAt } = this
+      await eventsArrived()
+      if (update !== this.updates) return
+      // In the meantime, the user has moved.
+      if (movedAt !== this.movedAt || this.timers.has('echo')) this.update(next, then)
+      else run()
+    }
+    if (isNew && wait <= 0) run()
+    else this.timers.start('update', Math.max(0, wait), () => void runSettled())
   }
 
   private failed(error: unknown): void {
@@ -254,10 +266,12 @@ export class Picker {
       void this.services.offerServer(error)
       return
     }
+    // A row's line may be too short for the message.
+    const [problem, reason] = messageOf(error).split(/: (.*)/s)
     this.pick.items = [
       {
-        label: `$(error) ${messageOf(error)}`,
-        detail: 'Press Enter to try again',
+        label: `$(error) ${problem}`,
+        detail: [reason, 'Press Enter to try again'].filter(Boolean).join(' · '),
         alwaysShow: true,
         run: () => void this.search(),
       },
@@ -287,7 +301,6 @@ export class Picker {
       alwaysShow: true,
       buttons: row.document ? [DOCUMENT, TO_SIDE] : [TO_SIDE],
     }))
-    const activeItem = items.find((item) => item.row?.key === active)
     if (chosenCount < rows.length) {
       const label = chosenCount ? 'also found, not chosen by the model' : 'not chosen by the model'
       items.splice(chosenCount, 0, { label, kind: vscode.QuickPickItemKind.Separator })
@@ -296,7 +309,7 @@ export class Picker {
     this.pick.keepScrollPosition = hasMoved && this.renderedAt > 0
     this.renderedAt = Date.now()
     this.pick.items = items.length ? items : this.emptyItems()
-    if (rows.length) this.pick.activeItems = activeItem ? [activeItem] : []
+    if (rows.length) this.pick.activeItems = items.filter(({ row }) => row && row.key === active)
     this.showTitle()
     this.preview(hasMoved ? PREVIEW_MS : FIRST_PREVIEW_MS)
   }
@@ -436,6 +449,7 @@ export class Picker {
     this.isShown = false
     this.searcher.cancel()
     this.timers.clearAll()
+    this.updates++
     this.pick.dispose()
     if (this.state.text) this.onClose({ box: this.state, searchId: this.searchId })
     if (!this.isAccepted) await this.services.previews.restore()
@@ -450,6 +464,11 @@ export class Picker {
     this.stored = this.services.searches.add(search)
     this.services.searchesChanged()
   }
+}
+
+/** Wait until the events that the editor has sent have arrived: it answers in their order. */
+async function eventsArrived(): Promise<void> {
+  await vscode.commands.executeCommand('setContext', 'winnow.isUpdating', false)
 }
 
 function asksAfterPause(): boolean {

@@ -7,6 +7,7 @@ import {
   type ErrorHandler,
   LanguageClient,
   type LanguageClientOptions,
+  type Middleware,
   ProgressType,
   ResponseError,
   RevealOutputChannelOn,
@@ -26,6 +27,8 @@ import { configurationForServer } from './settings'
 import { traceChannel } from './trace'
 
 const CANCELLED = -32800
+/** The title of the server's progress of indexing. */
+const INDEXING = 'Indexing'
 
 /** The client of the server, which starts on first use and restarts if it exits. */
 export class Server implements vscode.Disposable {
@@ -188,6 +191,7 @@ export class Server implements vscode.Disposable {
         didOpen: (document, next) => this.previews.didOpen(document, () => next(document)),
         didChange: (event, next) => this.previews.didChange(event.document, () => next(event)),
         didClose: (document, next) => this.previews.didClose(document, () => next(document)),
+        handleWorkDoneProgress: withoutIndexing(),
         workspace: {
           configuration: (params) =>
             params.items.map(({ section }) =>
@@ -244,5 +248,15 @@ export class Server implements vscode.Disposable {
     )
     if (chosen === restart) await vscode.commands.executeCommand('winnow.restart')
     else if (chosen) log.show()
+  }
+}
+
+/** Return middleware that hides the progress of indexing: the status item shows it. */
+function withoutIndexing(): NonNullable<Middleware['handleWorkDoneProgress']> {
+  const hidden = new Set<string | number>()
+  return (token, progress, next) => {
+    if (progress.kind === 'begin' && progress.title === INDEXING) hidden.add(token)
+    if (!hidden.has(token)) next(token, progress)
+    else if (progress.kind === 'end') hidden.delete(token)
   }
 }

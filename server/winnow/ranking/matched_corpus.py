@@ -80,7 +80,7 @@ def _contents(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
     if file.definitions is not None:
         source = _source(file.lines.values())
         known = file.definitions
-        return contents_of(file.path, source, known, name, covered=False), known
+        return _ranked_contents(file.path, source, known, name), known
     texts: list[str] = []
     numbers: list[int] = []
     last = 0
@@ -91,7 +91,7 @@ def _contents(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
         numbers += range(number - gap, number + 1)
         last = number
     packed = [*_definition_lines(texts)] if language else []
-    contents = contents_of(file.path, _source(texts), packed, name, covered=False)
+    contents = _ranked_contents(file.path, _source(texts), packed, name)
     chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).copy()
     if len(chunks):
         chunks[:, :2] = np.array(numbers, np.uint32)[chunks[:, :2].astype(np.int64) - 1]
@@ -102,6 +102,12 @@ def _contents(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
         for found in packed
     ]
     return msgspec.structs.replace(contents, chunks=chunks.tobytes()), defined
+
+
+def _ranked_contents(
+    path: str, source: bytes, definitions: Sequence[Definition], language: str
+) -> Contents:
+    return contents_of(path, source, definitions, language, covered=False, for_text_search=False)
 
 
 def _source(lines: Iterable[str]) -> bytes:

@@ -52,6 +52,19 @@ const actions = {
     otherLanguageServer()
     return {}
   },
+  /** Return all places that a command finds at a position, and the milliseconds until they are there. */
+  places: async ({ command, file, line, character }) => {
+    const uri = vscode.Uri.file(file)
+    await vscode.workspace.openTextDocument(uri)
+    const started = performance.now()
+    const found = await vscode.commands.executeCommand(command, uri, new vscode.Position(line, character))
+    const milliseconds = performance.now() - started
+    const places = found.map((place) => {
+      const { start } = place.targetSelectionRange ?? place.targetRange ?? place.range
+      return `${(place.targetUri ?? place.uri).fsPath}:${start.line + 1}:${start.character + 1}`
+    })
+    return { places, milliseconds }
+  },
   workspaceSymbols: async ({ query }) => {
     const symbols = await vscode.commands.executeCommand('vscode.executeWorkspaceSymbolProvider', query)
     return symbols.map(({ name, location }) => `${name} ${location.uri.fsPath}`)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, type ResultList, typed } from './box'
+import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, type ResultList, shows, typed } from './box'
 import type { Row } from './rows'
 
 const HEADLINE = { by: 'local', count: '', note: '', details: [] }
@@ -43,6 +43,12 @@ describe('with a model', () => {
     const state = deselected(moved(local('abc', true), 'a'))
     expect([state.hasMoved, entered(state)]).toEqual([false, 'ask'])
     expect(entered(deselected(local('abc')))).toBe('open')
+  })
+
+  test('the local order that comes again changes nothing', () => {
+    const state = asked(local('abc', true))
+    expect([shows(state, list('abc')), shows(state, list('cab', 1)), shows(state, list('abcd'))]).toEqual([true, false, false])
+    expect(shows(typed(state, 'another'), list('abc'))).toBe(false)
   })
 
   test("Enter opens the model's first choice when it has arrived", () => {

@@ -66,6 +66,16 @@ export function listed(state: BoxState, list: ResultList): BoxState {
   return { ...state, rows, chosenCount, active, answered: state.text }
 }
 
+/** Return true if the state shows these rows already. Updates of a list can undo moves of the user. */
+export function shows(state: BoxState, { rows, chosenCount }: ResultList): boolean {
+  return (
+    state.answered === state.text &&
+    state.chosenCount === chosenCount &&
+    state.rows.length === rows.length &&
+    rows.every(({ key }, index) => key === state.rows[index]?.key)
+  )
+}
+
 /**
  * Return the state after the answer for the typed text is complete.
  *

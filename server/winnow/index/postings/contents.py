@@ -121,9 +121,11 @@ def contents_of(
     *,
     covered: bool,
     embed: Embed | None = None,
+    for_text_search: bool = True,
 ) -> Contents:
     """Return what the index keeps of a text in UTF-8. Only the file extension of the path counts.
-    Without ``embed`` there are no vectors."""
+    Without ``embed`` there are no vectors, and without ``for_text_search`` no trigrams, which take
+    half of the time."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
     joined = "\n".join(lines)
@@ -165,7 +167,7 @@ def contents_of(
 
     vectors = (embed or _nothing)(chain(chunk_words(), [card]))
     return Contents(
-        trigrams=trigrams_of(text),
+        trigrams=trigrams_of(text if for_text_search else b""),
         chunks=_numbered(chunks, placed, lines).tobytes(),
         fields=terms.postings(),
         measures=[
