@@ -79,6 +79,18 @@ def test_an_exact_definition_beats_a_longer_name() -> None:
     assert order("where is it", ["session"], longer, exact) == ["src/beta.py", "src/alpha.py"]
 
 
+def test_without_a_ranking_a_definition_beats_several_mentions() -> None:
+    terms = ["session", "cookie"]
+    mentions = candidate("src/alpha.py", "session and cookie", terms=terms)
+    definition = candidate("src/beta.py", "class Session:", terms=terms)
+    files = [mentions, definition]
+
+    in_order = ranked(files, [], matches_of("where is it", terms, files, None))
+
+    assert [file.candidate.path for file in in_order] == ["src/beta.py", "src/alpha.py"]
+    assert in_order[0].reason == "defines Session; matches session"
+
+
 def test_a_rarer_term_beats_a_more_common_term() -> None:
     terms = ["common", "rare"]
     usual = [candidate(f"src/alpha{n}.py", "common()", terms=terms) for n in range(9)]

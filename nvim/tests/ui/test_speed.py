@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from editor import COMMAND, Editor, environment
+from test_ui import INDEX_STATE
 
 from conftest import Start
 
@@ -137,7 +138,10 @@ def typing(editor: Editor, name: str, query: str) -> float:
     return milliseconds
 
 
-def test_typing_in_live_modes(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("index", [True, False])
+def test_typing_in_live_modes(
+    indexed: Path, start: Start, capsys: pytest.CaptureFixture[str], index: bool
+) -> None:
     plugins: dict[str, list[str | None]] = {
         "snacks": [os.environ.get("WINNOW_SNACKS")],
         "telescope": [os.environ.get("WINNOW_TELESCOPE"), os.environ.get("WINNOW_PLENARY")],
@@ -150,8 +154,10 @@ def test_typing_in_live_modes(start: Start, capsys: pytest.CaptureFixture[str]) 
         more += "\nrequire('snacks').setup({ picker = { enabled = true } })"
     if "telescope" in names:
         more += "\nvim.cmd.runtime('plugin/telescope.lua')"
-    editor = start(more=more)
+    editor = start(indexed, more=more, index=index)
     typing(editor, "winnow", "warm")
+    if index:
+        editor.wait("the index", lambda: editor.lua(INDEX_STATE) == "ready")
     times: dict[str, list[float]] = {name: [] for name in names}
     editor.lua(WATCH)
     blocked: dict[str, list[float]] = {name: [] for name in names}
@@ -162,7 +168,7 @@ def test_typing_in_live_modes(start: Start, capsys: pytest.CaptureFixture[str]) 
                 times[name].append(typing(editor, name, query))
                 blocked[name] += editor.lua("return _G.blocked")
     with capsys.disabled():
-        print()
+        print("\nwith an index:" if index else "\nwithout an index:")
         for name in names:
             found = [value for value in times[name] if value >= 0]
             print(

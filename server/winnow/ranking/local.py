@@ -31,6 +31,8 @@ READ_CHARACTERS = 1_500_000
 # and the passage are few others: its members, and functions in it.
 DEFINITIONS_BEFORE = 16
 REASON_CHARACTERS = 160
+# Weight of terms in names of definitions, where files are ordered by the terms that match.
+DEFINED = 3.0
 REASON_NAMES = 3
 # The reason for a file with feedback after a similar query.
 FEEDBACK = {
@@ -155,11 +157,11 @@ def ranked(
     candidates: Sequence[Candidate], hits: Sequence[Hit], matches: Mapping[str, MatchedTerms]
 ) -> list[Ranked]:
     """Return the candidates in the order of the hits, each with a reason. Those without a hit come
-    last, by the terms that match."""
+    last, by the terms that match, above all in names of definitions."""
     by_path = {file.path: file for file in candidates}
     found = {hit.path: hit for hit in hits if hit.path in by_path}
     others = sorted(
-        by_path.keys() - found.keys(), key=lambda path: (-_share(matches.get(path)), path)
+        by_path.keys() - found.keys(), key=lambda path: (-_strength(matches.get(path)), path)
     )
     in_order = []
     for path in [*found, *others]:
@@ -174,8 +176,8 @@ def ranked(
     return in_order
 
 
-def _share(matches: MatchedTerms | None) -> float:
-    return matches.share if matches is not None else 0.0
+def _strength(matches: MatchedTerms | None) -> float:
+    return matches.share + DEFINED * matches.defined if matches is not None else 0.0
 
 
 def _reason(file: Candidate, matches: MatchedTerms | None, hit: Hit | None) -> str:

@@ -263,10 +263,11 @@ end
 
 -- The search -------------------------------------------------------------------------------
 
----Draw now, or schedule a draw if the last one was recent.
+---Draw now if these are the first results, or schedule a draw if the last one was recent.
 function Picker:_draw_soon()
   local wait = DRAW_MS - (vim.uv.now() - self.drawn_at)
-  if wait <= 0 then
+  local are_first = #self.shown == 0 and #self:items() > 0 and self.filter == ''
+  if wait <= 0 or are_first then
     return self:draw()
   end
   if not self.draw_pending then

@@ -13,22 +13,23 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from winnow.errors import InvalidParams, LlmFailed, NoLlmAvailable
-from winnow.ranking import llm, prompt
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.models import Models, NamedModel
-from winnow.ranking.prompt import Prompt
 from winnow.ranking.providers import ModelError, ModelRequest, Usage
 from winnow.ranking.tokens import estimated_tokens
-from winnow.search.answer.passages import passages_to_send
 from winnow.search.answer.ranked_by import Payload, RankedBy
 from winnow.text.scope import Scope
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
+
+if TYPE_CHECKING:
+    from winnow.ranking import llm
+    from winnow.ranking.prompt import Prompt
 
 
 class RankerOptions(msgspec.Struct, frozen=True):
@@ -142,6 +143,9 @@ async def rank_by_model(
         )
     if not models:
         return by_local
+    # Not needed without a model, and slow to import: its patterns of secrets are compiled.
+    from winnow.ranking import llm
+
     asked.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
     to_send = await _candidates_to_send(asked, options, by_local)
     found = {entry.candidate.path: entry.candidate for entry in by_local.ranked}
@@ -197,6 +201,8 @@ async def _candidates_to_send(
     """Return the candidates with the lines that a model may get: their matches or passages."""
     if not options.compact:
         return [entry.candidate for entry in by_local.ranked]
+    from winnow.search.answer.passages import passages_to_send
+
     return await asyncio.to_thread(
         passages_to_send,
         asked.scope,
@@ -217,6 +223,8 @@ def _not_sent(sent: Prompt, model: str) -> Iterator[str]:
 def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedFiles) -> RankedFiles:
     """Return the files that the model selected, and the other files that it saw, so that a prompt
     injection cannot hide a file."""
+    from winnow.ranking import prompt
+
     name, sent = ranking.model.name, ranking.prompt
     reasons, warnings = [*_not_sent(sent, name)], list[str]()
     if ranking.broken_off:
@@ -245,6 +253,8 @@ async def _payload(
     models: Sequence[NamedModel],
 ) -> tuple[Payload, Prompt]:
     """Return the request for the first usable model, or for the preferred one if none is usable."""
+    from winnow.ranking import llm, prompt
+
     registry = asked.workspace.models
     name = models[0].name if models else (options.model or registry.names()[0])
     model = registry.named(name)

@@ -8,6 +8,8 @@ from winnow.index.postings.terms import STOP_WORDS, UNSPACED
 
 # A longer text does not fit on a command line once ripgrep's special characters are escaped.
 MOST_TEXT = 20_000
+# More words of a question cost time and hardly improve the order.
+MOST_TERMS = 16
 # A name as typed is more specific than a word.
 NAME_WEIGHT = 2.0
 

@@ -16,7 +16,7 @@ from winnow.errors import SearchTimedOut, TermsTooBroad
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
-from winnow.search.answer.telling_words import search_terms
+from winnow.search.answer.telling_words import MOST_TERMS, search_terms
 from winnow.search.code.definitions import definitions_of
 from winnow.search.keyword.result import warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
@@ -26,8 +26,6 @@ from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
-# More words of a question cost time and hardly improve the order.
-MOST_TERMS = 16
 # A match of a literal text counts less in another case, and as a part of a word.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85

@@ -59,8 +59,9 @@ if TYPE_CHECKING:
 # Send the first local ranking this long after the first match, and later rankings less often.
 FIRST_PARTIAL_SECONDS = 0.05
 NEXT_PARTIAL_SECONDS = 0.4
-# A partial result waits this long for the index.
+# A partial result waits this long for the index: longer if the client has an earlier one.
 PARTIAL_SECONDS = 0.06
+LATER_PARTIAL_SECONDS = 0.3
 EXCLUDED_SECONDS = 1.0
 # Returns the definitions of files by their paths in the scope, as far as they are known in time.
 ParseFiles = Callable[
@@ -75,8 +76,8 @@ class KeywordRequest:
     """A keyword search, and its state.
 
     ``shrink`` keeps terms that are too broad, in a smaller form. ``send`` gets partial results
-    of up to ``max_results`` files. ``found`` is set when there are new matches. ``boosts`` raise
-    files because of feedback, by absolute path.
+    of up to ``max_results`` files; ``has_sent`` is True after the first. ``found`` is set when
+    there are new matches. ``boosts`` raise files because of feedback, by absolute path.
     """
 
     workspace: EngineWorkspace
@@ -90,6 +91,7 @@ class KeywordRequest:
     send: Callable[[str, list[RankedFile], RankedBy], None] | None = None
     documents: DocumentOverlay = field(default_factory=DocumentOverlay)
     found: asyncio.Event = field(default_factory=asyncio.Event)
+    has_sent: bool = False
     index: IndexRanker | None = None
     boosts: Mapping[str, float] = field(default_factory=dict)
 
@@ -185,7 +187,8 @@ async def _rank_soon(
     """Rank with the index, and send a ranking without it if that takes long."""
     ranking = asyncio.create_task(_rank_with_index(request, search, candidates))
     try:
-        await asyncio.wait({ranking}, timeout=PARTIAL_SECONDS)
+        seconds = LATER_PARTIAL_SECONDS if request.has_sent else PARTIAL_SECONDS
+        await asyncio.wait({ranking}, timeout=seconds)
         if not ranking.done() and candidates:
             # The user need not wait for the index.
             await _send_local(request, await ranked_locally(request, search, candidates))
@@ -307,13 +310,23 @@ async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> 
             # Some files of each term, until they are shrunk.
             candidates = candidates_of(search.terms, request.documents)
         if candidates:
-            if request.index is not None and request.index.is_open:
-                partial = _rank_with_index(request, search, candidates, PARTIAL_SECONDS)
-                in_order, _, _ = await partial
-            else:
-                in_order = await ranked_locally(request, search, candidates)
+            in_order = await _order_so_far(request, search, candidates)
             await _send_local(request, in_order)
             pause = NEXT_PARTIAL_SECONDS
+
+
+async def _order_so_far(
+    request: KeywordRequest, search: TermSearch, candidates: Sequence[Candidate]
+) -> list[Ranked]:
+    """Return the candidates in an order that takes little time."""
+    if request.index is None:
+        return await ranked_locally(request, search, candidates)
+    if not request.index.is_open:
+        # The ranker would load its modules and slow down the opening, in which it also loads them.
+        terms = [term.term for term in search.terms]
+        return ranked(candidates, [], matches_of(request.query, terms, candidates, None))
+    in_order, _, _ = await _rank_with_index(request, search, candidates, PARTIAL_SECONDS)
+    return in_order
 
 
 async def ranked_locally(
@@ -366,6 +379,7 @@ async def _send_local(request: KeywordRequest, in_order: Sequence[Ranked]) -> No
         return
     files = await asyncio.to_thread(request.rows, in_order[: request.max_results])
     request.send(message, files, RankedBy(kind="local"))
+    request.has_sent = True
 
 
 def _refuse_hopeless(search: TermSearch) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from winnow.search.answer.telling_words import is_identifier, search_terms
-from winnow.search.code.ranked_text import MOST_TERMS
-from winnow.search.code.semantic import names_near
+from collections.abc import Sequence
+
+from winnow.search.answer.telling_words import MOST_TERMS, is_identifier, search_terms
 from winnow.text.ripgrep import escaped
 from winnow.workspace import EngineWorkspace
 
@@ -17,6 +17,14 @@ async def suggested_terms(workspace: EngineWorkspace, query: str) -> list[str]:
     identifiers, names and words, then similar names from the index."""
     words = search_terms(query)[:MOST_TERMS]
     # A name that is a plain word has many matches, and most likely is among the words.
-    similar = await names_near(workspace, query)
-    names = [name for name in similar if is_identifier(name)]
+    names = [name for name in await _similar(workspace, query) if is_identifier(name)]
     return [escaped(term) for term in dict.fromkeys([*words, *names[:MOST_NAMES]])]
+
+
+async def _similar(workspace: EngineWorkspace, query: str) -> Sequence[str]:
+    """Return names from the index; none while it opens, because the first search need not wait."""
+    if not (workspace.has_index and workspace.index.is_opened):
+        return ()
+    from winnow.search.code.semantic import names_near
+
+    return await names_near(workspace, query)
