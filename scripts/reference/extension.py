@@ -23,7 +23,7 @@ Plain = dict[str, Any]
 
 # A workspace may not set these: they name programs, addresses, keys or folders to search, or
 # control the data that leaves the machine.
-MACHINE_SECTIONS = frozenset({"programs", "bash", "llm", "workspace"})
+MACHINE_SECTIONS = frozenset({"programs", "bash", "cluster", "llm", "workspace"})
 MACHINE_SETTINGS = frozenset(
     {
         "documents.engine",

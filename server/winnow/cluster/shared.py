@@ -1,0 +1,256 @@
+"""Ask the cluster for candidates: texts that may answer a request, with the branches they are of.
+
+This is the only part of the package that searches use. Each function makes one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from winnow.cluster import queries
+from winnow.cluster.connection import converted
+from winnow.cluster.documents import Branch, TextSource
+from winnow.cluster.mappings import PASSAGE_FIELDS, TEXT_FIELDS
+from winnow.cluster.queries import Query
+from winnow.symbols.search.query import SymbolQuery
+from winnow.text.ripgrep import TextPattern
+
+if TYPE_CHECKING:
+    from opensearchpy import AsyncOpenSearch
+
+# Texts in an answer to a pattern, and candidates to rank: the local ranker looks at 120 files.
+MATCHING = 400
+RANKED = 150
+DEFINING = 150
+MOST_BRANCHES = 10_000
+_WITH_TEXT = ["repository", "locations", "key", "passages.text", "passages.long"]
+
+
+class TermStatistics(Struct, frozen=True):
+    """Counts of all texts of the searched branches, by field: the units (passages or texts), the
+    sum of their lengths, and how many of them have each term, by its number."""
+
+    units: Mapping[str, int]
+    lengths: Mapping[str, int]
+    having: Mapping[str, Mapping[int, int]]
+
+
+class Candidates(Struct, frozen=True):
+    """The candidates of a request, the best first. ``branches`` are all that the patterns select,
+    by ref, and ``missing`` the patterns that select none. ``total`` is the number of candidates in
+    the cluster, of which these may be a part. ``failed`` counts shards that did not answer."""
+
+    branches: Mapping[str, Branch]
+    missing: Sequence[str]
+    texts: Sequence[TextSource]
+    total: int
+    failed: int
+    statistics: TermStatistics | None = None
+
+
+async def matching(
+    client: AsyncOpenSearch, index: str, patterns: Sequence[str], pattern: TextPattern
+) -> Candidates:
+    """Return the texts that may match a pattern, ordered by repository."""
+    body = {
+        "query": queries.texts(patterns, queries.may_match(pattern)),
+        "sort": [{"repository": "asc"}, {"key": "asc"}],
+        "size": MATCHING,
+        "_source": _WITH_TEXT,
+        "track_total_hits": True,
+    }
+    return await _ask(client, index, patterns, body)
+
+
+async def defining(
+    client: AsyncOpenSearch,
+    index: str,
+    patterns: Sequence[str],
+    query: SymbolQuery,
+    *,
+    exact: bool,
+    size: int = DEFINING,
+) -> Candidates:
+    """Return the texts with definitions that may match a query, the likeliest first."""
+    found = queries.may_define(query, exact=exact)
+    body = {
+        "query": {"bool": {"must": [found], **queries.texts(patterns)["bool"]}},
+        "size": size,
+        "_source": ["repository", "locations", "key", "format", "symbols"],
+        "track_total_hits": True,
+    }
+    return await _ask(client, index, patterns, body)
+
+
+async def about(
+    client: AsyncOpenSearch,
+    index: str,
+    patterns: Sequence[str],
+    terms: Mapping[int, float],
+    names: Sequence[str],
+    words: str,
+) -> Candidates:
+    """Return the texts that are likely to be about some terms, with the statistics that ranking
+    needs."""
+    body = {
+        "query": {
+            "bool": {
+                "must": [queries.about(terms, names, words)],
+                **queries.texts(patterns)["bool"],
+            }
+        },
+        "size": RANKED,
+        "_source": [*_WITH_TEXT, "format", "symbols", "contents"],
+        "track_total_hits": True,
+    }
+    counts = {
+        "query": queries.texts(patterns),
+        "size": 0,
+        "aggs": queries.statistics(list(terms)),
+        "track_total_hits": True,
+    }
+    return await _ask(client, index, patterns, body, counts)
+
+
+async def text_at(
+    client: AsyncOpenSearch, index: str, ref: str, path: str
+) -> tuple[Branch | None, str | None]:
+    """Return the state of a branch, and the text of one of its files; None for what is absent."""
+    conditions = [{"term": {"locations.path": path}}]
+    body = {"query": queries.texts([ref], *conditions), "size": 50, "_source": _WITH_TEXT}
+    found = await _ask(client, index, [ref], body)
+    for text in found.texts:
+        if any(place.ref == ref and place.path == path for place in text.locations):
+            return found.branches.get(ref), text.text
+    return found.branches.get(ref), None
+
+
+async def branches_of(client: AsyncOpenSearch, index: str, patterns: Sequence[str]) -> list[Branch]:
+    """Return the branches that some patterns select."""
+    answer = await client.search(index=index, body=_branches(patterns))
+    return list(_branches_in(answer).values())
+
+
+# --- requests ------------------------------------------------------------------------------
+
+
+class _Shards(Struct, frozen=True):
+    failed: int = 0
+
+
+class _Total(Struct, frozen=True):
+    value: int
+
+
+class _Hit(Struct, frozen=True):
+    source: dict[str, Any] = field(name="_source")
+
+
+class _Hits(Struct, frozen=True):
+    hits: list[_Hit]
+    total: _Total = _Total(0)
+
+
+class _Answer(Struct, frozen=True):
+    hits: _Hits
+    shards: _Shards = field(name="_shards", default=_Shards())
+    aggregations: dict[str, Any] = {}
+
+
+class _Many(Struct, frozen=True):
+    responses: list[dict[str, Any]]
+
+
+class _Branch(Struct, frozen=True):
+    branch: Branch
+
+
+async def _ask(
+    client: AsyncOpenSearch,
+    index: str,
+    patterns: Sequence[str],
+    body: Query,
+    counts: Query | None = None,
+) -> Candidates:
+    searches: list[Query] = [{}, _branches(patterns), {}, body]
+    searches += [{}, counts] if counts else []
+    answer = converted(await client.msearch(index=index, body=searches), _Many)
+    failures = [each for each in answer.responses if "error" in each]
+    if failures:
+        from opensearchpy.exceptions import NotFoundError, TransportError
+
+        status = failures[0].get("status")
+        kind = NotFoundError if status == 404 else TransportError
+        raise kind(status, failures[0]["error"])
+    named, found, *more = answer.responses
+    branches = _branches_in(named)
+    hits = converted(found, _Answer)
+    texts = [converted(hit.source, TextSource) for hit in hits.hits.hits]
+    return Candidates(
+        branches=branches,
+        missing=[one for one in patterns if not _selected(one, branches)],
+        texts=texts,
+        total=hits.hits.total.value,
+        failed=hits.shards.failed,
+        statistics=_statistics(more[0]) if more else None,
+    )
+
+
+def _branches(patterns: Sequence[str]) -> Query:
+    conditions = [{"term": {"kind": "branch"}}, queries.in_branches(patterns, "ref")]
+    return {
+        "query": {"bool": {"filter": conditions}},
+        "size": MOST_BRANCHES,
+        "_source": ["branch"],
+    }
+
+
+def _branches_in(answer: object) -> dict[str, Branch]:
+    hits = converted(answer, _Answer).hits.hits
+    found = [converted(hit.source, _Branch).branch for hit in hits]
+    return {branch.ref: branch for branch in sorted(found, key=lambda branch: branch.ref)}
+
+
+def _selected(pattern: str, branches: Mapping[str, Branch]) -> bool:
+    import re
+
+    regex = "".join(
+        "[^@]*" if one == "*" else "[^@]" if one == "?" else re.escape(one) for one in pattern
+    )
+    return any(re.fullmatch(regex, ref) for ref in branches)
+
+
+class _Count(Struct, frozen=True):
+    doc_count: int
+
+
+class _Sum(Struct, frozen=True):
+    value: float
+
+
+class _Filters(Struct, frozen=True):
+    buckets: dict[str, _Count]
+
+
+def _statistics(answer: object) -> TermStatistics:
+    found = converted(answer, _Answer)
+    passages = found.aggregations.get("passages")
+    of_passages = converted(passages, dict[str, Any])
+    units: dict[str, int] = {}
+    lengths: dict[str, int] = {}
+    having: dict[str, dict[int, int]] = {}
+    for fields, aggregations, count in (
+        (PASSAGE_FIELDS, of_passages, converted(passages, _Count).doc_count),
+        (TEXT_FIELDS, found.aggregations, found.hits.total.value),
+    ):
+        for name in fields:
+            units[name] = count
+            lengths[name] = int(converted(aggregations.get(f"{name}_length"), _Sum).value)
+            buckets = converted(aggregations.get(name), _Filters).buckets
+            having[name] = {
+                int(token, 16) << 16: bucket.doc_count for token, bucket in buckets.items()
+            }
+    return TermStatistics(units, lengths, having)

@@ -1,0 +1,4 @@
+"""The search cluster of a team: push repositories into it, and describe it.
+
+See :mod:`winnow.cluster`.
+"""
