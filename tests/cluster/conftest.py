@@ -33,6 +33,5 @@ def started_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
 def cluster(started_cluster: Cluster) -> Cluster:
     """Return an empty cluster; the nodes that the previous test has killed run again."""
     started_cluster.start_missing()
-    for name in started_cluster.request("GET", "/_cat/indices?format=json&h=index"):
-        started_cluster.request("DELETE", f"/{name['index']}")
+    started_cluster.clear()
     return started_cluster

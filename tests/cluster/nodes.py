@@ -61,8 +61,8 @@ class Cluster:
         return tuple(f"http://127.0.0.1:{self._http[name]}" for name in DATA_NODES)
 
     def settings(self, **changes: Any) -> ClusterSettings:
-        """Return the settings of a user."""
-        return ClusterSettings(**{"addresses": self.addresses, **changes})
+        """Return the settings of a user; a busy machine gets time to answer."""
+        return ClusterSettings(**{"addresses": self.addresses, "seconds": 20.0, **changes})
 
     def start(self, *names: str) -> None:
         """Start nodes that are not running."""
@@ -145,6 +145,11 @@ class Cluster:
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read() or b"null")
+
+    def clear(self) -> None:
+        """Delete all indices."""
+        for found in self.request("GET", "/_cat/indices?format=json&h=index"):
+            self.request("DELETE", f"/{found['index']}")
 
     def log(self) -> str:
         """Return the last lines of the nodes' logs."""

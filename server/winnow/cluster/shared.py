@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from winnow.cluster import queries
-from winnow.cluster.connection import converted
+from winnow.cluster.connection import ClusterUnavailable, converted
 from winnow.cluster.documents import Branch, TextSource
 from winnow.cluster.mappings import PASSAGE_FIELDS, TEXT_FIELDS
 from winnow.cluster.queries import Query
@@ -178,6 +178,8 @@ async def _ask(
     searches: list[Query] = [{}, _branches(patterns), {}, body]
     searches += [{}, counts] if counts else []
     answer = converted(await client.msearch(index=index, body=searches), _Many)
+    if len(answer.responses) != len(searches) // 2:
+        raise ClusterUnavailable("the cluster's answer cannot be understood")
     failures = [each for each in answer.responses if "error" in each]
     if failures:
         from opensearchpy.exceptions import NotFoundError, TransportError

@@ -23,10 +23,11 @@ def add_arguments(cluster: argparse.ArgumentParser) -> None:
     """Add the actions and options of `winnow cluster`."""
     cluster.add_argument(
         "action",
-        choices=["push", "remove", "status"],
+        choices=["push", "remove", "status", "consent", "withdraw"],
         help="'push': make the files of this folder those of a commit of --repository. 'remove':"
         " remove a branch of --repository. 'status': the state of the cluster and the repositories"
-        " in it.",
+        " in it. 'consent': allow searches to send queries to the addresses in your settings."
+        " 'withdraw': forget that.",
     )
     cluster.add_argument(
         "--repository",
@@ -54,7 +55,13 @@ def _run(options: argparse.Namespace) -> int:
     from winnow.cluster.connection import ClusterUnavailable
     from winnow.search.shared.push import PushError
 
-    actions = {"push": _push, "remove": _remove, "status": _status}
+    actions = {
+        "push": _push,
+        "remove": _remove,
+        "status": _status,
+        "consent": _consent,
+        "withdraw": _consent,
+    }
     try:
         return actions[options.action](options)
     except (ClusterUnavailable, PushError) as error:
@@ -122,6 +129,22 @@ def _status(options: argparse.Namespace) -> int:
         print_json(status)
     else:
         print("\n".join(_lines(status)))
+    return FOUND
+
+
+def _consent(options: argparse.Namespace) -> int:
+    from winnow.search.shared.consent import give, withdraw
+
+    async def run() -> list[str]:
+        async with opened_workspace() as workspace:
+            return (give if options.action == "consent" else withdraw)(workspace)
+
+    destinations = _done(run())
+    if options.json:
+        print_json({"destinations": destinations})
+    else:
+        may = "may" if options.action == "consent" else "may not"
+        print(f"searches that name `repositories` {may} send queries to {', '.join(destinations)}")
     return FOUND
 
 

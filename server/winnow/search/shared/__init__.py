@@ -1,4 +1,6 @@
-"""The search cluster of a team: push repositories into it, and describe it.
+"""Searches in the repositories of a team, which a search cluster holds, see :mod:`winnow.cluster`.
 
-See :mod:`winnow.cluster`.
+:mod:`winnow.search.shared.push` writes them. :mod:`winnow.search.shared.session` asks the cluster
+within its time, with consent and audit log, and says what an answer lacks;
+:mod:`winnow.search.shared.grep` turns its candidates into rows.
 """

@@ -1,0 +1,270 @@
+"""`grep` in repositories of a cluster: equal to a local search of the same files, or it says why
+not."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import shutil
+import site
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cluster.nodes import Cluster, pushed
+from conftest import RIPGREP, git_init, write_files
+from winnow.config import ClusterSettings, Config
+from winnow.tools.grep import GrepParams, GrepResult, grep
+from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
+
+pytestmark = [pytest.mark.cluster, pytest.mark.process]
+
+REPOSITORIES = 25
+QUESTIONS = 200
+EVERYTHING = 10_000
+Rows = set[tuple[str, str, int | None]]
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of repositories: the Python files of installed packages."""
+    found: dict[str, Path] = {}
+    top = tmp_path_factory.mktemp("repositories")
+    for package in sorted(Path(site.getsitepackages()[0]).iterdir()):
+        files = sorted(package.rglob("*.py")) if (package / "__init__.py").exists() else []
+        if not 4 <= len(files) <= 80:
+            continue
+        folder = git_init(top / package.name)
+        for file in files:
+            target = folder / file.relative_to(package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        found[f"team/{package.name}"] = folder
+        if len(found) == REPOSITORIES:
+            break
+    return found
+
+
+@pytest.fixture(scope="module")
+def filled(started_cluster: Cluster, repositories: dict[str, Path]) -> Cluster:
+    """Return the cluster with all repositories."""
+    started_cluster.start_missing()
+    started_cluster.clear()
+
+    async def push_all() -> None:
+        for name, folder in repositories.items():
+            await pushed(started_cluster, folder, name)
+
+    asyncio.run(push_all())
+    return started_cluster
+
+
+@asynccontextmanager
+async def workspace_of(
+    folder: Path, settings: ClusterSettings, **environment: str
+) -> AsyncIterator[EngineWorkspace]:
+    config = Config(cluster=settings)
+    home = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    workspace = EngineWorkspace([folder], config, {**home, **environment})
+    try:
+        yield workspace
+    finally:
+        await workspace.aclose()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_files(git_init(tmp_path / "here"), {"local.py": "needle = 1\n"})
+
+
+def patterns(repositories: dict[str, Path]) -> list[GrepParams]:
+    """Return questions: words, parts of lines and regular expressions, some of which occur."""
+    chance = random.Random(29)
+    files = [file for folder in repositories.values() for file in sorted(folder.rglob("*.py"))]
+    lines = [
+        line.strip()
+        for file in chance.sample(files, 150)
+        for line in file.read_text("utf-8").split("\n")
+        if len(line.strip()) > 8
+    ]
+    made = []
+    for number in range(QUESTIONS):
+        line = chance.choice(lines)
+        start = chance.randrange(len(line) - 6)
+        part = line[start : start + chance.randint(3, 30)]
+        word = chance.choice(re.findall(r"\w{3,}", line) or ["self"])
+        pattern, literal = (
+            (part, True),
+            (word, True),
+            (rf"\b{word}\w*\(", False),
+            (rf"{word}.*\b{chance.choice(['self', 'None', 'return'])}\b", False),
+            (rf"(?:{word}|{word[::-1]})\s*[=:]", False),
+        )[number % 5]
+        made.append(
+            GrepParams(
+                pattern=pattern,
+                literal=literal,
+                case_sensitive=chance.random() < 0.5,
+                word=chance.random() < 0.2,
+                mode="counts",
+                repositories=["team/*"],
+                max_results=EVERYTHING,
+            )
+        )
+    return made
+
+
+def shared_rows(result: GrepResult) -> Rows:
+    return {
+        (file.repository, file.path, file.matches)
+        for file in result.files or ()
+        if file.repository is not None
+    }
+
+
+def by_ripgrep(top: Path, params: GrepParams) -> Rows:
+    """Return the number of matches of each file."""
+    flags = ["--fixed-strings"] * params.literal + ["--word-regexp"] * params.word
+    flags += ["--ignore-case"] * (not params.case_sensitive)
+    command = [RIPGREP, "--no-config", "--count-matches", "--null", *flags, "-e", params.pattern]
+    done = subprocess.run([*command, "."], cwd=top, capture_output=True, text=True, check=False)
+    found: Rows = set()
+    for line in done.stdout.splitlines():
+        path, _, count = line.partition("\0")
+        repository, _, below = path.removeprefix("./").partition("/")
+        found.add((f"team/{repository}", below, int(count)))
+    return found
+
+
+async def test_the_answer_is_ripgreps(
+    filled: Cluster, repositories: dict[str, Path], folder: Path
+) -> None:
+    top = next(iter(repositories.values())).parent
+    incomplete = found = 0
+    async with workspace_of(folder, filled.settings()) as workspace:
+        for params in patterns(repositories):
+            result = await grep.run(workspace, params, no_progress)
+            expected = by_ripgrep(top, params)
+            state = result.completeness.shared
+            assert state is not None
+            assert state.answered, state
+            assert state.searched == len(repositories)
+            rows = shared_rows(result)
+            if result.completeness.reasons:
+                assert "texts that may match were searched" in result.completeness.reasons[0]
+                assert rows < expected
+                incomplete += 1
+            else:
+                assert rows == expected, params
+            found += bool(expected)
+    assert found > QUESTIONS / 2
+    assert incomplete < QUESTIONS / 10
+
+
+async def test_rows_and_columns_are_those_of_ripgrep(
+    filled: Cluster, repositories: dict[str, Path], folder: Path
+) -> None:
+    name, root = next(iter(repositories.items()))
+    params = GrepParams(pattern=r"\bself\.\w+", max_results=EVERYTHING, repositories=[name])
+    async with (
+        workspace_of(folder, filled.settings()) as workspace,
+        workspace_of(root, ClusterSettings()) as local,
+    ):
+        result = await grep.run(workspace, params, no_progress)
+        alone = msgspec.structs.replace(params, repositories=[])
+        expected = (await grep.run(local, alone, no_progress)).matches
+    where = {"repository": name, "commit": "c1", "origin": "cluster"}
+    assert result.matches == [msgspec.structs.replace(match, **where) for match in expected]
+    assert expected
+
+
+async def test_scope_limits_and_streams(filled: Cluster, folder: Path) -> None:
+    everywhere = GrepParams(pattern="import", mode="counts", repositories=["team/*"])
+    async with workspace_of(folder, filled.settings()) as workspace:
+
+        async def rows(**changes: object) -> Rows:
+            params = msgspec.structs.replace(everywhere, max_results=EVERYTHING, **changes)
+            return shared_rows(await grep.run(workspace, params, no_progress))
+
+        everything = await rows()
+        only_init = {row for row in everything if row[1].endswith("__init__.py")}
+        assert only_init == await rows(include=["__init__.py"])
+        assert await rows(path="no/such/folder") == set()
+        page = await grep.run(
+            workspace, msgspec.structs.replace(everywhere, max_results=3), no_progress
+        )
+        assert (page.returned, page.truncated, page.total_found) == (3, True, len(everything))
+
+
+async def test_what_the_answer_says(filled: Cluster, folder: Path) -> None:
+    params = GrepParams(pattern="needle", repositories=["team/none", "other/*"])
+    async with workspace_of(folder, filled.settings()) as workspace:
+        result = await grep.run(workspace, params, no_progress)
+    assert [match.path for match in result.matches] == ["local.py"]
+    state = result.completeness.shared
+    assert state is not None
+    assert (state.answered, state.searched, state.missing) == (True, 0, ["team/none", "other/*"])
+    assert "or you have no access" in str(state.reason)
+
+
+async def test_a_repository_that_is_open_here_is_searched_only_here(
+    filled: Cluster, repositories: dict[str, Path], tmp_path: Path
+) -> None:
+    name, root = next(iter(repositories.items()))
+    clone = tmp_path / "clone"
+    shutil.copytree(root, clone)
+    with (clone / ".git/config").open("a") as config:
+        config.write(f'[remote "origin"]\n\turl = git@example.com:{name}.git\n')
+    first = sorted(clone.rglob("*.py"))[0]
+    first.write_text("changed_here = 1\n")
+    params = GrepParams(pattern="changed_here|import", repositories=["team/*"], mode="files")
+    async with workspace_of(clone, filled.settings()) as workspace:
+        result = await grep.run(
+            workspace, msgspec.structs.replace(params, max_results=EVERYTHING), no_progress
+        )
+    state = result.completeness.shared
+    assert state is not None
+    assert state.open_here == [name]
+    assert name not in {file.repository for file in result.files or ()}
+    changed = first.relative_to(clone).as_posix()
+    assert changed in {file.path for file in result.files or () if not file.repository}
+
+
+async def test_an_alias_shows_only_its_repositories(
+    filled: Cluster, repositories: dict[str, Path], folder: Path
+) -> None:
+    name, *_ = repositories
+    alias = {"filter": {"term": {"repository": name}}}
+    filled.request("PUT", "/winnow/_alias/one-team", alias)
+    params = GrepParams(pattern="import", repositories=["*", "team/*"], mode="files")
+    async with workspace_of(folder, filled.settings(index="one-team")) as workspace:
+        result = await grep.run(workspace, params, no_progress)
+    assert {file.repository for file in result.files or ()} == {name}
+    assert result.completeness.shared is not None
+    assert result.completeness.shared.searched == 1
+    assert result.completeness.shared.missing == ["*"]
+
+
+async def test_a_node_fails_during_queries(filled: Cluster, folder: Path) -> None:
+    params = GrepParams(pattern="import", mode="counts", repositories=["team/*"])
+    async with workspace_of(folder, filled.settings()) as workspace:
+
+        async def rows() -> Rows:
+            wanted = msgspec.structs.replace(params, max_results=EVERYTHING)
+            result = await grep.run(workspace, wanted, no_progress)
+            assert result.completeness.shared is not None
+            assert result.completeness.shared.answered, result.completeness.reasons
+            assert not result.completeness.shared.reason
+            return shared_rows(result)
+
+        expected = await rows()
+        for number in range(20):
+            if number == 5:
+                filled.kill("2")
+            assert await rows() == expected
