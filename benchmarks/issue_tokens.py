@@ -57,7 +57,7 @@ class Short(Server):
 
     def _index_state(self) -> str:
         text = self.text("search", {"query": "how does it start", "limit": 1})
-        return "building" if "index" in text.rpartition("\n[")[2] else "ready"
+        return "building" if "the index is" in text else "ready"
 
     def text(self, name: str, arguments: dict[str, Any]) -> str:
         [content] = self.call(name, arguments)["content"]

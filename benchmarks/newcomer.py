@@ -5,7 +5,8 @@
 The tasks were written before the command `winnow QUESTION` existed, with places that were found by
 reading the code, not with Winnow. A task is what a newcomer types: a question, a name, or an error
 message as printed. A first result is right if its file and lines contain one of the places: the
-line, identified by a part of its text. Files are reported, too.
+line, identified by a part of its text. `name` also accepts a passage that is printed as a part of
+the function of such a place (`src/evict.c:662-690  performEvictions`). Files are reported, too.
 
 Each code base is copied, and its index is deleted before each task, unless `--keep-index` is set.
 `time` is the time from the start of the process to its end, `keys` the number of characters to
@@ -187,6 +188,7 @@ class Row(NamedTuple):
     task: Task
     first: str
     is_right: bool
+    is_in_function: bool
     is_right_file: bool
     seconds: float
     keys: int
@@ -212,7 +214,7 @@ def run(task: Task, folder: Path, command: Sequence[str]) -> Row:
     lines = done.stdout.splitlines()
     heads = (PLACE.match(line) for line in lines)
     first = next((found for found in heads if found and (folder / found[1]).is_file()), None)
-    right = right_file = False
+    right = right_function = right_file = False
     if first:
         right_file = any(first[1] == path for path, _ in task.places)
         right = any(
@@ -220,8 +222,17 @@ def run(task: Task, folder: Path, command: Sequence[str]) -> Row:
             for path, part in task.places
             for line in lines_with(folder / path, part)
         )
+        printed = first[0].split("  ")[1] if "  " in first[0] else ""
+        right_function = right or (right_file and is_function_of(printed, first[1], task))
     shown = first[0].split("  ")[0] if first else "-"
-    return Row(task, shown, right, right_file, seconds, keys, len(lines))
+    return Row(task, shown, right, right_function, right_file, seconds, keys, len(lines))
+
+
+def is_function_of(printed: str, path: str, task: Task) -> bool:
+    """Return True if a printed symbol is the function that a place of the file begins."""
+    name = re.escape(printed.rpartition(".")[2])
+    begins = re.compile(rf"\b{name}[(<]")
+    return bool(name) and any(begins.search(part) for file, part in task.places if file == path)
 
 
 def lines_with(file: Path, part: str) -> list[int]:
@@ -241,7 +252,9 @@ def main() -> int:
     options = parser.parse_args()
     command = shlex.split(options.command)
     rows = []
-    print(f"{'right':6}{'file':6}{'time':>7}{'keys':>6}{'lines':>7}  question: first result")
+    print(
+        f"{'right':6}{'name':6}{'file':6}{'time':>7}{'keys':>6}{'lines':>7}  question: first result"
+    )
     with tempfile.TemporaryDirectory() as name:
         for corpus in dict.fromkeys(task.corpus for task in TASKS):
             source = next(place for place in options.corpora if (place / corpus).is_dir())
@@ -254,9 +267,9 @@ def main() -> int:
                     shutil.rmtree(folder / ".winnow", ignore_errors=True)
                 row = run(task, folder, command)
                 rows.append(row)
-                marks = ["yes" if good else "no" for good in (row.is_right, row.is_right_file)]
+                marks = ["yes" if good else "no" for good in row[2:5]]
                 print(
-                    f"{marks[0]:6}{marks[1]:6}{row.seconds:6.1f}s{row.keys:6}{row.lines:7}"
+                    f"{marks[0]:6}{marks[1]:6}{marks[2]:6}{row.seconds:6.1f}s{row.keys:6}{row.lines:7}"
                     f"  {task.question[:60]}: {row.first}",
                     flush=True,
                 )
@@ -264,6 +277,7 @@ def main() -> int:
     count = len(rows)
     for title, good in (
         ("place", [row.is_right for row in rows]),
+        ("place or function", [row.is_in_function for row in rows]),
         ("file", [row.is_right_file for row in rows]),
     ):
         print(f"right {title} first: {sum(good)} of {count} ({sum(good) / count:.0%})")

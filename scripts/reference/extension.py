@@ -1,6 +1,7 @@
 """Generate the settings and tools in the VS Code extension's package.json from their definitions.
 
-The rest of the file is written by hand, including the extension's own settings, which come first.
+The rest of the file is written by hand, including the extension's own settings. Generated settings
+have the tag "server".
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ Plain = dict[str, Any]
 
 # A workspace may not set these: they name programs, addresses, keys or folders to search, or
 # control the data that leaves the machine.
-MACHINE_SECTIONS = frozenset({"programs", "bash", "cluster", "llm", "workspace"})
+MACHINE_SECTIONS = frozenset({"programs", "bash", "cluster", "workspace"})
+# Nor these, which are the same on all machines of a user. In a remote window, the editor reads them
+# from the user's settings.
+USER_SECTIONS = frozenset({"llm"})
 MACHINE_SETTINGS = frozenset(
     {
         "documents.engine",
@@ -34,37 +38,49 @@ MACHINE_SETTINGS = frozenset(
 )
 
 
+# Settings that users want, beside the extension's own. The others are in the category "Advanced".
+COMMON_SETTINGS = ("search.exclude", "index.enabled", "llm.enabled", "llm.consent")
+# The extension has these in other units, see core/settings.ts.
+REPLACED_SETTINGS = frozenset({"limits.answer_bytes", "limits.search_seconds"})
+SERVER_TAG = "server"
+
+
 def package_text() -> str:
     """Return the expected text of the file."""
     package: Plain = json.loads(PACKAGE.read_text("utf-8"))
     contributes = package["contributes"]
-    by_hand = contributes["configuration"][:1]
-    contributes["configuration"] = [*by_hand, *configuration(len(by_hand))]
+    common, advanced = contributes["configuration"]
+    generated = settings()
+    by_hand = [*_by_hand(common), *_by_hand(advanced)]
+    common["properties"] = _by_hand(common) | {
+        f"winnow.{name}": generated[name] for name in COMMON_SETTINGS
+    }
+    advanced["properties"] = _by_hand(advanced) | {
+        f"winnow.{name}": schema
+        for name, schema in generated.items()
+        if name not in COMMON_SETTINGS and name not in REPLACED_SETTINGS
+    }
     contributes["languageModelTools"] = [
         language_model_tool(tool) for tool in TOOLS.values() if tool.for_agents
     ]
     package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
-        *(name for category in by_hand for name in category["properties"]),
-        *(f"winnow.{name}" for name in settings() if name.split(".")[0] not in WORKSPACE_SECTIONS),
+        *by_hand,
+        *(
+            f"winnow.{name}"
+            for name in generated
+            if name.split(".")[0] not in WORKSPACE_SECTIONS and name not in REPLACED_SETTINGS
+        ),
     ]
     return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
 
 
-def configuration(order: int) -> list[Plain]:
-    """Return a category of settings for each section of the configuration."""
-    categories: dict[str, Plain] = {}
-    for name, schema in settings().items():
-        section = name.split(".")[0]
-        category = categories.setdefault(
-            section,
-            {
-                "title": section.replace("llm", "language models").capitalize(),
-                "order": order + len(categories),
-                "properties": {},
-            },
-        )
-        category["properties"][f"winnow.{name}"] = schema
-    return list(categories.values())
+def _by_hand(category: Plain) -> Plain:
+    """Return the settings of a category that are not generated."""
+    return {
+        name: schema
+        for name, schema in category["properties"].items()
+        if SERVER_TAG not in schema.get("tags", [])
+    }
 
 
 def settings() -> dict[str, Plain]:
@@ -80,15 +96,17 @@ def settings() -> dict[str, Plain]:
 def _settings_of(path: str, struct: Struct) -> Iterator[tuple[str, Plain]]:
     for name, schema in _properties(struct).items():
         full = f"{path}.{name}"
-        machine = path in MACHINE_SECTIONS or full in MACHINE_SETTINGS
         sentences = schema.pop("description")
         if schema.get("type") == "object":
             schema["default"] = {}  # the server has the built-in values
-        yield name, {**schema, "markdownDescription": sentences, "scope": _scope(machine)}
+        generated = {"markdownDescription": sentences, "scope": _scope(path, full)}
+        yield name, {**schema, **generated, "tags": [SERVER_TAG]}
 
 
-def _scope(machine: bool) -> str:
-    return "machine" if machine else "window"
+def _scope(section: str, name: str) -> str:
+    if section in USER_SECTIONS:
+        return "application"
+    return "machine" if section in MACHINE_SECTIONS or name in MACHINE_SETTINGS else "window"
 
 
 def _properties(struct: Struct) -> dict[str, Plain]:

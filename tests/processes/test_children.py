@@ -92,6 +92,18 @@ async def test_a_worker_answers_messages_until_its_block_ends() -> None:
     assert not alive(child.pid)
 
 
+async def test_messages_to_a_worker_that_has_exited_are_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with Processes().start_worker([sys.executable, "-c", ""], cwd=HERE) as child:
+        with pytest.raises(EOFError):
+            await child.receive()
+        for _ in range(20):
+            child.send(b"x")
+            await asyncio.sleep(0.01)
+    assert not caplog.records
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 async def test_a_worker_has_its_own_memory_limit() -> None:
     code = "try: bytearray(100 * 1024**2)\nexcept MemoryError: print('no', end='')"

@@ -4,6 +4,7 @@
 // WINNOW_CHROMIUM the browser, WINNOW_PYTHON a Python that can run the server from the checkout
 // (PYTHONPATH), and WINNOW_TREE a real repository to search. run.mjs creates and deletes the folder of
 // the run, which contains the installed extensions.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
@@ -21,6 +22,8 @@ export const PYTHON = process.env.WINNOW_PYTHON ?? 'python3'
 export const SERVER = [PYTHON, '-m', 'winnow']
 /** The timeout of all waits. A page loads slowly on a busy machine. */
 export const TIMEOUT = 180_000
+/** The time that the box waits for another key. */
+const TYPING_MS = 40
 
 /** Create an empty folder, which is deleted at the end of the run. */
 export function temporary(name) {
@@ -144,12 +147,18 @@ export async function withEditor(options, run) {
   }
 }
 
-/** Start an editor with a folder or a `.code-workspace` file, this extension and the probe. */
-export async function startEditor({ folder, settings = {}, env = {}, trusted = true }) {
+/**
+ * Start an editor with a folder or a `.code-workspace` file, and with the extensions of a folder: by
+ * default this extension and the probe.
+ */
+export async function startEditor({ folder, settings = {}, env = {}, trusted = true, extensions = EXTENSIONS }) {
   const data = temporary('data')
-  mkdirSync(path.join(data, 'User'), { recursive: true })
-  const userSettings = JSON.stringify({ ...BASE_SETTINGS, ...settings })
-  writeFileSync(path.join(data, 'User/settings.json'), userSettings)
+  // A remote window reads settings of the machine only from a file of their own.
+  for (const name of ['User', 'Machine']) {
+    mkdirSync(path.join(data, name), { recursive: true })
+    const text = JSON.stringify({ ...BASE_SETTINGS, ...settings })
+    writeFileSync(path.join(data, name, 'settings.json'), text)
+  }
   const home = temporary('home')
   const environment = {
     ...process.env,
@@ -172,7 +181,7 @@ export async function startEditor({ folder, settings = {}, env = {}, trusted = t
       // The system chooses the port.
       ENTRY, '--bind-addr', '127.0.0.1:0', '--auth', 'none', '--disable-telemetry',
       '--disable-update-check', ...(trusted ? ['--disable-workspace-trust'] : []),
-      '--user-data-dir', data, '--extensions-dir', EXTENSIONS,
+      '--user-data-dir', data, '--extensions-dir', extensions,
     ],
     { env: environment, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
   )
@@ -204,6 +213,13 @@ async function openPage({ child, data, folder }) {
   await page.locator('.monaco-workbench').waitFor()
   await page.locator('#status\\.problems, .statusbar-item').first().waitFor()
   return new Editor({ page, context, child, data, folder })
+}
+
+/** Return the file name in a row, without its extension, and the line; 1 if it has none. */
+export function placeOf(row) {
+  // A symbol may have a dot, too, so look for a file with a line first.
+  const [, name, line] = /([\w-]+)\.\w+:(\d+)/.exec(row) ?? /([\w-]+)\.\w+/.exec(row)
+  return [name, line ?? '1']
 }
 
 /** A running editor: actions for tests, and what is visible in it. */
@@ -243,31 +259,52 @@ export class Editor {
     }, `${text} to be chosen from what ${key} opens`)
   }
 
-  /** Open a picker by its command and type into it. */
-  async search(name, query) {
-    await this.command(`Winnow: ${name}`)
-    await this.titled(/^Winnow /)
-    await this.page.keyboard.type(query)
+  /** Open the search box and enter a query at once. `kind` narrows the search. */
+  async search(kind, query) {
+    await this.openBox('Control+Alt+W')
+    const prefix = { Search: '', 'Search Text': '"', 'Search Symbols': '@', 'Search Documents': '>docs ' }[kind]
+    // Typed key by key, the answer to a part of the query could appear first.
+    await this.page.keyboard.insertText(prefix + query)
+  }
+
+  /** Open the search box with a key. */
+  async openBox(key) {
+    // Typing into a box that is still open would extend its query.
+    await this.page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
+    // Keys of extensions arrive after the page.
+    await until(async () => {
+      await this.page.keyboard.press(key)
+      return this.input.waitFor({ timeout: 2_000 }).then(() => true, () => false)
+    }, `the search box to open with ${key}`)
+  }
+
+  /** Enter a question into the search box and wait for the local answer. */
+  async question(query) {
+    await this.search('Search', query)
+    await this.answered()
+  }
+
+  /** Wait for the complete answer to the typed text. */
+  async answered(by = 'local') {
+    await this.titled(new RegExp(` · ${by}`))
   }
 
   /** Resume the last search and wait for its active row. */
   async resume() {
-    await this.command('Winnow: Resume Last Search')
-    await this.titled(/ranked by/)
+    await this.openBox('Control+Alt+Shift+W')
     await this.active.waitFor()
   }
 
-  /** Type a question into a keyword search, without pressing Enter. */
-  async question(query) {
-    await this.search('Keyword Search', query)
-    await this.sees(this.first, new RegExp(`Search for “${query}” ?Terms: \\S`))
+  /** Run a command of the menu of the status item. */
+  async menu(label) {
+    await this.command('Winnow: Menu')
+    await this.titled(/^Winnow$/)
+    await this.rows.filter({ hasText: label }).click()
   }
 
   /** Return the name of the active row's file, without its extension, and the line. */
   async activePlace() {
-    const label = (await this.active.locator('.label-name').first().innerText()).trim()
-    const [, name, line] = /^(.+?)(?:\.\w+)?(?::(\d+))?$/.exec(label)
-    return [name, line ?? '1']
+    return placeOf(await this.active.innerText())
   }
 
   /**
@@ -300,9 +337,12 @@ export class Editor {
     return rows.filter(({ text }) => text).toSorted((left, right) => left.box.y - right.box.y)
   }
 
-  /** Return the readable part of a line of the active editor, from 1; undefined if it isn't rendered. */
-  async visibleLine(number) {
-    const code = this.page.locator('.editor-group-container.active .monaco-editor')
+  /**
+   * Return the readable part of a line, from 1; undefined if it isn't rendered. `group` selects the
+   * active editor, or the preview below it.
+   */
+  async visibleLine(number, group = '.active') {
+    const code = this.page.locator(`.editor-group-container${group} .monaco-editor`)
     // Read everything in one call, so that the editor can't scroll in between.
     const parts = await code.locator('.line-numbers, .view-line').evaluateAll(readable)
     const isLine = ({ className }) => className.includes('view-line')
@@ -319,10 +359,16 @@ export class Editor {
     )
   }
 
-  /** Wait until a line of the active editor is rendered. Return its readable part. */
-  async renderedLine(number) {
+  /** Wait until a preview shows a line, readable below the list. Return its readable part. */
+  async previews(number) {
     let seen
-    await until(async () => (seen = await this.visibleLine(number)), `line ${number} to be rendered`)
+    await until(
+      async () => (seen = await this.visibleLine(number, ':not(.active)'))?.startsVisible || seen?.textContent.trim() === '',
+      () => `line ${number} to be readable in the preview; readable is ${JSON.stringify(seen)}`,
+      TIMEOUT / 6,
+    )
+    const { y, height } = await this.quickPick()
+    assert.ok(seen.box.y >= y + height, `line ${number} is below the list`)
     return seen
   }
 
@@ -360,42 +406,34 @@ export class Editor {
   }
 
   /**
-   * Record the states of the quick pick from the next Enter on. Return a function that returns them.
-   *
-   * Each has the time since Enter in milliseconds, the title, the rows, the active row and the
-   * number of Down keys so far.
+   * Type a query. Return the milliseconds from the last key to the answer, and the first row then and
+   * after a while.
    */
-  async recording() {
-    await this.page.evaluate(() => {
-      const frames = []
-      let startedAt
-      let downs = 0
+  async timed(query) {
+    await this.page.evaluate((typingMs) => {
+      const widget = document.querySelector('.quick-input-widget')
+      const first = () => widget.querySelector('.monaco-list-row[data-index="0"]')?.innerText
+      const recorded = (window.__recorded = {})
       const record = () => {
-        const widget = document.querySelector('.quick-input-widget')
-        if (startedAt === undefined || !widget) return
-        const text = (element) => element?.innerText.replace(/\s+/g, ' ').trim() ?? ''
-        const elements = [...widget.querySelectorAll('.quick-input-list .monaco-list-row')]
-        const rows = elements.toSorted((left, right) => left.dataset.index - right.dataset.index).map(text)
-        const title = text(widget.querySelector('.quick-input-title'))
-        const active = text(widget.querySelector('.quick-input-list .monaco-list-row.focused'))
-        const last = frames.at(-1)
-        const same = last && last.title === title && last.active === active && last.rows.join() === rows.join()
-        if (!same) frames.push({ at: performance.now() - startedAt, title, rows, active, downs })
+        const passed = performance.now() - recorded.typedAt
+        // Before that, it is the answer to the text without the last key.
+        if (passed < typingMs) return
+        if (!/ · local/.test(widget.querySelector('.quick-input-title')?.innerText)) return
+        recorded.milliseconds ??= passed
+        recorded.first ??= first()
+        recorded.last = first()
       }
       const observer = new MutationObserver(record)
-      observer.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
-      const start = (event) => {
-        if (event.key === 'Enter') startedAt ??= performance.now()
-        if (event.key === 'ArrowDown') downs++
-      }
-      document.addEventListener('keydown', start, true)
-      window.__recorded = () => {
-        observer.disconnect()
-        document.removeEventListener('keydown', start, true)
-        return frames
-      }
-    })
-    return () => this.page.evaluate(() => window.__recorded())
+      observer.observe(widget, { subtree: true, childList: true, characterData: true, attributes: true })
+      document.addEventListener('keydown', () => {
+        recorded.typedAt = performance.now()
+        for (const name of ['milliseconds', 'first', 'last']) delete recorded[name]
+      }, { capture: true })
+    }, TYPING_MS)
+    await this.page.keyboard.type(query, { delay: 60 })
+    await this.answered()
+    await this.page.waitForTimeout(1_000)
+    return this.page.evaluate(() => window.__recorded)
   }
 
   /** Run an action of the probe and return its result. */

@@ -81,7 +81,7 @@ try {
   rmSync(run, { recursive: true, force: true, maxRetries: 5 })
 }
 if (status === 0 && process.argv.includes('--pictures')) {
-  for (const name of ['local-ranking', 'keyword-search', 'documents', 'results']) {
+  for (const name of ['search', 'documents', 'results']) {
     copyFileSync(path.join(OUT, `${name}.png`), path.join(EXTENSION, `media/${name}.png`))
   }
 }

@@ -1,16 +1,21 @@
-// Searches in every mode, in one editor with a real repository, ranked by a fake language model.
+// The search box, in one editor with a real repository and a fake language model.
 import assert from 'node:assert/strict'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { after, before, test as check } from 'node:test'
 
-import { modelSettings, startEditor, startModel, temporary, until, workspace } from './harness.mjs'
+import { CHECKOUT, EXTENSION, modelSettings, placeOf, startEditor, startModel, temporary, until, workspace } from './harness.mjs'
 
 const QUESTION = 'how are migrations applied in order'
-const FIRST_RESULT_MS = 300
+// Half of the answers arrive within the first time, and 19 of 20 within the second.
+const ANSWER_MS = [150, 300]
+const SIZES = [[1280, 720], [1440, 900], [2560, 1440]]
 const ACTIVATION_MS = 50
 // Timings are meaningless on a busy machine.
 const MEASURED = process.env.WINNOW_MEASURE === '1'
+
+// Names, paths, code, error messages and questions, eight of each.
+const QUERIES = JSON.parse(readFileSync(path.join(CHECKOUT, 'benchmarks/search_box.json'), 'utf-8')).map(({ query }) => query)
 
 let model
 let editor
@@ -36,6 +41,8 @@ const test = (name, run) =>
       await run()
     } catch (error) {
       await editor.screenshot(`failed: ${name.replaceAll('/', ' ')}`)
+      // The next test starts without a box.
+      await page.keyboard.press('Escape')
       throw error
     }
   })
@@ -51,20 +58,35 @@ async function at(position) {
   await until(async () => (await text()) === position, async () => `${position}; it is ${await text()}`)
 }
 
-/** Wait until the editor previews the active row. Return its file name and line. */
+/** Wait until the line of the active row is readable below the list. Return its file name and line. */
 async function previewed() {
   const [name, line] = await editor.activePlace()
-  await page.locator('.tab.active', { hasText: name }).waitFor()
-  await until(
-    async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `),
-    async () => `line ${line} of ${name}; it is ${await editor.position.innerText()}`,
-  )
-  return { name, line: Number(line) }
+  await page.locator('.editor-group-container:not(.active) .tab.active', { hasText: name }).waitFor()
+  await editor.previews(line)
+  return { name, line }
 }
 
 async function closePick() {
   await page.keyboard.press('Escape')
   await page.locator('.quick-input-widget').first().waitFor({ state: 'hidden' })
+}
+
+/** Wait until these tabs are open, the active one is the same, and there is one group. */
+async function restored({ tabs, active }) {
+  await until(
+    async () => JSON.stringify(await shown()) === JSON.stringify({ tabs, active, groups: 1 }),
+    async () => `${tabs} with ${active}; open are ${JSON.stringify(await shown())}`,
+  )
+}
+
+/** Return what is open in the editor. */
+async function shown() {
+  const active = page.locator('.editor-group-container.active .tab.active .label-name')
+  return {
+    tabs: await editor.tabs(),
+    active: (await active.count()) ? await active.innerText() : '',
+    groups: await page.locator('.editor-group-container').count(),
+  }
 }
 
 test('nothing runs before the first command', async () => {
@@ -74,171 +96,222 @@ test('nothing runs before the first command', async () => {
   assert.equal(editor.log(), '')
 })
 
-test("a keyword search shows the local order, then the model's choices with reasons", async () => {
-  await editor.question(QUESTION)
-  await page.keyboard.press('Enter')
-  await editor.titled(/ranked by wire · 2 of [\d,]+ files · .*\$0\.00125/)
-  const [first, second, third] = await editor.rowTexts()
-  assert.match(first, /\.py:\d+ ?django.* runs the migrations in order — \S/)
-  assert.match(second, / writes down which were applied — \S/)
-  assert.match(third, /also found, not chosen by the model$/)
-  const visible = (await editor.visibleRows()).map(({ text }) => text)
-  assert.match(visible[0], /^\S+\.py:\d+django.*\nruns the migrations in order — \S/)
-  assert.match(visible[1], /\nwrites down which were applied — \S/)
-  assert.ok(visible.length >= 5, visible.join('\n'))
-  await editor.sees(editor.title, /how are migrations applied in order.*ranked by wire.*\$0\.00125/)
+test('results appear as the user types, with the line of code and a reason', async () => {
+  await editor.openBox('Control+Alt+W')
+  await page.keyboard.type('MigrationExecutor')
+  await editor.titled(/^MigrationExecutor · local/)
+  const { text, isComplete } = await editor.sees(editor.first, /^MigrationExecutor ?django\/db\/migrations\/executor\.py:10 class MigrationExecutor/)
+  assert.ok(isComplete, text)
+  // The letters that match are highlighted.
+  const marked = await editor.first.locator('.label-name .highlight, .monaco-highlighted-label .highlight').first().innerText()
+  assert.equal(marked, 'MigrationExecutor')
+  await previewed()
+  await closePick()
   const activated = Number(/Activated in ([\d.]+) ms/.exec(editor.log())?.[1])
   assert.ok(Number.isFinite(activated))
   if (MEASURED) assert.ok(activated <= ACTIVATION_MS, `activation took ${activated} ms`)
-  console.log(`activation: ${activated} ms in the extension`)
+})
+
+test('the box opens with nothing typed, and one letter searches nothing', async () => {
+  await editor.openBox('Control+Alt+W')
+  for (const hint of ['symbols: @Client.send', 'PDFs, office files']) await editor.sees(editor.rows.filter({ hasText: hint }), /\w/)
+  await page.keyboard.type('M')
+  await until(async () => (await editor.rows.count()) === 0, 'no rows for one letter')
+  await closePick()
+})
+
+test('the index becomes ready', async () => {
+  const status = page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]')
+  await editor.sees(editor.notification('Winnow is indexing this folder'), /stays on this machine/)
+  await editor.notification('Winnow is indexing this folder').locator('.monaco-button', { hasText: 'OK' }).click()
+  await editor.sees(status, /^Winnow: (indexing \d+ %|ready)$/)
+  await editor.sees(status, /^Winnow: ready$/)
+  // The Explorer doesn't show the index.
+  assert.equal(await page.locator('.explorer-folders-view .label-name', { hasText: '.winnow' }).count(), 0)
 })
 
 test('Escape closes the preview if nothing was open', async () => {
-  await page.keyboard.press('ArrowDown')
-  await page.locator('.tab.active').waitFor()
-  await closePick()
-  await until(async () => (await editor.tabs()).length === 0, async () => `no tab; open are ${await editor.tabs()}`)
-})
-
-test('moving previews the file at the line, and Escape restores the open editors', async () => {
-  await editor.openFile('django/apps/registry.py')
-  await editor.openFile('django/apps/config.py:20:5')
-  await at('Ln 20, Col 5')
-  const before = await editor.tabs()
-  assert.deepEqual(before, ['registry', 'config'])
-
-  await editor.resume()
-  await page.keyboard.press('ArrowDown')
-  const { name, line } = await previewed()
-  await editor.screenshot('keyword-search')
-  // The row is readable, and so is the line if it is below the list.
-  const row = await editor.visible(editor.active)
-  assert.ok(row.isComplete && row.text.startsWith(`${name}.`), row.text)
-  const pick = await editor.quickPick()
-  const shown = await editor.renderedLine(line)
-  assert.ok(shown.box.y > 0 && shown.box.y + shown.box.height < 668, 'above the status bar')
-  // Issue 26: the list covers lines higher up, and the name of the file.
-  assert.equal(shown.startsVisible, shown.box.y + shown.box.height / 2 > pick.y + pick.height, JSON.stringify(shown))
-  assert.equal((await editor.visible(page.locator('.tab.active'))).text, '')
-
-  await page.keyboard.press('ArrowDown')
+  await editor.question(QUESTION)
   await page.keyboard.press('ArrowDown')
   await previewed()
   await closePick()
-  await at('Ln 20, Col 5')
-  await until(async () => (await editor.tabs()).join() === before.join(), async () =>
-    `the tabs ${before}; they are ${await editor.tabs()}`,
-  )
+  await restored({ tabs: [], active: '' })
 })
 
-test('Escape restores a preview tab, whether it was active or not', async () => {
-  await editor.probe('preview', { file: path.join(folder, 'django/db/migrations/optimizer.py') })
-  await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
-  for (const activate of [async () => {}, () => page.locator('.tab', { hasText: 'registry' }).click()]) {
-    await activate()
-    const before = await editor.tabs()
-    const active = await page.locator('.tab.active .label-name').innerText()
-    assert.ok(before.includes('~optimizer'), before.join())
-    await editor.resume()
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('ArrowDown')
-    await until(async () => !(await editor.tabs()).includes('~optimizer'), 'a preview that replaces it')
-    await closePick()
-    await until(
-      async () => (await page.locator('.tab.active .label-name').innerText()) === active,
-      `${active} active again`,
-    )
-    await until(
-      async () => (await editor.tabs()).toSorted().join() === before.toSorted().join(),
-      async () => `the tabs ${before}; they are ${await editor.tabs()}`,
-    )
-  }
-})
-
-test('Enter opens the file at the line', async () => {
-  await editor.resume()
+test('without a selected row, Enter asks the model, whose choices come first', async () => {
+  await editor.question(QUESTION)
+  await editor.titled(/^how are migrations applied in order · local · Enter asks wire$/)
+  assert.equal(await editor.active.count(), 0)
+  await page.keyboard.press('Enter')
+  await editor.answered('wire')
+  await editor.sees(editor.title, /^how are migrations applied in order · wire$/)
+  const [first, second, third] = await editor.rowTexts()
+  assert.match(first, /\.py:\d+ ?django.* — runs the migrations in order$/)
+  assert.match(second, / — writes down which were applied$/)
+  assert.match(third, /also found, not chosen by the model/)
+  const visible = (await editor.visibleRows()).map(({ text }) => text)
+  assert.match(visible[1], /^\s*\S+\.py:\d+django.*\n.* —  writes down which were/)
+  assert.ok(visible.length >= 5, visible.join('\n'))
+  // Its first choice is selected now.
   const [name, line] = await editor.activePlace()
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: name }).waitFor()
-  await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line}`)
-  // Nothing covers the file anymore.
-  await editor.sees(page.locator('.tab.active'), new RegExp(name))
-  await until(async () => (await editor.visibleLine(line))?.startsVisible, `line ${line} to be readable`)
+  await editor.seesLine(line, /\w/)
+  await editor.command('View: Close All Editors')
 })
 
-/** Move down three times while the model's order arrives. Return the recording and the selected files. */
-async function moveDuringRanking(query) {
-  await editor.question(query)
-  const before = await model.count()
-  const recorded = await editor.recording()
-  await page.keyboard.press('Enter')
-  // By then the local order is complete. The model's first file takes a few seconds.
-  await until(async () => (await model.count()) > before, 'the request to the model')
-  await editor.rows.filter({ hasText: '.py' }).nth(4).waitFor()
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('ArrowDown')
-  await editor.rows.filter({ hasText: 'runs the migrations in order' }).waitFor()
-  await editor.titled(/ranked by wire/)
-  const frames = await recorded()
-  // The selection moves some time after the first key: start where it leaves the best row.
-  const start = frames.findIndex(({ downs, active, rows }) => downs > 0 && active && active !== rows[0])
-  const names = frames.slice(start).filter(({ active }) => active).map(({ active }) => /^\S+/.exec(active)[0])
-  return { frames, moved: names.filter((name, index) => name !== names[index - 1]) }
-}
+test('Escape restores the editors, the selection and the Explorer', async () => {
+  await editor.openFile('django/apps/registry.py')
+  await editor.openFile('django/apps/config.py:20:5')
+  await at('Ln 20, Col 5')
+  const before = await shown()
+  assert.deepEqual(before.tabs, ['registry', 'config'])
+  const folders = page.locator('.explorer-folders-view .monaco-list-row')
+  const unfolded = await folders.allInnerTexts()
+  await editor.resume()
+  for (let row = 0; row < 3; row++) {
+    await page.keyboard.press('ArrowDown')
+    await previewed()
+  }
+  await closePick()
+  await restored(before)
+  await at('Ln 20, Col 5')
+  assert.deepEqual(await folders.allInnerTexts(), unfolded)
+})
 
-test("the model's order does not move the selection, and arrives file by file", async () => {
+test('Escape restores a preview tab, a welcome page and an image', async () => {
+  await editor.probe('preview', { file: path.join(folder, 'django/db/migrations/optimizer.py') })
+  await page.locator('.tab.active', { hasText: 'optimizer' }).waitFor()
+  const image = path.join(folder, 'docs/_theme/picture.png')
+  const opened = [
+    async () => {},
+    () => editor.command('Help: Welcome'),
+    () => editor.probe('open', { file: image }),
+  ]
+  mkdirSync(path.dirname(image), { recursive: true })
+  copyFileSync(path.join(EXTENSION, 'media/icon.png'), image)
+  for (const open of opened) {
+    await open()
+    await page.waitForTimeout(500)
+    const before = await shown()
+    await editor.question(`${QUESTION} again`)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await previewed()
+    await closePick()
+    await restored(before)
+  }
+  await editor.command('View: Close All Editors')
+})
+
+test('the line is readable below the list in every preview', async () => {
+  const query = 'where is the CSRF token checked'
+  let checked = 0
+  for (const [width, height] of SIZES) {
+    await page.setViewportSize({ width, height })
+    await editor.question(query)
+    const rows = checked === 0 ? 14 : 13
+    for (let row = 0; row < rows; row++) {
+      await page.keyboard.press('ArrowDown')
+      await previewed()
+      checked++
+    }
+    // The title is one line.
+    assert.ok((await editor.title.boundingBox()).height < 30)
+    await editor.screenshot(`preview ${width}x${height}`)
+    await closePick()
+  }
+  await page.setViewportSize({ width: 1100, height: 700 })
+  assert.equal(checked, 40)
+})
+
+test('a row that the user moved to stays at its pixel when the model answers', async () => {
   await model.mode('drip')
-  // Issue 26: new rows undo a move whose event the extension has not received yet. On a busy machine
-  // that happens in some searches, so try several.
-  // Each attempt has a different question, because the server caches the model's answers.
-  const events = ['saved', 'deleted', 'created', 'loaded', 'migrated']
-  let attempt
-  for (const [index, event] of events.entries()) {
-    if (index) await closePick()
-    attempt = await moveDuringRanking(`which signals are sent after a model is ${event}`)
-    if (attempt.moved.length === 3) break
-    console.log(`moved: ${attempt.moved}`)
+  const count = MEASURED ? 20 : 4
+  for (let index = 0; index < count; index++) {
+    // Each question is different, because the server caches the model's answers.
+    await editor.question(`which signals are sent after number ${index} is saved`)
+    await editor.titled(/ · Enter asks wire$/)
+    await page.keyboard.press('Enter')
+    await editor.titled(/ · asking wire…$/)
+    for (let row = 0; row <= index % 12; row++) await page.keyboard.press('ArrowDown')
+    const before = await editor.sees(editor.active, /\w/)
+    await editor.answered('wire$')
+    const after = await editor.sees(editor.active, /\w/)
+    assert.equal(after.box.y, before.box.y, `${index}: ${before.text}`)
+    assert.deepEqual(placeOf(after.text), placeOf(before.text))
+    await previewed()
+    await closePick()
   }
   await model.mode('ok')
-  const { frames, moved } = attempt
-  assert.equal(moved.length, 3, `only the user moved the selection: ${moved}`)
-  const local = frames.findIndex(({ rows }) => rows.some((row) => row.includes('.py')))
-  const chosen = frames.findIndex(({ rows }) => rows.some((row) => row.includes('runs the migrations')))
-  assert.ok(local >= 0 && local < chosen, 'local results came first')
-  await editor.sees(editor.first, / runs the migrations in order$/)
-  // Issue 26: the selected row may be scrolled out of the list, but its preview is still open.
-  const selected = await editor.visible(editor.active)
-  if (selected?.startsVisible) assert.ok(selected.text.trim().startsWith(moved.at(-1)), selected.text)
-  const [stem] = /^[\w-]+/.exec(moved.at(-1))
-  await page.locator('.tab.active', { hasText: stem }).waitFor()
+})
+
+test('resuming shows the same list at the same row, which Enter opens', async () => {
+  await editor.question(`${QUESTION} once more`)
+  for (let row = 0; row < 5; row++) await page.keyboard.press('ArrowDown')
+  const { text } = await editor.sees(editor.active, /\w/)
+  await closePick()
+  await editor.resume()
+  // An event of the quick pick about its first row may arrive late.
+  await page.waitForTimeout(500)
+  assert.equal((await editor.sees(editor.active, /\w/)).text, text)
+  const [name, line] = await editor.activePlace()
+  await page.keyboard.press('Enter')
+  await page.locator('.tab.active', { hasText: name }).waitFor()
+  await editor.seesLine(line, /\w/)
+})
+
+test('the query stays when the search is narrowed', async () => {
+  const narrow = async (label) => {
+    await page.locator('.quick-input-widget:visible [aria-label^="Narrow the Search"]').click()
+    await editor.rows.filter({ hasText: label }).first().click()
+  }
+  const value = (text) => until(async () => (await editor.input.inputValue()) === text, async () =>
+    `the query ${text}; it is ${await editor.input.inputValue()}`,
+  )
+  await editor.question('execute')
+  await narrow('Symbols')
+  await value('@execute')
+  await editor.answered()
+  await editor.sees(editor.first, /^\w*\.?execute/)
+  await narrow('Exact text')
+  await value('"execute"')
+  await editor.answered()
+  await narrow('Ignored and hidden')
+  await value('>ignored "execute"')
+  await closePick()
+  await editor.search('Search', '>type:html >in:django/contrib/admin form')
+  await editor.answered()
+  for (const row of await editor.rowTexts()) assert.match(row, /\.html(:\d+)? ?django\/contrib\/admin/)
   await closePick()
 })
 
-test('the first result appears soon after the key press', async () => {
+test('terms are suggested and can be changed', async () => {
+  await editor.question('how are sessions deleted')
+  await page.locator('.quick-input-widget:visible [aria-label^="Search by Terms"]').click()
+  await until(async () => /^>terms how are sessions deleted -- \w+/.test(await editor.input.inputValue()), 'suggested terms')
+  await editor.answered()
+  await editor.input.fill('>terms how are sessions deleted -- flush, cycle_key')
+  await editor.titled(/^how are sessions deleted · local/)
+  await until(async () => (await editor.rowTexts()).some((row) => /flush|cycle_key/.test(row)), 'a row with a term')
+  await closePick()
+})
+
+test('answers appear soon after the last key, and the first row stays', async () => {
+  await editor.probe('configure', { settings: { 'winnow.llm.enabled': false } })
   const times = []
-  const queries = !MEASURED ? ['how is a template compiled'] : [
-    'how is a template compiled',
-    'who escapes html',
-    'where is a session deleted',
-    'how are forms validated',
-    'when is a connection closed',
-  ]
-  for (const query of queries) {
-    await editor.question(query)
-    const recorded = await editor.recording()
-    await page.keyboard.press('Enter')
-    await editor.titled(/ranked by/)
-    const frames = await recorded()
-    const first = frames.find(({ title, rows }) => title.includes(query) && rows.length > 0)
-    times.push(Math.round(first.at))
+  for (const query of MEASURED ? QUERIES : QUERIES.filter((_, index) => index % 8 === 0)) {
+    await editor.openBox('Control+Alt+W')
+    const { milliseconds, first, last } = await editor.timed(query)
+    assert.equal(last, first, query)
+    times.push(Math.round(milliseconds))
     await closePick()
   }
-  console.log(`key press to first result on Django: ${times.join(', ')} ms`)
-  // Some searches take longer: on a busy machine, or if all words are in hundreds of files, which the
-  // server shrinks before it ranks. A delay in the client would slow down every search.
-  const second = times.toSorted((left, right) => left - right)[1]
-  if (MEASURED) assert.ok(second <= FIRST_RESULT_MS, `${times} ms`)
+  await editor.probe('configure', { settings: { 'winnow.llm.enabled': null } })
+  const sorted = times.toSorted((left, right) => left - right)
+  const at = (part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]
+  console.log(`last key to answer, ${times.length} queries: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms (${times.join(', ')})`)
+  if (MEASURED) assert.ok(at(0.5) <= ANSWER_MS[0] && at(0.95) <= ANSWER_MS[1], `${times} ms`)
 })
 
 test('Escape cancels a search and kills its ripgrep', async () => {
@@ -253,8 +326,7 @@ test('Escape cancels a search and kills its ripgrep', async () => {
   for (const file of [slow, rg]) chmodSync(file, 0o755)
   const settings = { 'winnow.programs.rg': rg, 'winnow.index.enabled': false }
   await editor.probe('configure', { settings })
-  await editor.question('which middleware handles csrf tokens')
-  await page.keyboard.press('Enter')
+  await editor.search('Search Text', 'which middleware handles csrf tokens')
   const running = () => editor.processes(new RegExp(`--pre ${slow}|sleep 600`))
   await until(() => running().length > 1, 'ripgrep to run')
   await page.keyboard.press('Escape')
@@ -276,33 +348,25 @@ function which(name) {
 
 test('a hit in a PDF shows its page and opens the extracted text at the line', async () => {
   await editor.search('Search Documents', 'Retention')
-  await page.keyboard.press('Enter')
-  const row = editor.rows.filter({ hasText: 'page 2' })
-  await row.waitFor()
-  await editor.titled(/2 lines · [\d,]+ documents searched/)
+  await editor.sees(editor.rows.filter({ hasText: 'page 2' }), /^handbook\.pdf · page 2/)
   await page.keyboard.press('ArrowDown')
-  await page.locator('.tab.active', { hasText: 'handbook.pdf' }).waitFor()
-  await at('Ln 9, Col 1')
+  await editor.sees(editor.active, /^handbook\.pdf · page 2 ?docs Retention: releases are kept/)
+  await editor.previews(9)
+  await page.mouse.move(5, 600)
+  await page.waitForTimeout(1_500)
   await editor.screenshot('documents')
-  await editor.sees(editor.active, /^Retention: releases are kept[^]*handbook\.pdf · page 2/)
-  await editor.seesLine(9, /^Retention: releases are kept/)
-  // Issue 26: the list covers the other line.
   await page.keyboard.press('ArrowUp')
-  await at('Ln 5, Col 1')
-  assert.equal((await editor.renderedLine(5)).text, '')
+  await editor.previews(5)
   await page.keyboard.press('ArrowDown')
-  await at('Ln 9, Col 1')
+  await editor.previews(9)
   await page.keyboard.press('Enter')
   await at('Ln 9, Col 1')
-  const text = await page.locator('.editor-instance .view-lines').first().innerText()
-  assert.match(text.replaceAll('\u00a0', ' '), /Page 2[\s\S]*Retention: releases are kept/)
   await editor.seesLine(9, /^Retention: releases are kept/)
 })
 
 test('symbols are found as the user types, best first', async () => {
-  await editor.search('Search Symbols', 'MigrationExecutor')
-  await editor.sees(editor.first, /^MigrationExecutordjango\/db\/migrations\/executor\.py/)
-  await editor.screenshot('symbols')
+  await editor.search('Search Symbols', 'MigrationExec')
+  await editor.sees(editor.first, /^MigrationExecutor ?django\/db\/migrations\/executor\.py:10/)
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: 'executor' }).waitFor()
   const line = lineOf('django/db/migrations/executor.py', 'class MigrationExecutor')
@@ -312,98 +376,108 @@ test('symbols are found as the user types, best first', async () => {
 
 test("text is found as the user types, in the answer's order, and opens at the match", async () => {
   await editor.search('Search Text', 'def execute_from_command_line')
-  // Results of the first characters appear too.
-  const found = async () => (await editor.rowTexts()).map((row) => row.startsWith('def execute_from_command_line'))
-  await until(async () => (await found()).join() === 'true', 'only the correct match')
+  await editor.answered()
+  assert.equal((await editor.rowTexts()).length, 1)
+  await editor.sees(editor.first, /^__init__\.py:\d+ ?django\/core\/management def execute_from_command_line/)
   await page.keyboard.press('Enter')
   await page.locator('.tab.active', { hasText: '__init__' }).waitFor()
   const line = lineOf('django/core/management/__init__.py', 'def execute_from_command_line')
   await at(`Ln ${line}, Col 1`)
   await editor.seesLine(line, /^def execute_from_command_line\(/)
-  await editor.search('Search Text', '/class \\w+Executor\\b/')
-  // Results of the first characters appear too.
-  const matches = (row) => /class \w+Executor/.test(row)
-  const rows = () => editor.rowTexts()
-  await until(
-    async () => (await rows()).length > 0 && (await rows()).every(matches),
-    async () => `matches only; the rows are ${(await rows()).join('\n')}`,
-  )
-  await editor.titled(/\d+ match(es)?/)
+  await editor.search('Search', '/class \\w+Executor\\b/')
+  await editor.answered()
+  const rows = await editor.rowTexts()
+  assert.ok(rows.length > 0 && rows.every((row) => /class \w+Executor/.test(row)), rows.join('\n'))
   await closePick()
 })
 
-test('semantic and code search show the kind of search they ran', async () => {
-  await editor.search('Code Search', 'MigrationRecorder')
+test('Enter before the answer opens its first row', async () => {
+  await editor.openBox('Control+Alt+W')
+  await editor.input.fill('django/db/migrations/recorder.py')
   await page.keyboard.press('Enter')
-  await editor.titled(/as symbol · \d+ results?/)
-  assert.match((await editor.rowTexts())[0], /^recorder\.py:\d+/)
-  await closePick()
-  await editor.search('Semantic Search', 'where are expired sessions deleted')
-  await page.keyboard.press('Enter')
-  await editor.titled(/(by the index|by text).* passages?/)
-  assert.ok((await editor.rowTexts()).some((row) => /session/.test(row)))
-  await closePick()
+  await page.locator('.tab.active', { hasText: 'recorder' }).waitFor()
 })
 
 test('a search without results and a failed search show the reason', async () => {
   await editor.search('Search Text', 'nowhere-in-this-tree-3141')
   await editor.sees(editor.rows.filter({ hasText: 'No results' }), /No results/)
   await closePick()
-  await editor.search('Search Text', '/(unclosed/')
-  await editor.titled(/failed/)
+  await editor.search('Search', '/(unclosed/')
   // Issue 26: the end of the message is cut off.
   await editor.sees(editor.first, /Invalid regular expression '\(unclosed': unclosed group[^]*Press Enter to try again$/)
   await closePick()
 })
 
-test('results stay in a view, from which they can be opened, copied and exported', async () => {
-  await editor.search('Semantic Search', 'where are expired sessions deleted')
-  await page.keyboard.press('Enter')
-  await editor.titled(/(by the index|by text).* passages?/)
-  const places = (await editor.rowTexts()).map((row) => /^(\S+?)\.\w+:(\d+)/.exec(row)).filter(Boolean)
+test('the info button says how the results were found', async () => {
+  await editor.question('how are passwords hashed')
+  await page.locator('.quick-input-widget:visible [aria-label^="How These Results"]').click()
+  await editor.sees(editor.rows.filter({ hasText: 'Searched as semantic' }), /It is a question|it is a question/)
+  await page.keyboard.press('Escape')
+  await editor.titled(/^how are passwords hashed · local/)
   await closePick()
-  // Wait until the editor shows a result, from 0, and its line is readable.
+})
+
+test('results stay in a view, grouped by file, which opens previews', async () => {
+  await editor.command('View: Close All Editors')
+  await editor.question('how are passwords hashed')
+  await page.keyboard.press('ArrowDown')
+  const places = (await editor.rowTexts()).map(placeOf)
+  await page.locator('.quick-input-widget:visible [aria-label^="Show in Results View"]').click()
+  const tree = page.locator('.pane-body .monaco-list-row')
+  const item = (index) => tree.and(page.locator(`[data-index="${index}"]`))
+  await editor.sees(tree.filter({ hasText: 'how are passwords hashed' }), /^how are passwords/)
+  // Below each file, the line of code.
+  await editor.sees(item(1), new RegExp(`^${places[0][0]}\\.py`))
+  await editor.sees(item(2), /\w/)
   const showsResult = async (index) => {
-    const [, name, line] = places[index]
+    const [name, line] = places[index]
     await page.locator('.tab.active', { hasText: name }).waitFor()
-    const position = () => editor.position.innerText()
-    await until(
-      async () => (await position()).startsWith(`Ln ${line}, `),
-      async () => `line ${line} of ${name}; it is ${await position()}`,
-    )
-    await until(async () => (await editor.visibleLine(Number(line)))?.startsVisible, `line ${line} to be readable`)
+    await until(async () => (await editor.position.innerText()).startsWith(`Ln ${line}, `), `line ${line} of ${name}`)
+    await until(async () => (await editor.visibleLine(line))?.startsVisible, `line ${line} to be readable`)
   }
   await editor.command('Winnow: Next Result')
   await showsResult(0)
   await page.keyboard.press('Control+Alt+.')
   await showsResult(1)
+  await editor.screenshot('results')
   await editor.command('Winnow: Previous Result')
   await showsResult(0)
-  await editor.command('Winnow: Copy All Paths and Lines')
+  // They share a preview tab. So do clicks; a double click opens a tab that stays.
+  assert.equal((await editor.tabs()).length, 1)
+  await item(2).click()
+  await until(async () => (await editor.tabs()).join().startsWith('~'), 'a preview tab')
+  await item(2).dblclick()
+  await until(async () => /^[^~]+$/.test((await editor.tabs()).join()), async () => `a tab that stays; open are ${await editor.tabs()}`)
+  await tree.filter({ hasText: 'how are passwords hashed' }).click({ button: 'right' })
+  const copyAll = page.locator('.monaco-menu .action-item', { hasText: 'Copy All Paths and Lines' })
+  await copyAll.waitFor()
+  // A menu ignores clicks in its first 100 ms.
+  await page.waitForTimeout(300)
+  await copyAll.click()
   await until(
     async () => /^django\/\S+\.py:\d+$/m.test(await page.evaluate(() => navigator.clipboard.readText())),
     'paths in the clipboard',
   )
-  await page.locator('.activitybar .action-label[aria-label^="Winnow"]').click()
-  const tree = page.locator('.pane-body .monaco-list-row')
-  const search = tree.filter({ hasText: 'Semantic Search: where are expired sessions deleted' })
-  // Issue 26: the end of the title is cut off.
-  await editor.sees(search, /^Semantic Search: where are/)
-  await editor.screenshot('results')
-  await editor.command('Winnow: Export as Markdown')
-  // Wait for the exported document: if it opened later, it would close the next list.
-  await editor.seesLine(1, /^# Semantic Search: where are expired sessions deleted$/)
 })
 
-test('the history and the list of all modes', async () => {
-  await editor.command('Winnow: Search History')
-  await editor.sees(editor.rows.filter({ hasText: QUESTION }), new RegExp(`^${QUESTION}`))
+test('the history has each query once, the latest first', async () => {
+  await editor.openBox('Control+Alt+W')
+  await editor.sees(editor.rows.filter({ hasText: 'how are passwords hashed' }), /^how are passwords/)
+  const texts = (await editor.rowTexts()).slice(3).map((text) => text.replace(/ ?recent$/, ''))
+  assert.equal(new Set(texts).size, texts.length, texts.join('\n'))
+  assert.equal(texts[0], 'how are passwords hashed')
+  await editor.rows.filter({ hasText: 'django/db/migrations/recorder.py' }).click()
+  await editor.titled(/^django\/db\/migrations\/recorder\.py · local/)
   await closePick()
-  await editor.command('Winnow: Search…')
-  await until(async () => (await editor.rows.count()) === 6, 'six modes')
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('Enter')
-  await editor.titled(/^Winnow Code Search/)
+})
+
+test('at most eight commands are in the palette', async () => {
+  await page.keyboard.press('F1')
+  await editor.input.fill('>Winnow: ')
+  await editor.sees(editor.rows.filter({ hasText: 'Winnow: Search by Terms' }), /Winnow/)
+  // The editor adds the command to focus the view.
+  const names = (await editor.rowTexts()).filter((row) => /^Winnow: (?!Focus on)/.test(row))
+  assert.ok(names.length <= 8, names.join('\n'))
   await closePick()
 })
 
@@ -411,13 +485,26 @@ test('the walkthrough leads to a search', async () => {
   await editor.command('Welcome: Open Walkthrough...')
   await editor.rows.filter({ hasText: 'Search with Winnow' }).click()
   const steps = page.locator('.gettingStartedSlideDetails')
-  for (const step of ['Install the server', 'Ask a question', 'Let a model rank (optional)']) {
+  for (const step of ['Install the server', 'Search for anything', 'Let a model rank (optional)']) {
     const { isComplete } = await editor.sees(steps.getByText(step, { exact: true }), /\w/)
     assert.ok(isComplete, step)
   }
-  await steps.getByText('Ask a question', { exact: true }).click()
-  await editor.screenshot('walkthrough')
-  await steps.getByRole('button', { name: 'Keyword Search' }).click()
-  await editor.titled(/^Winnow Keyword Search/)
+  await steps.getByText('Search for anything', { exact: true }).click()
+  await steps.getByRole('button', { name: 'Search', exact: true }).click()
+  await editor.sees(editor.rows.filter({ hasText: 'symbols: @Client.send' }), /\w/)
+  await closePick()
+})
+
+test('pictures for the README', async () => {
+  await editor.command('View: Close All Editors')
+  await editor.command('View: Show Explorer')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await editor.probe('configure', { settings: { 'winnow.llm.enabled': false } })
+  await editor.openFile('django/http/request.py')
+  await editor.question('where is the CSRF token checked for a POST request')
+  await previewed()
+  await page.mouse.move(5, 600)
+  await page.waitForTimeout(1_500)
+  await editor.screenshot('search')
   await closePick()
 })

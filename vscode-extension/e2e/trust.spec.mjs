@@ -1,6 +1,6 @@
 // Installing the server, restricted mode, and consent.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 
@@ -30,26 +30,63 @@ test('without a server, the extension offers to install it into its own environm
       assert.deepEqual(editor.processes(/winnow serve/), [])
       await offer.locator('.monaco-button', { hasText: 'Install It for Me' }).click()
     }
-    const environment = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow/venv')
+    const storage = path.join(editor.data, 'User/globalStorage/winnow-ls.winnow')
+    const environments = () => readdirSync(storage).filter((name) => name.startsWith('venv-'))
+    const failed = editor.notification('could not install the server')
+    const fails = async () => {
+      await failed.waitFor({ timeout: INSTALL_TIMEOUT })
+      await editor.sees(failed, /could not install the server/)
+      assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
+      await failed.locator('.monaco-button', { hasText: 'Choose a Wheel…' }).waitFor()
+      await failed.locator('.monaco-button', { hasText: 'Show Log' }).click()
+      assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
+    }
     await editor.search('Search Text', 'main')
     await install()
     // A failed installation shows an error and leaves no files.
-    const failed = editor.notification('could not install the server')
-    await failed.waitFor({ timeout: INSTALL_TIMEOUT })
-    await editor.sees(failed, /could not install the server/)
-    assert.match(await failed.innerText(), /No matching distribution found for winnow-ls-of-nobody/)
-    assert.ok(!existsSync(environment))
-    assert.match(editor.log(), /pip install .*winnow-ls-of-nobody/)
+    await fails()
+    assert.deepEqual(environments(), [])
 
     await editor.probe('configure', { settings: { 'winnow.server.package': CHECKOUT } })
     await editor.search('Search Text', 'def main')
     await install()
     const done = editor.notification(/Winnow \d+\.\d+\.\S+ is installed and running/)
     await done.waitFor({ timeout: INSTALL_TIMEOUT })
-    const programs = path.join(environment, 'bin')
-    assert.equal(editor.processes(new RegExp(`${programs}/.*winnow serve`)).length, 1)
+    const [installed] = environments()
+    const server = new RegExp(`${storage}/${installed}/bin/.*winnow serve`)
+    assert.equal(editor.processes(server).length, 1)
     await editor.search('Search Text', 'def main')
-    await editor.sees(editor.first, /^def main/)
+    await editor.sees(editor.first, /def main/)
+    await editor.page.keyboard.press('Escape')
+
+    // With a server, the command asks first. A failed update leaves the server as it was.
+    await editor.probe('configure', { settings: { 'winnow.server.package': 'winnow-ls-of-nobody' } })
+    await editor.command('Winnow: Install Server')
+    const question = editor.notification('is already there')
+    await editor.sees(question, /Winnow \d+\.\d+\.\S+ is already there/)
+    await question.locator('.monaco-button', { hasText: 'Install Anyway' }).click()
+    await fails()
+    assert.deepEqual(environments(), [installed])
+    assert.equal(editor.processes(server).length, 1)
+    await editor.command('Winnow: Restart Server')
+    await editor.search('Search Text', 'def main')
+    await editor.sees(editor.first, /def main/)
+    assert.equal(editor.processes(server).length, 1)
+  })
+})
+
+test('without Python, the extension links to it', async () => {
+  await withEditor({
+    folder: project(),
+    settings: { 'winnow.server.command': [] },
+    env: { PATH: program(temporary('bin'), 'nothing', '') },
+  }, async (editor) => {
+    await editor.command('Winnow: Install Server')
+    const failed = editor.notification('could not install the server')
+    await editor.sees(failed, /it needs Python 3\.10 or newer, and none was found/)
+    for (const label of ['Get Python', 'Extension Page', 'Show Log']) {
+      await failed.locator('.monaco-button', { hasText: label }).waitFor()
+    }
   })
 })
 
@@ -66,7 +103,7 @@ test('restricted mode runs no program from the workspace', async () => {
     trusted: false,
   }, async (editor) => {
     await editor.search('Search Text', 'def main')
-    await editor.sees(editor.first, /^def main/)
+    await editor.sees(editor.first, /def main/)
     assert.match(editor.log(), new RegExp(`Starting Winnow \\S+ ?: ${trusted}`))
     assert.ok(!existsSync(ran))
   })
@@ -80,37 +117,30 @@ test('code is sent to a remote model only with consent, and the audit lists it',
     'winnow.llm.connect_seconds': 1,
   }
   await withEditor({ folder: project(), settings, env: { FAR_KEY: 'key-of-the-test' } }, async (editor) => {
-    const consentRow = editor.rows.filter({ hasText: 'Let a language model rank' })
-    const search = async () => {
-      await editor.question('where is hello printed')
-      await editor.page.keyboard.press('Enter')
-    }
-    await search()
-    await editor.titled(/ranked locally: model needs consent/)
-    // Issue 26: the end of the message is cut off.
-    const { isComplete } = await editor.sees(consentRow, /Matching lines would be sent to https:\/\/192\.0\.2\.1, with/)
-    assert.equal(isComplete, false)
-    await consentRow.click()
+    const button = editor.page.locator('.quick-input-widget:visible [aria-label^="Let a Language Model Rank"]')
+    const question = 'where is hello printed'
+    await editor.question(question)
+    await button.click()
     await editor.sees(editor.title, /send matching lines to https:\/\/192\.0\.2\.1 \(not decided\)/)
     for (const choice of ['Allow for this workspace', 'Allow for every workspace', 'Not for this workspace']) {
       await editor.sees(editor.rows.filter({ hasText: choice }), new RegExp(`^${choice}$`))
     }
     await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
-    // The list is back, and the next search doesn't ask for consent.
-    await editor.titled(/where is hello printed/)
-    await editor.page.keyboard.press('Escape')
-    await search()
-    await editor.titled(/ranked locally: (?!a model needs consent)/)
-    assert.equal(await consentRow.count(), 0)
+    // The list is back, and the button is gone.
+    await editor.titled(/^where is hello printed · local$/)
+    await until(async () => (await button.count()) === 0, 'no button to consent')
     await editor.page.keyboard.press('Escape')
 
-    await editor.command('Winnow: Consent to a Language Model…')
+    await editor.menu('Consent to a language model')
     await editor.titled(/192\.0\.2\.1 \(refused for this workspace\)/)
     await editor.rows.filter({ hasText: 'Allow for this workspace' }).click()
-    await search()
-    await editor.titled(/ranked locally: .*(far|connect|time)/)
+    await editor.question(question)
+    // A model is available now, so Enter asks it. It can't be reached.
+    await editor.titled(/ · local · Enter asks far$/)
+    await editor.page.keyboard.press('Enter')
+    await editor.titled(/ · local$/)
     await editor.page.keyboard.press('Escape')
-    await editor.command('Winnow: Show What Left This Machine')
+    await editor.menu('Show what left this machine')
     await editor.sees(editor.page.locator('.view-lines'), /far at https:\/\/192\.0\.2\.1/)
   })
 })

@@ -16,6 +16,12 @@ const STATES = {
 export class Consent {
   constructor(private readonly server: Server) {}
 
+  /** Return the model that would rank a search now, and true if one needs consent first. */
+  async model(): Promise<{ name: string | undefined; isConsentNeeded: boolean }> {
+    const { models, destinations } = await this.server.request(consent, {}, NONE)
+    return { name: models[0], isConsentNeeded: destinations.some(({ state }) => state === 'needed') }
+  }
+
   /** Ask the user for consent. Return true if they allowed remote models. */
   async decide(): Promise<boolean> {
     const { destinations } = await this.server.request(consent, {}, NONE)

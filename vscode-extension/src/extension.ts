@@ -1,15 +1,16 @@
 import * as vscode from 'vscode'
 
 import { registerMcp, registerTools } from './agents'
+import { Announcement } from './announcement'
 import { Consent } from './consent'
-import { CODE, DOCUMENTS, KEYWORD, MODES, type AnyMode, SEMANTIC, SYMBOLS, TEXT } from './core/modes'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
 import { EditorModel } from './editor-model'
-import { installServer, offerServer } from './install'
+import { installServerIfWanted, offerServer } from './install'
+import { LanguageFeatures } from './language-features'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
-import { chooseFromHistory, chooseMode, Picker, type PickerServices, type PickerState } from './picker'
+import { chooseFromHistory, Picker, type PickerServices, type PickerState } from './picker'
 import { Previews } from './previews'
 import { ResultsView } from './results-view'
 import { Secrets } from './secrets'
@@ -21,6 +22,7 @@ const NEEDS_RESTART = [
   'winnow.server.command',
   'winnow.editorModel.enabled',
   'winnow.languageFeatures',
+  'winnow.provideLanguageFeatures',
 ]
 
 /** The API for other extensions and tests. */
@@ -51,21 +53,24 @@ let stopServer: (() => Promise<void>) | undefined
 class Extension {
   private readonly previews = new Previews()
   private readonly searches = new Searches()
+  private readonly features = new LanguageFeatures()
   private readonly secrets: Secrets
   private readonly server: Server
   private readonly status: Status
   private readonly view: ResultsView
   private readonly consent: Consent
   private readonly services: PickerServices
+  private picker: Picker | undefined
   private last: PickerState | undefined
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
-    this.server = new Server(context, this.previews, this.secrets, new EditorModel())
+    this.server = new Server(context, this.previews, this.secrets, new EditorModel(), this.features)
     this.consent = new Consent(this.server)
-    this.status = new Status(this.server, this.searches)
-    this.view = new ResultsView(this.searches, this.previews, (search) =>
-      this.search(search.mode, search.query),
+    const announcement = new Announcement(context.workspaceState, this.server)
+    this.status = new Status(this.server, this.features, announcement)
+    this.view = new ResultsView(this.searches, this.previews, ({ text }) =>
+      this.search(text),
     )
     this.services = {
       context,
@@ -77,6 +82,7 @@ class Extension {
         this.view.refresh()
         void this.status.update()
       },
+      newPicker: () => this.newPicker(),
       offerServer: (problem) => this.offerServer(problem),
     }
     stopServer = () => this.server.stop()
@@ -88,6 +94,7 @@ class Extension {
       this.server,
       this.status,
       this.view,
+      this.features,
       ...this.commands(),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, new Documents(this.server)),
       ...registerTools(this.context.extension, this.server),
@@ -115,23 +122,14 @@ class Extension {
   private commands(): vscode.Disposable[] {
     const command = (name: string, run: (...args: never[]) => unknown) =>
       vscode.commands.registerCommand(`winnow.${name}`, run)
-    const search = (name: string, mode: AnyMode) =>
-      command(name, (query?: string) => this.search(mode, query))
     return [
-      search('keywordSearch', KEYWORD),
-      search('searchDocuments', DOCUMENTS),
-      search('searchSymbols', SYMBOLS),
-      search('searchText', TEXT),
-      search('semanticSearch', SEMANTIC),
-      search('codeSearch', CODE),
-      command('search', async (id?: string) => {
-        const mode = MODES.find((candidate) => candidate.id === id) ?? (await chooseMode())
-        if (mode) this.search(mode)
-      }),
+      command('search', (text?: string) => this.search(text)),
+      command('searchByTerms', (text?: string) => this.search(text).editTerms()),
+      command('searchDocuments', () => this.search(`>docs ${selectedText()}`)),
       command('resume', () => this.resume()),
       command('history', async () => {
-        const chosen = await chooseFromHistory(this.context)
-        if (chosen) this.search(chosen.mode, chosen.query)
+        const text = await chooseFromHistory(this.context)
+        if (text !== undefined) this.search(text)
       }),
       command('menu', () => this.status.menu()),
       command('restart', () => this.restart()),
@@ -145,23 +143,26 @@ class Extension {
     ]
   }
 
-  private search(mode: AnyMode, query?: string): void {
-    new Picker(this.services, mode, (state) => {
-      this.last = state
-    }).prompt(query ?? selectedText())
+  /** Open the box with a text. Without one, a box that is open stays as it is. */
+  private search(text?: string): Picker {
+    if (text === undefined && this.picker?.isOpen) return this.picker
+    const picker = this.newPicker()
+    picker.open(text ?? selectedText())
     // Start the server while the user types. The search reports errors.
     this.server.ensureStarted().catch((error: unknown) => log.info(messageOf(error)))
+    return picker
   }
 
   private resume(): void {
-    const { last } = this
-    if (!last) {
-      void vscode.window.showInformationMessage('Winnow: no search to resume yet.')
-      return
-    }
-    new Picker(this.services, last.mode, (state) => {
+    if (this.last) this.newPicker().resume(this.last)
+    else this.search('')
+  }
+
+  private newPicker(): Picker {
+    this.picker = new Picker(this.services, (state) => {
       this.last = state
-    }).resume(last)
+    })
+    return this.picker
   }
 
   private restart(): Promise<void> {
@@ -198,7 +199,7 @@ class Extension {
   }
 
   private async install(): Promise<void> {
-    if (await installServer(this.context)) await this.installed()
+    if (await installServerIfWanted(this.context)) await this.installed()
   }
 
   private async installed(): Promise<void> {

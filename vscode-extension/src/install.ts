@@ -5,18 +5,27 @@ import * as vscode from 'vscode'
 
 import { isInside } from './core/environment'
 import {
+  checkProgram,
+  deleteOldEnvironments,
+  locate,
+  newEnvironment,
   output,
-  privateEnvironment,
+  PROGRAM,
   programEnvironment,
   programsOf,
   selectedPython,
   type ServerMissing,
+  useEnvironment,
   workspaceFolders,
 } from './locator'
 import { log, messageOf } from './log'
 
 const OLDEST_PYTHON = [3, 10] as const
+const PYTHON_DOWNLOADS = 'https://www.python.org/downloads/'
 const WINDOWS = process.platform === 'win32'
+
+/** No usable Python was found. */
+class PythonMissing extends Error {}
 
 /** Report that no server was found and offer to install it. Return true if it was installed. */
 export async function offerServer(
@@ -27,52 +36,108 @@ export async function offerServer(
   const settings = 'Settings'
   const chosen = await vscode.window.showWarningMessage(
     `Winnow: no server found. ${problem.message}`,
-    {
-      modal: false,
-    },
     install,
     settings,
     'Show Log',
   )
   if (chosen === install) return installServer(context)
-  if (chosen === settings) {
-    await vscode.commands.executeCommand('workbench.action.openSettings', 'winnow.server')
-  } else if (chosen) log.show()
+  if (chosen === settings) await openServerSettings()
+  else if (chosen) log.show()
   return false
 }
 
-/** Install the server into the extension's own virtual environment. Return true on success. */
-export async function installServer(context: vscode.ExtensionContext): Promise<boolean> {
+/** Install the server, but ask first if there is a usable one. Return true if it was installed. */
+export async function installServerIfWanted(context: vscode.ExtensionContext): Promise<boolean> {
+  const found = await locate(context).catch(() => undefined)
+  if (found) {
+    const install = 'Install Anyway'
+    const chosen = await vscode.window.showInformationMessage(
+      `Winnow ${found.version} is already there: ${found.command}`,
+      install,
+    )
+    if (chosen !== install) return false
+  }
+  return installServer(context)
+}
+
+/**
+ * Install the server into a new virtual environment of the extension. Return true on success.
+ *
+ * An environment installed earlier is used until the new one works, and stays if it doesn't.
+ */
+async function installServer(
+  context: vscode.ExtensionContext,
+  packageName = vscode.workspace.getConfiguration('winnow').get('server.package', 'winnow-ls'),
+): Promise<boolean> {
   const options = {
     location: vscode.ProgressLocation.Notification,
     title: 'Winnow: installing the server',
     cancellable: true,
   }
-  return vscode.window.withProgress(options, async (progress, token) => {
-    const folder = privateEnvironment(context)
-    try {
-      const python = await usablePython()
-      progress.report({ message: 'creating a virtual environment' })
-      await rm(folder, { recursive: true, force: true })
-      await mkdir(path.dirname(folder), { recursive: true })
-      await run(python, ['-m', 'venv', folder], token)
-      const venvPython = path.join(programsOf(folder), WINDOWS ? 'python.exe' : 'python')
-      const packageName = vscode.workspace
-        .getConfiguration('winnow')
-        .get('server.package', 'winnow-ls')
-      progress.report({ message: `pip install ${packageName}` })
-      await run(venvPython, ['-m', 'pip', 'install', '--disable-pip-version-check', packageName], token)
-      return true
-    } catch (error) {
-      await rm(folder, { recursive: true, force: true })
-      if (token.isCancellationRequested) return false
-      log.error(`Could not install the server: ${messageOf(error)}`)
-      void vscode.window
-        .showErrorMessage(`Winnow: could not install the server: ${messageOf(error)}`, 'Show Log')
-        .then((chosen) => chosen && log.show())
-      return false
-    }
+  try {
+    return await vscode.window.withProgress(options, async (progress, token) => {
+      await installInto(context, packageName, (message) => progress.report({ message }), token)
+      return !token.isCancellationRequested
+    })
+  } catch (error) {
+    log.error(`Could not install the server: ${messageOf(error)}`)
+    return offerOtherWays(context, error)
+  }
+}
+
+async function installInto(
+  context: vscode.ExtensionContext,
+  packageName: string,
+  report: (message: string) => void,
+  token: vscode.CancellationToken,
+): Promise<void> {
+  const folder = newEnvironment(context)
+  try {
+    const python = await usablePython()
+    report('creating a virtual environment')
+    await mkdir(path.dirname(folder), { recursive: true })
+    await deleteOldEnvironments(context)
+    await run(python, ['-m', 'venv', folder], token)
+    report(`pip install ${packageName}`)
+    const venvPython = path.join(programsOf(folder), WINDOWS ? 'python.exe' : 'python')
+    await run(venvPython, ['-m', 'pip', 'install', '--disable-pip-version-check', packageName], token)
+    await checkProgram(path.join(programsOf(folder), PROGRAM), [])
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    if (token.isCancellationRequested) return
+    throw error
+  }
+  await useEnvironment(context, folder)
+}
+
+/** Report a failed installation and offer what may work. Return true if the server was installed. */
+async function offerOtherWays(context: vscode.ExtensionContext, error: unknown): Promise<boolean> {
+  const python = 'Get Python'
+  const wheel = 'Choose a Wheel…'
+  const page = 'Extension Page'
+  const message =
+    `Winnow: could not install the server: ${messageOf(error)}.` +
+    ' The extension for your platform contains a server.'
+  const first = error instanceof PythonMissing ? python : wheel
+  const chosen = await vscode.window.showErrorMessage(message, first, page, 'Show Log')
+  if (chosen === python) await vscode.env.openExternal(vscode.Uri.parse(PYTHON_DOWNLOADS))
+  else if (chosen === page) await vscode.commands.executeCommand('extension.open', context.extension.id)
+  else if (chosen === wheel) return installWheel(context)
+  else if (chosen) log.show()
+  return false
+}
+
+/** Install the server from a file that the user chooses. */
+async function installWheel(context: vscode.ExtensionContext): Promise<boolean> {
+  const chosen = await vscode.window.showOpenDialog({
+    title: 'Choose a wheel of winnow-ls',
+    filters: { 'Python wheels': ['whl'] },
   })
+  return chosen?.[0] ? installServer(context, chosen[0].fsPath) : false
+}
+
+function openServerSettings(): Thenable<unknown> {
+  return vscode.commands.executeCommand('workbench.action.openSettings', 'winnow.server')
 }
 
 async function usablePython(): Promise<string> {
@@ -83,7 +148,7 @@ async function usablePython(): Promise<string> {
     if (version && !isOlder(version)) return python
     log.info(`Not using ${python}: ${version ? `it is Python ${version.join('.')}` : 'not found'}`)
   }
-  throw new Error(`Winnow needs Python ${OLDEST_PYTHON.join('.')} or newer; found none`)
+  throw new PythonMissing(`it needs Python ${OLDEST_PYTHON.join('.')} or newer, and none was found`)
 }
 
 async function pythonVersion(python: string): Promise<[number, number] | undefined> {

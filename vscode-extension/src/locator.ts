@@ -1,16 +1,19 @@
 import { execFile } from 'node:child_process'
-import { access, constants } from 'node:fs/promises'
+import { access, constants, readdir, rm } from 'node:fs/promises'
 import * as path from 'node:path'
 import * as vscode from 'vscode'
 
 import { isInside, programFolders, serverEnvironment } from './core/environment'
-import { versionProblem, versionIn } from './core/versions'
+import { isOlder, versionProblem, versionIn } from './core/versions'
 import { log, messageOf } from './log'
 
 const WINDOWS = process.platform === 'win32'
-const PROGRAM = WINDOWS ? 'winnow.exe' : 'winnow'
+export const PROGRAM = WINDOWS ? 'winnow.exe' : 'winnow'
 /** A busy machine needs seconds to start Python for the first time. */
 const VERSION_MS = 30_000
+/** The name of the extension's own virtual environment, in the global state. */
+const ENVIRONMENT_KEY = 'winnow.environment'
+const ENVIRONMENT_PREFIX = 'venv-'
 
 /** A server program, its first arguments and its version. */
 export interface Program {
@@ -22,9 +25,38 @@ export interface Program {
 /** No usable server was found. The message gives the reason. */
 export class ServerMissing extends Error {}
 
-/** Return the path of the extension's own virtual environment. */
-export function privateEnvironment(context: vscode.ExtensionContext): string {
-  return vscode.Uri.joinPath(context.globalStorageUri, 'venv').fsPath
+/** Return the path of the extension's own virtual environment, or undefined if there is none. */
+function ownEnvironment(context: vscode.ExtensionContext): string | undefined {
+  const name = context.globalState.get<string>(ENVIRONMENT_KEY)
+  return name === undefined ? undefined : path.join(context.globalStorageUri.fsPath, name)
+}
+
+/** Return an unused path for a virtual environment. It can't be moved later: it contains its path. */
+export function newEnvironment(context: vscode.ExtensionContext): string {
+  return path.join(context.globalStorageUri.fsPath, `${ENVIRONMENT_PREFIX}${Date.now()}`)
+}
+
+/** Make a virtual environment the extension's own. */
+export async function useEnvironment(context: vscode.ExtensionContext, folder: string): Promise<void> {
+  await context.globalState.update(ENVIRONMENT_KEY, path.basename(folder))
+}
+
+/** Delete the virtual environments that later ones have replaced. Other windows may use the last one. */
+export async function deleteOldEnvironments(context: vscode.ExtensionContext): Promise<void> {
+  const storage = context.globalStorageUri.fsPath
+  const current = context.globalState.get<string>(ENVIRONMENT_KEY)
+  for (const name of await readdir(storage)) {
+    if (!name.startsWith(ENVIRONMENT_PREFIX) || name === current) continue
+    // Windows doesn't delete a program that runs. The next installation tries again.
+    await rm(path.join(storage, name), { recursive: true, force: true }).catch((error) =>
+      log.info(`Could not delete ${name}: ${messageOf(error)}`),
+    )
+  }
+}
+
+/** Return the folder of the server in the extension. Only the extension for a platform has one. */
+export function bundledServer(context: vscode.ExtensionContext): string {
+  return vscode.Uri.joinPath(context.extensionUri, 'server').fsPath
 }
 
 /** Return the folder with the programs of a Python environment. */
@@ -46,7 +78,7 @@ export function programEnvironment(keys: Readonly<Record<string, string>> = {}):
 
 /**
  * Find the server: the first of the configured command, `winnow` on PATH, in the selected Python
- * environment, or in the extension's own environment.
+ * environment, and the newer one of the extension's own environment and the extension itself.
  *
  * Throws ServerMissing if none is usable. A configured command has no fallback.
  */
@@ -75,8 +107,23 @@ async function candidates(context: vscode.ExtensionContext): Promise<string[]> {
   const folders = programFolders(process.env.PATH ?? '', workspaceFolders(), trusted)
   const selected = await selectedPython()
   if (selected) folders.push(path.dirname(selected))
-  folders.push(programsOf(privateEnvironment(context)))
-  return [...new Set(folders)].map((folder) => path.join(folder, PROGRAM))
+  const programs = [...new Set(folders)].map((folder) => path.join(folder, PROGRAM))
+  return [...programs, ...(await ownPrograms(context))]
+}
+
+/** Return the server that the user installed and the one in the extension, the newer one first. */
+async function ownPrograms(context: vscode.ExtensionContext): Promise<string[]> {
+  const bundled = path.join(bundledServer(context), PROGRAM)
+  const environment = ownEnvironment(context)
+  if (environment === undefined) return [bundled]
+  const installed = path.join(programsOf(environment), PROGRAM)
+  if (!(await isExecutable(bundled))) return [installed]
+  const { version } = context.extension.packageJSON as { version: string }
+  const isOutdated = await output(installed, ['--version']).then(
+    (text) => isOlder(versionIn(text) ?? '0', version),
+    () => true,
+  )
+  return isOutdated ? [bundled, installed] : [installed, bundled]
 }
 
 /** Return the interpreter selected in the Python extension, if it is installed and may be run. */
@@ -99,7 +146,8 @@ export async function selectedPython(): Promise<string | undefined> {
   }
 }
 
-async function checkProgram(command: string, args: readonly string[]): Promise<Program> {
+/** Return a program that is a supported version of Winnow. Throws ServerMissing for any other. */
+export async function checkProgram(command: string, args: readonly string[]): Promise<Program> {
   const version = versionIn(await output(command, [...args, '--version']))
   if (!version) throw new ServerMissing(`${command} is not Winnow`)
   const problem = versionProblem(version, command)

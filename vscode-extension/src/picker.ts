@@ -1,35 +1,40 @@
 import * as vscode from 'vscode'
 
-import { type Collector, Ranking, type ResultList } from './core/collect'
+import * as box from './core/box'
+import type { BoxState } from './core/box'
+import { titleOf } from './core/headline'
 import { withQuery } from './core/history'
-import type { Headline } from './core/headline'
-import { type AnyMode, KEYWORD, MODES, type Search, termsIn, termsText } from './core/modes'
-import { type SearchAnswer, feedback, suggestTerms } from './core/protocol'
-import type { Row } from './core/rows'
+import { iconOf, type Search } from './core/kinds'
+import { feedback } from './core/protocol'
+import { isSearchable, parseQuery } from './core/query'
+import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
+import { Timers } from './core/timers'
+import type { Consent } from './consent'
 import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
-import type { Consent } from './consent'
+import { narrow } from './narrow'
 import type { Previews } from './previews'
+import { type Found, Searcher } from './searcher'
 import type { Server } from './server'
-import { editorExcludes } from './settings'
 
-/** Delay after typing before a live search starts. */
-const TYPING_MS = 120
-/** Delay after typing before the picker requests suggested terms. */
-const SUGGEST_MS = 60
-/** Delay before a preview, so that fast moves skip rows. */
+/** Delay after a key that follows another one: only the last of fast keys starts a search. */
+const TYPING_MS = 40
+/** A longer pause between two keys means that the user reads or thinks. */
+const PAUSE_MS = 250
+/** Delay before a preview of the row the user moved to, so that fast moves skip rows. */
 const PREVIEW_MS = 50
-/** Minimum interval between updates of the list; with a shorter one it flickers. */
+/** Delay before a preview of the first row, so that nothing opens while the user types. */
+const FIRST_PREVIEW_MS = 400
+/** Minimum interval between updates of the list by partial results. With a shorter one it flickers. */
 const RENDER_MS = 100
-/**
- * Delay of list updates after the user moved. An update sets the active row that the extension knows,
- * so it would undo a move whose event hasn't arrived yet.
- */
+/** An update of the list undoes a move whose event hasn't arrived yet, so it waits this long. */
 const MOVE_PAUSE_MS = 350
-/** After an update, events for this long may refer to the previous list. */
+/** After an update, the quick pick may report for this long that its first row is active. */
 const ECHO_MS = 150
-const HISTORY = 'winnow.history.'
+/** Pause after which a model is asked, if the user wants that. */
+const ASK_MS = 1_500
+const HISTORY = 'winnow.queries'
 const NONE = new vscode.CancellationTokenSource().token
 
 interface Item extends vscode.QuickPickItem {
@@ -43,13 +48,19 @@ const button = (icon: string, tooltip: string): vscode.QuickInputButton => ({
 })
 const TO_SIDE = button('split-horizontal', 'Open to the Side')
 const DOCUMENT = button('go-to-file', 'Open Original Document')
-const DETAILS = button('info', 'Show Search Details')
+const NARROW = button('filter', 'Narrow the Search…')
+const TERMS = button('list-ordered', 'Search by Terms…')
+const CONSENT = button('sparkle', 'Let a Language Model Rank…')
 const IN_VIEW = button('list-tree', 'Show in Results View')
-const TERMS = button('list-ordered', 'Change Search Terms')
-const IGNORED = button('eye', 'Include Ignored and Hidden Files')
-const NOT_IGNORED = button('eye-closed', 'Exclude Ignored and Hidden Files')
+const DETAILS = button('info', 'How These Results Were Found')
 
-/** The parts of the extension that pickers use. */
+const HINTS: readonly [string, string][] = [
+  ['@', 'symbols: @Client.send'],
+  ['"', 'exact text: "permission denied", or /a regular expression/'],
+  ['>docs ', 'PDFs, office files, e-books and archives'],
+]
+
+/** The parts of the extension that the box uses. */
 export interface PickerServices {
   readonly context: vscode.ExtensionContext
   readonly server: Server
@@ -58,559 +69,386 @@ export interface PickerServices {
   readonly consent: Consent
   /** Called after a search was stored or a result opened. */
   readonly searchesChanged: () => void
+  /** Create a new box, because one that was closed can't be opened again. */
+  readonly newPicker: () => Picker
   /** Report that no server was found and offer to install it. */
   readonly offerServer: (problem: ServerMissing) => Promise<void>
 }
 
-/** The state of a closed picker, to resume it. */
+/** The state of a closed box, to resume it. */
 export interface PickerState {
-  readonly mode: AnyMode
-  readonly query: string
-  readonly search: Search | undefined
-  readonly active: string | undefined
-  readonly filter: string
+  readonly box: BoxState
+  readonly searchId: string
 }
 
-type Phase = 'query' | 'terms' | 'results'
-
-/** A quick pick that prompts for a query, shows results and opens one. */
+/** The search box: a quick pick that searches as the user types. */
 export class Picker {
   private readonly pick = vscode.window.createQuickPick<Item>()
-  private phase: Phase = 'query'
-  private query = ''
-  private terms: readonly string[] = []
-  private suggestions: Promise<readonly string[]> = Promise.resolve([])
-  private includeIgnored = false
-  private running: vscode.CancellationTokenSource | undefined
-  private collector: Collector<unknown, SearchAnswer> | undefined
-  private list: ResultList = { rows: [], chosenCount: 0 }
-  private headline: Headline | undefined
+  private readonly searcher: Searcher
+  private readonly timers = new Timers()
+  private state = box.CLOSED
   private searchId = ''
-  private search: Search | undefined
-  private activeKey: string | undefined
+  /** The model that would rank; empty if none is available. */
+  private model = ''
+  private isConsentNeeded = false
+  private modelFound: Promise<void> = Promise.resolve()
+  private stored: Search | undefined
+  private typedAt = 0
   private movedAt = 0
   private renderedAt = 0
-  private firstKey: string | undefined
-  /** True if the list has the row that asks for consent. */
-  private showsConsent = false
-  private accepted = false
-  private readonly timers = new Map<string, NodeJS.Timeout>()
+  private isAccepted = false
+  private isShown = false
 
   constructor(
     private readonly services: PickerServices,
-    private readonly mode: AnyMode,
     private readonly onClose: (state: PickerState) => void,
   ) {
+    this.searcher = new Searcher(services.server)
     const { pick } = this
     pick.matchOnDescription = true
     pick.matchOnDetail = true
+    pick.placeholder = 'Search for a name, a path, code, an error message, or ask a question'
     // An undocumented property that disables sorting by label matches, to keep the answer's order.
     ;(pick as { sortByLabel?: boolean }).sortByLabel = false
-    pick.onDidChangeValue(() => this.valueChanged())
-    pick.onDidAccept(() => void this.acceptItem())
+    pick.onDidChangeValue(() => this.textChanged())
+    pick.onDidAccept(() => void this.accepted())
     pick.onDidChangeActive(([item]) => this.activeChanged(item))
-    pick.onDidTriggerButton((button) => this.buttonPressed(button))
+    pick.onDidTriggerButton((button) => void this.buttonPressed(button))
     pick.onDidTriggerItemButton(({ item, button }) => void this.itemButtonPressed(item, button))
-    pick.onDidHide(() => void this.onHide())
+    pick.onDidHide(() => void this.closed())
   }
 
-  /** Prompt for a query, with an initial value. */
-  prompt(query = ''): void {
-    this.query = query
-    this.phase = this.mode.live ? 'results' : 'query'
-    this.pick.value = query
-    this.pick.placeholder = this.mode.placeholder
-    this.showTitle()
-    this.pick.show()
-    this.valueChanged()
+  get isOpen(): boolean {
+    return this.isShown
   }
 
-  /** Show the results of an earlier search again. */
-  resume({ query, search, active, filter }: PickerState): void {
-    if (!search) {
-      this.prompt(query)
-      return
-    }
-    this.query = query
-    this.terms = search.terms
-    this.search = search
-    this.searchId = search.searchId
-    this.list = search
-    this.headline = search.headline
-    this.activeKey = active
-    this.enterResults(filter)
-    // Render before showing, because the user may move in the list immediately.
+  /** Open the box with a text. */
+  open(text = ''): void {
+    this.modelFound = this.findModel()
+    this.start()
+    this.show()
+    if (text) this.retype(text)
+  }
+
+  /** Open the box as it was closed, at the same row. */
+  resume({ box: state, searchId }: PickerState): void {
+    this.state = { ...state, hasMoved: state.active !== undefined }
+    this.searchId = searchId
+    this.pick.value = state.text
     this.render()
+    this.show()
+    this.modelFound = this.findModel()
+  }
+
+  private show(): void {
+    this.isShown = true
     this.pick.show()
-  }
-
-  /** Run a search again. */
-  rerun(query: string, terms: readonly string[]): void {
-    this.pick.show()
-    void this.run(query, terms)
-  }
-
-  // --- query -------------------------------------------------------------------------------
-
-  private valueChanged(): void {
-    const value = this.pick.value.trim()
-    if (this.phase === 'query') {
-      this.query = value
-      this.showQueries([])
-      if (this.mode === KEYWORD) this.later('suggest', SUGGEST_MS, () => this.suggest(value))
-    } else if (this.phase === 'results' && this.mode.live && value !== this.query) {
-      this.query = value
-      this.cancel()
-      this.later('search', TYPING_MS, () => void this.run(value, []))
-    }
-  }
-
-  private suggest(query: string): void {
-    this.suggestions = query
-      ? this.services.server.request(suggestTerms, { query }, NONE).then(
-          ({ terms }) => terms,
-          (error: unknown) => {
-            log.info(`Could not suggest terms: ${messageOf(error)}`)
-            return []
-          },
-        )
-      : Promise.resolve([])
-    void this.suggestions.then((terms) => {
-      if (this.phase === 'query' && this.query === query) this.showQueries(terms)
-    })
-  }
-
-  /** Show the actions for the query and earlier queries. */
-  private showQueries(suggestedTerms: readonly string[]): void {
-    const items: Item[] = []
-    const { query } = this
-    if (query) {
-      items.push({
-        label: `$(${this.mode.icon}) Search for “${query}”`,
-        ...(suggestedTerms.length ? { detail: `Terms: ${termsText(suggestedTerms)}` } : {}),
-        alwaysShow: true,
-        run: () => void this.start(query),
-      })
-      if (this.mode === KEYWORD) {
-        items.push({
-          label: '$(list-ordered) Choose the terms…',
-          alwaysShow: true,
-          run: () => void this.editTerms(),
-        })
-      }
-    }
-    const history = this.history()
-    if (history.length) items.push({ label: 'earlier queries', kind: vscode.QuickPickItemKind.Separator })
-    for (const earlier of history) {
-      if (earlier !== query) {
-        items.push({ label: `$(history) ${earlier}`, run: () => void this.start(earlier) })
-      }
-    }
-    this.pick.items = items
-  }
-
-  private async editTerms(): Promise<void> {
-    const terms = this.terms.length ? this.terms : await this.suggestions
-    this.phase = 'terms'
-    this.pick.items = [
-      {
-        label: '$(search) Search for these terms',
-        detail: 'Regular expressions, separated by commas, the most important first',
-        alwaysShow: true,
-        run: () => void this.run(this.query, termsIn(this.pick.value)),
-      },
-    ]
-    this.pick.value = termsText(terms)
-    this.pick.placeholder = 'Which words might the code use?'
-  }
-
-  private async start(query: string): Promise<void> {
-    if (this.mode !== KEYWORD) {
-      await this.run(query, [])
-      return
-    }
-    // The user may press Enter before the picker has requested suggestions.
-    if (this.timers.has('suggest') || query !== this.query) {
-      this.clearTimer('suggest')
-      this.query = query
-      this.suggest(query)
-    }
-    const terms = await this.suggestions
-    // A query of punctuation has no suggested terms: search for it literally.
-    await this.run(query, terms.length ? terms : [query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')])
   }
 
   // --- searching ---------------------------------------------------------------------------
 
-  private async run(query: string, terms: readonly string[]): Promise<void> {
-    this.cancel()
-    if (!query) {
-      this.collector = undefined
-      this.list = { rows: [], chosenCount: 0 }
-      this.headline = undefined
-      this.render()
+  private textChanged(): void {
+    const text = this.pick.value.trim()
+    if (text === this.state.text) return
+    const delay = Date.now() - this.typedAt < PAUSE_MS ? TYPING_MS : 0
+    this.typedAt = Date.now()
+    this.searcher.cancel()
+    this.timers.clearAll()
+    this.state = box.typed(this.state, text)
+    this.pick.busy = false
+    if (!isSearchable(parseQuery(text))) {
+      this.start()
       return
     }
-    this.query = query
-    this.terms = terms
-    if (!this.mode.live) this.addToHistory()
-    this.enterResults(this.mode.live ? this.pick.value : '')
-    const running = new vscode.CancellationTokenSource()
-    this.running = running
-    this.pick.busy = true
-    this.headline = undefined
-    this.search = undefined
-    this.activeKey = undefined
-    this.movedAt = 0
-    this.renderedAt = 0
-    this.collector = undefined
     this.showTitle()
-    if (!this.mode.live) {
-      this.list = { rows: [], chosenCount: 0 }
-      this.pick.items = []
-    }
-    const { mode, services } = this
-    const choices = { terms, exclude: editorExcludes(), ignored: this.includeIgnored }
+    this.timers.start('search', delay, () => void this.search())
+  }
+
+  /** Show earlier queries and the prefixes, while there is nothing to search for. */
+  private start(): void {
+    this.state = { ...box.CLOSED, text: this.pick.value.trim() }
+    const history = earlierQueries(this.services.context).map((text) => ({
+      label: `$(history) ${text}`,
+      run: () => this.retype(text),
+    }))
+    const hints = HINTS.map(([prefix, description]) => ({
+      label: prefix.trim(),
+      description,
+      run: () => this.retype(prefix),
+    }))
+    const separator = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator })
+    this.pick.items = this.pick.value.trim()
+      ? []
+      : [separator('narrow with'), ...hints, ...(history.length ? [separator('recent')] : []), ...history]
+    this.showTitle()
+  }
+
+  private retype(text: string): void {
+    this.pick.value = text
+    this.textChanged()
+  }
+
+  private search(): Promise<void> {
+    const { text } = this.state
+    return this.run(() => this.searcher.search(text, (list) => this.listed(list)))
+  }
+
+  private ask(): Promise<void> {
+    this.state = box.asked(this.state)
+    const { text, rows } = this.state
+    return this.run(() => this.searcher.ask(text, rows, (list) => this.listed(list)))
+  }
+
+  private async run(search: () => Promise<Found | undefined>): Promise<void> {
+    this.pick.busy = true
+    const searching = search()
+    this.showTitle()
     try {
-      await services.server.ensureStarted()
-      const collector = mode.collector(services.server.root) as Collector<unknown, SearchAnswer>
-      const isCurrent = () => this.running === running
-      const result: SearchAnswer = await services.server.request(
-        mode.request,
-        mode.params(query, choices),
-        running.token,
-        (value: unknown) => {
-          if (!isCurrent()) return
-          this.collector = collector
-          collector.partial(value)
-          this.update()
-        },
-      )
-      if (!isCurrent()) return
-      this.collector = collector
-      collector.result(result)
-      this.finish(result)
+      const [found] = await Promise.all([searching, this.modelFound])
+      if (found) this.found(found)
     } catch (error) {
-      if (this.running !== running || error instanceof vscode.CancellationError) return
-      this.fail(error)
+      this.failed(error)
     }
   }
 
-  private finish(result: SearchAnswer): void {
-    this.running = undefined
-    this.pick.busy = false
-    this.searchId = result.search_id
-    this.headline = this.mode.headline(result)
-    if (!this.mode.live) this.saveSearch()
-    this.clearTimer('render')
-    // Without results, the list shows why.
-    if (!this.collector?.list().rows.length) this.render()
-    this.update()
+  /** Show partial results at intervals, the first at once. */
+  private listed(list: box.ResultList): void {
+    if (list.rows.length) this.update(() => box.listed(this.state, list))
   }
 
-  private fail(error: unknown): void {
-    this.running = undefined
+  private found(found: Found): void {
     this.pick.busy = false
-    log.warn(`${this.mode.title}: ${messageOf(error)}`)
+    this.searchId = found.searchId
+    this.stored = undefined
+    this.timers.clear('update')
+    const canAsk = found.canAsk && this.model !== ''
+    const next = () => box.answered(this.state, found.list, found.headline, canAsk)
+    this.update(next, () => {
+      if (this.state.isEntered) void this.enter()
+      else if (this.state.model === 'available' && asksAfterPause()) {
+        this.timers.start('ask', ASK_MS, () => void this.ask())
+      }
+    })
+  }
+
+  /** Change the list, but neither while the user moves nor too often. */
+  private update(next: () => BoxState, then?: () => void): void {
+    const moveEnd = this.state.hasMoved ? this.movedAt + MOVE_PAUSE_MS : 0
+    // Until then it is unknown whether the user moved to the first row.
+    const pause = Math.max(moveEnd - Date.now(), this.timers.has('echo') ? ECHO_MS : 0)
+    const interval = then ? 0 : this.renderedAt + RENDER_MS - Date.now()
+    const wait = Math.max(pause, this.state.answered === this.state.text ? interval : 0)
+    const run = () => {
+      this.state = next()
+      this.render()
+      then?.()
+    }
+    if (wait > 0) this.timers.start('update', wait, run)
+    else run()
+  }
+
+  private failed(error: unknown): void {
+    this.pick.busy = false
+    log.warn(`Search: ${messageOf(error)}`)
     if (error instanceof ServerMissing) {
       this.pick.hide()
       void this.services.offerServer(error)
       return
     }
-    const rows = this.collector?.list().rows.length
-    this.headline = { parts: ['failed'], details: [messageOf(error)] }
-    this.showTitle()
-    const retry: Item = {
-      label: `$(error) ${messageOf(error)}`,
-      detail: 'Press Enter to try again',
-      alwaysShow: true,
-      run: () => void this.run(this.query, this.terms),
-    }
-    this.pick.items = rows ? [retry, ...this.items()] : [retry]
-  }
-
-  /** Cancel the running search. The server kills the processes it started for it. */
-  private cancel(): void {
-    this.clearTimer('search')
-    this.clearTimer('render')
-    this.running?.cancel()
-    this.running?.dispose()
-    this.running = undefined
-    this.pick.busy = false
-  }
-
-  // --- results -----------------------------------------------------------------------------
-
-  private enterResults(value: string): void {
-    this.phase = 'results'
-    if (this.pick.value !== value) this.pick.value = value
-    this.pick.placeholder = this.mode.live ? this.mode.placeholder : 'Filter the results'
-    this.pick.buttons = [
-      ...(this.mode.live ? [] : [vscode.QuickInputButtons.Back]),
-      ...(this.mode === KEYWORD ? [TERMS] : []),
-      ...(this.mode.scoped ? [this.includeIgnored ? NOT_IGNORED : IGNORED] : []),
-      IN_VIEW,
-      DETAILS,
+    this.pick.items = [
+      {
+        label: `$(error) ${messageOf(error)}`,
+        detail: 'Press Enter to try again',
+        alwaysShow: true,
+        run: () => void this.search(),
+      },
     ]
-    this.showTitle()
   }
 
-  /** Render the first rows immediately, later ones at intervals, and none while the user moves. */
-  private update(): void {
-    if (this.timers.has('render')) return
-    const pause = this.movedAt + MOVE_PAUSE_MS - Date.now()
-    if (pause > 0) {
-      this.later('render', pause, () => this.update())
-      return
+  private async findModel(): Promise<void> {
+    try {
+      const { name, isConsentNeeded } = await this.services.consent.model()
+      this.model = name ?? ''
+      this.isConsentNeeded = isConsentNeeded
+      this.showTitle()
+    } catch (error) {
+      log.info(`Could not list language models: ${messageOf(error)}`)
     }
-    const previous = this.list
-    // The row the user moved to stays, even if the answer no longer contains it.
-    const row = this.movedAt ? previous.rows.find(({ key }) => key === this.activeKey) : undefined
-    this.list = withRow(this.collector?.list() ?? previous, row, previous)
-    if (!isSame(previous, this.list) || this.needsConsent !== this.showsConsent) this.render()
-    this.showTitle()
-    if (this.running) this.later('render', RENDER_MS, () => this.running && this.update())
   }
+
+  // --- the list ----------------------------------------------------------------------------
 
   private render(): void {
-    this.showTitle()
-    const items = this.items()
-    const first = items.find((item) => item.row)
-    const previous = items.find((item) => item.row && item.row.key === this.activeKey)
-    const active = this.followsBest ? first : (previous ?? first)
-    // The first time, the list scrolls to its active row; later it keeps its position.
-    this.pick.keepScrollPosition = this.renderedAt > 0
-    this.renderedAt = Date.now()
-    this.showsConsent = this.needsConsent
-    this.firstKey = first?.row?.key
-    this.pick.items = items
-    if (active) {
-      this.activeKey = active.row?.key
-      this.pick.activeItems = [active]
-    }
-  }
-
-  /**
-   * True if the best row is always active: until the user moves, while the local ranker orders
-   * partial results, which takes only a moment.
-   */
-  private get followsBest(): boolean {
-    const isLocal = this.collector instanceof Ranking && this.collector.rankedBy.kind === 'local'
-    return isLocal && !this.movedAt
-  }
-
-  private items(): Item[] {
-    const { rows, chosenCount } = this.list
+    const { rows, chosenCount, active, hasMoved } = this.state
     const items: Item[] = rows.map((row) => ({
       row,
-      label: row.label,
-      description: row.description,
-      ...(row.detail ? { detail: row.detail } : {}),
-      alwaysShow: this.mode.live,
+      label: `$(${row.icon}) ${row.name}`,
+      description: row.where,
+      detail: secondLine(row),
+      alwaysShow: true,
       buttons: row.document ? [DOCUMENT, TO_SIDE] : [TO_SIDE],
     }))
+    const activeItem = items.find((item) => item.row?.key === active)
     if (chosenCount < rows.length) {
       const label = chosenCount ? 'also found, not chosen by the model' : 'not chosen by the model'
       items.splice(chosenCount, 0, { label, kind: vscode.QuickPickItemKind.Separator })
     }
-    if (!items.length && this.headline) {
-      items.push({ label: '$(info) No results', alwaysShow: true, run: () => this.showDetails() })
-      for (const note of this.headline.details.slice(0, 6)) {
-        items.push({ label: note, alwaysShow: true, run: () => this.showDetails() })
-      }
-    }
-    const destinations = this.headline?.needsConsent
-    if (destinations) {
-      items.push(
-        { label: 'ranked without a model', kind: vscode.QuickPickItemKind.Separator },
-        {
-          label: '$(shield) Let a language model rank…',
-          detail: `Matching lines would be sent to ${destinations.join(', ')}, with secrets masked`,
-          alwaysShow: true,
-          run: () => void this.letModelRank(),
-        },
-      )
-    }
-    return items
+    // A row that the user moved to stays where it is on the screen.
+    this.pick.keepScrollPosition = hasMoved && this.renderedAt > 0
+    this.renderedAt = Date.now()
+    this.pick.items = items.length ? items : this.emptyItems()
+    if (rows.length) this.pick.activeItems = activeItem ? [activeItem] : []
+    this.showTitle()
+    this.preview(hasMoved ? PREVIEW_MS : FIRST_PREVIEW_MS)
   }
 
-  /** Ask for consent. With it, search again with the model; otherwise show the same list again. */
-  private async letModelRank(): Promise<void> {
-    const { mode, services, query, terms, search, activeKey: active } = this
-    const isAllowed = await services.consent.decide()
-    const next = new Picker(services, mode, this.onClose)
-    if (isAllowed) next.rerun(query, terms)
-    else next.resume({ mode, query, search, active, filter: '' })
-  }
-
-  private get needsConsent(): boolean {
-    return this.headline?.needsConsent !== undefined
+  private emptyItems(): Item[] {
+    const notes = this.state.headline?.details.slice(1, 7) ?? []
+    return ['$(info) No results', ...notes].map((label) => ({ label, alwaysShow: true, run: () => undefined }))
   }
 
   private showTitle(): void {
-    const { title } = this.mode
-    const search = this.mode.live || this.phase === 'query' ? title : `${title}: ${this.query}`
-    const parts = this.headline?.parts ?? (this.running ? ['searching…'] : [])
-    this.pick.title = [`Winnow ${search}`, ...parts].join('  ·  ')
+    const { text, headline, model } = this.state
+    const hint = model === 'available' ? `Enter asks ${this.model}` : ''
+    const asking = model === 'asked' && this.searcher.isRunning ? `asking ${this.model}…` : ''
+    const title = titleOf(parseQuery(text).words, headline)
+    this.pick.title = [title, hint || asking].filter(Boolean).join(' · ')
+    this.pick.buttons = [NARROW, TERMS, ...(this.isConsentNeeded ? [CONSENT] : []), IN_VIEW, DETAILS]
   }
 
   private activeChanged(item: Item | undefined): void {
-    if (this.phase !== 'results' || !item?.row || item.row.key === this.activeKey) return
-    const { row } = item
-    // For a moment after an update, the quick pick reports the first row as active.
-    if (row.key === this.firstKey && Date.now() - this.renderedAt < ECHO_MS) {
+    if (!item?.row || item.row.key === this.state.active || this.state.answered !== this.state.text) return
+    if (Date.now() - this.renderedAt < ECHO_MS && item.row.key === this.state.rows[0]?.key) {
       // If the user moved to the first row, it is still active after that moment.
-      this.later('echo', ECHO_MS, () => this.activeChanged(this.pick.activeItems[0]))
+      this.timers.start('echo', ECHO_MS, () => this.activeChanged(this.pick.activeItems[0]))
       return
     }
-    this.activeKey = row.key
+    this.state = box.moved(this.state, item.row.key)
     this.movedAt = Date.now()
-    this.later('preview', PREVIEW_MS, () => void this.services.previews.show(row.place))
+    this.timers.clear('ask')
+    this.preview(PREVIEW_MS)
+  }
+
+  private preview(delay: number): void {
+    const { rows, active } = this.state
+    const row = rows.find(({ key }) => key === active) ?? rows[0]
+    if (row) this.timers.start('preview', delay, () => void this.services.previews.show(row.place))
   }
 
   // --- actions -----------------------------------------------------------------------------
 
-  private async acceptItem(): Promise<void> {
+  private async accepted(): Promise<void> {
     const item = this.pick.selectedItems[0] ?? this.pick.activeItems[0]
-    if (item?.row) await this.open(item.row)
-    else if (item?.run) item.run()
-    else if (this.phase === 'query' && this.query) await this.start(this.query)
+    if (item?.run) item.run()
+    else if (item?.row && item.row.key !== this.state.active) await this.openRow(item.row)
+    else await this.enter()
   }
 
-  private async open(row: Row, column?: vscode.ViewColumn): Promise<void> {
-    this.accepted = true
-    this.activeKey = row.key
-    if (this.mode.live) {
-      this.addToHistory()
-      this.saveSearch()
+  private async enter(): Promise<void> {
+    const action = box.entered(this.state)
+    if (action === 'ask') await this.ask()
+    else if (action === 'wait') this.state = { ...this.state, isEntered: true }
+    else if (action === 'open') {
+      const row = this.state.rows.find(({ key }) => key === this.state.active)
+      if (row) await this.openRow(row)
     }
-    this.clearTimer('preview')
+  }
+
+  private async openRow(row: Row, column?: vscode.ViewColumn): Promise<void> {
+    const { previews, searches } = this.services
+    this.isAccepted = true
+    this.state = box.moved(this.state, row.key)
+    this.store()
     this.pick.hide()
     try {
-      await this.services.previews.open(row.place, column)
+      await previews.open(row.place, column === undefined ? {} : { column })
     } catch (error) {
       void vscode.window.showErrorMessage(`Winnow: could not open ${row.displayPath}: ${messageOf(error)}`)
     }
-    if (this.search) this.services.searches.opened(this.search.id, row.key)
+    if (this.stored) searches.opened(this.stored.id, row.key)
     this.services.searchesChanged()
     this.reportOpened(row)
   }
 
   private reportOpened(row: Row): void {
     if (!this.searchId) return
-    const rank = this.list.rows.findIndex(({ key }) => key === row.key) + 1
+    const rank = this.state.rows.findIndex(({ key }) => key === row.key) + 1
     const params = { search_id: this.searchId, path: row.path, action: 'opened' as const, rank }
     this.services.server.request(feedback, params, NONE).catch((error: unknown) => {
       log.info(`Could not record the opened result: ${messageOf(error)}`)
     })
   }
 
-  private buttonPressed(button: vscode.QuickInputButton): void {
-    if (button === vscode.QuickInputButtons.Back) {
-      this.cancel()
-      this.headline = undefined
-      this.pick.buttons = []
-      this.prompt(this.query)
-    } else if (button === TERMS) {
-      this.cancel()
-      void this.editTerms()
-    } else if (button === IGNORED || button === NOT_IGNORED) {
-      this.includeIgnored = button === IGNORED
-      void this.run(this.query, this.terms)
-    } else if (button === DETAILS) {
-      this.showDetails()
-    } else if (button === IN_VIEW) {
-      this.saveSearch()
+  private async buttonPressed(button: vscode.QuickInputButton): Promise<void> {
+    if (button === IN_VIEW) {
+      this.store()
       this.pick.hide()
-      void vscode.commands.executeCommand('winnow.results.focus')
+      await vscode.commands.executeCommand('winnow.results.focus')
+    } else if (button === TERMS) {
+      await this.editTerms()
+    } else if (button === NARROW) {
+      const { text, rows } = this.state
+      this.pick.hide()
+      this.services.newPicker().open((await narrow(text, rows)) ?? text)
+    } else if (button === CONSENT) {
+      const { text } = this.state
+      this.pick.hide()
+      await this.services.consent.decide()
+      this.services.newPicker().open(text)
+    } else if (button === DETAILS) {
+      await this.showDetails()
+    }
+  }
+
+  /** Put the terms that the server suggests into the box. */
+  async editTerms(): Promise<void> {
+    try {
+      const text = await this.searcher.withTerms(this.state.text)
+      this.retype(text)
+    } catch (error) {
+      this.failed(error)
     }
   }
 
   private async itemButtonPressed(item: Item, button: vscode.QuickInputButton): Promise<void> {
     if (!item.row) return
-    if (button === TO_SIDE) await this.open(item.row, vscode.ViewColumn.Beside)
+    if (button === TO_SIDE) await this.openRow(item.row, vscode.ViewColumn.Beside)
     else if (item.row.document) await openDocument(item.row.document)
   }
 
-  private showDetails(): void {
-    const { headline } = this
-    if (!headline) return
-    log.info([`${this.mode.title}: ${this.query}`, ...headline.parts, ...headline.details].join('\n  '))
-    log.show(true)
-  }
-
-  private async onHide(): Promise<void> {
-    this.cancel()
-    for (const timer of this.timers.values()) clearTimeout(timer)
-    const { mode, query, search, activeKey: active } = this
-    const filter = this.phase === 'results' ? this.pick.value : ''
-    this.pick.dispose()
-    if (query) this.onClose({ mode, query, search, active, filter })
-    if (!this.accepted) await this.services.previews.restore()
-  }
-
-  // --- stored state ------------------------------------------------------------------------
-
-  private saveSearch(): void {
-    const { rows, chosenCount } = this.collector?.list() ?? this.list
-    if (!this.headline || !rows.length || this.search) return
-    this.search = this.services.searches.add({
-      mode: this.mode,
-      query: this.query,
-      terms: this.terms,
-      rows,
-      chosenCount,
-      headline: this.headline,
-      searchId: this.searchId,
+  private async showDetails(): Promise<void> {
+    const { headline, text } = this.state
+    const state = { box: this.state, searchId: this.searchId }
+    this.pick.hide()
+    await vscode.window.showQuickPick([...(headline?.details ?? ['Nothing was searched yet.'])], {
+      title: titleOf(parseQuery(text).words, headline),
+      placeHolder: 'Escape returns to the results',
     })
+    this.services.newPicker().resume(state)
+  }
+
+  private async closed(): Promise<void> {
+    this.isShown = false
+    this.searcher.cancel()
+    this.timers.clearAll()
+    this.pick.dispose()
+    if (this.state.text) this.onClose({ box: this.state, searchId: this.searchId })
+    if (!this.isAccepted) await this.services.previews.restore()
+  }
+
+  /** Store the search for the history and the results view. */
+  private store(): void {
+    const { text, rows, chosenCount, headline } = this.state
+    addToHistory(this.services.context, text)
+    if (!headline || !rows.length || this.stored) return
+    const search = { text, rows, chosenCount, headline, searchId: this.searchId }
+    this.stored = this.services.searches.add(search)
     this.services.searchesChanged()
   }
-
-  private history(): string[] {
-    return this.services.context.workspaceState.get<string[]>(HISTORY + this.mode.id, [])
-  }
-
-  private addToHistory(): void {
-    const name = HISTORY + this.mode.id
-    void this.services.context.workspaceState.update(name, withQuery(this.history(), this.query))
-  }
-
-  private later(name: string, milliseconds: number, run: () => void): void {
-    this.clearTimer(name)
-    const timer = setTimeout(() => {
-      this.timers.delete(name)
-      run()
-    }, milliseconds)
-    this.timers.set(name, timer)
-  }
-
-  private clearTimer(name: string): void {
-    clearTimeout(this.timers.get(name))
-    this.timers.delete(name)
-  }
 }
 
-/** Insert a row that the answer dropped, so that it does not vanish under the cursor. */
-function withRow(list: ResultList, row: Row | undefined, previous: ResultList): ResultList {
-  if (!row || list.rows.some(({ key }) => key === row.key)) return list
-  const { rows, chosenCount } = list
-  const allChosen = chosenCount === rows.length
-  // Never among the rows a model chose.
-  const index = Math.min(Math.max(previous.rows.indexOf(row), allChosen ? 0 : chosenCount), rows.length)
-  const withInserted = [...rows.slice(0, index), row, ...rows.slice(index)]
-  return { rows: withInserted, chosenCount: allChosen ? withInserted.length : chosenCount }
-}
-
-/** True if the lists look the same. */
-function isSame(left: ResultList, right: ResultList): boolean {
-  return (
-    left.chosenCount === right.chosenCount &&
-    left.rows.length === right.rows.length &&
-    left.rows.every((row, index) => {
-      const other = right.rows[index]
-      return row.key === other?.key && row.label === other.label && row.detail === other.detail
-    })
-  )
+function asksAfterPause(): boolean {
+  return vscode.workspace.getConfiguration('winnow').get('askModelAfterPause', false)
 }
 
 /** Open a document in the system's default program, or in the editor if that is remote. */
@@ -621,36 +459,20 @@ export async function openDocument(uri: string): Promise<void> {
   else await vscode.commands.executeCommand('vscode.open', document.with({ fragment: '' }))
 }
 
-/** Let the user choose a search mode. */
-export async function chooseMode(): Promise<AnyMode | undefined> {
-  const items = MODES.map((mode) => ({
-    label: `$(${mode.icon}) ${mode.title}`,
-    detail: mode.description,
-    mode,
-  }))
-  const chosen = await vscode.window.showQuickPick(items, {
-    title: 'Winnow: Search…',
-    placeHolder: 'Choose a kind of search',
-    matchOnDetail: true,
-  })
-  return chosen?.mode
+function earlierQueries(context: vscode.ExtensionContext): string[] {
+  return context.workspaceState.get<string[]>(HISTORY, [])
 }
 
-/** Let the user choose a query from the history of all modes, the latest of each mode first. */
-export async function chooseFromHistory(
-  context: vscode.ExtensionContext,
-): Promise<{ mode: AnyMode; query: string } | undefined> {
-  const items = MODES.flatMap((mode) =>
-    context.workspaceState.get<string[]>(HISTORY + mode.id, []).map((query) => ({
-      label: `$(${mode.icon}) ${query}`,
-      description: mode.title,
-      mode,
-      query,
-    })),
-  )
-  return vscode.window.showQuickPick(items, {
+function addToHistory(context: vscode.ExtensionContext, text: string): void {
+  void context.workspaceState.update(HISTORY, withQuery(earlierQueries(context), text))
+}
+
+/** Let the user choose an earlier query, the latest first. */
+export async function chooseFromHistory(context: vscode.ExtensionContext): Promise<string | undefined> {
+  const items = earlierQueries(context).map((text) => ({ label: `$(${iconOf(text)}) ${text}`, text }))
+  const chosen = await vscode.window.showQuickPick(items, {
     title: 'Winnow: Search History',
     placeHolder: items.length ? 'Search again' : 'No searches yet',
-    matchOnDescription: true,
   })
+  return chosen?.text
 }

@@ -3,26 +3,26 @@ import * as vscode from 'vscode'
 import { offsetOfColumn, type Place } from './core/places'
 import { log, messageOf } from './log'
 
-/** The state of the active editor group before the first preview. */
-interface SavedState {
+/** The editor groups before the first preview. */
+interface Before {
+  readonly layout: EditorLayout
+  /** The group where a result opens. */
   readonly column: vscode.ViewColumn
-  readonly open: ReadonlySet<string>
-  /** The document in the group's preview tab, which the next preview replaces. */
-  readonly previewTab: vscode.Uri | undefined
-  readonly editor: vscode.TextEditor | undefined
-  readonly selections: readonly vscode.Selection[]
-  readonly visible: vscode.Range | undefined
-  readonly editorIsPreview: boolean
+  /** The group of the previews, below all others. */
+  readonly previewColumn: vscode.ViewColumn
 }
 
 /**
- * Previews of hits while the user moves through a list, and the state to restore afterwards.
+ * Previews of hits while the user moves through a list.
+ *
+ * They open in an editor group of their own, in the lower half of the window: the list covers the
+ * upper half, and what was open there stays as it is. Closing the group restores the window.
  *
  * The server isn't notified of previewed documents: it ranks open documents higher, and the text of
  * a preview is the same as on disk.
  */
 export class Previews implements vscode.Disposable {
-  private saved: SavedState | undefined
+  private before: Before | undefined
   private latestCall = 0
   /** Runs tasks that open and close tabs in order: a tab must be open before it can be closed. */
   private queue: Promise<unknown> = Promise.resolve()
@@ -44,7 +44,7 @@ export class Previews implements vscode.Disposable {
       this.line,
       this.match,
       vscode.window.onDidChangeVisibleTextEditors((editors) => {
-        if (!this.saved) for (const editor of editors) void this.release(editor.document.uri)
+        if (!this.before) for (const editor of editors) void this.release(editor.document.uri)
       }),
     )
   }
@@ -54,21 +54,23 @@ export class Previews implements vscode.Disposable {
     const call = ++this.latestCall
     await this.queue
     if (call !== this.latestCall) return
-    this.saved ??= stateOfActiveGroup()
     const uri = uriOf(place)
     this.previewed.add(uri.toString())
     try {
       const document = await vscode.workspace.openTextDocument(uri)
       await this.enqueue(async () => {
-        if (call !== this.latestCall || !this.saved) return
+        if (call !== this.latestCall) return
+        this.before ??= await splitBelow()
         const range = rangeIn(document, place)
         const editor = await vscode.window.showTextDocument(document, {
-          viewColumn: this.saved.column,
+          viewColumn: this.before.previewColumn,
           preview: true,
           preserveFocus: true,
           selection: new vscode.Range(range.start, range.start),
         })
-        if (call === this.latestCall) this.highlight(editor, place, range)
+        if (call !== this.latestCall) return
+        editor.revealRange(range, vscode.TextEditorRevealType.InCenter)
+        this.highlight(editor, place, range)
       })
     } catch (error) {
       // Binary, deleted or too large. The row stays, and opening it reports the error.
@@ -76,36 +78,34 @@ export class Previews implements vscode.Disposable {
     }
   }
 
-  /** Open a place permanently, and forget the editors from before the previews. */
-  async open(place: Place, column?: vscode.ViewColumn): Promise<void> {
-    const saved = this.finish()
+  /** Close the previews and open a place: in a preview tab, which the next one replaces, or to stay. */
+  async open(place: Place, options: OpenOptions = {}): Promise<void> {
+    this.latestCall++
     const uri = uriOf(place)
     const document = await vscode.workspace.openTextDocument(uri)
     const { start } = rangeIn(document, place)
-    const preview = vscode.workspace
-      .getConfiguration('workbench.editor')
-      .get('enablePreviewFromQuickOpen', false)
+    const { column = await this.close(), isTab = opensPreviewTabs(), keepsFocus = false } = options
+    await this.close()
     await this.enqueue(async () => {
-      if (column === vscode.ViewColumn.Beside && saved) await this.restoreState(saved)
       await vscode.window.showTextDocument(document, {
         ...(column === undefined ? {} : { viewColumn: column }),
-        preview,
+        preview: isTab,
+        preserveFocus: keepsFocus,
         selection: new vscode.Range(start, start),
       })
     })
     await this.release(uri)
   }
 
-  /** Restore the editors from before the first preview, and close the previews. */
+  /** Close the previews. */
   async restore(): Promise<void> {
-    const saved = this.finish()
-    if (saved) await this.enqueue(() => this.restoreState(saved))
+    await this.close()
   }
 
   /** Client middleware: withhold the notification if the document is only previewed. */
   async didOpen(document: vscode.TextDocument, notify: () => Promise<void>): Promise<void> {
     const name = document.uri.toString()
-    if (this.saved && this.previewed.has(name)) this.withheld.set(name, notify)
+    if (this.before && this.previewed.has(name)) this.withheld.set(name, notify)
     else await notify()
   }
 
@@ -138,41 +138,36 @@ export class Previews implements vscode.Disposable {
     return done
   }
 
-  private finish(): SavedState | undefined {
+  /** Close the group of the previews. Return the group that was active before, if there were any. */
+  private async close(): Promise<vscode.ViewColumn | undefined> {
     this.latestCall++
-    const { saved } = this
-    this.saved = undefined
-    for (const editor of vscode.window.visibleTextEditors) this.highlight(editor)
-    return saved
-  }
-
-  private async restoreState(saved: SavedState): Promise<void> {
-    const { editor } = saved
-    await this.closePreviews(saved)
-    if (saved.previewTab && !isOpen(saved.previewTab, saved.column)) {
-      await reopen(saved.previewTab, saved.column, true)
-    }
-    if (!editor) return
-    const reopened = await reopen(editor.document.uri, saved.column, saved.editorIsPreview)
-    if (!reopened) return
-    reopened.selections = saved.selections
-    if (saved.visible) reopened.revealRange(saved.visible, vscode.TextEditorRevealType.AtTop)
-  }
-
-  private async closePreviews(saved: SavedState): Promise<void> {
-    const group = groupAt(saved.column)
-    const tabs = group?.tabs.filter((tab) => {
-      const name = uriOfTab(tab)?.toString()
-      return name !== undefined && this.previewed.has(name) && !saved.open.has(name) && !tab.isDirty
+    let column: vscode.ViewColumn | undefined
+    await this.enqueue(async () => {
+      const { before } = this
+      if (!before) return
+      this.before = undefined
+      this.previewed.clear()
+      column = before.column
+      const group = groupAt(before.previewColumn)
+      if (group?.tabs.some((tab) => tab.isDirty)) return
+      if (group?.tabs.length) await vscode.window.tabGroups.close(group, true)
+      await vscode.commands.executeCommand(SET_LAYOUT, before.layout)
     })
-    this.previewed.clear()
-    if (tabs?.length) await vscode.window.tabGroups.close(tabs, true)
+    return column
   }
 
   private highlight(editor: vscode.TextEditor, place?: Place, range?: vscode.Range): void {
     editor.setDecorations(this.line, place?.line === undefined || !range ? [] : [range])
     editor.setDecorations(this.match, range && !range.isEmpty ? [range] : [])
   }
+}
+
+export interface OpenOptions {
+  /** By default, the group that was active before the previews. */
+  readonly column?: vscode.ViewColumn
+  /** True for a preview tab; by default as the user set for Quick Open. */
+  readonly isTab?: boolean
+  readonly keepsFocus?: boolean
 }
 
 /** Return the URI of a place's file or document. */
@@ -194,49 +189,35 @@ export function rangeIn(document: vscode.TextDocument, place: Place): vscode.Ran
   return new vscode.Range(lineNumber, start, lineNumber, end)
 }
 
-function stateOfActiveGroup(): SavedState {
-  const group = vscode.window.tabGroups.activeTabGroup
-  const editor = vscode.window.activeTextEditor
-  const here = editor?.viewColumn === group.viewColumn ? editor : undefined
-  const preview = group.tabs.find((tab) => tab.isPreview)
-  const names = group.tabs.map((tab) => uriOfTab(tab)?.toString())
-  return {
-    column: group.viewColumn,
-    open: new Set(names.filter((name) => name !== undefined)),
-    previewTab: preview && uriOfTab(preview),
-    editor: here,
-    selections: here?.selections ?? [],
-    visible: here?.visibleRanges[0],
-    editorIsPreview: group.activeTab?.isPreview ?? false,
-  }
+/** The arrangement of the editor groups, as the editor's commands have it. */
+interface EditorLayout {
+  /** 0: the groups are columns, 1: rows. */
+  readonly orientation: 0 | 1
+  readonly groups: readonly LayoutGroup[]
+}
+interface LayoutGroup {
+  readonly size?: number
+  readonly groups?: readonly LayoutGroup[]
 }
 
-async function reopen(
-  uri: vscode.Uri,
-  viewColumn: vscode.ViewColumn,
-  preview: boolean,
-): Promise<vscode.TextEditor | undefined> {
-  try {
-    const document = await vscode.workspace.openTextDocument(uri)
-    return await vscode.window.showTextDocument(document, {
-      viewColumn,
-      preview,
-      preserveFocus: true,
-    })
-  } catch (error) {
-    log.debug(`Could not reopen ${uri.toString()}: ${messageOf(error)}`)
-    return undefined
-  }
+const GET_LAYOUT = 'vscode.getEditorLayout'
+const SET_LAYOUT = 'vscode.setEditorLayout'
+
+/** Add an editor group below all others. */
+async function splitBelow(): Promise<Before> {
+  const layout = await vscode.commands.executeCommand<EditorLayout>(GET_LAYOUT)
+  const column = vscode.window.tabGroups.activeTabGroup.viewColumn
+  await vscode.commands.executeCommand(SET_LAYOUT, {
+    orientation: 1,
+    groups: [layout.orientation === 0 ? { groups: layout.groups, size: 0.5 } : { groups: [{ groups: layout.groups }], size: 0.5 }, { size: 0.5 }],
+  })
+  return { layout, column, previewColumn: vscode.window.tabGroups.all.length }
 }
 
 function groupAt(column: vscode.ViewColumn): vscode.TabGroup | undefined {
   return vscode.window.tabGroups.all.find((group) => group.viewColumn === column)
 }
 
-function isOpen(uri: vscode.Uri, column: vscode.ViewColumn): boolean {
-  return groupAt(column)?.tabs.some((tab) => uriOfTab(tab)?.toString() === uri.toString()) ?? false
-}
-
-function uriOfTab(tab: vscode.Tab): vscode.Uri | undefined {
-  return tab.input instanceof vscode.TabInputText ? tab.input.uri : undefined
+function opensPreviewTabs(): boolean {
+  return vscode.workspace.getConfiguration('workbench.editor').get('enablePreviewFromQuickOpen', false)
 }

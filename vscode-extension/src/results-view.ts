@@ -1,25 +1,30 @@
 import * as vscode from 'vscode'
 
 import { asMarkdown, placeText } from './core/export'
-import { type Search, searchTitle } from './core/modes'
-import type { Place } from './core/places'
+import { byFile, type FileGroup } from './core/groups'
+import { iconOf, type Search, searchTitle } from './core/kinds'
+import { type Place, splitPath } from './core/places'
 import type { Line, Row } from './core/rows'
 import type { Searches } from './core/searches'
 import { openDocument } from './picker'
-import type { Previews } from './previews'
+import { type OpenOptions, type Previews, uriOf } from './previews'
 
 type Node =
   | { readonly kind: 'search'; readonly search: Search }
+  | { readonly kind: 'file'; readonly search: Search; readonly file: FileGroup }
   | { readonly kind: 'row'; readonly search: Search; readonly row: Row }
   | { readonly kind: 'line'; readonly search: Search; readonly row: Row; readonly line: Line }
 
 const HAS_RESULTS = 'winnow.hasResults'
+/** A second click within this time is a double click, which the editor doesn't report. */
+const DOUBLE_CLICK_MS = 500
 
 /** The view of recent searches, and the commands for the next and previous result. */
 export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<Node | undefined>()
   readonly onDidChangeTreeData = this.changed.event
   private readonly nodes = new Map<string, Node>()
+  private clicked: { readonly id: string; readonly at: number } | undefined
   private readonly view: vscode.TreeView<Node>
   private readonly disposables: vscode.Disposable[]
 
@@ -38,9 +43,9 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
     this.disposables = [
       this.view,
       this.changed,
-      command('open', (node) => this.open(node)),
-      command('openToSide', (node) => this.open(node, vscode.ViewColumn.Beside)),
-      command('openDocument', (node) => node.kind !== 'search' && this.openDocument(node.row)),
+      command('open', (node) => this.click(node)),
+      command('openToSide', (node) => this.open(node, { column: vscode.ViewColumn.Beside })),
+      command('openDocument', (node) => 'row' in node && this.openDocument(node.row)),
       command('copy', (node, nodes) => copy(nodes ?? [node ?? this.view.selection[0]])),
       command('copyAll', (node) => this.copyAll(node)),
       command('export', (node) => this.exportSearch(node)),
@@ -62,9 +67,11 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   getChildren(node?: Node): Node[] {
     if (!node) return this.searches.all.map((search) => this.node({ kind: 'search', search }))
     const { search } = node
+    const row = (found: Row) => this.node({ kind: 'row', search, row: found })
     if (node.kind === 'search') {
-      return search.rows.map((row) => this.node({ kind: 'row', search, row }))
+      return byFile(search.rows).map((file) => this.node({ kind: 'file', search, file }))
     }
+    if (node.kind === 'file') return node.file.rows.map(row)
     if (node.kind === 'line') return []
     return node.row.lines.map((line) => this.node({ kind: 'line', search, row: node.row, line }))
   }
@@ -72,11 +79,14 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   getParent(node: Node): Node | undefined {
     const { search } = node
     if (node.kind === 'search') return undefined
-    return this.node(node.kind === 'row' ? { kind: 'search', search } : { kind: 'row', search, row: node.row })
+    if (node.kind === 'file') return this.node({ kind: 'search', search })
+    if (node.kind === 'line') return this.node({ kind: 'row', search, row: node.row })
+    const file = byFile(search.rows).find(({ rows }) => rows.includes(node.row))
+    return file && this.node({ kind: 'file', search, file })
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
-    const item = node.kind === 'search' ? this.searchItem(node.search) : leafItem(node)
+    const item = this.item(node)
     item.id = idOf(node)
     return item
   }
@@ -85,28 +95,43 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
     for (const disposable of this.disposables) disposable.dispose()
   }
 
+  private item(node: Node): vscode.TreeItem {
+    if (node.kind === 'search') return this.searchItem(node.search)
+    if (node.kind === 'file') return fileItem(node.file)
+    return leafItem(node)
+  }
+
   private searchItem(search: Search): vscode.TreeItem {
     const open = search.id === this.searches.current?.id
     const item = new vscode.TreeItem(
       searchTitle(search),
       open ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed,
     )
-    item.description = search.headline.parts.join(' · ')
-    item.tooltip = [searchTitle(search), ...search.headline.parts, ...search.headline.details].join('\n')
-    item.iconPath = new vscode.ThemeIcon(search.mode.icon)
+    const { by, count, note, details } = search.headline
+    item.description = [by, count, note].filter(Boolean).join(' · ')
+    item.tooltip = [searchTitle(search), ...details].join('\n')
+    item.iconPath = new vscode.ThemeIcon(iconOf(search.text))
     item.contextValue = 'search'
     return item
   }
 
-  private async open(node: Node, column?: vscode.ViewColumn): Promise<void> {
-    if (node.kind === 'search') return
-    this.searches.opened(node.search.id, node.row.key)
-    await this.show(node.kind === 'line' ? node.line.place : node.row.place, column)
+  /** Open a preview tab, and at the second click a tab that stays. */
+  private async click(node: Node): Promise<void> {
+    const id = idOf(node)
+    const isDouble = this.clicked?.id === id && Date.now() - this.clicked.at < DOUBLE_CLICK_MS
+    this.clicked = { id, at: Date.now() }
+    await this.open(node, { isTab: !isDouble, keepsFocus: !isDouble })
   }
 
-  private async show(place: Place, column?: vscode.ViewColumn): Promise<void> {
+  private async open(node: Node, options: OpenOptions): Promise<void> {
+    if (node.kind === 'search' || node.kind === 'file') return
+    this.searches.opened(node.search.id, node.row.key)
+    await this.show(node.kind === 'line' ? node.line.place : node.row.place, options)
+  }
+
+  private async show(place: Place, options: OpenOptions): Promise<void> {
     try {
-      await this.previews.open(place, column)
+      await this.previews.open(place, options)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       void vscode.window.showErrorMessage(`Winnow: could not open the result: ${reason}`)
@@ -123,7 +148,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
       void vscode.window.showInformationMessage('Winnow: no results yet.')
       return
     }
-    await this.show(result.row.place)
+    await this.show(result.row.place, { isTab: true })
     if (this.view.visible) {
       await this.view.reveal(this.node({ kind: 'row', ...result }), { select: true, focus: false })
     }
@@ -137,9 +162,7 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
   private async exportSearch(node: Node | undefined): Promise<void> {
     const search = node?.search ?? this.searches.current
     if (!search) return
-    const { parts, details } = search.headline
-    const notes = [parts.join(' · '), ...details]
-    const content = asMarkdown(searchTitle(search), notes, search.rows)
+    const content = asMarkdown(searchTitle(search), search.headline.details, search.rows)
     const document = await vscode.workspace.openTextDocument({ language: 'markdown', content })
     await vscode.window.showTextDocument(document)
   }
@@ -167,24 +190,36 @@ export class ResultsView implements vscode.TreeDataProvider<Node>, vscode.Dispos
 function idOf(node: Node): string {
   const search = String(node.search.id)
   if (node.kind === 'search') return search
+  if (node.kind === 'file') return `${search}\0file\0${node.file.displayPath}`
   const row = `${search}\0${node.row.key}`
   return node.kind === 'row' ? row : `${row}\0${node.line.place.line}:${node.line.place.columns?.[0]}`
 }
 
-function leafItem(node: Exclude<Node, { kind: 'search' }>): vscode.TreeItem {
+function fileItem({ displayPath, target, rows }: FileGroup): vscode.TreeItem {
+  const { name, folder } = splitPath(displayPath)
+  const item = new vscode.TreeItem(name, vscode.TreeItemCollapsibleState.Expanded)
+  item.description = [folder, rows.length > 1 ? String(rows.length) : ''].filter(Boolean).join('  ')
+  item.tooltip = displayPath
+  // The icon of the file's type in the user's theme.
+  item.resourceUri = uriOf({ target })
+  item.iconPath = vscode.ThemeIcon.File
+  item.contextValue = 'file'
+  return item
+}
+
+/** Return the item of a result: its line of code, then where and why. The view has one line per item. */
+function leafItem(node: Extract<Node, { kind: 'row' | 'line' }>): vscode.TreeItem {
   const { row } = node
   const isRow = node.kind === 'row'
-  const icon = /^\$\(([\w~-]+)\) /.exec(row.label)
-  const label = isRow ? row.label.replace(/^\$\([\w~-]+\) /, '') : node.line.text
-  const nested = isRow && row.lines.length > 0
+  const nested = isRow && row.lines.length > 1
   const item = new vscode.TreeItem(
-    label,
+    isRow ? row.code || row.name : node.line.text,
     nested ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None,
   )
-  if (isRow) item.description = [row.detail, row.description].filter(Boolean).join(' · ')
-  else item.description = String(node.line.place.line)
-  item.tooltip = isRow ? [placeText(row), row.label, row.detail].join('\n') : node.line.text
-  if (icon?.[1]) item.iconPath = new vscode.ThemeIcon(icon[1])
+  const { line } = isRow ? row.place : node.line.place
+  item.description = [line, isRow && row.reason].filter(Boolean).join(' · ')
+  item.tooltip = isRow ? [placeText(row), row.code, row.reason].filter(Boolean).join('\n') : node.line.text
+  if (isRow) item.iconPath = new vscode.ThemeIcon(row.icon)
   item.contextValue = row.document ? 'document' : 'result'
   item.command = { command: 'winnow.results.open', title: 'Open', arguments: [node] }
   return item
@@ -194,6 +229,7 @@ async function copy(nodes: readonly (Node | undefined)[]): Promise<void> {
   const texts = nodes.map((node) => {
     if (!node) return ''
     if (node.kind === 'search') return node.search.rows.map(placeText).join('\n')
+    if (node.kind === 'file') return node.file.rows.map(placeText).join('\n')
     return node.kind === 'row' ? placeText(node.row) : `${node.row.displayPath}:${node.line.place.line}`
   })
   await vscode.env.clipboard.writeText(texts.filter(Boolean).join('\n'))

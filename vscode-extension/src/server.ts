@@ -17,7 +17,7 @@ import {
 import { Backoff } from './core/backoff'
 import { complete, indexStatus, type ServerRequest } from './core/protocol'
 import type { EditorModel } from './editor-model'
-import { withoutFeatures } from './language-features'
+import { type LanguageFeatures, withoutFeatures } from './language-features'
 import { locate, type Program, programEnvironment } from './locator'
 import { log, messageOf } from './log'
 import type { Previews } from './previews'
@@ -47,6 +47,7 @@ export class Server implements vscode.Disposable {
     private readonly previews: Previews,
     private readonly secrets: Secrets,
     private readonly model: EditorModel,
+    private readonly features: LanguageFeatures,
   ) {
     this.folderListener = vscode.workspace.onDidChangeWorkspaceFolders(() => {
       const { client } = this
@@ -183,6 +184,7 @@ export class Server implements vscode.Disposable {
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       errorHandler: this.errorHandler(),
       middleware: {
+        ...this.features.middleware,
         didOpen: (document, next) => this.previews.didOpen(document, () => next(document)),
         didChange: (event, next) => this.previews.didChange(event.document, () => next(event)),
         didClose: (document, next) => this.previews.didClose(document, () => next(document)),

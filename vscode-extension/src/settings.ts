@@ -1,22 +1,27 @@
 import * as vscode from 'vscode'
 
-import { excludedGlobs, serverSettings, type Setting } from './core/settings'
+import { excludedGlobs, PLAIN_SETTINGS, serverSettings, type Setting } from './core/settings'
 
 /** Return the server's settings that the user set in the editor. */
 export function configurationForServer(extension: vscode.Extension<unknown>): Record<string, unknown> {
   const configuration = vscode.workspace.getConfiguration('winnow')
-  return serverSettings(serverSettingNames(extension).map((name) => settingOf(configuration, name)))
+  const settings = serverSettingNames(extension).map((name) => settingOf(configuration, name))
+  const inPlainUnits = PLAIN_SETTINGS.map(({ name, serverName, factor }) => {
+    const { value, isSet } = settingOf(configuration, name)
+    return { name: serverName, value: factor === 1 ? value : Math.round(Number(value) * factor), isSet }
+  })
+  return serverSettings([...settings, ...inPlainUnits])
 }
 
-/** Return the names of the server's settings in package.json: all categories but the first. */
+/** Return the names of the server's settings in package.json, which are marked there. */
 function serverSettingNames(extension: vscode.Extension<unknown>): string[] {
   const { contributes } = extension.packageJSON as {
-    contributes: { configuration: { properties: Record<string, unknown> }[] }
+    contributes: { configuration: { properties: Record<string, { tags?: string[] }> }[] }
   }
   return contributes.configuration
-    .slice(1)
-    .flatMap((category) => Object.keys(category.properties))
-    .map((name) => name.replace(/^winnow\./, ''))
+    .flatMap((category) => Object.entries(category.properties))
+    .filter(([, { tags = [] }]) => tags.includes('server'))
+    .map(([name]) => name.replace(/^winnow\./, ''))
 }
 
 function settingOf(configuration: vscode.WorkspaceConfiguration, name: string): Setting {

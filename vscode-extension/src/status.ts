@@ -2,17 +2,18 @@ import * as vscode from 'vscode'
 
 import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
 import { type IndexSummary, summaryOf } from './core/index-state'
-import type { Searches } from './core/searches'
+import type { LanguageFeatures } from './language-features'
 import { log, messageOf } from './log'
+import type { Announcement } from './announcement'
 import type { Server } from './server'
 
-/** Update interval while the index is built. */
+/** Update interval while the index is built, and after the server started. */
 const BUILDING_MS = 2_000
 /** Update interval otherwise: another program may have changed the index. */
 const IDLE_MS = 60_000
 const NONE = new vscode.CancellationTokenSource().token
 
-/** The status bar item: the state of the index, the last ranker and a menu. */
+/** The status bar item: the state of the index, and a menu. */
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
     'winnow.status',
@@ -21,16 +22,24 @@ export class Status implements vscode.Disposable {
   )
   private timer: NodeJS.Timeout | undefined
   private latestCall = 0
+  private changedAt = 0
   private summary: IndexSummary | undefined
   private readonly disposables: vscode.Disposable[]
 
   constructor(
     private readonly server: Server,
-    private readonly searches: Searches,
+    private readonly features: LanguageFeatures,
+    private readonly announcement: Announcement,
   ) {
     this.item.name = 'Winnow'
     this.item.command = 'winnow.menu'
-    this.disposables = [this.item, server.onDidChange(() => void this.update())]
+    this.disposables = [
+      this.item,
+      server.onDidChange(() => {
+        this.changedAt = Date.now()
+        void this.update()
+      }),
+    ]
   }
 
   /** Request the state of the index and show it. */
@@ -49,7 +58,9 @@ export class Status implements vscode.Disposable {
     this.summary = status && summaryOf(status.index)
     this.show()
     if (!status) return
-    const wait = this.summary?.isBuilding ? BUILDING_MS : IDLE_MS
+    if (status.index.folders.some(({ state }) => state === 'building')) void this.announcement.show()
+    const isChanging = this.summary?.isBuilding || Date.now() - this.changedAt < IDLE_MS
+    const wait = isChanging ? BUILDING_MS : IDLE_MS
     this.timer = setTimeout(() => void this.update(), wait)
   }
 
@@ -60,11 +71,10 @@ export class Status implements vscode.Disposable {
 
   private show(): void {
     const { summary } = this
-    const ranker = this.searches.all.find(({ mode }) => mode.id === 'keyword')?.headline.parts[0]
-    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow'
+    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow: not running'
     const lines = summary?.lines ?? ['The server is not running.']
     const markdown = new vscode.MarkdownString()
-    for (const line of ['**Winnow**', ...lines, ...(ranker ? [`Last keyword search: ${ranker}`] : [])]) {
+    for (const line of ['**Winnow**', ...lines]) {
       markdown.appendMarkdown(`${line}\n\n`)
     }
     this.item.tooltip = markdown
@@ -88,14 +98,19 @@ export class Status implements vscode.Disposable {
     })
     const paused = this.summary?.isPaused
     const items = [
-      command('$(search) Search…', 'winnow.search'),
+      command('$(search) Search', 'winnow.search'),
       command('$(history) Resume the last search', 'winnow.resume'),
+      command('$(list-flat) Search history…', 'winnow.history'),
       separator('index'),
       index('$(database) Build or update the index', 'build'),
       paused ? index('$(play) Resume indexing', 'resume') : index('$(debug-pause) Pause indexing', 'pause'),
       { label: '$(refresh) Check for changed files now', run: () => this.refresh() },
       index('$(trash) Delete the index', 'clear'),
       separator('server'),
+      {
+        ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
+        detail: this.features.summary,
+      },
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
       command('$(shield) Consent to a language model…', 'winnow.consent'),
       command('$(list-flat) Show what left this machine', 'winnow.audit'),

@@ -97,6 +97,7 @@ class ToolMethods:
         name: str = '',
         include_declaration: bool = True,
         kinds: Sequence[Literal['call', 'import', 'type', 'read', 'write', 'definition']] = (),
+        callees: bool = False,
         certain_only: bool = False,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
@@ -161,6 +162,7 @@ class ToolMethods:
         context_lines: int = 2,
         max_results: int = 50,
         mode: Literal['matches', 'files', 'counts'] = 'matches',
+        repositories: Sequence[str] = (),
     ) -> GrepResult:
         """Search for exact text or a regular expression in files."""
     async def index(
@@ -202,6 +204,7 @@ class ToolMethods:
         max_tokens: int = 0,
         cursor: str = '',
         spans: Sequence[Span | str] = (),
+        outline: bool = False,
         max_lines: int = 500,
         line_endings: Literal['normalize', 'keep'] = 'normalize',
     ) -> ReadFileResult:

@@ -418,10 +418,12 @@ class Child:
         """Write a message with a length prefix to a worker.
 
         This never waits: a buffer holds what the pipe cannot, because the worker may itself be
-        waiting for a reader.
+        waiting for a reader. A worker that has exited gets none: :meth:`receive` reports it.
         """
         assert self._process.stdin is not None
-        self._process.stdin.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
+        # asyncio logs a warning for messages to a pipe that the other side has closed.
+        if not self._process.stdin.is_closing():
+            self._process.stdin.write(len(message).to_bytes(LENGTH_BYTES, "little") + message)
 
     async def receive(self) -> bytes:
         """Return the next message of a worker. Raises EOFError when it has exited."""

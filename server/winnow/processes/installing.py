@@ -54,9 +54,12 @@ def how_to_install(name: str, which: Callable[[str], str | None]) -> str:
 def pip_install(*packages: str) -> str:
     """Return the command that installs Python packages in Winnow's environment.
 
-    An environment made by uv has no pip.
+    An environment made by uv has no pip. A frozen server (see scripts/frozen) takes no packages;
+    they go into another Python, together with Winnow.
     """
-    if importlib.util.find_spec("pip") is None:
+    if getattr(sys, "frozen", False):
+        command = ["pip", "install", *dict.fromkeys(("winnow-ls", *packages))]
+    elif importlib.util.find_spec("pip") is None:
         command = ["uv", "pip", "install", "--python", sys.executable, *packages]
     else:
         command = [sys.executable, "-m", "pip", "install", *packages]

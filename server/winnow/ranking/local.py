@@ -7,7 +7,8 @@ it gets the lines that ripgrep printed, and for the best files, the whole text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,8 @@ import msgspec
 from winnow.index.postings.terms import words
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.term_matches import MatchedTerms
-from winnow.types import Hit
+from winnow.symbols.file_symbols import Definition
+from winnow.types import DefinedHere, Hit
 
 if TYPE_CHECKING:
     from winnow.ranking.matched_corpus import LooseText
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 # was 0.85 without reading, 0.89 with 30 files, and 0.895 with all.
 READ_FILES = 30
 READ_CHARACTERS = 1_500_000
+# A passage may begin in a definition and end behind it. Between the beginning of that definition
+# and the passage are few others: its members, and functions in it.
+DEFINITIONS_BEFORE = 16
 REASON_CHARACTERS = 160
 REASON_NAMES = 3
 # The reason for a file with feedback after a similar query.
@@ -46,6 +51,21 @@ def question_of_terms(query: str, terms: Sequence[str]) -> str:
         word for term in plain for word in words(term) if word.lower() not in in_query
     )
     return " ".join([query, *more])
+
+
+def possible_definitions(passage: FoundPassage) -> range:
+    """Return the positions of the definitions that begin in a passage, and of those before it that
+    may end in it."""
+    return range(max(0, passage.begun.start - DEFINITIONS_BEFORE), passage.begun.stop)
+
+
+def defined_here(definitions: Iterable[Definition], first: int) -> Iterator[DefinedHere]:
+    """Yield those definitions that are not inside of functions, and end in line ``first`` or
+    later."""
+    for each in definitions:
+        if not each.local and each.end_line + 1 >= first:
+            name, doc = each.qualified_name, each.doc
+            yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
 
 
 def hit_of(passage: FoundPassage, path: str, learned: str, *, matched: bool) -> Hit:
@@ -70,33 +90,19 @@ def rank_by_matches(
     candidates: Sequence[Candidate],
     matches: Mapping[str, MatchedTerms],
     boosts: Mapping[str, float],
-    read: ReadLines | None = None,
+    texts: Mapping[str, LooseText] = MappingProxyType({}),
 ) -> list[Hit]:
     """Return the best passage of each file, best first. ``boosts`` are by path.
 
-    The files are ranked by their matching lines. With ``read``, which returns the lines of a file,
-    the best are then ranked again by their whole texts.
+    A file is ranked by its whole text if it is in ``texts``, else by its matching lines.
     """
-    texts = [loose_text(file) for file in candidates]
-    hits = _ranked_texts(question, texts, matches, boosts)
-    if read is None:
-        return hits
-    whole = _whole_texts([hit.path for hit in hits[:READ_FILES]], read)
-    return _ranked_texts(question, [whole.get(text.path, text) for text in texts], matches, boosts)
-
-
-def _ranked_texts(
-    question: str,
-    texts: Sequence[LooseText],
-    matches: Mapping[str, MatchedTerms],
-    boosts: Mapping[str, float],
-) -> list[Hit]:
     # numpy takes time to load.
     from winnow.ranking.matched_corpus import empty_corpus, with_texts
     from winnow.ranking.semantic.search import search
 
-    paths = [text.path for text in texts]
-    corpus = with_texts(empty_corpus(""), dict(enumerate(texts)), [(0, path) for path in paths])
+    known = [texts.get(file.path) or loose_text(file) for file in candidates]
+    paths = [text.path for text in known]
+    corpus = with_texts(empty_corpus(""), dict(enumerate(known)), [(0, path) for path in paths])
     found = search(
         corpus,
         question,
@@ -105,15 +111,27 @@ def _ranked_texts(
         matched={number: matches[path] for number, path in enumerate(paths)},
     )
     return [
-        hit_of(passage, path, learned, matched=True)
+        _with_definitions(hit_of(passage, path, learned, matched=True), passage, known)
         for passage in found
         for path in [paths[passage.file]]
         for learned in [FEEDBACK[boosts[path] > 0] if path in boosts else ""]
     ]
 
 
-def _whole_texts(paths: Sequence[str], read: ReadLines) -> dict[str, LooseText]:
-    """Return the texts of files, up to a total size."""
+def _with_definitions(hit: Hit, passage: FoundPassage, texts: Sequence[LooseText]) -> Hit:
+    """Add the definitions in and around the passage, if its file is parsed."""
+    known = texts[passage.file].definitions
+    if known is None or hit.symbol is not None:
+        return hit
+    numbers = sorted({*possible_definitions(passage), passage.number - 1})
+    here = [known[number] for number in numbers if 0 <= number < len(known)]
+    return msgspec.structs.replace(hit, definitions=[*defined_here(here, passage.first)])
+
+
+def whole_texts(
+    paths: Sequence[str], read: ReadLines, definitions: Mapping[str, Sequence[Definition]]
+) -> dict[str, LooseText]:
+    """Return the texts of files, up to a total size, with their ``definitions`` if known."""
     from winnow.ranking.matched_corpus import LooseText
 
     texts = {}
@@ -122,7 +140,7 @@ def _whole_texts(paths: Sequence[str], read: ReadLines) -> dict[str, LooseText]:
         lines = read(path)
         if lines is not None and (size := sum(map(len, lines))) <= left:
             left -= size
-            texts[path] = LooseText(path, dict(enumerate(lines, 1)))
+            texts[path] = LooseText(path, dict(enumerate(lines, 1)), definitions.get(path))
     return texts
 
 

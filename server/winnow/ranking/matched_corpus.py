@@ -1,13 +1,14 @@
 """Add texts to a corpus that are not indexed: whole files, or the lines that ripgrep printed.
 
 So the ranker works without an index, and on files that an index lacks: new ones, documents, and
-those whose text is not indexed. Definitions are lines that look like one: nothing is parsed.
+those whose text is not indexed. Nothing is parsed here: unless a caller knows the definitions of a
+file, they are lines that look like one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -23,10 +24,11 @@ from winnow.text.definition_lines import definition_in
 
 
 class LooseText(NamedTuple):
-    """Some lines of a file by number, from 1, or all."""
+    """Some lines of a file by number, from 1, or all, and its definitions; None if unknown."""
 
     path: str
     lines: Mapping[int, str]
+    definitions: Sequence[Definition] | None = None
 
 
 def empty_corpus(root: str) -> Corpus:
@@ -46,7 +48,7 @@ def with_texts(
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     texts: dict[int, Contents] = {}
     for number, file in files.items():
-        texts[number], defined = _contents(file.path, file.lines)
+        texts[number], defined = _contents(file)
         for definition in defined:
             definitions[definition.name].append((number, definition))
     numbers = list(texts)
@@ -71,26 +73,25 @@ def with_texts(
     )
 
 
-def _contents(path: str, lines: Mapping[int, str]) -> tuple[Contents, list[Definition]]:
+def _contents(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
     """Return the contents of some lines of a file, and the definitions in them."""
+    language = language_of(file.path)
+    name = language.name if language else ""
+    if file.definitions is not None:
+        source = _source(file.lines.values())
+        known = file.definitions
+        return contents_of(file.path, source, known, name, covered=False), known
     texts: list[str] = []
     numbers: list[int] = []
     last = 0
-    for number in sorted(lines):
+    for number in sorted(file.lines):
         # A chunk does not span a gap of this length.
         gap = min(number - last - 1, CHUNK_LINES)
-        texts += [""] * gap + [lines[number]]
+        texts += [""] * gap + [file.lines[number]]
         numbers += range(number - gap, number + 1)
         last = number
-    language = language_of(path)
-    packed = [
-        Definition(name, kind, 0, 0, 0, at, _end(texts, at), (0, 0, 0))
-        for at, text in enumerate(texts)
-        if language and text and (found := definition_in(text)) is not None
-        for name, kind in [(found.name.rpartition(".")[2].rpartition(":")[2], found.kind)]
-    ]
-    source = "\n".join(texts).encode("utf-8", "replace")
-    contents = contents_of(path, source, packed, language.name if language else "", covered=False)
+    packed = [*_definition_lines(texts)] if language else []
+    contents = contents_of(file.path, _source(texts), packed, name, covered=False)
     chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).copy()
     if len(chunks):
         chunks[:, :2] = np.array(numbers, np.uint32)[chunks[:, :2].astype(np.int64) - 1]
@@ -101,6 +102,18 @@ def _contents(path: str, lines: Mapping[int, str]) -> tuple[Contents, list[Defin
         for found in packed
     ]
     return msgspec.structs.replace(contents, chunks=chunks.tobytes()), defined
+
+
+def _source(lines: Iterable[str]) -> bytes:
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def _definition_lines(texts: Sequence[str]) -> Iterator[Definition]:
+    """Yield a definition for each line that looks like one."""
+    for at, text in enumerate(texts):
+        if text and (found := definition_in(text)) is not None:
+            name = found.name.rpartition(".")[2].rpartition(":")[2]
+            yield Definition(name, found.kind, 0, 0, 0, at, _end(texts, at), (0, 0, 0))
 
 
 def _end(texts: Sequence[str], at: int) -> int:

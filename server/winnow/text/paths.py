@@ -28,6 +28,8 @@ _PLACE = re.compile(
     r"|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)",
     re.S,
 )
+# `send`, `Client.send`, `Client::send`, `Client#send`
+_SYMBOL_NAME = re.compile(r"\w+(?:(?:\.|::|#)\w+)*")
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -99,6 +101,11 @@ def place_of(path: str) -> tuple[str, tuple[int, int | None]] | None:
     path, *numbers = found.groups()
     first, last = (int(number) for number in (*filter(None, numbers), 0)[:2])
     return path, (first, last or None)
+
+
+def is_symbol_name(text: str) -> bool:
+    """Return True if a text may be the name of a symbol: `send` is, `src/send` is not."""
+    return _SYMBOL_NAME.fullmatch(text) is not None
 
 
 def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:

@@ -67,6 +67,10 @@ class ConsentResult(Answer, frozen=True, kw_only=True):
         list[ConsentDestination], Meta(description="All destinations, most preferred first.")
     ]
     workspace: Annotated[list[str], Meta(description="The folders that the decision is for.")]
+    models: Annotated[
+        list[str],
+        Meta(description="The models that would rank a search now, most preferred first."),
+    ]
 
 
 def plain(result: ConsentResult) -> str:
@@ -122,6 +126,7 @@ async def consent(
         root=shown_folder(root),
         destinations=destinations,
         workspace=roots,
+        models=[model.name for model in workspace.models.usable()[0]],
         total_found=len(destinations),
         returned=len(destinations),
         truncated=False,

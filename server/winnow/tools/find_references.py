@@ -72,6 +72,13 @@ class FindReferencesParams(PageParams, frozen=True, kw_only=True):
         list[ReferenceKind],
         Meta(description="Return only uses of these kinds.", max_length=6),
     ] = []
+    callees: Annotated[
+        bool,
+        Meta(
+            description="Return the functions that the symbol calls, at their definitions, instead"
+            " of its uses. Calls with a receiver of unknown type are omitted."
+        ),
+    ] = False
     certain_only: Annotated[
         bool,
         Meta(
@@ -109,6 +116,10 @@ class FindReferencesResult(SearchAnswer, frozen=True, kw_only=True):
         list[FoundReference], Meta(description="The references; empty if they were streamed.")
     ]
     certain: Annotated[int, Meta(description="Number of certain references, on all pages.")]
+    callees: Annotated[
+        bool,
+        Meta(description="True if these are the definitions of the functions that it calls."),
+    ] = False
     files: Annotated[
         list[ReferencesInFile] | None,
         Meta(description="References in each file, if `max_tokens` leaves no room for more."),
@@ -152,11 +163,14 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
             at = (use.root, use.path)
         sure = "" if use.confidence == "certain" else ", possible"
         within = f" in {printable(use.within)}" if use.within else ""
-        place = style.dim(f"{use.line}:{use.column} {use.kind}{within}{sure}")
+        kind = "" if result.callees else f" {use.kind}"
+        place = style.dim(f"{use.line}:{use.column}{kind}{within}{sure}")
         lines.append(f"{place}  {printable(use.text)}".rstrip())
     for file in result.files or []:
         lines.append(f"{shown(file)}: {file.references}")
     summary = f"{result.returned} of {result.total_found} references, {result.certain} certain"
+    if result.callees:
+        summary = f"{result.returned} of {result.total_found} functions called"
     return "\n".join([*lines, *[""] * bool(lines), *notes_of(result, summary, style)])
 
 
@@ -169,8 +183,8 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     positional=("name",),
     command_help=CommandHelp(
         "Find the uses of a symbol, without those of other symbols of that name.",
-        "winnow find-references load_plugin",
         "winnow find-references src/loader.py:12 --kinds call",
+        "winnow find-references load_plugin --callees",
     ),
     example={"name": "load_plugin"},
     raises=(
@@ -195,6 +209,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
             "name": "The symbol: 'send', 'Client.send', or a place: 'src/client.py:12'.",
             "path": "File that defines it, to choose one of several.",
             "kinds": "Only uses of these kinds.",
+            "callees": "Instead, the functions that it calls.",
             "max_results": "Default: 50.",
             "cursor": "Continues a truncated answer.",
         },
@@ -209,6 +224,7 @@ async def find_references(
     - `name` alone is enough: 'send', 'Client.send'; or `path` and `line` of its definition or a use
     - Better than grep for a common name: other symbols with the name are excluded
     - `kinds: ["call"]` returns the callers; `within` names the enclosing function of each use
+    - `callees: true` returns the functions that it calls, at their definitions
     - Imports and types prove uses with `confidence: "certain"`; 'possible' uses have a receiver of
       unknown type: `certain_only` omits them
     - Overrides, strings, reflection and generated code may hide uses: grep for the name to be sure
@@ -224,6 +240,7 @@ async def find_references(
         workspace,
         SymbolSelector(params.path, params.line, params.column, params.name),
         ReferenceFilter(
+            params.callees,
             params.kinds,
             params.include_declaration,
             params.certain_only,
@@ -252,6 +269,7 @@ async def find_references(
             symbol=found.symbol,
             references=rows,
             certain=certain,
+            callees=params.callees,
             total_found=total,
             returned=len(rows),
             truncated=end < total or not texts,

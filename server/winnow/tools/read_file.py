@@ -22,7 +22,7 @@ from winnow.errors import (
 from winnow.search.answer import cursor
 from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
-from winnow.text.paths import shown_folder
+from winnow.text.paths import is_symbol_name, shown_folder
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
@@ -55,7 +55,8 @@ class ReadFileParams(PageParams, frozen=True, kw_only=True):
         str,
         Meta(
             description="File to read, absolute or relative to the root, as results show it; also"
-            " with lines: 'a.py:12-40'.",
+            " with lines: 'a.py:12-40'. Or the name of a symbol, to read its definition:"
+            " 'Client.send'.",
             min_length=1,
             max_length=4_000,
         ),
@@ -69,6 +70,10 @@ class ReadFileParams(PageParams, frozen=True, kw_only=True):
             max_length=1_000,
         ),
     ] = field(default_factory=list)
+    outline: Annotated[
+        bool,
+        Meta(description="Read only the lines on which the definitions of the file begin."),
+    ] = False
     max_lines: Annotated[
         int, Meta(description="Maximum number of lines, of all spans together.", ge=1, le=10_000)
     ] = 500
@@ -122,6 +127,9 @@ class ReadFileResult(Answer, frozen=True, kw_only=True):
     unsaved: Annotated[bool, Meta(description="True if this is unsaved text from the editor.")] = (
         False
     )
+    outline: Annotated[
+        bool, Meta(description="True if these are the first lines of the definitions in the file.")
+    ] = False
     document: Annotated[
         str | None,
         Meta(
@@ -155,7 +163,7 @@ def _rendered(result: ReadFileResult, style: Style, more: str) -> str:
 
 def _rows(result: ReadFileResult, style: Style) -> Iterator[str]:
     for place, chunk in enumerate(result.chunks):
-        if place:
+        if place and not result.outline:
             yield style.dim("...")
         for number, line in enumerate(chunk.content.removesuffix("\n").split("\n"), chunk.start):
             # A carriage return at the end is shown as a symbol.
@@ -190,9 +198,9 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     text=text,
     command="read",
     command_help=CommandHelp(
-        "Print a file or lines of it.",
-        "winnow read src/loader.py --spans 8-10 --spans 18-",
+        "Print a file, lines of it, or the definition of a symbol.",
         "winnow read src/loader.py:8-20",
+        "winnow read load_plugin",
     ),
     example={"path": "src/loader.py", "spans": [{"start": 8, "end": 10}, {"start": 18}]},
     raises=(
@@ -208,9 +216,11 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
     of_open_documents=True,
     short=ShortTool(
         "read",
-        "Read a file or lines of it, with line numbers.",
+        "Read a file, lines of it, or the definition of a symbol, with line numbers.",
         {
-            "path": "The file, with lines if not all are needed: 'src/a.py:10-60'.",
+            "path": "The file, with lines if not all are needed: 'src/a.py:10-60'. Or a symbol, to"
+            " read its definition: 'Client.send'.",
+            "outline": "Only the first lines of the definitions in the file.",
             "spans": "Several ranges of lines: ['10-20', '300-340'].",
             "cursor": "Continues a truncated answer.",
         },
@@ -222,6 +232,8 @@ async def read_file(
     """Read line ranges of a file, several in one call.
     Use after a search: pass the path from its answer, and as `spans` the lines around each hit.
 
+    - A name instead of a path reads the definition of that symbol: `load_plugin`, `Client.send`
+    - `outline: true` reads only the lines on which definitions begin
     - Without `spans` it reads from the first line, up to `max_lines`; `cursor` continues
     - Lines are numbered from 1, as in the search tools; ranges may extend beyond the file
     - Unsaved text in the editor takes precedence over the file on disk
@@ -229,8 +241,43 @@ async def read_file(
     - Documents (PDF, Word, Excel, archives, …) are read as text, with a ruler before each page or part
     """  # noqa: E501 - one sentence a line, as agents read it
     progress(f"Reading {params.path}")
-    found = await read_file_text(workspace, request_of(params))
+    request = request_of(params)
+    if params.outline:
+        found = await _outline(workspace, request)
+    else:
+        found = await _lines_or_definition(workspace, request, progress)
     return await asyncio.to_thread(page_of, params, found)
+
+
+async def _outline(workspace: EngineWorkspace, request: ReadRequest) -> FileText:
+    """Read the lines on which the definitions of a file begin."""
+    # Symbols take time to load, and most calls read lines.
+    from winnow.search.files.definitions import outline_lines
+
+    lines = await outline_lines(workspace, request.path)
+    return await read_file_text(
+        workspace, msgspec.structs.replace(request, ranges=merge_ranges(lines))
+    )
+
+
+async def _lines_or_definition(
+    workspace: EngineWorkspace, request: ReadRequest, progress: Progress
+) -> FileText:
+    """Read lines of a file, or the definition of a symbol if no file has this name."""
+    try:
+        return await read_file_text(workspace, request)
+    except NotFound as missing:
+        if request.ranges != merge_ranges([]) or not is_symbol_name(request.path):
+            raise
+        from winnow.search.files.definitions import definition_named
+
+        try:
+            definition = await definition_named(workspace, request.path, progress)
+        except NotFound as error:
+            raise error if error.meant else missing from None
+    at = msgspec.structs.replace(request, path=definition.path, ranges=[definition.lines])
+    found = await read_file_text(workspace, at)
+    return msgspec.structs.replace(found, warnings=[*found.warnings, *definition.others])
 
 
 def request_of(params: ReadFileParams) -> ReadRequest:
@@ -298,6 +345,7 @@ def _result(
         byte_order_mark=bool(reading.encoding.mark),
         line_endings=_line_endings(lines),
         unsaved=found.unsaved,
+        outline=params.outline,
         document=found.document,
         total_found=count_within(found.ranges, reading.seen),
         returned=len(lines),

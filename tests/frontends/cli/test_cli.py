@@ -294,6 +294,19 @@ def test_an_unreadable_file_is_an_error(project: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "[the file is empty]\n")
 
 
+def test_a_symbol_is_read_by_its_name(project: Path) -> None:
+    write_files(project, {"Makefile": "all:\n"})
+    read = winnow(project / "src", "read", "load_plugin")
+    assert read.returncode == 0, read.stderr
+    assert "def load_plugin(" in read.stdout
+    mistyped = winnow(project / "src", "read", "load_plugn")
+    assert mistyped.returncode == 2
+    assert "Did you mean the method 'Loader.load_plugin'?" in mistyped.stderr
+    outline = winnow(project / "src", "read", "loader.py", "--outline")
+    assert "def load_plugin(" in outline.stdout
+    assert "return" not in outline.stdout
+
+
 @requires_posix
 def test_a_file_with_an_invalid_unicode_name_is_read(project: Path) -> None:
     file = Path(os.fsdecode(bytes(project) + b"/bad\xff.txt"))

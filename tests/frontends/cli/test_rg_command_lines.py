@@ -89,6 +89,25 @@ def test_a_command_line_for_ripgrep_finds_the_same(line: str, project: Path) -> 
         assert set(rows(ours.stdout)) == set(rows_of_ripgrep(theirs))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--no-heading -A 1 load_plugin",
+        "--no-heading -C 1 -w registry src",
+        "-0 --no-heading plugin src",
+        "-0 --no-heading -B 1 plugin src",
+        "-0c plugin src",
+    ],
+)
+def test_records_have_the_marks_of_ripgrep(line: str, project: Path) -> None:
+    arguments = shlex.split(line)
+    count = ["--no-line-number"] if "-0c" in arguments else []
+    theirs = ripgrep(project, [*count, "--no-context-separator", *arguments])
+    ours = winnow(project, "grep", *arguments)
+    assert (ours.returncode, ours.stderr) == (0, "")
+    assert sorted(ours.stdout.splitlines()) == sorted(theirs.splitlines())
+
+
 def ripgrep(folder: Path, arguments: list[str]) -> str:
     """Return the output of ripgrep, with the names of files and the numbers of lines."""
     named = any(name in ("-c", "-ci") for name in arguments)

@@ -192,7 +192,7 @@ async def test_without_memory_there_is_one_worker_and_it_waits(
     throttle: Throttle, machine: OtherMachine
 ) -> None:
     assert (throttle.memory(), throttle.workers()) == (30 * MB, 2)
-    assert throttle.worker_bytes() == 40 * MB
+    assert throttle.worker_bytes() == 45 * MB
     machine.each = 72 * MB
     machine.pass_time(1.0)
     assert throttle.memory() == 216 * MB
@@ -210,13 +210,13 @@ def test_workers_do_not_get_the_memory_of_the_server(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(machine, "memory_of", lambda pid: server if pid == os.getpid() else 0)
     settings = IndexSettings(max_memory_usage_mb=300)
     throttle = Throttle(lambda: settings, lambda: WORKERS, machine)
-    assert (throttle.workers(), throttle.worker_bytes()) == (2, 85 * MB)
+    assert (throttle.workers(), throttle.worker_bytes()) == (2, 92_500_000)
     server = 150 * MB
     machine.pass_time(1.0)
-    assert (throttle.workers(), throttle.worker_bytes()) == (2, 60 * MB)
+    assert (throttle.workers(), throttle.worker_bytes()) == (2, 67_500_000)
     server = 221 * MB
     machine.pass_time(1.0)
-    assert (throttle.workers(), throttle.worker_bytes()) == (1, 49 * MB)
+    assert (throttle.workers(), throttle.worker_bytes()) == (1, 64 * MB)
 
 
 @pytest.mark.parametrize(

@@ -335,7 +335,7 @@ async def test_unindexed_files_are_searched_as_text_during_a_build(
     build = asyncio.create_task(workspace.index.build())
     while not workspace.index.state().files_total:
         await asyncio.sleep(0.01)
-    some = [str(folder / f"src/part_{n}.py") for n in range(10)]
+    some = [str(folder / f"src/part_{n}.py") for n in range(70)]
     async for _ in workspace.index.index_files(some, 10):
         pass
     result = await search(workspace, "where is launch called", top_k=100)
@@ -504,3 +504,19 @@ async def test_an_index_that_the_settings_forbid_is_not_used(workspace: EngineWo
     assert workspace.index.state().state == "none"
     result = await search(workspace, "how is a password compared")
     assert result.fallback is not None
+
+
+async def test_without_an_index_the_best_files_are_parsed(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    body = "".join(f"    step_{n}(queue)\n" for n in range(60))
+    text = f"def launch_rocket(queue):\n{body}    ignite(queue, fuel)\n\n\ndef land():\n    pass\n"
+    folder = write_files(git_init(tmp_path / "project"), {"src/rocket.py": text})
+    workspace = make_workspace(folder, config=LEXICAL)
+    found = await TOOLS["code_search"].call(
+        workspace, {"query": "where does fuel ignite", "enable_indexing": False}, no_progress
+    )
+    [hit] = found.results
+    assert (found.search_type_used, hit.symbol) == ("text", "launch_rocket")
+    assert hit.line <= 62 <= hit.end_line
+    assert not (folder / ".winnow").exists()

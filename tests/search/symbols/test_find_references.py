@@ -20,7 +20,7 @@ from winnow.errors import (
 from winnow.index.builder.folder import FolderIndex
 from winnow.search.symbols import requests
 from winnow.tools import TOOLS
-from winnow.tools.find_references import FindReferencesResult
+from winnow.tools.find_references import FindReferencesResult, plain
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -428,3 +428,12 @@ async def test_a_position_without_a_symbol_is_a_helpful_error(
 ) -> None:
     with pytest.raises(error, match=says):
         await find(workspace, **asked)
+
+
+async def test_the_functions_that_a_function_calls(workspace: EngineWorkspace) -> None:
+    found = await find(workspace, name="run", callees=True, kinds=["import"])
+    assert places(found) == ["net/client.py:4:9 definition certain"]
+    assert found.callees
+    assert "[1 of 1 functions called" in plain(found)
+    elsewhere = await find(workspace, name="run", callees=True, exclude=["net/**"])
+    assert places(elsewhere) == []

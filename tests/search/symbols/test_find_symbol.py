@@ -65,7 +65,7 @@ async def test_a_definition_has_all_fields(make_workspace: MakeWorkspace, projec
         "symbols": [
             {
                 "name": "_wert", "qualified_name": "Größe._wert", "kind": "property",
-                "path": "src/größe.py", "line": 7, "column": 9, "end_line": 8, "score": 0.897,
+                "path": "src/größe.py", "line": 7, "column": 9, "end_line": 8, "score": 0.896,
                 "container": "Größe", "signature": "def _wert(self) -> int", "private": True,
             }
         ],

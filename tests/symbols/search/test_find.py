@@ -252,3 +252,20 @@ def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:
         assert [len(table) for table in view.names(tables)] == [2, 1]
         assert [below(view, symbol) for symbol in find(view, "b").symbols] == ["a.py"]
         assert names(view, "old") == []
+
+
+def test_of_equal_names_the_one_that_others_should_use_is_first(tmp_path: Path) -> None:
+    files = {
+        "a.rs": "pub(crate) fn spawn() {}\n",
+        "b.rs": "/// Runs a task.\npub(crate) fn spawn() {}\n",
+        "c.rs": "pub fn spawn() {}\n",
+        "d.rs": "/// Runs a task on a thread.\npub fn spawn() {}\n",
+    }
+    with indexed(write_files(tmp_path, files)) as opened:
+        found = find(opened, "spawn")
+    assert [Path(symbol.file.path).name for symbol in found.symbols] == [
+        "d.rs",
+        "c.rs",
+        "b.rs",
+        "a.rs",
+    ]

@@ -32,7 +32,27 @@ const provider = {
   provideTokenCount: async (_model, text) => String(text).length / 4,
 }
 
+/** Handle Python like another language server, which finds `main` in `def main` in line 1. */
+const otherLanguageServer = () => {
+  const range = new vscode.Range(0, 4, 0, 8)
+  const locations = (document) => [new vscode.Location(document.uri, range)]
+  const provideDocumentSymbols = (document) => [
+    new vscode.SymbolInformation('other', vscode.SymbolKind.Class, '', locations(document)[0]),
+  ]
+  vscode.languages.registerDocumentSymbolProvider('python', { provideDocumentSymbols })
+  vscode.languages.registerDefinitionProvider('python', { provideDefinition: locations })
+  vscode.languages.registerReferenceProvider('python', { provideReferences: locations })
+}
+
 const actions = {
+  otherLanguageServer: async () => {
+    otherLanguageServer()
+    return {}
+  },
+  workspaceSymbols: async ({ query }) => {
+    const symbols = await vscode.commands.executeCommand('vscode.executeWorkspaceSymbolProvider', query)
+    return symbols.map(({ name, location }) => `${name} ${location.uri.fsPath}`)
+  },
   invokeTool: async ({ name, input }) => {
     const options = { input, toolInvocationToken: undefined }
     const result = await vscode.lm.invokeTool(name, options)
@@ -49,6 +69,10 @@ const actions = {
   },
   preview: async ({ file }) => {
     await vscode.window.showTextDocument(vscode.Uri.file(file), { preview: true })
+    return {}
+  },
+  open: async ({ file }) => {
+    await vscode.commands.executeCommand('vscode.open', vscode.Uri.file(file))
     return {}
   },
   configure: async ({ settings }) => {

@@ -1,13 +1,7 @@
 /** Merge partial results and the final result into one list of rows. */
 
-import type {
-  KeywordSearchPartial,
-  KeywordSearchResult,
-  RankedBy,
-  RankedFile,
-  SearchAnswer,
-} from './protocol'
-import { type Row, rowOfFile } from './rows'
+import type { RankedBy, SearchAnswer } from './protocol'
+import type { Row } from './rows'
 
 /** The rows to show now. The model chose the first `chosenCount`; the search found the others too. */
 export interface ResultList {
@@ -50,56 +44,73 @@ export class Appending<Partial, Result extends SearchAnswer> implements Collecto
   }
 }
 
+/** Any answer of a search that a language model may rank. */
+interface Ranked {
+  readonly ranked_by: RankedBy
+}
+
+/** Convert answers to rows. */
+export interface RankedRows<Partial, Result> {
+  rows(value: Partial | Result, root: string): Row[]
+  /** Return the rows that a model saw and didn't choose. */
+  others(value: Result, root: string): Row[]
+}
+
 /**
- * The list of a keyword search: the local order first, then the model's files as they arrive.
+ * The list of a ranked search: the local order first, then the model's choices as they arrive.
  *
- * Files the model didn't choose stay below those it chose, so no row vanishes under the cursor.
+ * Rows the model didn't choose stay below those it chose, so no row vanishes under the cursor.
  */
-export class Ranking implements Collector<KeywordSearchPartial, KeywordSearchResult> {
-  private local: RankedFile[] = []
-  private chosen: RankedFile[] = []
-  private notChosen: RankedFile[] = []
-  rankedBy: RankedBy = { kind: 'local' }
+export class Ranking<Partial extends Ranked, Result extends Ranked & SearchAnswer>
+  implements Collector<Partial, Result>
+{
+  private local: Row[] = []
+  private chosen: Row[] = []
+  private others: Row[] = []
+  private rankedBy: RankedBy = { kind: 'local' }
 
-  constructor(private root: string) {}
+  constructor(
+    private readonly root: string,
+    private readonly convert: RankedRows<Partial, Result>,
+  ) {}
 
-  partial(value: KeywordSearchPartial): void {
+  /** Start with rows of an earlier answer in the local order. */
+  start(rows: readonly Row[]): void {
+    this.local = [...rows]
+  }
+
+  partial(value: Partial): void {
+    const rows = this.convert.rows(value, this.root)
     if (value.ranked_by.kind === 'local') {
-      this.local = value.files
+      this.local = rows
       return
     }
     // The previous model failed, and another one continues.
     if (value.ranked_by.model !== this.rankedBy.model) this.chosen = []
     this.rankedBy = value.ranked_by
-    this.chosen.push(...value.files)
+    this.chosen.push(...rows)
   }
 
-  result(value: KeywordSearchResult): void {
-    this.root = value.root
+  result(value: Result): void {
+    const rows = this.convert.rows(value, value.root)
     this.rankedBy = value.ranked_by
-    const defaults = { reason: '', terms: [], matches: [] }
-    this.notChosen = (value.not_chosen ?? []).map((file) => ({ ...defaults, ...file }))
+    this.others = this.convert.others(value, value.root)
     if (value.ranked_by.kind === 'llm') {
-      this.chosen = value.files
+      this.chosen = rows
     } else {
       this.chosen = []
-      this.local = value.files
+      this.local = rows
     }
   }
 
   list(): ResultList {
     const rows = new Map<string, Row>()
-    for (const row of this.rowsOf(this.chosen)) rows.set(row.key, row)
+    for (const row of this.chosen) rows.set(row.key, row)
     const chosenCount = rows.size
-    // Streamed files come first: they have lines and reasons, which `not_chosen` lacks.
-    for (const row of this.rowsOf([...this.local, ...this.notChosen])) {
+    // Local rows come first: they have code and reasons, which those not chosen lack.
+    for (const row of [...this.local, ...this.others]) {
       if (!rows.has(row.key)) rows.set(row.key, row)
     }
-    const byModel = this.rankedBy.kind === 'llm'
-    return { rows: [...rows.values()], chosenCount: byModel ? chosenCount : rows.size }
-  }
-
-  private rowsOf(files: readonly RankedFile[]): Row[] {
-    return files.map((file) => rowOfFile(file, this.root))
+    return { rows: [...rows.values()], chosenCount: this.rankedBy.kind === 'llm' ? chosenCount : rows.size }
   }
 }

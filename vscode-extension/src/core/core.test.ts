@@ -5,7 +5,8 @@ import { isInside, programFolders, serverEnvironment } from './environment'
 import { asMarkdown } from './export'
 import { MAX_QUERIES, withQuery } from './history'
 import { summaryOf } from './index-state'
-import { CODE, KEYWORD, pattern, TEXT, termsIn, termsText } from './modes'
+import { kindOf } from './kinds'
+import { EMPTY, pattern, termsIn, termsText } from './query'
 import { rowOfCode } from './rows'
 import { MAX_SEARCHES, type NewSearch, Searches } from './searches'
 import { excludedGlobs, serverSettings } from './settings'
@@ -89,33 +90,44 @@ describe('typed input', () => {
   test('appears once in the history, the latest first', () => {
     expect(withQuery(['a', 'b'], ' b ')).toEqual(['b', 'a'])
     expect(withQuery(['a'], '  ')).toEqual(['a'])
-    const many = Array.from({ length: 60 }, (_, index) => String(index))
+    const many = Array.from({ length: MAX_QUERIES + 10 }, (_, index) => String(index))
     expect(withQuery(many, 'new')).toHaveLength(MAX_QUERIES)
   })
 })
 
-test('requests include hidden and ignored files on demand and exclude globs', () => {
-  const choices = { terms: ['t'], exclude: ['**/out'], ignored: true }
-  expect(KEYWORD.params('q', choices)).toEqual({
+test('requests have the scope of the query', () => {
+  const choices = { exclude: ['**/out'], changed: ['a[1].py'], asksModel: false }
+  const query = { ...EMPTY, kind: 'terms' as const, words: 'q', terms: ['t'], isIgnored: true }
+  expect(kindOf(query).params(query, choices)).toEqual({
     query: 'q',
     search_terms: ['t'],
+    ranker: 'local',
     broad_terms: 'shrink',
     exclude: ['**/out'],
     include_ignored: true,
     include_hidden: true,
   })
-  expect(TEXT.params('q', { ...choices, ignored: false })).not.toHaveProperty('include_ignored')
+  const narrowed = { ...EMPTY, words: 'q', types: ['py'], folder: 'src', isChanged: true }
+  expect(kindOf(narrowed).params(narrowed, { ...choices, asksModel: true })).toEqual({
+    query: 'q',
+    limit: 50,
+    ranker: 'auto',
+    exclude: ['**/out'],
+    file_types: ['py'],
+    path: 'src',
+    include: ['/a[[]1[]].py'],
+  })
+  // The index has no ignored files.
+  expect(kindOf({ ...EMPTY, isIgnored: true })).toBe(kindOf({ ...EMPTY, kind: 'text' }))
 })
 
 describe('recent searches', () => {
-  const search = (query: string, ...lines: number[]): NewSearch => ({
-    mode: CODE,
-    query,
-    terms: [],
+  const search = (text: string, ...lines: number[]): NewSearch => ({
+    text,
     rows: lines.map((line) => rowOfCode({ path: 'a.py', kind: 'match', line }, '/r')),
     chosenCount: lines.length,
-    headline: { parts: [], details: [] },
-    searchId: query,
+    headline: { by: 'local', count: '', note: '', details: [] },
+    searchId: text,
   })
 
   test('are stepped through from the result opened last, wrapping around', () => {
@@ -134,22 +146,22 @@ describe('recent searches', () => {
     for (let index = 0; index < 12; index++) searches.add(search(`q${index}`, 1))
     searches.add(search('q5', 2))
     expect(searches.all).toHaveLength(MAX_SEARCHES)
-    expect(searches.all.map((stored) => stored.query).slice(0, 3)).toEqual(['q5', 'q11', 'q10'])
+    expect(searches.all.map((stored) => stored.text).slice(0, 3)).toEqual(['q5', 'q11', 'q10'])
     searches.remove(searches.all[0]?.id ?? 0)
-    expect(searches.current?.query).toBe('q11')
+    expect(searches.current?.text).toBe('q11')
   })
 })
 
 test('the index summary shows progress, pause and problems', () => {
   const folder = { folder: '/r', state: 'ready' as const, files_indexed: 1200, files_total: 1200 }
-  expect(summaryOf({ folders: [folder] })).toMatchObject({ icon: 'search', text: '1,200', isBuilding: false })
+  expect(summaryOf({ folders: [folder] })).toMatchObject({ icon: 'search', text: 'Winnow: ready', isBuilding: false })
   expect(summaryOf({ folders: [{ ...folder, state: 'building', files_indexed: 30 }] })).toMatchObject({
     icon: 'sync~spin',
-    text: '30 of 1,200',
+    text: 'Winnow: indexing 2 %',
   })
   expect(summaryOf({ folders: [folder], paused: true }).icon).toBe('debug-pause')
   const broken = summaryOf({ folders: [{ ...folder, problem: 'disk full' }] })
-  expect(broken.icon).toBe('warning')
+  expect(broken).toMatchObject({ icon: 'warning', text: 'Winnow: index problem' })
   expect(broken.lines[0]).toBe('Index of /r: ready, 1,200 of 1,200 files: disk full')
 })
 

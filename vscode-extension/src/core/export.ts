@@ -1,6 +1,6 @@
 /** Export a search as text. */
 
-import type { Row } from './rows'
+import { type Row, secondLine } from './rows'
 
 /** Return `path:line`, the format of compilers and terminals. */
 export function placeText(row: Row): string {
@@ -14,8 +14,7 @@ export function asMarkdown(
   rows: readonly Row[],
 ): string {
   const items = rows.flatMap((row) => {
-    const text = row.detail || row.label.replace(/\$\([\w~-]+\) ?/g, '')
-    return [`- \`${placeText(row)}\` ${text}`, ...row.lines.map((line) => `  - ${line.place.line}: \`${line.text.replaceAll('`', "'")}\``)]
+    return [`- \`${placeText(row)}\` ${secondLine(row)}`, ...row.lines.map((line) => `  - ${line.place.line}: \`${line.text.replaceAll('`', "'")}\``)]
   })
   return [`# ${title}`, '', ...notes.map((note) => `> ${note}`), '', ...items, ''].join('\n')
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { ofCode, ofDocuments, ofGrep, ofKeywordSearch } from './headline'
+import { ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf } from './headline'
 import type { CodeSearchResult, GrepResult, KeywordSearchResult, SearchDocsResult } from './protocol'
 
 const ANSWER = {
@@ -13,6 +13,14 @@ const ANSWER = {
   warnings: [],
 }
 
+const CODE: CodeSearchResult = {
+  ...ANSWER,
+  results: [],
+  search_type_used: 'semantic',
+  reason: 'it is a question',
+  ranked_by: { kind: 'local' },
+}
+
 const KEYWORD: KeywordSearchResult = {
   ...ANSWER,
   files: [],
@@ -21,97 +29,85 @@ const KEYWORD: KeywordSearchResult = {
   terms: [
     { term: 'a', status: 'used', matches: 3, files: 2 },
     { term: 'b', status: 'too_broad' },
-    { term: 'c', status: 'too_broad' },
-    { term: 'd', status: 'no_match' },
   ],
 }
 
-describe('the headline of a keyword search shows', () => {
-  test('the model, unused terms and the cost', () => {
+describe('the title', () => {
+  test('is the query and who ranked', () => {
+    expect(titleOf('how is it', ofCode(CODE))).toBe('how is it · local')
+    expect(titleOf('how is it', ofKeywordSearch(KEYWORD))).toBe('how is it · small')
+    expect(titleOf('how is it', undefined)).toBe('how is it')
+  })
+
+  test('is one short line, also for a long query', () => {
+    expect(titleOf(`Traceback:\n${'x'.repeat(200)}`, ofCode(CODE))).toMatch(/^Traceback: x{25}… · local$/)
+  })
+
+  test('adds only what changes how to read the list', () => {
+    const completeness = { ...ANSWER.completeness, complete: false, timed_out: true, skipped: { binary: 3 } }
+    expect(titleOf('q', ofCode({ ...CODE, completeness, warnings: ['3 in ignored files'] }))).toBe('q · local · stopped early')
+    const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000 }
+    const building = { ...ANSWER.completeness, index }
+    expect(titleOf('q', ofCode({ ...CODE, completeness: building }))).toBe('q · local · index at 40 %')
+  })
+
+  test('does not mention keys', () => {
+    const ranked_by = { kind: 'local' as const, fallback_reason: 'no language model has a key' }
+    const headline = ofCode({ ...CODE, ranked_by })
+    expect(titleOf('q', headline)).toBe('q · local')
+    expect(headline.details).toContain('No language model ranked: no language model has a key.')
+  })
+})
+
+describe('the details', () => {
+  test('have the count, the terms, the model and its cost', () => {
     const usage = { input_tokens: 1000, output_tokens: 50, cost_usd: 0.00125 }
-    expect(ofKeywordSearch({ ...KEYWORD, usage }).parts).toEqual([
-      'ranked by small',
-      '20 of 96 files',
-      '2 terms too broad',
-      '1 term no match',
-      '$0.00125',
+    expect(ofKeywordSearch({ ...KEYWORD, usage }).details).toEqual([
+      '20 of 96 files.',
+      'Term a: used, 3 lines in 2 files.',
+      'Term b: too broad.',
+      'Ranked by small, for $0.00125.',
+    ])
+    const { cost_usd, ...tokens } = usage
+    expect(ofKeywordSearch({ ...KEYWORD, usage: tokens }).details.at(-1)).toBe('Ranked by small, for 1,050 tokens.')
+  })
+
+  test('have the kind of search, the fallback and what was left out', () => {
+    const result: CodeSearchResult = {
+      ...CODE,
+      completeness: { ...ANSWER.completeness, reasons: ['time ran out'], skipped: { binary: 3 } },
+      warnings: ['3 in ignored files'],
+      fallback: { from: 'semantic', to: 'text', reason: 'no index' },
+    }
+    expect(ofCode(result).details).toEqual([
+      '20 of 96 results.',
+      'Searched as semantic. It is a question.',
+      'Ranked on this machine.',
+      'Not searched as semantic: no index.',
+      'Incomplete: time ran out.',
+      'Note: 3 in ignored files.',
+      'Skipped, binary: 3.',
     ])
   })
 
-  test('tokens if the price is unknown', () => {
-    const usage = { input_tokens: 1000, output_tokens: 50 }
-    expect(ofKeywordSearch({ ...KEYWORD, usage }).parts.at(-1)).toBe('1,050 tokens')
+  test('count at least as many results as were found', () => {
+    const result: GrepResult = { ...ANSWER, matches: [], total_is_lower_bound: true }
+    expect(ofGrep(result).count).toBe('20 of at least 96 matches')
   })
 
-  test('the destinations of a model that needs consent', () => {
-    const ranked_by = {
-      kind: 'local' as const,
-      fallback_reason: 'a long sentence',
-      needs_consent: ['https://a.example'],
+  test('list unreadable documents with the reason', () => {
+    const result: SearchDocsResult = {
+      ...ANSWER,
+      total_found: 1,
+      returned: 1,
+      documents: [],
+      failed: [{ path: 'a.zip', member: 'b.pdf', reason: 'encrypted' }],
+      engine: 'builtin',
+      statistics: { files: 2, matches: 1, seconds: 0.1 },
+      pending: 4,
     }
-    const { parts, needsConsent } = ofKeywordSearch({ ...KEYWORD, ranked_by })
-    expect(parts[0]).toBe('ranked locally: model needs consent')
-    expect(needsConsent).toEqual(['https://a.example'])
-    expect(ofKeywordSearch(KEYWORD).needsConsent).toBeUndefined()
+    const { count, note, details } = ofDocuments(result)
+    expect([count, note]).toEqual(['1 line', '4 documents still being read'])
+    expect(details).toEqual(['1 line.', '2 documents searched.', 'Not read: a.zip!/b.pdf: encrypted'])
   })
-
-  test('the reason why no model ranked', () => {
-    const ranked_by = { kind: 'local' as const, fallback_reason: 'no key' }
-    const { parts, details } = ofKeywordSearch({ ...KEYWORD, ranked_by })
-    expect(parts[0]).toBe('ranked locally: no key')
-    expect(details).toContain('Why: no key')
-    expect(details).toContain('Term b: too broad')
-  })
-})
-
-test('timeouts and skipped files are always shown', () => {
-  const result: GrepResult = {
-    ...ANSWER,
-    matches: [],
-    total_is_lower_bound: true,
-    completeness: { complete: false, reasons: ['time ran out'], skipped: { binary: 3 }, timed_out: true },
-    warnings: ['3 in ignored files'],
-  }
-  expect(ofGrep(result).parts).toEqual(['20 of at least 96 matches', 'timed out', '3 skipped'])
-  expect(ofGrep(result).details).toEqual([
-    'Incomplete: time ran out',
-    'Note: 3 in ignored files',
-    'Skipped, binary: 3',
-  ])
-})
-
-test('an incomplete index shows its progress', () => {
-  const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000 }
-  const completeness = { ...ANSWER.completeness, complete: false, reasons: ['building'], index }
-  const result: CodeSearchResult = {
-    ...ANSWER,
-    completeness,
-    results: [],
-    search_type_used: 'text',
-    reason: 'because',
-    fallback: { from: 'semantic', to: 'text', reason: 'no index' },
-  }
-  expect(ofCode(result).parts).toEqual([
-    'as text',
-    '20 of 96 results',
-    'not semantic: no index',
-    'index is at 1,200 of 3,000 files',
-  ])
-})
-
-test('unreadable documents are counted and listed with the reason', () => {
-  const result: SearchDocsResult = {
-    ...ANSWER,
-    total_found: 1,
-    returned: 1,
-    documents: [],
-    failed: [{ path: 'a.zip', member: 'b.pdf', reason: 'encrypted' }],
-    engine: 'builtin',
-    statistics: { files: 2, matches: 1, seconds: 0.1 },
-    pending: 4,
-    completeness: { ...ANSWER.completeness, complete: false, reasons: ['1 document not read'] },
-  }
-  const { parts, details } = ofDocuments(result)
-  expect(parts).toEqual(['1 line', '2 documents searched', '1 could not be read', '4 not read yet'])
-  expect(details[0]).toBe('a.zip!/b.pdf: encrypted')
 })

@@ -1,4 +1,4 @@
-/** Summarize an answer for a title: the ranker, omissions and the cost. */
+/** Summarize an answer: who ordered it, for the title, and everything else for the info button. */
 
 import type {
   CodeSearchResult,
@@ -9,155 +9,135 @@ import type {
   RankedBy,
   SearchAnswer,
   SearchDocsResult,
-  SemanticSearchResult,
   TermReport,
   Usage,
 } from './protocol'
 
-/** A summary of an answer: `parts` for the title and `details` for the log. */
 export interface Headline {
-  readonly parts: readonly string[]
+  /** The model that ranked, or `local`. */
+  readonly by: string
+  /** The number of results, such as `50 of 361 results`. */
+  readonly count: string
+  /** What the user must know to read the list, such as a time limit; empty if nothing. */
+  readonly note: string
+  /** Everything else, one sentence each. */
   readonly details: readonly string[]
-  /** Destinations of models that could rank if the user consented. */
-  readonly needsConsent?: readonly string[]
 }
 
-const INCOMPLETE = 'incomplete: '
-const MAX_CHARACTERS = 48
+const LOCAL = 'local'
 
-export function ofKeywordSearch(result: KeywordSearchResult): Headline {
-  const terms = unusedTerms(result.terms.filter((term) => term.status !== 'used'))
-  const { needs_consent: needsConsent } = result.ranked_by
-  return {
-    ...(needsConsent?.length ? { needsConsent } : {}),
-    parts: [
-      rankedBy(result.ranked_by),
-      resultCount(result, 'file'),
-      ...terms,
-      // The reason is most likely a term, which is already in the title.
-      ...omissions(result).filter((part) => !terms.length || !part.startsWith(INCOMPLETE)),
-      ...(result.usage ? [cost(result.usage)] : []),
-    ],
-    details: [
-      `Ranked by ${result.ranked_by.kind === 'llm' ? result.ranked_by.model : 'the local ranker'}`,
-      ...(result.ranked_by.fallback_reason ? [`Why: ${result.ranked_by.fallback_reason}`] : []),
-      ...result.terms.map(({ term, status, matches, files, detail }) => {
-        const counts = matches === undefined ? '' : `, ${matches} lines in ${files} files`
-        return `Term ${term}: ${readable(status)}${counts}${detail ? `: ${detail}` : ''}`
-      }),
-      ...(result.usage
-        ? [`Tokens: ${result.usage.input_tokens} input, ${result.usage.output_tokens} output`]
-        : []),
-      ...Object.entries(result.redactions ?? {}).map(
-        ([kind, count]) => `Not sent to the model: ${count} × ${readable(kind)}`,
-      ),
-      ...detailsOf(result),
-    ],
-  }
-}
-
-export function ofGrep(result: GrepResult): Headline {
-  return { parts: [resultCount(result, 'match'), ...omissions(result)], details: detailsOf(result) }
-}
-
-export function ofSymbols(result: FindSymbolResult): Headline {
-  return { parts: [resultCount(result, 'symbol'), ...omissions(result)], details: detailsOf(result) }
-}
-
-export function ofSemantic(result: SemanticSearchResult): Headline {
-  const engine = result.engine === 'text' ? 'by text' : `by the index (${result.engine})`
-  return {
-    parts: [engine, resultCount(result, 'passage'), ...fallbackParts(result), ...omissions(result)],
-    details: [...fallbackDetails(result), ...detailsOf(result)],
-  }
+/** Return the title of the box: one short line. */
+export function titleOf(words: string, headline: Headline | undefined): string {
+  if (!headline) return words || 'Winnow'
+  return [shortened(words), headline.by, headline.note].filter(Boolean).join(' · ')
 }
 
 export function ofCode(result: CodeSearchResult): Headline {
-  return {
-    parts: [
-      `as ${result.search_type_used}`,
-      resultCount(result, 'result'),
-      ...fallbackParts(result),
-      ...omissions(result),
-    ],
-    details: [result.reason, ...fallbackDetails(result), ...detailsOf(result)],
-  }
+  return headline(result, 'result', result.ranked_by, [
+    `Searched as ${result.search_type_used}. ${capitalized(result.reason)}.`,
+    ...rankingDetails(result),
+    ...fallbackDetails(result),
+  ])
+}
+
+export function ofKeywordSearch(result: KeywordSearchResult): Headline {
+  return headline(result, 'file', result.ranked_by, [
+    ...result.terms.map(termDetail),
+    ...rankingDetails(result),
+  ])
+}
+
+export function ofGrep(result: GrepResult): Headline {
+  return headline(result, 'match')
+}
+
+export function ofSymbols(result: FindSymbolResult): Headline {
+  return headline(result, 'symbol')
 }
 
 export function ofDocuments(result: SearchDocsResult): Headline {
-  const failed = result.failed.length
+  const summary = headline(result, 'line', undefined, [
+    `${plural(result.statistics.files, 'document')} searched.`,
+    ...result.failed.map(
+      ({ path, member, reason }) => `Not read: ${path}${member ? `!/${member}` : ''}: ${reason}`,
+    ),
+  ])
+  const pending = result.pending ? `${plural(result.pending, 'document')} still being read` : ''
+  return { ...summary, note: summary.note || pending }
+}
+
+function headline(
+  result: SearchAnswer & { total_is_lower_bound?: boolean },
+  noun: string,
+  rankedBy: RankedBy = { kind: 'local' },
+  details: readonly string[] = [],
+): Headline {
+  const count = resultCount(result, noun)
   return {
-    parts: [
-      resultCount(result, 'line'),
-      `${plural(result.statistics.files, 'document')} searched`,
-      ...(failed ? [`${failed} could not be read`] : []),
-      ...(result.pending ? [`${result.pending} not read yet`] : []),
-      ...omissions(result).filter((part) => !failed || !part.startsWith(INCOMPLETE)),
-    ],
-    details: [
-      ...result.failed.map(({ path, member, reason }) => `${path}${member ? `!/${member}` : ''}: ${reason}`),
-      ...detailsOf(result),
-    ],
+    by: rankedBy.kind === 'llm' ? (rankedBy.model ?? 'a language model') : LOCAL,
+    count,
+    note: noteOf(result),
+    details: [`${capitalized(count)}.`, ...details, ...omissions(result)],
   }
 }
 
-function rankedBy(by: RankedBy): string {
-  if (by.kind === 'llm') return `ranked by ${by.model}`
-  if (by.needs_consent?.length) return 'ranked locally: model needs consent'
-  return by.fallback_reason ? `ranked locally: ${shortened(by.fallback_reason)}` : 'ranked locally'
+/** Return the one thing that changes how to read the list. */
+function noteOf({ completeness: { timed_out: isTimedOut, index } }: SearchAnswer): string {
+  if (isTimedOut) return 'stopped early'
+  if (index?.state !== 'building' || !index.files_total) return ''
+  return `index at ${Math.floor((100 * index.files_indexed) / index.files_total)} %`
 }
 
-function resultCount(result: SearchAnswer & { total_is_lower_bound?: boolean }, noun: string): string {
+function resultCount(
+  result: SearchAnswer & { total_is_lower_bound?: boolean },
+  noun: string,
+): string {
   const { returned, total_found: total } = result
   const more = result.total_is_lower_bound ? 'at least ' : ''
   return returned < total || more
-    ? `${returned} of ${more}${plural(total, noun)}`
+    ? `${returned.toLocaleString('en')} of ${more}${plural(total, noun)}`
     : plural(total, noun)
 }
 
-function unusedTerms(terms: readonly TermReport[]): string[] {
-  const counts = new Map<string, number>()
-  for (const { status } of terms) counts.set(status, (counts.get(status) ?? 0) + 1)
-  return [...counts].map(([status, count]) => `${plural(count, 'term')} ${readable(status)}`)
-}
-
-/** Return short descriptions of what the search did not cover. */
 function omissions({ completeness, warnings }: SearchAnswer): string[] {
-  const parts = completeness.timed_out ? ['timed out'] : []
-  if (completeness.index?.state === 'building') {
-    const { files_indexed: done, files_total: all } = completeness.index
-    const progress = `${done.toLocaleString('en')} of ${all.toLocaleString('en')} files`
-    parts.push(done < all ? `index is at ${progress}` : 'index is being built')
-  }
-  if (!completeness.complete && parts.length === 0 && completeness.reasons.length > 0) {
-    parts.push(`${INCOMPLETE}${shortened(completeness.reasons[0] ?? '')}`)
-  }
-  const skipped = Object.values(completeness.skipped).reduce((sum, count) => sum + count, 0)
-  if (skipped) parts.push(`${skipped.toLocaleString('en')} skipped`)
-  if (warnings.length && parts.length === 0) parts.push(shortened(warnings[0] ?? ''))
-  return parts
-}
-
-function detailsOf({ completeness, warnings }: SearchAnswer): string[] {
-  const skipped = Object.entries(completeness.skipped)
   return [
-    ...completeness.reasons.map((reason) => `Incomplete: ${reason}`),
-    ...warnings.map((warning) => `Note: ${warning}`),
-    ...skipped.map(([why, count]) => `Skipped, ${readable(why)}: ${count.toLocaleString('en')}`),
+    ...completeness.reasons.map((reason) => `Incomplete: ${reason}.`),
+    ...warnings.map((warning) => `Note: ${warning}.`),
+    ...Object.entries(completeness.skipped).map(
+      ([why, count]) => `Skipped, ${readable(why)}: ${count.toLocaleString('en')}.`,
+    ),
   ]
 }
 
-function fallbackParts(result: FallbackAnswer): string[] {
-  return result.fallback ? [`not ${result.fallback.from}: ${shortened(result.fallback.reason)}`] : []
+function termDetail({ term, status, matches, files, detail }: TermReport): string {
+  const counts = matches === undefined ? '' : `, ${matches} lines in ${files} files`
+  return `Term ${term}: ${readable(status)}${counts}${detail ? `: ${detail}` : ''}.`
+}
+
+function rankingDetails({
+  ranked_by: by,
+  usage,
+  redactions = {},
+}: {
+  ranked_by: RankedBy
+  usage?: Usage
+  redactions?: Record<string, number>
+}): string[] {
+  return [
+    by.kind === 'llm' ? `Ranked by ${by.model}${usage ? `, for ${cost(usage)}` : ''}.` : 'Ranked on this machine.',
+    ...(by.fallback_reason ? [`No language model ranked: ${by.fallback_reason}.`] : []),
+    ...Object.entries(redactions).map(
+      ([kind, count]) => `Not sent to the model: ${count} × ${readable(kind)}.`,
+    ),
+  ]
 }
 
 function fallbackDetails(result: FallbackAnswer): string[] {
+  const { fallback, index_offer: offer, suggestions } = result
   return [
-    ...(result.fallback
-      ? [`Fell back from ${result.fallback.from} to ${result.fallback.to}: ${result.fallback.reason}`]
-      : []),
-    ...(result.index_offer ? [result.index_offer.text] : []),
-    ...(result.suggestions?.length ? [`Try these words: ${result.suggestions.join(', ')}`] : []),
+    ...(fallback ? [`Not searched as ${fallback.from}: ${fallback.reason}.`] : []),
+    ...(offer ? [offer.text] : []),
+    ...(suggestions?.length ? [`Try these words: ${suggestions.join(', ')}.`] : []),
   ]
 }
 
@@ -176,6 +156,14 @@ function readable(name: string): string {
   return name.replaceAll('_', ' ')
 }
 
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** The box shows the whole query, so the title needs only its start. */
+const MAX_CHARACTERS = 36
+
 function shortened(text: string): string {
-  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
+  const line = text.replace(/\s+/g, ' ')
+  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line
 }

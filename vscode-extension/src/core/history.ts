@@ -1,6 +1,6 @@
-/** The query history of a mode, the latest query first. */
+/** The queries of a workspace, the latest first. */
 
-export const MAX_QUERIES = 50
+export const MAX_QUERIES = 100
 
 /** Return the history with `query` moved to the front. */
 export function withQuery(history: readonly string[], query: string): string[] {

@@ -21,14 +21,16 @@ export function summaryOf(index: IndexStatusResult['index']): IndexSummary {
   const lines = index.folders.map(folderLine)
   if (index.waits_for) lines.push(`Waiting: ${index.waits_for}`)
   if (index.memory_mb) lines.push(`${Math.round(index.memory_mb)} MB of memory`)
-  const text = isBuilding ? `${formatNumber(done)} of ${formatNumber(all)}` : states.length ? formatNumber(done) : 'Winnow'
-  const icon = isPaused
-    ? 'debug-pause'
+  const problem = index.folders.find((folder) => folder.problem)?.problem
+  const percent = all ? Math.floor((100 * done) / all) : 0
+  const [icon, state] = isPaused
+    ? ['debug-pause', 'indexing paused']
     : isBuilding
-      ? 'sync~spin'
-      : index.folders.some((folder) => folder.problem)
-        ? 'warning'
-        : 'search'
+      ? ['sync~spin', `indexing ${percent} %`]
+      : problem
+        ? ['warning', 'index problem']
+        : ['search', states.some((state) => state !== 'none') ? 'ready' : 'no index']
+  const text = `Winnow: ${state}`
   return { icon, text, lines, isBuilding, isPaused }
 }
 

@@ -50,6 +50,9 @@ export interface Located {
 
 export interface ScopeParams {
   exclude?: string[]
+  include?: string[]
+  path?: string
+  file_types?: string[]
   include_ignored?: boolean
   include_hidden?: boolean
 }
@@ -60,6 +63,7 @@ export interface KeywordSearchParams extends ScopeParams {
   query: string
   search_terms: string[]
   broad_terms?: 'skip' | 'shrink'
+  ranker?: 'auto' | 'local'
   include_documents?: boolean
 }
 
@@ -182,12 +186,12 @@ export interface FindSymbolResult extends SearchAnswer {
 }
 
 export const findSymbol = request<
-  { name: string; max_results?: number; exclude?: string[] },
+  { name: string; max_results?: number } & ScopeParams,
   FindSymbolResult,
   { symbols: FoundSymbol[] }
 >('$/findSymbol')
 
-// --- semantic and code search --------------------------------------------------------------
+// --- code search --------------------------------------------------------------
 
 /** The answer of a search that may have fallen back to another search. */
 export interface FallbackAnswer extends SearchAnswer {
@@ -195,28 +199,7 @@ export interface FallbackAnswer extends SearchAnswer {
   fallback?: { from: string; to: string; reason: string; partly?: boolean }
   index_offer?: { text: string }
   suggestions?: string[]
-  engine?: string
 }
-
-export interface Passage extends Located {
-  start_line: number
-  end_line: number
-  best_line?: number
-  snippet?: string
-  snippet_line?: number
-  symbol?: string
-  why: string
-}
-
-export interface SemanticSearchResult extends FallbackAnswer {
-  results: Passage[]
-}
-
-export const semanticSearch = request<
-  { query: string; top_k?: number; exclude?: string[] },
-  SemanticSearchResult,
-  { results: Passage[] }
->('$/semanticSearch')
 
 export interface CodeHit extends Located {
   line?: number
@@ -234,13 +217,28 @@ export interface CodeSearchResult extends FallbackAnswer {
   results: CodeHit[]
   search_type_used: string
   reason: string
+  ranked_by: RankedBy
+  not_chosen?: NotChosen[]
+  usage?: Usage
+  redactions?: Record<string, number>
+}
+
+export interface CodeSearchPartial {
+  results: CodeHit[]
+  ranked_by: RankedBy
 }
 
 export const codeSearch = request<
-  { query: string; limit?: number; exclude?: string[]; enable_indexing?: boolean },
+  { query: string; limit?: number; ranker?: 'auto' | 'local' } & ScopeParams,
   CodeSearchResult,
-  { results: CodeHit[] }
+  CodeSearchPartial
 >('$/codeSearch')
+
+/** List files: those that differ from git's HEAD. */
+export const changedFiles = request<
+  { pattern: string; scope: 'changed'; max_results: number },
+  Answer & { files: Located[] }
+>('$/glob')
 
 // --- documents -----------------------------------------------------------------------------
 
@@ -321,7 +319,7 @@ export interface Destination {
 
 export const consent = request<
   { action?: 'give' | 'refuse' | 'withdraw'; destinations?: string[] },
-  Answer & { destinations: Destination[] }
+  Answer & { destinations: Destination[]; models: string[] }
 >('$/consent')
 
 export interface AuditedRequest {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { placeText } from './export'
 import { offsetOfColumn, targetOf } from './places'
-import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfPassage, rowOfSymbol, rowsOfDocument } from './rows'
+import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfNotChosen, rowOfSymbol, rowsOfDocument, secondLine } from './rows'
 
 describe('places', () => {
   test('columns in code points become offsets in UTF-16 units', () => {
@@ -32,9 +32,10 @@ test('a ranked file has its reason on the second line and opens at its best line
     '/root',
   )
   expect(row).toMatchObject({
-    label: 'loader.py:7',
-    description: 'src',
-    detail: 'loads plugins',
+    name: 'loader.py:7',
+    where: 'src',
+    code: 'def load():',
+    reason: 'loads plugins',
     place: { target: '/root/src/loader.py', line: 7, columns: [5, 9] },
   })
   expect(row.lines.map((line) => line.place.line)).toEqual([3, 7])
@@ -44,26 +45,23 @@ test('a hit shows its folder if the workspace has several', () => {
   const preview = [{ line: 2, text: 'x = 1' }]
   const match = { line: 2, column: 1, match_range: [1, 2] as [number, number], preview }
   const row = rowOfGrep({ path: 'src/a.py', root: '/home/me/tool', ...match }, '/home/me/other')
-  expect(row).toMatchObject({ detail: 'a.py:2  tool/src', path: 'src/a.py', displayPath: 'tool/src/a.py' })
-  expect(rowOfGrep({ path: 'a.py', root: 'C:\\code\\tool\\', ...match }, 'C:\\').detail).toBe('a.py:2  tool')
+  expect(row).toMatchObject({ name: 'a.py:2', where: 'tool/src', path: 'src/a.py', displayPath: 'tool/src/a.py' })
+  expect(rowOfGrep({ path: 'a.py', root: 'C:\\code\\tool\\', ...match }, 'C:\\').where).toBe('tool')
   expect(placeText(row)).toBe('tool/src/a.py:2')
 })
 
-test('a file found only by the index is marked and opens at its passage', () => {
-  const passage = { start_line: 12, end_line: 20 }
-  const row = rowOfFile(
-    { path: 'a.py', reason: 'about it', terms: [], matches: [], by: 'index', passage },
-    '/root',
-  )
-  expect(row).toMatchObject({ label: 'a.py:12', description: ' · found by the index' })
+test('the second line has the code and the reason, and is never empty', () => {
+  const file = { path: 'a.py', reason: 'about it', terms: [], matches: [], line: 14 }
+  expect(secondLine(rowOfFile({ ...file, line_text: '  def it():' }, '/r'))).toBe('def it():  —  about it')
+  expect(secondLine(rowOfFile({ ...file, line_text: 'x'.repeat(99) }, '/r'))).toMatch(/^x{52}…  —  about it$/)
+  expect(secondLine(rowOfFile(file, '/r'))).toBe('about it')
+  expect(secondLine(rowOfNotChosen({ path: 'src/a.py', line: 3 }, '/r'))).toBe('src/a.py')
 })
 
-test('a file shows the line that it opens at after the reason', () => {
-  const row = rowOfFile(
-    { path: 'a.py', reason: 'about it', terms: [], matches: [], line: 14, line_text: '  def it():' },
-    '/root',
-  )
-  expect(row).toMatchObject({ label: 'a.py:14', detail: 'about it — def it():' })
+test('a long line of text starts shortly before its match', () => {
+  const preview = [{ line: 2, text: `${'a'.repeat(90)}match${'b'.repeat(20)}` }]
+  const match = { path: 'a.html', line: 2, column: 91, match_range: [91, 96] as [number, number], preview }
+  expect(rowOfGrep(match, '/r').code).toMatch(/^…a{24}matchb{20}$/)
 })
 
 test('a match that spans several lines has no columns', () => {
@@ -76,7 +74,7 @@ test('a match that spans several lines has no columns', () => {
   }
   expect(rowOfGrep(match, '/r').place.columns).toEqual([3, 1])
   expect(rowOfGrep({ ...match, end_line: 4 }, '/r').place.columns).toBeUndefined()
-  expect(rowOfGrep(match, '/r')).toMatchObject({ label: 'x = (', detail: 'a.py:2' })
+  expect(rowOfGrep(match, '/r')).toMatchObject({ code: 'x = (', name: 'a.py:2' })
 })
 
 test('a symbol in a test file is marked as such', () => {
@@ -85,38 +83,51 @@ test('a symbol in a test file is marked as such', () => {
     '/r',
   )
   expect(row).toMatchObject({
-    label: '$(symbol-method) T.run',
-    description: 'tests/a.py:4 · test',
+    icon: 'symbol-method',
+    name: 'T.run',
+    where: 'tests/a.py:4',
+    reason: 'method in a test file',
     place: { line: 4, columns: [9, 12] },
   })
 })
 
 test('a file found by its name has no line', () => {
-  const row = rowOfCode({ path: 'src/a.py', kind: 'file', why: 'its name' }, '/r')
-  expect(row).toMatchObject({ label: 'a.py', detail: 'its name', place: { line: undefined } })
+  expect(rowOfCode({ path: 'src/a.py', kind: 'file' }, '/r')).toMatchObject({
+    icon: 'file',
+    name: 'a.py',
+    where: 'src',
+    reason: 'file name matches',
+    place: { line: undefined },
+  })
+})
+
+test('a definition is shown by its name', () => {
+  const hit = { path: 'src/a.py', kind: 'definition' as const, line: 3, symbol: 'A.run', why: 'method in a test file' }
+  expect(rowOfCode(hit, '/r')).toMatchObject({ icon: 'symbol-method', name: 'A.run', where: 'src/a.py:3', reason: 'definition in a test file' })
+  expect(rowOfCode({ ...hit, why: 'enum member' }, '/r').reason).toBe('definition')
 })
 
 test('a passage shows its best line and opens there', () => {
   const passage = {
     path: 'src/a.py',
-    start_line: 10,
+    kind: 'passage' as const,
+    line: 10,
     end_line: 40,
     best_line: 22,
     snippet: '@cached\ndef load():\n    pass',
     snippet_line: 21,
     symbol: 'load',
-    why: 'defines load',
+    why: 'mentions load, plugins, entry points and modules; the file name contains a',
   }
-  expect(rowOfPassage(passage, '/r')).toMatchObject({
-    label: 'a.py:22  load',
-    detail: 'def load(): — defines load',
+  expect(rowOfCode(passage, '/r')).toMatchObject({
+    name: 'a.py:22',
+    where: 'src  load',
+    code: 'def load():',
+    reason: 'mentions load, plugins, entry points and modules',
     place: { line: 22 },
   })
   const { best_line, snippet_line, ...first } = passage
-  expect(rowOfPassage(first, '/r')).toMatchObject({
-    label: 'a.py:10  load',
-    detail: '@cached — defines load',
-  })
+  expect(rowOfCode(first, '/r')).toMatchObject({ name: 'a.py:10', code: '@cached' })
 })
 
 test('each matching line of a document is a row with its page', () => {
@@ -133,8 +144,9 @@ test('each matching line of a document is a row with its page', () => {
   const rows = rowsOfDocument({ path: 'docs/h.pdf', format: 'pdf', total: 1, matches: [match] })
   expect(rows).toMatchObject([
     {
-      label: 'Retention: for ever',
-      detail: 'h.pdf · page 2 · docs',
+      name: 'h.pdf · page 2',
+      where: 'docs',
+      code: 'Retention: for ever',
       place: { target: 'winnow-doc:///r/docs/h.pdf', line: 9 },
       document: 'file:///r/docs/h.pdf#page=2',
     },

@@ -1,4 +1,4 @@
-/** Convert hits of every search mode to rows of a list. */
+/** Convert the hits of every kind of search to rows of a list. */
 
 import { displayPath, type Place, splitPath, targetOf } from './places'
 import type {
@@ -8,17 +8,23 @@ import type {
   FoundSymbol,
   GrepMatch,
   Match,
-  Passage,
+  NotChosen,
   RankedFile,
 } from './protocol'
 
 export interface Row {
   /** Identifies the hit across partial results and the final result. */
   readonly key: string
-  readonly label: string
-  readonly description: string
-  /** The second line. */
-  readonly detail: string
+  /** The name of a codicon. */
+  readonly icon: string
+  /** A name, or a file and line. */
+  readonly name: string
+  /** The folder or path, and what else tells the hit apart. */
+  readonly where: string
+  /** The line of code or text; empty if unknown. */
+  readonly code: string
+  /** Why the hit was found, in a few words; empty if the code says it. */
+  readonly reason: string
   readonly place: Place
   /** The path from the answer, for `$/feedback`. */
   readonly path: string
@@ -42,23 +48,38 @@ export function oneLine(text: string): string {
   return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line
 }
 
+/** Longer code would hide the reason after it. */
+const MAX_CODE = 52
+
+/** Return the second line of a row. It is never empty, so all rows have the same height. */
+export function secondLine({ code, reason, displayPath }: Row): string {
+  if (!code || !reason) return code || reason || displayPath
+  return `${code.length > MAX_CODE ? `${code.slice(0, MAX_CODE)}…` : code}  —  ${reason}`
+}
+
 export function rowOfFile(file: RankedFile, root: string): Row {
   const { name, folder } = splitPath(displayPath(file))
   const target = file.preview_uri ?? targetOf(file, root)
   const lines = file.matches.map((match) => lineOfMatch(match, target))
   const line = file.line ?? lines[0]?.place.line ?? file.passage?.start_line
   const best = lines.find((candidate) => candidate.place.line === line)
-  const source = file.by ? ' · found by the index' : ''
   return {
     key: `${file.root ?? ''}\0${file.path}`,
-    label: line ? `${name}:${line}` : name,
-    description: folder + source,
-    detail: [file.reason, file.line_text ?? ''].map(oneLine).filter(Boolean).join(' — '),
+    icon: PASSAGE,
+    name: line ? `${name}:${line}` : name,
+    where: folder,
+    code: oneLine(file.line_text ?? best?.text ?? ''),
+    reason: oneLine(file.reason),
     place: { target, line, columns: best?.place.columns },
     path: file.path,
     displayPath: displayPath(file),
     lines,
   }
+}
+
+/** Convert a file that a model saw and didn't choose. */
+export function rowOfNotChosen(file: NotChosen, root: string): Row {
+  return rowOfFile({ ...file, reason: '', terms: [], matches: [] }, root)
 }
 
 function lineOfMatch(match: Match, target: string): Line {
@@ -70,19 +91,32 @@ export function rowOfGrep(match: GrepMatch, root: string): Row {
   const { name, folder } = splitPath(displayPath(match))
   const matchLine = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
   const columns = match.end_line && match.end_line > match.line ? undefined : match.match_range
-  const place = { target: targetOf(match, root), line: match.line, columns }
   return {
     key: `${match.root ?? ''}\0${match.path}\0${match.line}:${match.column}`,
-    label: oneLine(matchLine?.text ?? ''),
-    description: '',
-    // Not in `description`: a long line would hide it.
-    detail: `${name}:${match.line}${folder && `  ${folder}`}`,
-    place,
+    icon: PASSAGE,
+    name: `${name}:${match.line}`,
+    where: folder,
+    code: aroundMatch(matchLine?.text ?? '', (match.match_range[0] ?? 1) - (matchLine?.text_column ?? 1)),
+    reason: '',
+    place: { target: targetOf(match, root), line: match.line, columns },
     path: match.path,
     displayPath: displayPath(match),
     lines: [],
   }
 }
+
+/** Characters before a match in a long line. */
+const BEFORE_MATCH = 24
+
+/** Cut the start of a long line, so that the match is in sight. */
+function aroundMatch(text: string, match: number): string {
+  const start = match - BEFORE_MATCH
+  const isInSight = match < MAX_CODE || start <= 0
+  return oneLine(isInSight ? text : `…${text.slice(start)}`)
+}
+
+const FILE = 'file'
+const PASSAGE = 'list-selection'
 
 const SYMBOL_ICONS: Record<string, string> = {
   class: 'symbol-class', const: 'symbol-constant', constant: 'symbol-constant',
@@ -94,50 +128,40 @@ const SYMBOL_ICONS: Record<string, string> = {
   trait: 'symbol-interface', type: 'symbol-type-parameter', variable: 'symbol-variable',
 }
 
+function symbolIcon(kind: string): string {
+  return SYMBOL_ICONS[kind] ?? 'symbol-misc'
+}
+
 export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
-  const target = targetOf(symbol, root)
+  const { name, folder } = splitPath(displayPath(symbol))
   const last = symbol.column + [...symbol.name].length
-  const place: Place = { target, line: symbol.line, columns: [symbol.column, last] }
-  const category = symbol.place ? ` · ${symbol.place}` : ''
   return {
     key: `${symbol.root ?? ''}\0${symbol.path}\0${symbol.line}:${symbol.column}`,
-    label: `$(${SYMBOL_ICONS[symbol.kind] ?? 'symbol-misc'}) ${symbol.qualified_name}`,
-    description: `${displayPath(symbol)}:${symbol.line}${category}`,
-    detail: oneLine(symbol.signature ?? symbol.doc ?? ''),
-    place,
+    icon: symbolIcon(symbol.kind),
+    name: symbol.qualified_name,
+    where: [folder, `${name}:${symbol.line}`].filter(Boolean).join('/'),
+    code: oneLine(symbol.signature ?? ''),
+    reason: [symbol.kind.replaceAll('_', ' '), symbol.place && `in a ${symbol.place} file`].filter(Boolean).join(' '),
+    place: { target: targetOf(symbol, root), line: symbol.line, columns: [symbol.column, last] },
     path: symbol.path,
     displayPath: displayPath(symbol),
     lines: [],
   }
 }
 
-export function rowOfPassage(passage: Passage, root: string): Row {
-  return rowOfLines(passage, root, passage.start_line, passage.why)
-}
-
+/** Convert a place in code. The row shows its best line and opens there. */
 export function rowOfCode(hit: CodeHit, root: string): Row {
-  const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : undefined
-  const why = [hit.why, count].filter(Boolean).join(' · ')
-  return rowOfLines(hit, root, hit.line, why)
-}
-
-/** Convert lines of a file. The row shows the best of them and opens there. */
-function rowOfLines(
-  hit: Passage | CodeHit,
-  root: string,
-  first: number | undefined,
-  why: string,
-): Row {
   const { name, folder } = splitPath(displayPath(hit))
-  const line = hit.best_line ?? first
-  const shown = hit.snippet?.split('\n') ?? []
-  const best = shown[(line ?? 1) - (hit.snippet_line ?? first ?? 1)]
-  const text = oneLine(best?.trim() ? best : (shown.find((one) => one.trim()) ?? ''))
+  const line = hit.best_line ?? hit.line
+  const inFile = line ? `${name}:${line}` : name
+  const isDefinition = hit.kind === 'definition'
   return {
-    key: `${hit.root ?? ''}\0${hit.path}\0${first ?? ''}`,
-    label: (line ? `${name}:${line}` : name) + (hit.symbol ? `  ${hit.symbol}` : ''),
-    description: folder,
-    detail: [text, why].filter(Boolean).join(' — '),
+    key: `${hit.root ?? ''}\0${hit.path}\0${hit.line ?? ''}`,
+    icon: iconOfHit(hit),
+    name: isDefinition && hit.symbol ? hit.symbol : inFile,
+    where: isDefinition ? [folder, inFile].filter(Boolean).join('/') : [folder, hit.symbol].filter(Boolean).join('  '),
+    code: codeOf(hit, line),
+    reason: reasonOf(hit),
     place: { target: targetOf(hit, root), line },
     path: hit.path,
     displayPath: displayPath(hit),
@@ -145,13 +169,37 @@ function rowOfLines(
   }
 }
 
+function iconOfHit(hit: CodeHit): string {
+  if (hit.kind === 'definition') return symbolIcon(/^\w+/.exec(hit.why ?? '')?.[0] ?? '')
+  return hit.kind === 'file' ? FILE : PASSAGE
+}
+
+function codeOf(hit: CodeHit, line: number | undefined): string {
+  const shown = hit.snippet?.split('\n') ?? []
+  const best = shown[(line ?? 1) - (hit.snippet_line ?? hit.line ?? 1)]
+  return oneLine(best?.trim() ? best : (shown.find((one) => one.trim()) ?? ''))
+}
+
+/** A reason of more characters is cut to its first clause. */
+const MAX_REASON = 48
+
+function reasonOf(hit: CodeHit): string {
+  // The server says the kind of the symbol, which the icon and the code show.
+  if (hit.kind === 'definition') return `definition${hit.why?.replace(/^\w+( \w+)?(?=$| in )/, '') ?? ''}`
+  const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : ''
+  const why = hit.why ?? (count || (hit.kind === 'file' ? 'file name matches' : ''))
+  return oneLine(why.length > MAX_REASON ? (why.split('; ')[0] ?? why) : why)
+}
+
 export function rowsOfDocument(document: DocumentMatches): Row[] {
   const { name, folder } = splitPath(displayPath(document))
   return document.matches.map((match) => ({
     key: `${document.root ?? ''}\0${document.path}\0${match.line}`,
-    label: oneLine(match.text),
-    description: '',
-    detail: [name, whereInDocument(match), folder].filter(Boolean).join(' · '),
+    icon: 'book',
+    name: [name, whereInDocument(match)].filter(Boolean).join(' · '),
+    where: folder,
+    code: oneLine(match.text),
+    reason: '',
     place: {
       target: withoutLine(match.preview_uri),
       line: match.line,

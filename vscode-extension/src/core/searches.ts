@@ -1,6 +1,6 @@
 /** Recent searches and the position in their results. */
 
-import type { AnyMode, Search } from './modes'
+import type { Search } from './kinds'
 import type { Row } from './rows'
 
 /** Maximum number of stored searches. Each holds at most a few hundred rows. */
@@ -23,10 +23,10 @@ export class Searches {
     return this.searches.find((search) => search.id === this.position?.search) ?? this.searches[0]
   }
 
-  /** Store a search. It replaces an earlier one with the same query and mode. */
+  /** Store a search. It replaces an earlier one with the same text. */
   add(search: NewSearch): Search {
     const stored = { ...search, id: ++this.lastId }
-    const others = this.searches.filter((earlier) => !isSame(earlier, search.mode, search.query))
+    const others = this.searches.filter((earlier) => earlier.text !== search.text)
     this.searches = [stored, ...others].slice(0, MAX_SEARCHES)
     this.position = { search: stored.id, row: -1 }
     return stored
@@ -59,8 +59,4 @@ export class Searches {
     const row = search.rows[index]
     return row && { search, row }
   }
-}
-
-function isSame(search: Search, mode: AnyMode, query: string): boolean {
-  return search.mode.id === mode.id && search.query === query
 }

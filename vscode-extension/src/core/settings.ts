@@ -9,6 +9,12 @@ export interface Setting {
   readonly isSet: boolean
 }
 
+/** Settings in units that people use, and the server's settings that they replace. */
+export const PLAIN_SETTINGS = [
+  { name: 'largestAnswer', serverName: 'limits.answer_bytes', factor: 1024 * 1024 },
+  { name: 'longestSearch', serverName: 'limits.search_seconds', factor: 1 },
+] as const
+
 /** Return the settings tree for `workspace/configuration`: only settings the user set. */
 export function serverSettings(settings: Iterable<Setting>): Record<string, unknown> {
   const tree: Record<string, unknown> = {}

@@ -13,11 +13,12 @@ export function versionProblem(version: string, program: string): string | undef
   if (!isOlder(version, OLDEST_SERVER)) return undefined
   return (
     `${program} is Winnow ${version}, but this extension needs ${OLDEST_SERVER} or newer.` +
-    ' Upgrade it with "pip install --upgrade winnow-ls".'
+    ' Upgrade or remove it.'
   )
 }
 
-function isOlder(version: string, than: string): boolean {
+/** Return true if a version is older than another. */
+export function isOlder(version: string, than: string): boolean {
   const [left, right] = [numbers(version), numbers(than)]
   for (let index = 0; index < 3; index++) {
     const difference = (left[index] ?? 0) - (right[index] ?? 0)

@@ -128,6 +128,8 @@ def command(installed: InstalledPrograms) -> list[str]:
         return [NAME]
     if ours:
         return [ours]
+    if getattr(sys, "frozen", False):  # see scripts/frozen
+        return [sys.executable]
     safe = ["-P"] if sys.version_info >= (3, 11) else []
     return [sys.executable, *safe, "-m", NAME]
 

@@ -24,7 +24,7 @@ from winnow.frontends.cli import ripgrep_flags
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
-from winnow.text.paths import Located, locate, path_of_uri
+from winnow.text.paths import Located, is_symbol_name, locate, path_of_uri
 from winnow.text.sanitize import printable
 from winnow.text.scope import Filters, repository_root
 from winnow.text.selection import file_types
@@ -39,7 +39,7 @@ Opened = AbstractAsyncContextManager[EngineWorkspace]
 
 
 # How long a search waits for the index that it has begun, in seconds.
-INDEX_SECONDS = 10.0
+INDEX_SECONDS = 0.5
 # Without a terminal, a command says that it waits for the index after this time, in seconds: the
 # index of a small folder takes less.
 NOTICE_SECONDS = 1.0
@@ -122,8 +122,20 @@ def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -
     if tool.takes_paths:
         _add_scope(raw, options, folder)
     elif path := raw.get("path"):
-        raw["path"] = _from_folder(path, folder)
+        is_symbol = tool.name == "read_file" and _names_a_symbol(path, folder)
+        raw["path"] = path if is_symbol else _from_folder(path, folder)
     return raw
+
+
+def _names_a_symbol(path: str, folder: Path) -> bool:
+    """Return True for the name of a symbol, such as `Client.send`, where a path is expected."""
+    if not is_symbol_name(path) or os.path.lexists(folder / path):
+        return False
+    # The languages take time to load.
+    from winnow.symbols.language import language_of
+
+    is_below = os.path.lexists(repository_root(folder) / path)
+    return not is_below and language_of(path) is None
 
 
 def _add_scope(raw: dict[str, Any], options: argparse.Namespace, folder: Path) -> None:

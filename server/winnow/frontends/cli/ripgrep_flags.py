@@ -139,41 +139,41 @@ def in_form(result: GrepResult, form: str, folder: str, *, null: bool) -> str:
     """Return the answer as ripgrep prints it in a form."""
     if form == "json":
         return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in _json(result, folder))
-    end = "\0" if null else ""
+    end = "\n" if form == "files" else ""
     return "".join(
-        f"{path}{end or chr(10) * (form == 'files') or ':'}{rest}"
-        for path, rest in _rows(result, form, folder)
+        f"{path}{chr(0) if null else end or mark}{rest}"
+        for path, mark, rest in _rows(result, form, folder)
     )
 
 
-def _rows(result: GrepResult, form: str, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield each record: a path and the rest of its line."""
+def _rows(result: GrepResult, form: str, folder: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each record: a path, the mark behind it, and the rest of its line."""
     for file in result.files or ():
-        yield seen_path(file, result.root, folder), ""
+        yield seen_path(file, result.root, folder), ":", ""
     if form == "count":
         counts: Counter[str] = Counter()
         for match in result.matches:
             path = seen_path(match, result.root, folder)
             counts[path] += sum(line.match for line in match.preview)
         for path, count in counts.items():
-            yield path, f"{count}\n"
+            yield path, ":", f"{count}\n"
         return
     if form == "lines":
         for match in result.matches:
             for line in match.preview:
                 mark = ":" if line.match else "-"
                 path = seen_path(match, result.root, folder)
-                yield path, f"{line.line}{mark}{printable(line.text)}\n"
+                yield path, mark, f"{line.line}{mark}{printable(line.text)}\n"
         return
     for match, line in _with_lines(result):
         path, (first, last) = seen_path(match, result.root, folder), match.match_range
         start = first - (line.text_column or 1)
         if form == "only":
             found = line.text[start : start + last - first]
-            yield path, f"{match.line}:{printable(found)}\n"
+            yield path, ":", f"{match.line}:{printable(found)}\n"
         else:
             column = len(line.text[:start].encode()) + (line.text_column or 1)
-            yield path, f"{match.line}:{column}:{printable(line.text)}\n"
+            yield path, ":", f"{match.line}:{column}:{printable(line.text)}\n"
 
 
 def _with_lines(result: GrepResult) -> Iterator[tuple[GrepMatch, PreviewLine]]:

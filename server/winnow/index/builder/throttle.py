@@ -42,7 +42,7 @@ BATTERY_SECONDS = 30.0
 SERVER_BYTES = 100 * MB
 WORKER_BYTES = 40 * MB
 # The share of the limit for workers: the memory of a worker's last batch is seen only after it.
-GIVEN_SHARE = 0.9
+GIVEN_SHARE = 0.95
 # The share of the limit that the server and busy workers may have before one worker is stopped:
 # memory is measured only now and then, and the server takes more at the end of a build.
 WORKERS_SHARE = 0.95

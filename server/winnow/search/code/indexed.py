@@ -6,7 +6,7 @@ If a file changed after it was indexed, the index reads it again and the search 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,15 +18,20 @@ from winnow.index.not_covered import NotCovered
 from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.candidates import Candidate
-from winnow.ranking.local import FEEDBACK, hit_of, loose_text
+from winnow.ranking.local import (
+    FEEDBACK,
+    defined_here,
+    hit_of,
+    loose_text,
+    possible_definitions,
+)
 from winnow.ranking.term_matches import MatchedTerms
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.symbols.search import SEARCH_SECONDS
-from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
-from winnow.types import DefinedHere, Hit, IndexState
+from winnow.types import Hit, IndexState
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -208,20 +213,14 @@ def _search(
             learned = "close in meaning to the question"
         hit = hit_of(passage, path, learned, matched=passage.file in matched)
         if passage.symbol is None and len(hits) < search_for.shown and passage.file < indexed:
-            definitions = view.definitions_at(full, passage.begun, passage.number - 1)
-            hit = msgspec.structs.replace(hit, definitions=[*_defined_here(definitions)])
+            places = possible_definitions(passage)
+            definitions = view.definitions_at(full, places, passage.number - 1)
+            here = [*defined_here(definitions, passage.first)]
+            hit = msgspec.structs.replace(hit, definitions=here)
         if passage.file < indexed and len(paths) < search_for.wanted:
             paths.append(full)
         hits.append(hit)
     return hits, paths
-
-
-def _defined_here(definitions: Iterable[Definition]) -> Iterator[DefinedHere]:
-    """Yield those definitions that are not inside of functions."""
-    for each in definitions:
-        if not each.local:
-            name, doc = each.qualified_name, each.doc
-            yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
 
 
 def _with_matched(

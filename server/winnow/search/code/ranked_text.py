@@ -17,8 +17,9 @@ from winnow.ranking.candidates import Candidate, Ranked
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
 from winnow.search.answer.telling_words import search_terms
+from winnow.search.code.definitions import definitions_of
 from winnow.search.keyword.result import warnings_of
-from winnow.search.keyword.search import KeywordRequest, find, ranked_locally
+from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
 from winnow.search.keyword.terms import TermMatches, TermSearch
 from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
@@ -40,12 +41,21 @@ async def files_about(
     words = all_words[:MOST_TERMS]
     if not words:
         return HitList(scope, [], 0, incomplete("the query has no words to search for"))
-    ranking = await _rank(workspace, scope, query, [escaped(word) for word in words], progress)
+    terms = [escaped(word) for word in words]
+    ranking = await _rank(workspace, scope, query, terms, progress, parse=definitions_of)
     hits = [
         _hit(ranked, ranked.reason.replace("\\", ""), ranking.weights) for ranked in ranking.ranked
     ]
     hits = [
-        msgspec.structs.replace(hit, kind="passage", first=best.first, last=best.last)
+        msgspec.structs.replace(
+            *(hit,),
+            kind="passage",
+            first=best.first,
+            last=best.last,
+            symbol=best.symbol,
+            about=best.about,
+            definitions=best.definitions,
+        )
         if best is not None and ranked.candidate.lines
         else hit
         for hit, ranked in zip(hits, ranking.ranked, strict=True)
@@ -99,6 +109,7 @@ async def _rank(
     query: str,
     terms: Sequence[str],
     progress: Progress,
+    parse: ParseFiles | None = None,
 ) -> _Ranking:
     search_request = KeywordRequest(
         workspace, scope, query, list(dict.fromkeys(terms)), progress, shrink=True
@@ -109,7 +120,9 @@ async def _rank(
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
         search_request.boosts = await workspace.history.boosts(query)
-        ranked = await ranked_locally(search_request, found.search, found.candidates, read=True)
+        ranked = await ranked_locally(
+            search_request, found.search, found.candidates, read=True, parse=parse
+        )
     return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
 
 

@@ -28,6 +28,10 @@ from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
+# With a smaller share of the files, the index knows too little of the words to order results: the
+# answer comes from text search alone.
+LEAST_SHARE = 0.5
+
 
 class Passages(Struct, frozen=True):
     """The passages about a question, and the engine that ranked them."""
@@ -91,12 +95,14 @@ async def _find_passages(
     texts = await files_about(workspace, scope, query, progress)
     # Files that other requests have read, without an index, are not an index.
     is_missing = state.state == "none" and not workspace.index.has_complete_folder
-    if indexed is None or is_missing or not indexed.known:
+    known = len(indexed.known) if indexed is not None else 0
+    known = max(known, state.files_indexed, state.texts_indexed or 0)
+    share = known / max(state.files_total, 1)
+    is_begun = share >= LEAST_SHARE or workspace.index.has_complete_folder
+    if indexed is None or is_missing or not indexed.known or not is_begun:
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
         return Passages(_with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
-    known = max(state.files_indexed, state.texts_indexed or 0, len(indexed.known))
-    share = known / max(state.files_total, 1)
     hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)

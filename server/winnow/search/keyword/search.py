@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,14 @@ from winnow.errors import (
     TermsTooBroad,
 )
 from winnow.ranking.candidates import Candidate, Ranked
-from winnow.ranking.local import question_of_terms, rank_by_matches, ranked
-from winnow.ranking.term_matches import matches_of
+from winnow.ranking.local import (
+    READ_FILES,
+    question_of_terms,
+    rank_by_matches,
+    ranked,
+    whole_texts,
+)
+from winnow.ranking.term_matches import MatchedTerms, matches_of
 from winnow.search.answer.by_model import (
     ModelRanking,
     RankedFiles,
@@ -40,10 +46,11 @@ from winnow.search.keyword import budget
 from winnow.search.keyword.result import KeywordMatches, ranked_files
 from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.ripgrep import Line, TextPattern
 from winnow.text.scope import Filters, Scope
-from winnow.types import Progress
+from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -55,6 +62,10 @@ NEXT_PARTIAL_SECONDS = 0.4
 # A partial result waits this long for the index.
 PARTIAL_SECONDS = 0.06
 EXCLUDED_SECONDS = 1.0
+# Returns the definitions of files by their paths in the scope, as far as they are known in time.
+ParseFiles = Callable[
+    [EngineWorkspace, Scope, Sequence[str]], Awaitable[Mapping[str, Sequence[Definition]]]
+]
 TOO_BROAD = "these words are in too many files to rank: use more specific terms"
 ONLY_INDEX = "no search term gave usable matches; these files come from the index"
 
@@ -311,10 +322,12 @@ async def ranked_locally(
     candidates: Sequence[Candidate],
     *,
     read: bool = False,
+    parse: ParseFiles | None = None,
 ) -> list[Ranked]:
     """Rank the candidates without the index, in a thread to keep the event loop free.
 
-    If ``read``, the best files are read, which takes about a tenth of a second.
+    If ``read``, the best files are read, which takes about a tenth of a second. ``parse`` returns
+    their definitions.
     """
     boosts = {}
     if request.boosts:
@@ -326,13 +339,20 @@ async def ranked_locally(
     def lines_of(path: str) -> list[str] | None:
         return None if path in request.documents.documents else texts.lines(path)
 
-    def rank() -> list[Ranked]:
+    def rank() -> tuple[list[Hit], Mapping[str, MatchedTerms]]:
         matches = matches_of(request.query, terms, candidates, search.searched)
-        lines = lines_of if read else None
-        hits = rank_by_matches(request.query, candidates, matches, boosts, lines)
-        return ranked(candidates, hits, matches)
+        return rank_by_matches(request.query, candidates, matches, boosts), matches
 
-    return await asyncio.to_thread(rank)
+    def rank_texts(definitions: Mapping[str, Sequence[Definition]]) -> list[Hit]:
+        whole = whole_texts(best, lines_of, definitions)
+        return rank_by_matches(request.query, candidates, matches, boosts, whole)
+
+    hits, matches = await asyncio.to_thread(rank)
+    if read:
+        best = [hit.path for hit in hits[:READ_FILES]]
+        definitions = await parse(request.workspace, request.scope, best) if parse else {}
+        hits = await asyncio.to_thread(rank_texts, definitions)
+    return ranked(candidates, hits, matches)
 
 
 async def _send_local(request: KeywordRequest, in_order: Sequence[Ranked]) -> None:

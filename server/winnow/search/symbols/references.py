@@ -48,8 +48,12 @@ class SymbolSelector(msgspec.Struct, frozen=True):
 
 
 class ReferenceFilter(msgspec.Struct, frozen=True):
-    """The references to return: all kinds if ``kinds`` is empty, files by glob patterns."""
+    """The references to return: all kinds if ``kinds`` is empty, files by glob patterns.
 
+    With ``callees``, the definitions of the functions that the symbol calls, in the order of files.
+    """
+
+    callees: bool = False
     kinds: Sequence[ReferenceKind] = ()
     definitions: bool = True
     certain_only: bool = False
@@ -108,7 +112,8 @@ async def find_references(
     def work(navigation: Navigation) -> _Resolved:
         shown = _Shown(navigation, roots)
         symbol, others = _symbol(navigation, selector, needed.paths, shown)
-        uses = [use for use in navigation.references(symbol) if accepts(use)]
+        found = _callees(navigation, symbol) if filters.callees else navigation.references(symbol)
+        uses = [use for use in found if accepts(use)]
         uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
         places = {(use.path, use.at) for use in uses}
         others = [other for other in others if (other[0].path, other[1].at) not in places]
@@ -174,12 +179,12 @@ async def _with_problem(
 
 def _accepts(filters: ReferenceFilter, roots: Sequence[Path]) -> Callable[[SymbolUse], bool]:
     include, exclude = _globs("include", filters.include), _globs("exclude", filters.exclude)
-    kinds = frozenset(filters.kinds)
+    kinds = frozenset(() if filters.callees else filters.kinds)
 
     def accepts(use: SymbolUse) -> bool:
         if kinds and use.kind not in kinds:
             return False
-        if use.kind == "definition" and not filters.definitions:
+        if use.kind == "definition" and not (filters.definitions or filters.callees):
             return False
         if filters.certain_only and use.tier != "certain":
             return False
@@ -190,6 +195,12 @@ def _accepts(filters: ReferenceFilter, roots: Sequence[Path]) -> Callable[[Symbo
         return is_included and not any(pattern.fullmatch(below) for pattern in exclude)
 
     return accepts
+
+
+def _callees(navigation: Navigation, symbol: SymbolAtPosition) -> list[SymbolUse]:
+    """Return the definitions of the functions that a symbol calls."""
+    places = [called.place for called in navigation.callees(symbol)]
+    return [SymbolUse(each.path, each.at, each.name, "definition", "certain") for each in places]
 
 
 def _globs(field: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:

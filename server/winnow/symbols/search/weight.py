@@ -30,6 +30,10 @@ DATA = frozenset(
 WRITTEN = 0.7
 UNEXPORTED = 0.93
 LOCAL = 0.7
+# Break ties between definitions of a name: people mean the one that others are meant to use.
+RESTRICTED = 0.999
+UNDOCUMENTED = 0.9995
+_RESTRICTED = re.compile(r"(?:\w+ )*(?:pub ?\(|internal\b)")
 # For each container; at most three count.
 NESTED = 0.98
 # Breaks ties: containers first, then functions, then parts.
@@ -62,6 +66,10 @@ def weight(definition: Definition, category: FileCategory | None, language: str)
         found *= LOCAL
     elif not definition.exported:
         found *= UNEXPORTED
+    if _RESTRICTED.match(definition.signature):
+        found *= RESTRICTED
+    if not definition.doc:
+        found *= UNDOCUMENTED
     if definition.container:
         found *= NESTED ** min(3, definition.container.count(".") + 1)
     return found

@@ -1,0 +1,38 @@
+"""Parse the best files of a text search, so that its results are definitions, as with an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from winnow.errors import IndexUnavailable
+from winnow.index.snapshot import Snapshot
+from winnow.index.store.file_record import may_have_symbols
+from winnow.symbols.file_symbols import Definition
+from winnow.text.scope import Scope
+from winnow.workspace import EngineWorkspace
+
+
+async def definitions_of(
+    workspace: EngineWorkspace, scope: Scope, paths: Sequence[str]
+) -> Mapping[str, Sequence[Definition]]:
+    """Return the definitions of files, by their paths in the scope.
+
+    Workers parse them now, before the files of an index that is being built, and nothing is
+    written. After two seconds, the files that are not parsed yet are left out.
+    """
+    if not workspace.config.index.enabled:
+        return {}
+    requested = {scope.absolute(path): path for path in paths if may_have_symbols(path)}
+    try:
+        async with workspace.index.snapshot(workspace.buffers, 0, requested) as (view, _):
+            return await view.read(_definitions_in, view, requested)
+    except IndexUnavailable:
+        return {}
+
+
+def _definitions_in(
+    view: Snapshot, requested: Mapping[str, str]
+) -> dict[str, Sequence[Definition]]:
+    """Return the definitions of the files that are parsed and have some: of a file whose text alone
+    is indexed, they are unknown."""
+    return {path: found for full, path in requested.items() if (found := view.definitions_in(full))}

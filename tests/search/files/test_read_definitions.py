@@ -1,0 +1,119 @@
+"""read_file reads the definition of a symbol by its name, and the outline of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import MakeWorkspace, write_files
+from winnow.errors import InvalidParams, NotFound
+from winnow.tools import TOOLS
+from winnow.tools.read_file import ReadFileResult, plain
+from winnow.types import no_progress
+
+CLIENT = """\
+import socket
+
+LIMIT = 3
+
+
+class Client:
+    def send(self, text):
+        def encode():
+            return text.encode()
+
+        return encode()
+
+
+def send(text):
+    return Client().send(text)
+"""
+FILES = {"src/client.py": CLIENT, "src/other.py": "def send():\n    pass\n"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_files(tmp_path, FILES)
+
+
+async def read(make_workspace: MakeWorkspace, folder: Path, **params: object) -> ReadFileResult:
+    result = await TOOLS["read_file"].call(make_workspace(folder), params, no_progress)
+    assert isinstance(result, ReadFileResult)
+    return result
+
+
+@pytest.mark.parametrize("name", ["Client.send", "Client::send", "Client#send"])
+async def test_a_name_reads_the_definition(
+    name: str, make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    result = await read(make_workspace, folder, path=name)
+    [chunk] = result.chunks
+    assert (result.path, chunk.start, chunk.end) == ("src/client.py", 7, 11)
+    assert chunk.content.startswith("    def send(self, text):")
+    assert result.warnings == []
+
+
+async def test_other_definitions_of_the_name_are_named(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    result = await read(make_workspace, folder, path="send")
+    [warning] = result.warnings
+    assert warning.startswith("2 other definitions of send, such as ")
+    assert "note: 2 other definitions of send" in plain(result)
+
+
+@pytest.mark.parametrize("path", ["missing", "missing.py", "src/missing.py", "no name"])
+async def test_a_name_without_a_definition_is_no_file(
+    path: str, make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    with pytest.raises(NotFound, match="There is no file or folder"):
+        await read(make_workspace, folder, path=path)
+
+
+async def test_a_mistyped_name_gets_the_closest_name(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    with pytest.raises(NotFound, match=r"Did you mean the method 'Client\.send'\?") as raised:
+        await read(make_workspace, folder, path="Client.sed")
+    assert raised.value.meant == "Client.send"
+
+
+async def test_a_mistyped_file_gets_the_closest_file(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    write_files(folder, {"helper.py": "def help_me(): pass\n"})
+    with pytest.raises(NotFound, match=r"Did you mean 'helper\.py'\?"):
+        await read(make_workspace, folder, path="helpr.py")
+
+
+async def test_a_file_wins_over_a_symbol(make_workspace: MakeWorkspace, folder: Path) -> None:
+    write_files(folder, {"send": "a file\n"})
+    result = await read(make_workspace, folder, path="send")
+    assert result.chunks[0].content == "a file\n"
+
+
+async def test_lines_of_a_symbol_are_not_read(make_workspace: MakeWorkspace, folder: Path) -> None:
+    with pytest.raises(NotFound):
+        await read(make_workspace, folder, path="send", spans=["1-2"])
+
+
+async def test_an_outline_has_the_first_lines_of_definitions(
+    make_workspace: MakeWorkspace, folder: Path
+) -> None:
+    result = await read(make_workspace, folder, path="src/client.py", outline=True)
+    lines = [line for chunk in result.chunks for line in chunk.content.splitlines()]
+    assert lines == [
+        "LIMIT = 3",
+        "class Client:",
+        "    def send(self, text):",
+        "def send(text):",
+    ]
+    assert plain(result).splitlines()[1] == "6\tclass Client:"
+    assert not (folder / ".winnow").exists()
+
+
+async def test_an_outline_needs_definitions(make_workspace: MakeWorkspace, folder: Path) -> None:
+    write_files(folder, {"notes.txt": "nothing\n"})
+    with pytest.raises(InvalidParams, match="no definitions are known"):
+        await read(make_workspace, folder, path="notes.txt", outline=True)

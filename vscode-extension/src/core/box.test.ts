@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+
+import { answered, asked, type BoxState, CLOSED, entered, listed, moved, type ResultList, typed } from './box'
+import type { Row } from './rows'
+
+const HEADLINE = { by: 'local', count: '', note: '', details: [] }
+const list = (keys: string, chosenCount = keys.length): ResultList => ({
+  rows: [...keys].map((key) => ({ key }) as Row),
+  chosenCount,
+})
+const keys = (state: BoxState) => state.rows.map((row) => row.key).join('')
+const local = (rows: string, canAsk = false) => answered(typed(CLOSED, 'query'), list(rows), HEADLINE, canAsk)
+
+describe('without a model', () => {
+  test('the first row is selected, and Enter opens it', () => {
+    const state = local('abc')
+    expect([state.active, entered(state)]).toEqual(['a', 'open'])
+  })
+
+  test('Enter waits for the rows of the typed text', () => {
+    const state = typed(local('abc'), 'query two')
+    expect([keys(state), entered(state)]).toEqual(['abc', 'wait'])
+    expect(entered(answered(state, list('x'), HEADLINE, false))).toBe('open')
+  })
+
+  test('Enter does nothing without results', () => {
+    expect(entered(local(''))).toBe('nothing')
+  })
+})
+
+describe('with a model', () => {
+  test('no row is selected, and Enter asks it once', () => {
+    const state = local('abc', true)
+    expect([state.active, entered(state)]).toEqual([undefined, 'ask'])
+    expect(entered(asked(state))).toBe('nothing')
+  })
+
+  test('Enter opens a row that the user moved to', () => {
+    expect(entered(moved(local('abc', true), 'b'))).toBe('open')
+  })
+
+  test("Enter opens the model's first choice when it has arrived", () => {
+    const state = listed(asked(local('abc', true)), list('cab', 1))
+    expect([state.active, keys(state), state.chosenCount, entered(state)]).toEqual(['c', 'cab', 1, 'open'])
+    expect(entered(answered(state, list('cab', 1), HEADLINE, true))).toBe('open')
+  })
+
+  test('a new text may ask again', () => {
+    const state = answered(typed(asked(local('abc', true)), 'other'), list('x'), HEADLINE, true)
+    expect(entered(state)).toBe('ask')
+  })
+})
+
+describe('a row that the user moved to stays at its index', () => {
+  const at = (key: string) => asked(moved(local('abcdef', true), key))
+
+  test.each([
+    ['c', 'fbadce', 2, 'fbcade', 2],
+    ['a', 'fbadce', 2, 'afbdce', 3],
+    ['b', 'fbadce', 2, 'fbadce', 2],
+    ['f', 'fbadce', 2, 'badcef', 1],
+    ['e', 'fbadce', 0, 'fbadec', 0],
+  ])('%s of abcdef in %s, of which %i are chosen', (key, order, chosen, shown, shownChosen) => {
+    const state = listed(at(key), list(order, chosen))
+    expect([keys(state), state.active, state.chosenCount]).toEqual([shown, key, shownChosen])
+  })
+
+  test('also if the answer no longer has it', () => {
+    const state = listed(at('c'), list('fe'))
+    expect([keys(state), state.chosenCount, state.active]).toEqual(['fec', 3, 'c'])
+  })
+})
+
+test('selecting the selected row again is no move', () => {
+  const state = local('abc')
+  expect(moved(state, 'a')).toBe(state)
+})

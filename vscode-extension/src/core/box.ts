@@ -1,0 +1,113 @@
+/**
+ * The state of the search box as a pure function of what happened: no editor, no timers.
+ *
+ * Two rules hold. A row that the user moved to keeps its index, and so its place on the screen. And
+ * Enter opens the selected row and nothing else: while a model can still rank the rows, no row is
+ * selected until the user selects one, and Enter asks the model.
+ */
+
+import type { ResultList } from './collect'
+import type { Headline } from './headline'
+import type { Row } from './rows'
+
+export type { ResultList }
+
+export interface BoxState {
+  /** The typed text. */
+  readonly text: string
+  /** The text that the rows answer. */
+  readonly answered: string | undefined
+  readonly rows: readonly Row[]
+  /** The model chose the first rows, up to this one. */
+  readonly chosenCount: number
+  readonly active: string | undefined
+  /** True if the user selected a row of these results. */
+  readonly hasMoved: boolean
+  /** The state of the language model for the typed text. `asked` includes that it has answered. */
+  readonly model: 'none' | 'available' | 'asked'
+  /** True if Enter was pressed before the rows arrived. */
+  readonly isEntered: boolean
+  readonly headline: Headline | undefined
+}
+
+export const CLOSED: BoxState = {
+  text: '',
+  answered: undefined,
+  rows: [],
+  chosenCount: 0,
+  active: undefined,
+  hasMoved: false,
+  model: 'none',
+  isEntered: false,
+  headline: undefined,
+}
+
+/** Return the state after the text changed. The rows stay until there are new ones. */
+export function typed(state: BoxState, text: string): BoxState {
+  if (text === state.text) return state
+  const active = state.rows[0]?.key
+  return { ...state, text, active, hasMoved: false, isEntered: false, model: 'none', headline: undefined }
+}
+
+/** Return the state after the user selected a row. */
+export function moved(state: BoxState, key: string): BoxState {
+  return key === state.active ? state : { ...state, active: key, hasMoved: true, isEntered: false }
+}
+
+/** Return the state after rows for the typed text arrived. */
+export function listed(state: BoxState, list: ResultList): BoxState {
+  const { rows, chosenCount } = state.hasMoved ? pinned(list, state) : list
+  const active = state.hasMoved ? state.active : rows[0]?.key
+  return { ...state, rows, chosenCount, active, answered: state.text }
+}
+
+/**
+ * Return the state after the answer for the typed text is complete.
+ *
+ * While a model can still rank the rows, none is selected until the user selects one.
+ */
+export function answered(
+  state: BoxState,
+  list: ResultList,
+  headline: Headline,
+  canAsk: boolean,
+): BoxState {
+  const next = { ...listed(state, list), headline }
+  if (state.model === 'asked') return next
+  if (!canAsk || !list.rows.length || state.hasMoved) return { ...next, model: 'none' }
+  return { ...next, model: 'available', active: undefined }
+}
+
+/** Return the state while a model ranks the rows. */
+export function asked(state: BoxState): BoxState {
+  return { ...state, model: 'asked', isEntered: false }
+}
+
+/**
+ * Return what Enter does: it opens the selected row; without one, it asks the model, which is
+ * available then. Before the rows arrive, it waits for them.
+ */
+export function entered(state: BoxState): 'open' | 'ask' | 'wait' | 'nothing' {
+  if (state.answered !== state.text) return 'wait'
+  if (state.active !== undefined) return 'open'
+  return state.model === 'available' ? 'ask' : 'nothing'
+}
+
+/** Return the list with the selected row at the index where it is now. */
+function pinned(list: ResultList, state: BoxState): ResultList {
+  const index = state.rows.findIndex(({ key }) => key === state.active)
+  const shown = state.rows[index]
+  if (!shown) return list
+  const before = list.rows.findIndex(({ key }) => key === shown.key)
+  const row = list.rows[before] ?? shown
+  const others = list.rows.filter(({ key }) => key !== row.key)
+  const isChosen = before >= 0 && before < list.chosenCount
+  const othersChosen = list.chosenCount - (isChosen ? 1 : 0)
+  const at = Math.min(index, others.length)
+  const rows = [...others.slice(0, at), row, ...others.slice(at)]
+  if (list.chosenCount === list.rows.length) return { rows, chosenCount: rows.length }
+  return {
+    rows,
+    chosenCount: othersChosen + (at <= othersChosen && (isChosen || at < othersChosen) ? 1 : 0),
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+
+import { EMPTY, formatQuery, isSearchable, parseQuery } from './query'
+
+describe('typed text', () => {
+  test.each([
+    ['how is it', { words: 'how is it' }],
+    ['@Client.send', { kind: 'symbols', words: 'Client.send' }],
+    ['"permission denied"', { kind: 'text', words: 'permission denied' }],
+    ['"permission den', { kind: 'text', words: 'permission den' }],
+    ['/def \\w+/', { kind: 'text', words: '/def \\w+/' }],
+    ['>docs retention', { kind: 'documents', words: 'retention' }],
+    ['>docs "a b"', { kind: 'documents', words: '"a b"' }],
+    ['>changed >type:py,ts @run', { kind: 'symbols', words: 'run', types: ['py', 'ts'], isChanged: true }],
+    ['>in:src/app it', { words: 'it', folder: 'src/app' }],
+    ['>in:"my src" it', { words: 'it', folder: 'my src' }],
+    ['>ignored it', { words: 'it', isIgnored: true }],
+    ['>terms how -- a, b\\,c', { kind: 'terms', words: 'how', terms: ['a', 'b,c'] }],
+    ['a > b', { words: 'a > b' }],
+    ['>unknown it', { words: '>unknown it' }],
+    ['/usr/bin', { words: '/usr/bin' }],
+  ])('%s', (typed, expected) => {
+    expect(parseQuery(typed)).toEqual({ ...EMPTY, ...expected })
+  })
+
+  test.each([
+    'how is it',
+    '@Client.send',
+    '"permission denied"',
+    '/def \\w+/',
+    '>docs retention',
+    '>changed >type:py,ts >in:"my src" @run',
+    '>ignored it',
+    '>terms how -- a, b\\,c',
+  ])('is the same after parsing and formatting: %s', (typed) => {
+    expect(formatQuery(parseQuery(typed))).toBe(typed)
+  })
+
+  test('is narrowed and widened without losing the words', () => {
+    const query = parseQuery('>type:py where is it')
+    expect(formatQuery({ ...query, kind: 'symbols', isChanged: true })).toBe('>changed >type:py @where is it')
+    expect(formatQuery({ ...query, types: [] })).toBe('where is it')
+  })
+
+  test('is searched for from the second letter', () => {
+    const searchable = ['a', 'ab', '@a', '@ab', '>docs a', '>docs ab', '日本', '>terms a -- b']
+    expect(searchable.map((typed) => isSearchable(parseQuery(typed)))).toEqual([
+      false, true, false, true, false, true, true, true,
+    ])
+  })
+})
