@@ -26,6 +26,8 @@ from winnow.workspace import EngineWorkspace
 pytestmark = [pytest.mark.cluster, pytest.mark.process]
 
 REPOSITORIES = 25
+# Larger packages would take minutes.
+MOST_BYTES = 200_000
 QUESTIONS = 200
 EVERYTHING = 10_000
 Rows = set[tuple[str, str, int | None]]
@@ -38,7 +40,8 @@ def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     top = tmp_path_factory.mktemp("repositories")
     for package in sorted(Path(site.getsitepackages()[0]).iterdir()):
         files = sorted(package.rglob("*.py")) if (package / "__init__.py").exists() else []
-        if not 4 <= len(files) <= 80:
+        size = sum(file.stat().st_size for file in files)
+        if len(files) < 4 or size > MOST_BYTES:
             continue
         folder = git_init(top / package.name)
         for file in files:
@@ -70,7 +73,7 @@ async def workspace_of(
     folder: Path, settings: ClusterSettings, **environment: str
 ) -> AsyncIterator[EngineWorkspace]:
     config = Config(cluster=settings)
-    home = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    home = {"HOME": str(folder.parent / "home"), "PATH": "/usr/bin:/bin"}
     workspace = EngineWorkspace([folder], config, {**home, **environment})
     try:
         yield workspace

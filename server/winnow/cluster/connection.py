@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import io
 import logging
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -21,10 +22,13 @@ from winnow.config import ClusterSettings
 from winnow.privacy.outbound import is_this_machine
 
 if TYPE_CHECKING:
-    from opensearchpy import AsyncOpenSearch
+    from opensearchpy import AIOHttpConnection, AsyncOpenSearch
 
 KEYRING_SERVICE = "winnow"
 INSTALL = "the search cluster needs the extra: pip install 'winnow-ls[cluster]'"
+
+# aiohttp warns of larger bodies in bytes.
+RAW_BYTES = 1024 * 1024
 
 T = TypeVar("T")
 
@@ -74,6 +78,7 @@ async def connected(
         retry_on_timeout=False,
         retry_on_status=(502, 503, 504),
         http_compress=False,
+        connection_class=_connection_class(),
         trust_env=False,  # nothing goes to a proxy of the environment
         **options,
     )
@@ -86,6 +91,21 @@ async def connected(
         for connection in getattr(pool, "orig_connections", pool.connections):
             await connection.close()
         await client.close()
+
+
+def _connection_class() -> type[AIOHttpConnection]:
+    from opensearchpy import AIOHttpConnection
+
+    class Connection(AIOHttpConnection):
+        """A connection that can send a large body: aiohttp reads bytes all at once."""
+
+        async def perform_request(self, *arguments: Any, **options: Any) -> Any:
+            method, url, params, body, *more = arguments
+            if body and len(body) > RAW_BYTES:
+                body = io.BytesIO(body)
+            return await super().perform_request(method, url, params, body, *more, **options)
+
+    return Connection
 
 
 def _context(settings: ClusterSettings) -> ssl.SSLContext:

@@ -23,8 +23,8 @@ from winnow.cluster.mappings import index_body
 if TYPE_CHECKING:
     from opensearchpy import AsyncOpenSearch
 
-# Bytes of a bulk request, and requests at a time: more is read when the cluster has answered. A
-# larger body would block the event loop.
+# Bytes of a bulk request of more than one text, and requests at a time: more is read when the
+# cluster has answered.
 BULK_BYTES = 900 * 1024
 IN_FLIGHT = 4
 # A node that fails is replaced after some seconds; a rejected request is sent again.
@@ -148,11 +148,12 @@ async def write_texts(
     try:
         async for change in changes:
             operation = _operation(repository, ref, change)
-            portion.append(operation)
-            size += len(operation.action) + len(operation.body)
-            if size >= BULK_BYTES:
+            added = len(operation.action) + len(operation.body)
+            if portion and size + added > BULK_BYTES:
                 await begin(portion)
                 portion, size = [], 0
+            portion.append(operation)
+            size += added
         if portion:
             await begin(portion)
         for task in list(tasks):
