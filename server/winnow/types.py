@@ -135,6 +135,13 @@ class SharedState(Result, frozen=True, kw_only=True):
         list[str] | None,
         Meta(description="Repositories that are open in this workspace, and searched only there."),
     ] = None
+    commits_behind: Annotated[
+        dict[str, int] | None,
+        Meta(
+            description="For repositories that are open here: the number of commits that the"
+            " cluster lacks. Absent if that is unknown or if it lacks none."
+        ),
+    ] = None
     skipped: Annotated[
         int | None,
         Meta(

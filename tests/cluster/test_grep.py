@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from cluster.nodes import Cluster, pushed
-from conftest import RIPGREP, git_init, write_files
+from conftest import RIPGREP, git, git_init, write_files
 from winnow.config import ClusterSettings, Config
 from winnow.tools.grep import GrepParams, GrepResult, grep
 from winnow.types import no_progress
@@ -173,7 +173,7 @@ async def test_the_answer_is_ripgreps(
 async def test_rows_and_columns_are_those_of_ripgrep(
     filled: Cluster, repositories: dict[str, Path], folder: Path
 ) -> None:
-    name, root = next(iter(repositories.items()))
+    name, root = max(repositories.items(), key=lambda item: len(list(item[1].rglob("*.py"))))
     params = GrepParams(pattern=r"\bself\.\w+", max_results=EVERYTHING, repositories=[name])
     async with (
         workspace_of(folder, filled.settings()) as workspace,
@@ -198,7 +198,10 @@ async def test_scope_limits_and_streams(filled: Cluster, folder: Path) -> None:
         everything = await rows()
         only_init = {row for row in everything if row[1].endswith("__init__.py")}
         assert only_init == await rows(include=["__init__.py"])
-        assert await rows(path="no/such/folder") == set()
+        below = next(path.split("/")[0] for _, path, _ in everything if "/" in path)
+        (folder / below).mkdir()
+        in_folder = {row for row in everything if row[1].startswith(f"{below}/")}
+        assert in_folder == await rows(path=below)
         page = await grep.run(
             workspace, msgspec.structs.replace(everywhere, max_results=3), no_progress
         )
@@ -239,19 +242,34 @@ async def test_a_repository_that_is_open_here_is_searched_only_here(
     assert changed in {file.path for file in result.files or () if not file.repository}
 
 
+async def test_commits_that_the_cluster_lacks(filled: Cluster, folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "remote", "add", "origin", "https://example.com/mine/here.git")
+    await pushed(filled, folder, "mine/here", git(folder, "rev-parse", "HEAD").strip())
+    for name in ("second", "third"):
+        git(folder, "commit", "-qm", name, "--allow-empty")
+    params = GrepParams(pattern="needle", repositories=["mine/here"])
+    async with workspace_of(folder, filled.settings()) as workspace:
+        result = await grep.run(workspace, params, no_progress)
+    state = result.completeness.shared
+    assert state is not None
+    assert state.commits_behind == {"mine/here": 2}
+
+
 async def test_an_alias_shows_only_its_repositories(
     filled: Cluster, repositories: dict[str, Path], folder: Path
 ) -> None:
-    name, *_ = repositories
+    name, other, *_ = repositories
     alias = {"filter": {"term": {"repository": name}}}
-    filled.request("PUT", "/winnow/_alias/one-team", alias)
-    params = GrepParams(pattern="import", repositories=["*", "team/*"], mode="files")
+    filled.request("PUT", "/winnow-1/_alias/one-team", alias)
+    params = GrepParams(pattern="import", repositories=["*", other], mode="files")
     async with workspace_of(folder, filled.settings(index="one-team")) as workspace:
         result = await grep.run(workspace, params, no_progress)
     assert {file.repository for file in result.files or ()} == {name}
     assert result.completeness.shared is not None
     assert result.completeness.shared.searched == 1
-    assert result.completeness.shared.missing == ["*"]
+    assert result.completeness.shared.missing == [other]
 
 
 async def test_a_node_fails_during_queries(filled: Cluster, folder: Path) -> None:

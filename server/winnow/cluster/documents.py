@@ -19,8 +19,6 @@ from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, Contents
 from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import trigrams_of
 from winnow.index.store.file_record import FileRecord
-from winnow.symbols.extract.packed import decode_definition
-from winnow.symbols.file_symbols import FileSymbols, ScopeTable
 
 # Lines of a passage of a text that has no chunks, because nothing but its bytes is indexed.
 PLAIN_LINES = 60
@@ -28,10 +26,6 @@ PLAIN_LINES = 60
 MOST_REPEATED = 6
 _PLACES = {field.name: place for place, field in enumerate(FIELDS)}
 _NO_TRIGRAMS = trigrams_of(b"")
-
-
-class DamagedDocument(Exception):
-    """A document of the cluster has unexpected contents."""
 
 
 class Location(Struct, frozen=True):
@@ -62,8 +56,6 @@ class _Symbols(Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_symbols = msgspec.msgpack.Decoder(_Symbols).decode
-_decode_contents = msgspec.msgpack.Decoder(Contents).decode
 
 
 def document_id(repository: str, format_: str, key: bytes) -> str:
@@ -181,39 +173,9 @@ class TextSource(Struct, frozen=True):
 
     repository: str
     locations: Sequence[Location] = ()
-    format: str = ""
-    key: str = ""
     passages: Sequence[_Passage] = ()
-    symbols: str = ""
-    contents: str = ""
 
     @property
     def text(self) -> str:
         """The whole text."""
         return "".join(passage.text or passage.long for passage in self.passages)
-
-    def file_symbols(self) -> FileSymbols:
-        """Return the definitions. Raises DamagedDocument."""
-        try:
-            found = _decode_symbols(_unpacked(self.symbols))
-            definitions = [decode_definition(data) for data in found.definitions]
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DamagedDocument(str(error)) from error
-        return FileSymbols(found.language, definitions, ScopeTable([]), {})
-
-    def ranked_contents(self) -> Contents | None:
-        """Return what the ranker knows of the text; None if it knows nothing. Raises
-        DamagedDocument."""
-        if not self.contents:
-            return None
-        try:
-            return _decode_contents(_unpacked(self.contents))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DamagedDocument(str(error)) from error
-
-
-def _unpacked(value: str) -> bytes:
-    try:
-        return zlib.decompress(base64.b64decode(value, validate=True))
-    except (ValueError, zlib.error) as error:
-        raise DamagedDocument(str(error)) from error

@@ -4,13 +4,10 @@ the same repositories, and may find more."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from winnow.cluster.documents import token
-from winnow.cluster.mappings import PASSAGE_FIELDS, TEXT_FIELDS
 from winnow.index.postings.trigrams import TrigramQuery, required_by
-from winnow.symbols.search.query import SymbolQuery
 from winnow.text.ripgrep import TextPattern
 
 Query = dict[str, Any]
@@ -18,8 +15,6 @@ Query = dict[str, Any]
 ANY: Query = {"match_all": {}}
 # More conditions of a regular expression cost more than they exclude.
 MOST_CONDITIONS = 12
-# Weights of the evidence that makes a text a candidate, as in the first stage of the ranker.
-WEIGHTS = {"body": 1.0, "definition": 0.5, "comment": 0.3, "path": 0.8, "name": 1.0}
 _SPECIAL = re.compile(r"[.?+*|{}\[\]()\"\\#@&<>~^$-]")
 _REGEX = re.compile(r"[\\.+*?()\[\]{}|^$]")
 _WILD = re.compile(r"([*?\\])")
@@ -102,75 +97,3 @@ def _escaped(text: str) -> str:
 
 def _nested(query: Query) -> Query:
     return {"nested": {"path": "passages", "query": query}}
-
-
-# --- definitions ---------------------------------------------------------------------------
-
-
-def may_define(query: SymbolQuery, *, exact: bool) -> Query:
-    """Return a query for the texts with definitions that may match, the likeliest first."""
-    terms = [term.text for term in query.terms if term.text] or [
-        qualifier for term in query.terms for qualifier in term.qualifiers[-1:]
-    ]
-    if not terms:
-        return ANY
-    some: list[Query] = []
-    for term in terms:
-        name = term.lower()
-        forms = [(10.0, _escaped(name))]
-        if not exact:
-            forms += [(4.0, f"{_escaped(name)}*"), (2.0, f"*{_escaped(name)}*")]
-            letters = "*".join(_escaped(one) for one in name if one.isalnum())
-            forms.append((1.0, f"*{letters}*"))
-        some += [
-            {"wildcard": {"names": {"value": form, "boost": boost, "rewrite": "constant_score"}}}
-            for boost, form in forms
-        ]
-    return {"bool": {"should": some, "minimum_should_match": 1}}
-
-
-# --- ranked text ---------------------------------------------------------------------------
-
-
-def about(terms: Mapping[int, float], names: Sequence[str], words: str) -> Query:
-    """Return a query for the texts about some terms, by number with a weight each. ``names`` are
-    identifiers of the question, ``words`` its words, for paths."""
-
-    def having(field: str, weight: float) -> Iterable[Query]:
-        for number, share in terms.items():
-            yield {"term": {field: {"value": token(number), "boost": share * weight}}}
-
-    some: list[Query] = [
-        {
-            "nested": {
-                "path": "passages",
-                "score_mode": "max",
-                "query": {"bool": {"should": list(having(f"passages.{field}", WEIGHTS[field]))}},
-            }
-        }
-        for field in PASSAGE_FIELDS
-    ]
-    some += having("comment", WEIGHTS["comment"])
-    some.append({"match": {"locations.path.code": {"query": words, "boost": WEIGHTS["path"]}}})
-    some += [
-        {"wildcard": {"names": {"value": _escaped(name.lower()), "boost": 20 * WEIGHTS["name"]}}}
-        for name in names
-    ]
-    return {"bool": {"should": some, "minimum_should_match": 1}}
-
-
-def statistics(numbers: Sequence[int]) -> dict[str, Any]:
-    """Return the aggregations that count texts and passages: all, and those with each term."""
-    tokens = {token(number): number for number in numbers}
-
-    def counted(field: str) -> dict[str, Any]:
-        path = field if field in TEXT_FIELDS else f"passages.{field}"
-        filters = {name: {"term": {path: name}} for name in tokens}
-        return {
-            f"{field}_length": {"sum": {"field": f"{path}_length"}},
-            field: {"filters": {"filters": filters}},
-        }
-
-    passages = {name: value for field in PASSAGE_FIELDS for name, value in counted(field).items()}
-    of_texts = {name: value for field in TEXT_FIELDS for name, value in counted(field).items()}
-    return {"passages": {"nested": {"path": "passages"}, "aggs": passages}, **of_texts}

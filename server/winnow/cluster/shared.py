@@ -13,29 +13,16 @@ from msgspec import Struct, field
 from winnow.cluster import queries
 from winnow.cluster.connection import ClusterUnavailable, converted
 from winnow.cluster.documents import Branch, TextSource
-from winnow.cluster.mappings import PASSAGE_FIELDS, TEXT_FIELDS
 from winnow.cluster.queries import Query
-from winnow.symbols.search.query import SymbolQuery
 from winnow.text.ripgrep import TextPattern
 
 if TYPE_CHECKING:
     from opensearchpy import AsyncOpenSearch
 
-# Texts in an answer to a pattern, and candidates to rank: the local ranker looks at 120 files.
+# Texts in an answer to a pattern.
 MATCHING = 400
-RANKED = 150
-DEFINING = 150
 MOST_BRANCHES = 10_000
 _WITH_TEXT = ["repository", "locations", "key", "passages.text", "passages.long"]
-
-
-class TermStatistics(Struct, frozen=True):
-    """Counts of all texts of the searched branches, by field: the units (passages or texts), the
-    sum of their lengths, and how many of them have each term, by its number."""
-
-    units: Mapping[str, int]
-    lengths: Mapping[str, int]
-    having: Mapping[str, Mapping[int, int]]
 
 
 class Candidates(Struct, frozen=True):
@@ -48,7 +35,6 @@ class Candidates(Struct, frozen=True):
     texts: Sequence[TextSource]
     total: int
     failed: int
-    statistics: TermStatistics | None = None
 
 
 async def matching(
@@ -63,69 +49,6 @@ async def matching(
         "track_total_hits": True,
     }
     return await _ask(client, index, patterns, body)
-
-
-async def defining(
-    client: AsyncOpenSearch,
-    index: str,
-    patterns: Sequence[str],
-    query: SymbolQuery,
-    *,
-    exact: bool,
-    size: int = DEFINING,
-) -> Candidates:
-    """Return the texts with definitions that may match a query, the likeliest first."""
-    found = queries.may_define(query, exact=exact)
-    body = {
-        "query": {"bool": {"must": [found], **queries.texts(patterns)["bool"]}},
-        "size": size,
-        "_source": ["repository", "locations", "key", "format", "symbols"],
-        "track_total_hits": True,
-    }
-    return await _ask(client, index, patterns, body)
-
-
-async def about(
-    client: AsyncOpenSearch,
-    index: str,
-    patterns: Sequence[str],
-    terms: Mapping[int, float],
-    names: Sequence[str],
-    words: str,
-) -> Candidates:
-    """Return the texts that are likely to be about some terms, with the statistics that ranking
-    needs."""
-    body = {
-        "query": {
-            "bool": {
-                "must": [queries.about(terms, names, words)],
-                **queries.texts(patterns)["bool"],
-            }
-        },
-        "size": RANKED,
-        "_source": [*_WITH_TEXT, "format", "symbols", "contents"],
-        "track_total_hits": True,
-    }
-    counts = {
-        "query": queries.texts(patterns),
-        "size": 0,
-        "aggs": queries.statistics(list(terms)),
-        "track_total_hits": True,
-    }
-    return await _ask(client, index, patterns, body, counts)
-
-
-async def text_at(
-    client: AsyncOpenSearch, index: str, ref: str, path: str
-) -> tuple[Branch | None, str | None]:
-    """Return the state of a branch, and the text of one of its files; None for what is absent."""
-    conditions = [{"term": {"locations.path": path}}]
-    body = {"query": queries.texts([ref], *conditions), "size": 50, "_source": _WITH_TEXT}
-    found = await _ask(client, index, [ref], body)
-    for text in found.texts:
-        if any(place.ref == ref and place.path == path for place in text.locations):
-            return found.branches.get(ref), text.text
-    return found.branches.get(ref), None
 
 
 async def branches_of(client: AsyncOpenSearch, index: str, patterns: Sequence[str]) -> list[Branch]:
@@ -157,7 +80,6 @@ class _Hits(Struct, frozen=True):
 class _Answer(Struct, frozen=True):
     hits: _Hits
     shards: _Shards = field(name="_shards", default=_Shards())
-    aggregations: dict[str, Any] = {}
 
 
 class _Many(Struct, frozen=True):
@@ -173,10 +95,8 @@ async def _ask(
     index: str,
     patterns: Sequence[str],
     body: Query,
-    counts: Query | None = None,
 ) -> Candidates:
     searches: list[Query] = [{}, _branches(patterns), {}, body]
-    searches += [{}, counts] if counts else []
     answer = converted(await client.msearch(index=index, body=searches), _Many)
     if len(answer.responses) != len(searches) // 2:
         raise ClusterUnavailable("the cluster's answer cannot be understood")
@@ -187,7 +107,7 @@ async def _ask(
         status = failures[0].get("status")
         kind = NotFoundError if status == 404 else TransportError
         raise kind(status, failures[0]["error"])
-    named, found, *more = answer.responses
+    named, found = answer.responses
     branches = _branches_in(named)
     hits = converted(found, _Answer)
     texts = [converted(hit.source, TextSource) for hit in hits.hits.hits]
@@ -197,7 +117,6 @@ async def _ask(
         texts=texts,
         total=hits.hits.total.value,
         failed=hits.shards.failed,
-        statistics=_statistics(more[0]) if more else None,
     )
 
 
@@ -223,36 +142,3 @@ def _selected(pattern: str, branches: Mapping[str, Branch]) -> bool:
         "[^@]*" if one == "*" else "[^@]" if one == "?" else re.escape(one) for one in pattern
     )
     return any(re.fullmatch(regex, ref) for ref in branches)
-
-
-class _Count(Struct, frozen=True):
-    doc_count: int
-
-
-class _Sum(Struct, frozen=True):
-    value: float
-
-
-class _Filters(Struct, frozen=True):
-    buckets: dict[str, _Count]
-
-
-def _statistics(answer: object) -> TermStatistics:
-    found = converted(answer, _Answer)
-    passages = found.aggregations.get("passages")
-    of_passages = converted(passages, dict[str, Any])
-    units: dict[str, int] = {}
-    lengths: dict[str, int] = {}
-    having: dict[str, dict[int, int]] = {}
-    for fields, aggregations, count in (
-        (PASSAGE_FIELDS, of_passages, converted(passages, _Count).doc_count),
-        (TEXT_FIELDS, found.aggregations, found.hits.total.value),
-    ):
-        for name in fields:
-            units[name] = count
-            lengths[name] = int(converted(aggregations.get(f"{name}_length"), _Sum).value)
-            buckets = converted(aggregations.get(name), _Filters).buckets
-            having[name] = {
-                int(token, 16) << 16: bucket.doc_count for token, bucket in buckets.items()
-            }
-    return TermStatistics(units, lengths, having)

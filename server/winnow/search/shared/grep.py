@@ -152,8 +152,12 @@ async def _laid_out(
     if not by_ref:
         yield None, []
         return
-    with temporary_folder(".winnow-") as temporary:
-        folders = await asyncio.to_thread(_write, Path(temporary), by_ref)
+    with contextlib.ExitStack() as stack:
+        created = stack.enter_context(temporary_folder(".winnow-"))
+        # Resolved, as all roots are.
+        temporary = await asyncio.to_thread(Path(created).resolve)
+        stack.enter_context(workspace.readable_meanwhile(temporary))
+        folders = await asyncio.to_thread(_write, temporary, by_ref)
         branches = [by_ref[ref][0].branch for ref in sorted(by_ref)]
         # Ignored and hidden files were left out when the commit was pushed.
         wider = msgspec.structs.replace(
@@ -167,8 +171,7 @@ def _write(temporary: Path, by_ref: Mapping[str, Sequence[SharedFile]]) -> list[
     """Write the texts of each branch to a folder, and return the folders."""
     folders = []
     for number, ref in enumerate(sorted(by_ref)):
-        # Resolved, as all roots are.
-        folder = temporary.resolve() / f"{number:05}"
+        folder = temporary / f"{number:05}"
         for file in by_ref[ref]:
             target = folder / file.path
             with contextlib.suppress(OSError):

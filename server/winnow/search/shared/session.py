@@ -14,12 +14,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from winnow.cluster.connection import ClusterUnavailable, address_problem, connected
-from winnow.cluster.documents import Branch, DamagedDocument, TextSource
+from winnow.cluster.documents import Branch, TextSource
 from winnow.cluster.shared import Candidates
 from winnow.config import ClusterSettings
+from winnow.index.commits.git_log import count_commits_since
 from winnow.privacy.outbound import destination_of, is_this_machine
 from winnow.privacy.outbound.audit_log import RequestEnd, SentRequest, now
 from winnow.search.shared import consent
@@ -52,7 +54,6 @@ class SharedAnswer(Struct, frozen=True):
     state: SharedState
     files: Sequence[SharedFile] = ()
     total: int = 0
-    candidates: Candidates | None = None
 
 
 class SharedRequest:
@@ -69,7 +70,7 @@ class SharedRequest:
         self._patterns = list(dict.fromkeys(patterns))
         self._said = said
         self._ask = ask
-        self._open_here: list[str] = []
+        self._open_here: list[tuple[str, Path]] = []
         self._task = asyncio.create_task(self._answer())
 
     async def __aenter__(self) -> SharedRequest:
@@ -92,13 +93,36 @@ class SharedRequest:
             await asyncio.to_thread(importlib.import_module, "opensearchpy")
         self._open_here = await asyncio.to_thread(_names_of, self._workspace.roots())
         try:
-            candidates = await asyncio.wait_for(self._logged(settings), settings.seconds)
-            return self._found(candidates)
+            return await asyncio.wait_for(self._found_by(settings), settings.seconds)
         except asyncio.TimeoutError:
             milliseconds = round(1000 * settings.seconds)
             return _nothing(f"the cluster did not answer within {milliseconds} ms")
-        except (ClusterUnavailable, DamagedDocument) as error:
+        except ClusterUnavailable as error:
             return _nothing(str(error))
+
+    async def _found_by(self, settings: ClusterSettings) -> SharedAnswer:
+        candidates = await self._logged(settings)
+        found = self._found(candidates)
+        behind = await self._behind(
+            [candidates.branches[ref] for ref in found.state.open_here or ()]
+        )
+        state = msgspec.structs.replace(found.state, commits_behind=behind or None)
+        return msgspec.structs.replace(found, state=state)
+
+    async def _behind(self, branches: Sequence[Branch]) -> dict[str, int]:
+        """Return the number of commits that the cluster lacks, by branch that lacks some."""
+        workspace = self._workspace
+        behind: dict[str, int] = {}
+        git = workspace.installed.which("git")
+        environment = workspace.installed.inherited_environment()
+        for branch in branches:
+            for name, root in self._open_here:
+                if _is_open(branch.ref, [name]):
+                    count = await count_commits_since(
+                        *(branch.commit, root, workspace.processes, git, environment)
+                    )
+                    behind |= {branch.ref: count} if count else {}
+        return behind
 
     async def _logged(self, settings: ClusterSettings) -> Candidates:
         egress = self._workspace.models.egress
@@ -123,9 +147,9 @@ class SharedRequest:
                 raise ClusterUnavailable(f"cannot write the log of requests: {error}") from error
         outcome: RequestEnd | None = None
         try:
-            async with connected(
-                settings, self._workspace.environment, seconds=settings.seconds
-            ) as client:
+            # The time is limited by `_answer`, which says so.
+            environment, seconds = self._workspace.environment, 2 * settings.seconds
+            async with connected(settings, environment, seconds=seconds) as client:
                 found = await self._ask(client, settings.index, self._patterns)
             outcome = RequestEnd(id=sent.id, time=now(), outcome="answered")
             return found
@@ -139,7 +163,8 @@ class SharedRequest:
 
     def _found(self, candidates: Candidates) -> SharedAnswer:
         branches = candidates.branches
-        here = [ref for ref in branches if _is_open(ref, self._open_here)]
+        names = [name for name, _ in self._open_here]
+        here = [ref for ref in branches if _is_open(ref, names)]
         searched = [branch for ref, branch in branches.items() if ref not in here]
         files = [
             SharedFile(branches[place.ref], place.path, text)
@@ -164,7 +189,7 @@ class SharedRequest:
             masked=masked or None,
             oldest_push=min((branch.pushed_at for branch in searched), default=None),
         )
-        return SharedAnswer(state, files, candidates.total, candidates)
+        return SharedAnswer(state, files, candidates.total)
 
 
 def _log_end(log: Callable[[RequestEnd], None], ended: RequestEnd) -> None:
@@ -193,15 +218,16 @@ def _is_open(ref: str, names: Sequence[str]) -> bool:
     return any(name == ref or name.endswith(f"/{ref}") for name in names)
 
 
-def _names_of(roots: Sequence[Path]) -> list[str]:
-    """Return the paths of the remote repositories that folders are clones of."""
+def _names_of(roots: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Return the paths of the remote repositories that folders are clones of, with the folders."""
     found = []
     for root in roots:
         with contextlib.suppress(OSError, UnusableFile):
             origin = _ORIGIN.search(read_untrusted(root / ".git" / "config"))
             if origin:
                 url = origin[1].decode("utf-8", "replace").rstrip("/").removesuffix(".git")
-                found.append(re.sub(r"^\w+://[^/]+/|^[^/]+:", "", url).strip("/"))
+                name = re.sub(r"^\w+://[^/]+/|^[^/]+:", "", url).strip("/")
+                found.append((name, root))
     return found
 
 
