@@ -1,21 +1,14 @@
 /**
  * A small agent: a language model that searches the current folder with Winnow's tools.
  *
+ *     npm install vscode-jsonrpc@10
  *     OPENAI_API_KEY=… node agent.ts "where are plugins loaded?" gpt-5-mini
  *
  * It starts `winnow serve`, passes the tools of `$/tools` to the model, and runs the model's tool calls
- * with `$/callTool`. Any server with OpenAI's API works (OPENAI_BASE_URL). Needs Node.js 22.18 or newer,
- * `winnow` on PATH (or WINNOW_COMMAND), and the package vscode-jsonrpc 10.
+ * with `$/callTool`. Any server with OpenAI's API works (OPENAI_BASE_URL). Needs `winnow` on PATH (or
+ * WINNOW_COMMAND) and Node.js 22.18 or newer; on Node.js 20, `npx tsx agent.ts` runs it.
  */
-import { spawn } from 'node:child_process'
-import { basename } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import {
-  createMessageConnection,
-  type MessageConnection,
-  StreamMessageReader,
-  StreamMessageWriter,
-} from 'vscode-jsonrpc/node'
+import type { MessageConnection } from 'vscode-jsonrpc/node'
 
 interface Tool {
   readonly name: string
@@ -45,6 +38,14 @@ async function withWinnow<T>(
   folder: string,
   work: (winnow: MessageConnection) => Promise<T>,
 ): Promise<T> {
+  // Imported here, and not at the top, so that the file runs with any "type" in package.json.
+  const { spawn } = await import('node:child_process')
+  const { basename } = await import('node:path')
+  const { pathToFileURL } = await import('node:url')
+  const { createMessageConnection, StreamMessageReader, StreamMessageWriter } = await import(
+    'vscode-jsonrpc/node'
+  )
+
   const [program = 'winnow', ...before] = (process.env.WINNOW_COMMAND ?? 'winnow').split(' ')
   const server = spawn(program, [...before, 'serve'], { stdio: ['pipe', 'pipe', 'inherit'] })
   const failed = new Promise<never>((_, reject) => server.once('error', reject))
@@ -133,10 +134,14 @@ async function answer(question: string, model: string, winnow: MessageConnection
   return `No answer after ${TURNS} turns`
 }
 
-const [question, model = 'gpt-5-mini'] = process.argv.slice(2)
-if (question === undefined) {
-  console.error('usage: node agent.ts QUESTION [MODEL]')
-  process.exitCode = 2
-} else {
-  console.log(await withWinnow(process.cwd(), (winnow) => answer(question, model, winnow)))
+async function main(): Promise<void> {
+  const [question, model = 'gpt-5-mini'] = process.argv.slice(2)
+  if (question === undefined) {
+    console.error('usage: node agent.ts QUESTION [MODEL]')
+    process.exitCode = 2
+  } else {
+    console.log(await withWinnow(process.cwd(), (winnow) => answer(question, model, winnow)))
+  }
 }
+
+void main()

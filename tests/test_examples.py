@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +25,41 @@ PACKAGES = Path(__file__).parent.parent / "vscode-extension/node_modules"
 pytestmark = pytest.mark.wire
 
 
-def node() -> str | None:
-    """Return a Node.js that runs TypeScript."""
-    found = shutil.which("node")
-    if found is None or not (PACKAGES / "vscode-jsonrpc").exists():
-        return None
-    output = subprocess.run([found, "--version"], capture_output=True, text=True).stdout
-    version = tuple(map(int, output.strip().lstrip("v").split(".")))
-    return found if version >= (22, 18) else None
+def installed(program: str) -> Path:
+    """Return a file that `scripts/environment` installs for the examples."""
+    return Path(os.environ.get("WINNOW_EXAMPLES", "/nowhere"), program)
 
 
-requires_node = pytest.mark.skipif(
-    node() is None and not CI,
-    reason="needs Node.js 22.18 and the extension's packages",
+requires_packages = pytest.mark.skipif(
+    not installed("complete").exists() and not CI, reason="needs the packages of agent.ts"
 )
 
 
-def start(language: str, folder: Path, home: Path, server: ModelServer) -> list[str]:
-    """Return the command of an example. TypeScript needs its packages in the same folder."""
-    if language == "python":
-        return [sys.executable, str(EXAMPLES / "agent.py")]
-    program = node()
-    assert program is not None
-    (home / "node_modules").symlink_to(PACKAGES)
-    (home / "package.json").write_text('{"type": "module"}')
-    shutil.copy(EXAMPLES / "agent.ts", home)
-    return [program, str(home / "agent.ts")]
+def python_agent(folder: Path) -> list[str]:
+    """Return the command of the example in Python."""
+    return [sys.executable, str(EXAMPLES / "agent.py")]
+
+
+def typescript_agent(folder: Path) -> list[str]:
+    """Return the command of the example in TypeScript, in a folder made with `npm init -y`."""
+    shutil.copy(EXAMPLES / "agent.ts", folder)
+    shutil.copy(installed("package.json"), folder)
+    (folder / "node_modules").symlink_to(installed("node_modules"))
+    return [str(shutil.which("node")), str(folder / "agent.ts")]
+
+
+def typescript_agent_on_old_node(folder: Path) -> list[str]:
+    """Return the same with the oldest Node.js, which `npx tsx` runs."""
+    _, script = typescript_agent(folder)
+    node = installed("old-node/node_modules/node/bin/node")
+    return [str(node), str(folder / "node_modules/tsx/dist/cli.mjs"), script]
+
+
+AGENTS = [
+    pytest.param(python_agent, id="python"),
+    pytest.param(typescript_agent, id="typescript", marks=requires_packages),
+    pytest.param(typescript_agent_on_old_node, id="node-20", marks=requires_packages),
+]
 
 
 class Scripted:
@@ -91,28 +102,31 @@ def _calls(*calls: tuple[str, str]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("language", ["python", pytest.param("typescript", marks=requires_node)])
-def test_a_model_answers_with_the_tools_alone(
-    language: str, project: Path, tmp_path: Path, model_server: ModelServer
-) -> None:
-    model_server.act = Scripted()
-    home = tmp_path / "home"
-    home.mkdir()
-    command = start(language, project, home, model_server)
-    model = ["--model", "tiny"] if language == "python" else ["tiny"]
-    done = subprocess.run(
+def run_agent(
+    command: list[str], project: Path, home: Path, server: ModelServer, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run an example with a question about the project, until it has answered."""
+    server.act = Scripted()
+    model = ["tiny"] if command[-1].endswith(".ts") else ["--model", "tiny"]
+    model_at = {"OPENAI_API_KEY": "sk-fake", "OPENAI_BASE_URL": f"{server.address}/v1"}
+    return subprocess.run(
         [*command, "where are plugins loaded?", *model],
         cwd=project,
-        env=child_environment(
-            home,
-            OPENAI_API_KEY="sk-fake",
-            OPENAI_BASE_URL=f"{model_server.address}/v1",
-            WINNOW_COMMAND=f"{sys.executable} {PATIENT}",
-        ),
+        env=child_environment(home, **model_at, **variables),
         capture_output=True,
         text=True,
         timeout=300,
     )
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_model_answers_with_the_tools_alone(
+    agent: Callable[[Path], list[str]], project: Path, tmp_path: Path, model_server: ModelServer
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    winnow = f"{sys.executable} {PATIENT}"
+    done = run_agent(agent(home), project, home, model_server, WINNOW_COMMAND=winnow)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "In src/loader.py, line 5: it looks the name up in `registry`.\n"
     assert 'find_symbol {"name": "load_plugin"}' in done.stderr
@@ -126,10 +140,13 @@ def test_a_model_answers_with_the_tools_alone(
         assert function["parameters"] == json.loads(json.dumps(TOOLS[name].input_schema))
 
 
-@requires_node
-def test_the_typescript_example_has_no_type_errors(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["module", "commonjs"])
+@pytest.mark.skipif(
+    not (PACKAGES / "vscode-jsonrpc").exists() and not CI, reason="needs TypeScript"
+)
+def test_the_typescript_example_has_no_type_errors(kind: str, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(PACKAGES)
-    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "package.json").write_text(json.dumps({"type": kind}))
     shutil.copy(EXAMPLES / "agent.ts", tmp_path)
     options = ["--noEmit", "--strict", "--noUncheckedIndexedAccess", "--skipLibCheck"]
     options += ["--module", "nodenext", "--target", "es2022", "--types", "node"]

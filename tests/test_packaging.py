@@ -19,6 +19,8 @@ import pytest
 
 import release
 from conftest import CI, child_environment, requires_posix
+from model_server import ModelServer
+from test_examples import requires_packages, run_agent, typescript_agent
 from winnow import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -165,6 +167,29 @@ def test_the_installed_server_answers(
         request(server, 3, "shutdown", None)
         send(server, {"method": "exit"})
         assert server.wait(20) == 0
+
+
+@pytest.mark.network
+@requires_packages
+@pytest.mark.parametrize("agent", ["agent.py", "agent.ts"])
+def test_the_examples_run_with_the_installed_wheel(
+    agent: str, installed: Path, project: Path, tmp_path: Path, model_server: ModelServer
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    path = f"{installed}:{os.environ['PATH']}"  # has `winnow` and `python`
+    is_python = agent == "agent.py"
+    command = [str(installed / "python"), str(ROOT / "examples" / agent)]
+    done = run_agent(
+        command if is_python else typescript_agent(home),
+        *(project, home, model_server),
+        PATH=path,
+        PYTHONPATH="",
+    )
+    assert (done.stdout, done.returncode) == (
+        "In src/loader.py, line 5: it looks the name up in `registry`.\n",
+        0,
+    ), done.stderr
 
 
 def send(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:

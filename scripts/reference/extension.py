@@ -17,7 +17,7 @@ from reference.settings_page import sections, sentences_of
 from reference.shapes import Struct, sentence
 from winnow.config import WORKSPACE_SECTIONS
 from winnow.tools import TOOLS
-from winnow.tools.registry import Tool, fields_of, inlined
+from winnow.tools.registry import ShortTool, Tool, fields_of, inlined
 
 PACKAGE = Path(__file__).parents[2] / "vscode-extension/package.json"
 Plain = dict[str, Any]
@@ -43,6 +43,8 @@ COMMON_SETTINGS = ("search.exclude", "index.enabled", "llm.enabled", "llm.consen
 # The extension has these in other units, see core/settings.ts.
 REPLACED_SETTINGS = frozenset({"limits.answer_bytes", "limits.search_seconds"})
 SERVER_TAG = "server"
+# Marks the tools in the short list, which the server calls by other names.
+SHORT_TAG = "lean"
 
 
 def package_text() -> str:
@@ -61,7 +63,12 @@ def package_text() -> str:
         if name not in COMMON_SETTINGS and name not in REPLACED_SETTINGS
     }
     contributes["languageModelTools"] = [
-        language_model_tool(tool) for tool in TOOLS.values() if tool.for_agents
+        *(short_tool(tool, tool.short) for tool in TOOLS.values() if tool.short),
+        *(
+            language_model_tool(tool)
+            for tool in TOOLS.values()
+            if tool.for_agents and not tool.short
+        ),
     ]
     package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [
         *by_hand,
@@ -148,18 +155,35 @@ def _without_null(schema: Any) -> Any:
     return schema
 
 
-def language_model_tool(tool: Tool[Any, Any]) -> Plain:
-    """Return the definition of a tool for agents in the editor."""
-    offered: Plain = {} if tool.name != "bash" else {"when": "config.winnow.bash.enabled"}
+def short_tool(tool: Tool[Any, Any], short: ShortTool) -> Plain:
+    """Return the definition of a tool in the short list, which is offered by default."""
     return {
-        "name": f"winnow_{tool.name}",
-        "toolReferenceName": f"winnow_{tool.name}",
-        "displayName": f"Winnow: {tool.title}",
-        "userDescription": tool.summary,
+        **_described_tool(tool, short.name, short.name.capitalize()),
+        "modelDescription": short.description,
+        "tags": ["winnow", "search", SHORT_TAG],
+        "inputSchema": tool.short_schema(short),
+        "when": "config.winnow.tools =~ /^(lean|all)$/",
+    }
+
+
+def language_model_tool(tool: Tool[Any, Any]) -> Plain:
+    """Return the definition of a tool that is offered if the user wants all tools."""
+    switched_on = f" && config.winnow.{tool.switch}" if tool.switch else ""
+    return {
+        **_described_tool(tool, tool.name, tool.title),
         "modelDescription": tool.description,
-        "canBeReferencedInPrompt": True,
-        "icon": "$(search)",
         "tags": ["winnow", "search"],
         "inputSchema": tool.input_schema,
-        **offered,
+        "when": f"config.winnow.tools == 'all'{switched_on}",
+    }
+
+
+def _described_tool(tool: Tool[Any, Any], name: str, title: str) -> Plain:
+    return {
+        "name": f"winnow_{name}",
+        "toolReferenceName": f"winnow_{name}",
+        "displayName": f"Winnow: {title}",
+        "userDescription": tool.summary,
+        "canBeReferencedInPrompt": True,
+        "icon": "$(search)",
     }

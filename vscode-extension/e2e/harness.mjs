@@ -388,9 +388,13 @@ export class Editor {
 
   /** Wait until the title of the quick pick matches. */
   async titled(pattern) {
+    let seen
     await until(
-      async () => pattern.test(await this.title.innerText()),
-      () => this.title.innerText().then((text) => `a title like ${pattern}; it is “${text}”`),
+      async () => {
+        seen = await this.title.innerText({ timeout: 1_000 }).catch(() => undefined)
+        return seen !== undefined && pattern.test(seen)
+      },
+      () => `a title like ${pattern}; ${seen === undefined ? 'no box is open' : `it is “${seen}”`}`,
     )
   }
 

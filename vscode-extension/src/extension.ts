@@ -1,6 +1,6 @@
 import * as vscode from 'vscode'
 
-import { registerMcp, registerTools } from './agents'
+import { AgentTools } from './agents'
 import { Announcement } from './announcement'
 import { Consent } from './consent'
 import { Searches } from './core/searches'
@@ -97,12 +97,10 @@ class Extension {
       this.features,
       ...this.commands(),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, new Documents(this.server)),
-      ...registerTools(this.context.extension, this.server),
+      new AgentTools(this.context, this.server, this.secrets),
       vscode.workspace.onDidChangeConfiguration((event) => void this.configurationChanged(event)),
       vscode.workspace.onDidGrantWorkspaceTrust(() => void this.restartIfRunning()),
     )
-    const mcp = registerMcp(this.context, this.secrets)
-    if (mcp) this.context.subscriptions.push(mcp)
   }
 
   /** Start the server in the background if an earlier session left an index. */

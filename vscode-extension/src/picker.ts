@@ -176,10 +176,9 @@ export class Picker {
       description,
       run: () => this.retype(prefix),
     }))
-    const separator = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator })
-    this.pick.items = this.pick.value.trim()
-      ? []
-      : [separator('narrow with'), ...hints, ...(history.length ? [separator('recent')] : []), ...history]
+    const recent = { label: 'recent', kind: vscode.QuickPickItemKind.Separator }
+    // Events name rows by their index. With a separator first, a late one would be a move to the second result.
+    this.pick.items = this.pick.value.trim() ? [] : [...hints, ...(history.length ? [recent] : []), ...history]
     this.showTitle()
   }
 
@@ -317,7 +316,13 @@ export class Picker {
   }
 
   private activeChanged(item: Item | undefined): void {
-    if (!item?.row || item.row.key === this.state.active || this.state.answered !== this.state.text) return
+    if (!item) {
+      // The editor selects the first row of a new list before that, which looks like a move if it is late.
+      this.timers.clear('echo')
+      this.state = box.deselected(this.state)
+      return
+    }
+    if (!item.row || item.row.key === this.state.active || this.state.answered !== this.state.text) return
     if (Date.now() - this.renderedAt < ECHO_MS && item.row.key === this.state.rows[0]?.key) {
       // If the user moved to the first row, it is still active after that moment.
       this.timers.start('echo', ECHO_MS, () => this.activeChanged(this.pick.activeItems[0]))

@@ -1,5 +1,6 @@
 import * as vscode from 'vscode'
 
+import { offered, type Offer } from './agents'
 import { changeIndex, type IndexStatusResult, indexStatus, refresh } from './core/protocol'
 import { type IndexSummary, summaryOf } from './core/index-state'
 import type { LanguageFeatures } from './language-features'
@@ -12,6 +13,12 @@ const BUILDING_MS = 2_000
 /** Update interval otherwise: another program may have changed the index. */
 const IDLE_MS = 60_000
 const NONE = new vscode.CancellationTokenSource().token
+const OFFERS: Record<Offer, string> = {
+  lean: 'Four tools: search, grep, references and read',
+  all: 'All tools',
+  mcp: 'The MCP server',
+  off: 'None',
+}
 
 /** The status bar item: the state of the index, and a menu. */
 export class Status implements vscode.Disposable {
@@ -110,6 +117,10 @@ export class Status implements vscode.Disposable {
       {
         ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
         detail: this.features.summary,
+      },
+      {
+        ...command('$(tools) Tools for agents in the editor', 'workbench.action.openSettings', 'winnow.tools'),
+        detail: OFFERS[offered()],
       },
       command('$(key) Set a key for a language model…', 'winnow.setKey'),
       command('$(shield) Consent to a language model…', 'winnow.consent'),

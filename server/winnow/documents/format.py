@@ -23,14 +23,15 @@ class DocumentFormat(Struct, frozen=True, kw_only=True):
     document to a :class:`TextOutput`, and raises :class:`Unreadable` if there is none. ``is_text``
     is True if people read and edit the file itself as text (an HTML page, a notebook), so that it
     is also searched as a file; it is False for files that only programs write (mail, with its
-    base64). ``is_image`` is True if only OCR can read the text; ``has_members`` is True if the
-    document contains files.
+    base64). ``is_plain`` is True if the file is its own text. ``is_image`` is True if only OCR can
+    read the text; ``has_members`` is True if the document contains files.
     """
 
     name: str
     extensions: tuple[str, ...]
     read: Callable[[DocumentInput, TextOutput], None]
     is_text: bool = False
+    is_plain: bool = False
     is_image: bool = False
     has_members: bool = False
 
@@ -69,6 +70,13 @@ def format_of(name: str) -> DocumentFormat | None:
     base = name.replace("\\", "/").rpartition("/")[2]
     # The first dot of a hidden file does not start an extension.
     return _by_extensions(base.lower().lstrip(".").partition(".")[2])
+
+
+def format_of_member(name: str) -> DocumentFormat | None:
+    """Return the format of a file in another document; None if it is plain text, which is read
+    there whatever its name is."""
+    known = format_of(name)
+    return None if known is None or known.is_plain else known
 
 
 @functools.lru_cache(4096)

@@ -33,7 +33,7 @@ from winnow.frontends import server_process
 from winnow.search.index.background import IndexKeeper
 from winnow.tools import TOOLS, for_agents, short_list
 from winnow.tools.correction import corrected
-from winnow.tools.registry import Tool
+from winnow.tools.registry import BUDGET, Tool
 from winnow.types import Progress, Result
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -42,7 +42,6 @@ logger = logging.getLogger(__name__)
 # The default limit of an answer. Agents read many answers and pay for each again in every turn.
 # Some refuse answers of more than 25,000 tokens.
 MAX_TOKENS = 8_000
-BUDGET = "max_tokens"
 # Documents on one page of `resources/list`.
 PAGE = 100
 INSTRUCTIONS = f"""\
@@ -54,8 +53,6 @@ Answers are shortened to {BUDGET}. `completeness` and `warnings` report what is 
 continues an answer."""
 SHORT_INSTRUCTIONS = """\
 Searches the current code of one workspace. Start with `search`; then `read` the places."""
-# A result of `search` with its lines.
-TOKENS_OF_RESULT = 160
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -196,9 +193,7 @@ class _Session:
             raise MCPError(types.INVALID_PARAMS, problem)
         raw = dict(params.arguments or {})
         if tool.short and not self.all_tools:
-            raw = {**tool.short.defaults, **_given(raw)}
-            if "limit" in raw and BUDGET not in (params.arguments or {}):
-                raw[BUDGET] = max(raw[BUDGET], TOKENS_OF_RESULT * _number(raw["limit"]))
+            raw = tool.short_call(tool.short, raw)
         # Models that must name every param send null for those they don't use.
         if raw.get(BUDGET) is None and any(field.name == BUDGET for field in tool.fields):
             raw[BUDGET] = self.max_tokens
@@ -286,14 +281,6 @@ class _Session:
             raise MCPError(types.INVALID_PARAMS, error.message, error.data) from None
         text = types.TextResourceContents(uri=uri, mime_type="text/plain", text=tool.plain(result))
         return types.ReadResourceResult(contents=[text])
-
-
-def _given(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in raw.items() if value is not None}
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _bare(schema: Any) -> Any:

@@ -37,6 +37,10 @@ LIMITS = frozenset(("max_results", "limit", "top_k", "max_entries", "max_lines")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{0,18}))?")
 _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+# The param that limits the tokens of an answer.
+BUDGET = "max_tokens"
+# A result of the short list's search with its lines.
+TOKENS_OF_RESULT = 160
 # Longer than any param may be.
 TEXT_CHARACTERS = 1_000_000
 
@@ -222,6 +226,19 @@ class Tool(Generic[P, R]):
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
+
+    def short_call(self, short: ShortTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the params of a call in the short list, with the defaults of that list.
+
+        A larger `limit` gets room for its results, unless the caller limits the tokens.
+        """
+        # Models that must name every param send null for those they don't use.
+        given = {name: value for name, value in arguments.items() if value is not None}
+        params = {**short.defaults, **given}
+        limit = params.get("limit")
+        if isinstance(limit, int) and BUDGET not in given:
+            params[BUDGET] = max(params[BUDGET], TOKENS_OF_RESULT * limit)
+        return params
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:

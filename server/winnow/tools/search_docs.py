@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 NO_MATCHES = "No matches found"
 FEW_FAILED = 3
+NAMES_OF_A_REASON = 3  # documents that could not be read, as text
 
 
 class SearchDocsParams(SearchParams, frozen=True, kw_only=True):
@@ -169,10 +170,19 @@ def _rendered(result: SearchDocsResult, style: Style, folder: str | None) -> str
         if document.total_is_lower_bound:
             lines.append(style.dim("[more lines may match: see max_count]"))
     lines += [result.message] if result.message else [""]
-    for unread in result.failed:
-        name = shown(unread) + (f"!/{printable(unread.member)}" if unread.member else "")
-        lines.append(style.dim(f"[not read: {name}: {printable(unread.reason)}]"))
+    unread: dict[str, list[str]] = {}
+    for each in result.failed:
+        name = shown(each) + (f"!/{printable(each.member)}" if each.member else "")
+        unread.setdefault(printable(each.reason), []).append(name)
+    for reason, names in unread.items():
+        lines.append(style.dim(f"[not read: {_some_of(names)}: {reason}]"))
     return "\n".join([*lines, *_notes(result, style)])
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_OF_A_REASON
+    some = ", ".join(names[:NAMES_OF_A_REASON])
+    return f"{some} and {more} more" if more > 0 else some
 
 
 def place_of(match: DocumentMatch) -> str:
@@ -191,7 +201,9 @@ def place_of(match: DocumentMatch) -> str:
 
 
 def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
-    read_by = ", ".join(f"{name} by {engine}" for name, engine in sorted(result.engines.items()))
+    # Winnow's own readers need no mention.
+    others = ((name, engine) for name, engine in sorted(result.engines.items()))
+    read_by = ", ".join(f"{name} by {engine}" for name, engine in others if engine != "builtin")
     searched = f"{result.statistics.files} documents searched" + f" ({read_by})" * bool(read_by)
     summary = f"{result.returned} of {result.total_found} matching lines; {searched}"
     return notes_of(result, summary, style)
@@ -205,7 +217,7 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     text=text,
     positional=("path",),
     command_help=CommandHelp(
-        "Search PDFs, office documents, e-books, mail, archives and databases.",
+        "Search documentation, PDFs, office documents, e-books, mail, archives and databases.",
         "winnow search-docs 'termination clause' 'legal/*.pdf'",
         "winnow search-docs 'notice period' legal -n 5",
     ),
@@ -218,7 +230,7 @@ async def search_docs(
     workspace: EngineWorkspace, params: SearchDocsParams, progress: Progress
 ) -> SearchDocsResult:
     """Search through documents (PDF, Word, Excel, PowerPoint, OpenDocument, e-books, mail, archives, databases).
-    Use this when you need to find content in non-text files; `grep` searches texts and code.
+    Also searches documentation in plain text (txt, Markdown, reST, AsciiDoc, org); `grep` searches all text and code.
 
     - The query is a case-insensitive regular expression, or text with `literal`
     - `path` may be a glob such as 'legal/*.pdf'

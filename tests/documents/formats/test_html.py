@@ -23,6 +23,11 @@ def test_only_visible_text_is_read() -> None:
     ) == ["A & B", "One bold line", "Bare", "inner", "deep", "tail", "x", "y", "still"]
 
 
+@pytest.mark.parametrize("text", ["", '<input type="{{ kind }}">', "<script src=app.js></script>"])
+def test_a_page_without_text_is_no_problem(text: str) -> None:
+    assert page(text) == []
+
+
 def test_headings_start_sections() -> None:
     document = b"<title>T</title><h1>A<span>B</span></h1><p>x<h2>C</h2>y<h1>D</h1>"
     assert places("a.htm", document) == [

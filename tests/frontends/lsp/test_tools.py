@@ -55,6 +55,19 @@ async def test_a_tool_called_by_name_returns_text_for_agents(client: Client) -> 
     assert "def load_plugin" in answer["text"]
 
 
+async def test_tools_of_the_short_list_have_their_own_names_and_limits(client: Client) -> None:
+    question = {"query": "where are plugins loaded"}
+    call = {"name": "search", "arguments": question, "short": True}
+    text = (await client.request("$/callTool", call))["text"]
+    code_search = TOOLS["code_search"]
+    result = await client.request("$/codeSearch", {**question, "limit": 5, "max_tokens": 800})
+    assert text == code_search.plain(msgspec.convert(result, code_search.result))
+    assert "src/loader.py" in text
+    for name in ("code_search", "glob"):
+        error = await client.error("$/callTool", {"name": name, "short": True})
+        assert "unknown or disabled tool" in error.message
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [

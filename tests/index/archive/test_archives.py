@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import socket
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -348,6 +349,14 @@ def forged(kind: str, archive: Path, target: Path, folder: Path) -> Path:
             at = data.find(b"PK\1\2", at + 4)
         target.write_bytes(data)
         return target
+    if kind == "a member before the start of the file":
+        data = bytearray(archive.read_bytes())
+        # Each member is sought from where the directory says that it is itself.
+        at = data.rfind(b"PK\5\6") + 16
+        (offset,) = struct.unpack_from("<I", data, at)
+        struct.pack_into("<I", data, at, offset + 100)
+        target.write_bytes(data)
+        return target
     # Signed, but with an index that is wrong: a build machine that was broken into, or a defect.
     if kind == "a segment of garbage":
         return with_members(archive, target, lambda them: them.update({segment: b"x" * 5000}))
@@ -407,6 +416,7 @@ other contents of the same size
 an empty file
 not an archive
 a member that is encrypted
+a member before the start of the file
 a segment of garbage
 a segment with a flipped bit
 no segment

@@ -64,7 +64,7 @@ FILES = {
     "legal/report.pag": REPORT,
     "legal/old/terms.PAG": "Contract terms of 2019\nRevenue share\n",
     "sheets/budget.pag": "= Plan 7\na\trevenue\tc\trevenue\nnothing\nrevenue\n",
-    "notes.txt": "revenue in a text\n",
+    "notes.log": "revenue in a text\n",
     "ignored/draft.pag": "revenue in a draft\n",
     ".hidden/secret.pag": "revenue in secret\n",
     ".gitignore": "ignored/\n",
@@ -494,7 +494,7 @@ async def test_unreadable_documents_are_listed_and_the_others_searched(
 
 
 async def test_a_text_file_is_not_a_document(workspace_of: Made, read_root: Path) -> None:
-    result = await search(workspace_of(read_root), "revenue", path="notes.txt")
+    result = await search(workspace_of(read_root), "revenue", path="notes.log")
     assert [one.reason for one in result.failed] == [
         "it is not a document of a requested format: use `grep` for text files"
     ]
@@ -771,15 +771,15 @@ async def test_a_start_beyond_the_end_is_reported(workspace_of: Made, root: Path
 async def test_a_document_of_an_unsupported_format_is_reported(
     workspace_of: Made, root: Path
 ) -> None:
-    write_files(root, {"old.DOC": "text", "old.txt": "text"})
+    write_files(root, {"old.DOC": "text", "old.log": "text"})
     workspace = workspace_of(root)
     reasons = {}
-    for name in ("old.DOC", "old.txt"):
+    for name in ("old.DOC", "old.log"):
         with pytest.raises(UnreadableDocument) as raised:
             await document_text(workspace, name)
         reasons[name] = raised.value.message
     assert ".doc files are not supported" in reasons["old.DOC"]
-    assert "its format is not a document format: use `read_file`" in reasons["old.txt"]
+    assert "its format is not a document format: use `read_file`" in reasons["old.log"]
 
 
 async def test_a_long_text_comes_in_pages(workspace_of: Made, root: Path) -> None:
@@ -813,7 +813,7 @@ async def test_documents_without_text_have_a_reason(workspace_of: Made, root: Pa
     workspace = workspace_of(root)
     for path, error in [
         ("empty.pag", UnreadableDocument),
-        ("notes.txt", UnreadableDocument),
+        ("notes.log", UnreadableDocument),
         ("gone.pag", NotFound),
         ("../x.pag", PathOutsideWorkspace),
         ("winnow-doc:///nothing", PathOutsideWorkspace),
@@ -833,6 +833,17 @@ async def test_the_text_for_agents(workspace_of: Made, read_root: Path) -> None:
         "  The quarterly report.",
         "page 1, Summary: Revenue grew.",
     ]
+
+
+async def test_unread_documents_are_grouped_by_reason(workspace_of: Made, root: Path) -> None:
+    write_files(root, {f"{name}.doc": "x" for name in "abcde"} | {"z.7z": "x"})
+    found = await search(workspace_of(root), "grew")
+    unread = [line for line in plain(found).split("\n") if line.startswith("[not read")]
+    assert unread == [
+        "[not read: a.doc, b.doc, c.doc and 2 more: .doc files are not supported]",
+        "[not read: z.7z: .7z files are not supported]",
+    ]
+    assert "builtin" not in plain(found)
 
 
 # --- other tools ---------------------------------------------------------------------------
@@ -907,8 +918,20 @@ async def test_keyword_search_continues_without_unreadable_documents(
     monkeypatch.setattr(sys, "executable", str(root / "no-python"))
     params = {"query": "revenue", "search_terms": ["revenue"], "include_documents": True}
     result = await TOOLS["keyword_search"].call(workspace_of(root), params, no_progress)
-    assert "notes.txt" in {one.path for one in result.files}
+    assert "notes.log" in {one.path for one in result.files}
     assert "3 documents have not been read yet: try again" in result.completeness.reasons
+
+
+async def test_keyword_search_lists_a_plain_text_file_once(
+    workspace_of: Made, tmp_path: Path
+) -> None:
+    write_files(
+        tmp_path / "plain", {"a.md": "zeppelin\n", "b.txt": "zeppelin\n", "c.py": "zeppelin"}
+    )
+    params = {"query": "q", "search_terms": ["zeppelin"], "include_documents": True}
+    workspace = workspace_of(tmp_path / "plain")
+    result = await TOOLS["keyword_search"].call(workspace, params, no_progress)
+    assert sorted(found.path for found in result.files) == ["a.md", "b.txt", "c.py"]
 
 
 @pytest.mark.usefixtures("time_to_read")
@@ -920,7 +943,7 @@ async def test_keyword_search_ranks_documents_among_the_files(
     keyword = TOOLS["keyword_search"]
     without = await keyword.call(workspace, params, no_progress)
     assert {one.path for one in without.files} == {
-        "notes.txt",
+        "notes.log",
         "legal/report.pag",
         "legal/old/terms.PAG",
         "sheets/budget.pag",
@@ -929,13 +952,13 @@ async def test_keyword_search_ranks_documents_among_the_files(
     result = await keyword.call(workspace, {**params, "include_documents": True}, recorder)
     found = {one.path: one for one in result.files}
     assert set(found) == {
-        "notes.txt",
+        "notes.log",
         "legal/report.pag",
         "legal/old/terms.PAG",
         "sheets/budget.pag",
     }
     report = found["legal/report.pag"]
-    assert (report.format, found["notes.txt"].format) == ("pages", None)
+    assert (report.format, found["notes.log"].format) == ("pages", None)
     assert [(one.line, one.page, one.section) for one in report.matches] == [
         (3, 1, "Summary"),
         (6, 2, "Outlook"),

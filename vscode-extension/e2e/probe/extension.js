@@ -67,6 +67,10 @@ const actions = {
     )
     return references.map(({ uri, range }) => `${uri.fsPath}:${range.start.line + 1}`)
   },
+  command: async ({ id, args = [] }) => {
+    await vscode.commands.executeCommand(id, ...args)
+    return {}
+  },
   preview: async ({ file }) => {
     await vscode.window.showTextDocument(vscode.Uri.file(file), { preview: true })
     return {}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { answered, asked, type BoxState, CLOSED, entered, listed, moved, type ResultList, typed } from './box'
+import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, type ResultList, typed } from './box'
 import type { Row } from './rows'
 
 const HEADLINE = { by: 'local', count: '', note: '', details: [] }
@@ -37,6 +37,12 @@ describe('with a model', () => {
 
   test('Enter opens a row that the user moved to', () => {
     expect(entered(moved(local('abc', true), 'b'))).toBe('open')
+  })
+
+  test('Enter asks it if the editor selected the first row and deselected it', () => {
+    const state = deselected(moved(local('abc', true), 'a'))
+    expect([state.hasMoved, entered(state)]).toEqual([false, 'ask'])
+    expect(entered(deselected(local('abc')))).toBe('open')
   })
 
   test("Enter opens the model's first choice when it has arrived", () => {

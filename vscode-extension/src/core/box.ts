@@ -54,6 +54,11 @@ export function moved(state: BoxState, key: string): BoxState {
   return key === state.active ? state : { ...state, active: key, hasMoved: true, isEntered: false }
 }
 
+/** Return the state after the editor deselected all rows, as it does while a model can rank them. */
+export function deselected(state: BoxState): BoxState {
+  return state.model === 'available' ? { ...state, active: undefined, hasMoved: false } : state
+}
+
 /** Return the state after rows for the typed text arrived. */
 export function listed(state: BoxState, list: ResultList): BoxState {
   const { rows, chosenCount } = state.hasMoved ? pinned(list, state) : list

@@ -342,8 +342,11 @@ export interface AuditResult extends Answer {
 
 export const audit = request<{ limit: number }, AuditResult>('$/audit')
 
-/** Call a tool and return its answer as text for agents. */
-export const callTool = request<{ name: string; arguments: object }, { text: string }>('$/callTool')
+/** Call a tool and return its answer as text for agents. `short` is for the four tools offered by default. */
+export const callTool = request<
+  { name: string; arguments: object; short: boolean },
+  { text: string }
+>('$/callTool')
 
 // --- request from the server to this client ------------------------------------------------
 

@@ -12,7 +12,12 @@ from typing import IO
 from winnow.documents.extract.blocks import blocks_of_text
 from winnow.documents.extract.input_stream import Budget, BudgetSpent, DocumentInput, Member
 from winnow.documents.extract.output import TextFull, TextOutput, Unwritable
-from winnow.documents.format import UNSUPPORTED_EXTENSIONS, DocumentFormat, format_of
+from winnow.documents.format import (
+    UNSUPPORTED_EXTENSIONS,
+    DocumentFormat,
+    format_of,
+    format_of_member,
+)
 from winnow.documents.library.locations import TextMap
 from winnow.documents.unreadable import PICTURE, TooMuchMemory, Unreadable, damaged
 
@@ -69,7 +74,7 @@ def _read(document: DocumentFormat, source: DocumentInput, output: TextOutput) -
 
 def _read_member(outer: DocumentInput, member: Member, output: TextOutput) -> None:
     """Read a member of an archive if it is a document or a text file."""
-    document = format_of(member.name)
+    document = format_of_member(member.name)
     try:
         if document is None:
             _read_text(member, output)

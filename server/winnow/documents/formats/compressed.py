@@ -20,7 +20,7 @@ from winnow.documents.extract.input_stream import (
     DocumentInput,
 )
 from winnow.documents.extract.output import TextFull, TextOutput
-from winnow.documents.format import DocumentFormat, format_of, unsupported_reason
+from winnow.documents.format import DocumentFormat, format_of_member, unsupported_reason
 from winnow.documents.unreadable import Unreadable, damaged
 
 PACKED_BYTES = 64 * 1024
@@ -132,7 +132,7 @@ def _reader(
         if reason := unsupported_reason(inner):
             raise Unreadable(reason)
         unpacked = DecompressedStream(source.file, decompressor)
-        if format_of(inner) is not None:
+        if format_of_member(inner) is not None:
             source.member(inner, unpacked, output)
             return
         before, has_text = source.budget.left, False

@@ -54,13 +54,15 @@ _SAMPLE_BYTES = 4096
 
 
 def read(source: DocumentInput, output: TextOutput) -> None:
-    """Write the title and the visible text, section by section."""
+    """Write the title and the visible text, section by section.
+
+    A page without text is no error: templates and start pages of applications have none.
+    """
     sections = Sections(output, numbered=False)
     page, is_complete = read_page(source.file)
     read_html(page, sections.paragraph)
     if not is_complete:
         output.failed(f"only its first {LONGEST_PAGE // 1024**2} MiB are read")
-    output.require_text()
 
 
 def read_page(stream: ByteStream) -> tuple[str, bool]:

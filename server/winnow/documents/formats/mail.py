@@ -26,7 +26,7 @@ from winnow.documents.extract.input_stream import (
     DocumentInput,
 )
 from winnow.documents.extract.output import TextOutput
-from winnow.documents.format import DocumentFormat, format_of, formats
+from winnow.documents.format import DocumentFormat, format_of_member, formats
 from winnow.documents.library.locations import DocumentLocation
 from winnow.documents.unreadable import Unreadable
 from winnow.text.encodings import decode_text
@@ -251,7 +251,7 @@ def _attachment_name(part: Message, number: int) -> str:
         return name if name.lower().endswith(".eml") else f"{name}.eml"
     end = mimetypes.guess_extension(kind) or ""
     name = name or f"attachment {number}"
-    if format_of(name) is None and format_of(f"_{end}") is not None:
+    if format_of_member(name) is None and format_of_member(f"_{end}") is not None:
         name += end
     return name
 

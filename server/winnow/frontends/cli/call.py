@@ -38,8 +38,8 @@ Write = Callable[[str], object]
 Opened = AbstractAsyncContextManager[EngineWorkspace]
 
 
-# How long a search waits for the index that it has begun, in seconds.
-INDEX_SECONDS = 0.5
+# How long a search waits at most for the index that it has begun, in seconds.
+INDEX_SECONDS = 10.0
 # Without a terminal, a command says that it waits for the index after this time, in seconds: the
 # index of a small folder takes less.
 NOTICE_SECONDS = 1.0

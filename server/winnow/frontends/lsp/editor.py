@@ -29,10 +29,11 @@ class SuggestTermsParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CallToolParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """A model's call of a tool."""
+    """A model's call of a tool; with `short`, of one in the short list, which has other names."""
 
     name: Annotated[str, Meta(max_length=100)]
     arguments: dict[str, Any] = {}
+    short: bool = False
 
 
 def add_editor_features(server: WinnowServer) -> None:

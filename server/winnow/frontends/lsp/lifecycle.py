@@ -36,7 +36,7 @@ from winnow.search.index.background import open_index
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import notices
 from winnow.text.scope import repository_root
-from winnow.tools import TOOLS, for_agents
+from winnow.tools import TOOLS, for_agents, short_list
 from winnow.tools.registry import Tool, check_texts
 from winnow.types import Result
 from winnow.workspace import EngineWorkspace, Lifetime
@@ -101,11 +101,15 @@ def _add_call_tool(server: WinnowServer) -> None:
             raise JsonRpcInvalidParams(str(error)) from None
         if server.engine is None:
             raise JsonRpcServerNotInitialized("initialize first")
-        tool = for_agents(server.engine.config.is_on).get(asked.name)
+        offered = short_list() if asked.short else for_agents(server.engine.config.is_on)
+        tool = offered.get(asked.name)
         if tool is None:
             raise JsonRpcInvalidParams(f"unknown or disabled tool {asked.name!r}")
+        arguments = asked.arguments
+        if asked.short and tool.short:
+            arguments = tool.short_call(tool.short, arguments)
         told = {} if work_done is None else {"workDoneToken": work_done}
-        return {"text": tool.plain(await _answer(server, tool, {**asked.arguments, **told}))}
+        return {"text": tool.plain(await _answer(server, tool, {**arguments, **told}))}
 
 
 # --- settings ----------------------------------------------------------------------------

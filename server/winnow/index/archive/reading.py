@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import tempfile
@@ -26,11 +27,8 @@ def read_manifest(archive: Path, kind: str, key: str | None, *, may_be_unsigned:
 
     Raises ArchiveRejected, and OSError if the file cannot be read.
     """
-    try:
-        with _opened(archive) as opened:
-            return _manifest(opened, kind, key, may_be_unsigned)
-    except _BROKEN as error:
-        raise ArchiveRejected(f"it is damaged: {error}") from error
+    with _opened(archive) as opened:
+        return _manifest(opened, kind, key, may_be_unsigned)
 
 
 def unpack(
@@ -38,17 +36,14 @@ def unpack(
 ) -> Manifest:
     """Write the files of an archive into a folder and return its manifest, once every size and hash
     is right. Raises ArchiveRejected and OSError; the folder may have some files then."""
-    try:
-        with _opened(archive) as opened:
-            manifest = _manifest(opened, kind, key, may_be_unsigned)
-            names = [info.filename for info in opened.infolist()]
-            if sorted(names) != sorted([manifests.NAME, *manifest.members]):
-                raise ArchiveRejected("it has other files than its manifest names")
-            for name in manifest.members:
-                _write(opened, name, folder / name, manifest)
-            return manifest
-    except _BROKEN as error:
-        raise ArchiveRejected(f"it is damaged: {error}") from error
+    with _opened(archive) as opened:
+        manifest = _manifest(opened, kind, key, may_be_unsigned)
+        names = [info.filename for info in opened.infolist()]
+        if sorted(names) != sorted([manifests.NAME, *manifest.members]):
+            raise ArchiveRejected("it has other files than its manifest names")
+        for name in manifest.members:
+            _write(opened, name, folder / name, manifest)
+        return manifest
 
 
 def read_keys(archive: Path, kind: str, key: str | None, *, may_be_unsigned: bool) -> Base:
@@ -78,11 +73,22 @@ _BROKEN = (
 
 @contextlib.contextmanager
 def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive, if it is a regular file. Raises OSError."""
+    """Open an archive, if it is a regular file. If reading it fails, it is rejected as damaged.
+
+    Raises ArchiveRejected, and OSError if the file cannot be opened or read.
+    """
     # The user names it, perhaps by a symlink.
     file = open_untrusted(os.path.realpath(archive), manifests.MOST_ARCHIVE_BYTES)
-    with os.fdopen(file, "rb") as raw, zipfile.ZipFile(raw) as opened:
-        yield opened
+    try:
+        with os.fdopen(file, "rb") as raw, zipfile.ZipFile(raw) as opened:
+            yield opened
+    except _BROKEN as error:
+        raise ArchiveRejected(f"it is damaged: {error}") from error
+    except OSError as error:
+        # A damaged directory may name a negative offset.
+        if error.errno != errno.EINVAL:
+            raise
+        raise ArchiveRejected(f"it is damaged: {error.strerror}") from error
 
 
 def _manifest(

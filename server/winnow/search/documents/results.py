@@ -132,7 +132,9 @@ class DocumentSearch:
     def failed(self) -> list[UnreadDocument]:
         """Return the documents that could not be read."""
         failed = []
-        for failure in itertools.islice(self.not_read, MOST_FAILED):
+        order = path_order(self.scope)
+        in_order = sorted(self.not_read, key=lambda failure: order(failure.document.path))
+        for failure in in_order[:MOST_FAILED]:
             shown = self.scope.shown(failure.document.path)
             failed.append(
                 UnreadDocument(

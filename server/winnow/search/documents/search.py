@@ -136,9 +136,10 @@ def _any_case(end: str) -> str:
 
 
 async def documents_of(workspace: EngineWorkspace) -> list[DocumentFile]:
-    """Return all documents that a search would read, in the order of paths; some of them if time
-    runs out. Raises NoWorkspace and ProgramNotInstalled."""
-    scope = document_scope(workspace, Filters(), _extensions(()))
+    """Return all documents that need a program to be read, in the order of paths; some of them if
+    time runs out. Raises NoWorkspace and ProgramNotInstalled."""
+    plain = {end for each in formats().values() if each.is_plain for end in each.extensions}
+    scope = document_scope(workspace, Filters(), _extensions(()) - plain)
     listing = await list_files(workspace.run_ripgrep(), scope, Overlay())
     found = [document_in(scope, path) for path in sorted(listing.paths)]
     return [document for document in found if document.format]

@@ -20,6 +20,10 @@ from winnow.workspace import EngineWorkspace, Lifetime
 
 # How often a search that waits for the index reports its progress.
 REPORT_SECONDS = 0.1
+# The index of so few files is complete after about a second, and answers better than their text.
+FEW_FILES = 500
+# How long a search waits for the index of more files.
+MANY_FILES_SECONDS = 0.5
 
 
 async def open_and_begin_index(
@@ -134,22 +138,23 @@ async def _wait(
 ) -> None:
     """Wait for the index, for a limited time, or until the user skips the wait.
 
-    If the build goes on ``in_background``, the texts of all files are enough. Otherwise, the next
-    command would have to index the definitions.
+    With more than a few files, that time is short if it is limited. If the build goes on
+    ``in_background``, the texts of all files are enough. Otherwise, the next command would have to
+    index the definitions.
     """
     seconds = workspace.index_seconds
     if seconds == 0:
         return
     doing = f"indexing this folder{' in the background' if in_background else ''}"
     notice = doing if seconds is None else f"{doing}; this search waits at most {seconds:g} s"
-    end = asyncio.get_running_loop().time() + (float("inf") if seconds is None else seconds)
+    begin = asyncio.get_running_loop().time()
     with contextlib.ExitStack() as stack:
         skipped = stack.enter_context(progress.waiting(notice))
         stack.enter_context(workspace.index.throttle.hurry())
         skipping = asyncio.create_task(skipped.wait())
         stack.callback(skipping.cancel)
         while not (building.done() or skipped.is_set() or _is_enough(workspace, in_background)):
-            left = end - asyncio.get_running_loop().time()
+            left = begin + _limit(workspace) - asyncio.get_running_loop().time()
             if left <= 0:
                 break
             _report(workspace, doing, progress)
@@ -158,6 +163,14 @@ async def _wait(
                 timeout=min(left, REPORT_SECONDS),
                 return_when=asyncio.FIRST_COMPLETED,
             )
+
+
+def _limit(workspace: EngineWorkspace) -> float:
+    seconds = workspace.index_seconds
+    if seconds is None:
+        return float("inf")
+    has_many = workspace.index.state().files_total > FEW_FILES
+    return min(seconds, MANY_FILES_SECONDS) if has_many else seconds
 
 
 def _is_enough(workspace: EngineWorkspace, in_background: bool) -> bool:
