@@ -151,6 +151,14 @@ class Cluster:
         for found in self.request("GET", "/_cat/indices?format=json&h=index"):
             self.request("DELETE", f"/{found['index']}")
 
+    def memory(self) -> dict[str, int]:
+        """Return the resident bytes of each node, on Linux."""
+        found = {}
+        for name, process in self._processes.items():
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            found[name] = 1024 * int(status.partition("VmRSS:")[2].split()[0])
+        return found
+
     def log(self) -> str:
         """Return the last lines of the nodes' logs."""
         texts = (
