@@ -70,9 +70,9 @@ async def push_all(cluster: Cluster, folders: Sequence[Path]) -> None:
 async def ask(cluster: Cluster, questions: Sequence[str]) -> list[float]:
     """Return the seconds of each search."""
     times = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         config = Config(cluster=cluster.settings())
-        environment = {**os.environ, "HOME": f"{folder}/home"}
+        environment = {**os.environ, "HOME": home}
         workspace = EngineWorkspace([Path(folder)], config, environment)
         for pattern in [questions[0], *questions]:
             params = GrepParams(pattern=pattern, repositories=["*"])
