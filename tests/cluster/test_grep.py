@@ -19,6 +19,7 @@ import pytest
 from cluster.nodes import Cluster, pushed
 from conftest import RIPGREP, git, git_init, write_files
 from winnow.config import ClusterSettings, Config
+from winnow.errors import InvalidPattern
 from winnow.tools.grep import GrepParams, GrepResult, grep
 from winnow.types import no_progress
 from winnow.workspace import EngineWorkspace
@@ -168,6 +169,48 @@ async def test_the_answer_is_ripgreps(
             found += bool(expected)
     assert found > QUESTIONS / 2
     assert incomplete < QUESTIONS / 10
+
+
+ODD = {
+    "stars.txt": 'a*b?c\\d\n[x](y){z}|^$.+\n"quoted" #~<>@&\n',
+    "unicode.txt": "\u212aelvin Stra\u00dfe \u017fhort \u0130stanbul caf\u00e9 \u65e5\u672c\n",
+    "ascii.txt": "kelvin strasse short istanbul cafe\n",
+    "long.txt": f"{'x' * 40_000}needle{'y' * 40_000}\nshort\n",
+    "blank.txt": "\n\n  \n\t\nend",
+    "crlf.txt": "one\r\ntwo\r\n",
+}
+
+
+@pytest.mark.parametrize("literal", [True, False])
+async def test_hostile_patterns(filled: Cluster, folder: Path, literal: bool) -> None:
+    top = folder.parent / "top"
+    await pushed(filled, write_files(git_init(top / "odd"), ODD), "odd/odd")
+    patterns = [
+        *("*", "?", "\\", "a*b", "c\\d", "[x]", "(y)", "{z}", "|", "^", "$", ".", '"', "#~<>@&"),
+        *("kelvin", "KELVIN", "short", "strasse", "stra\u00dfe", "i\u0307stanbul", "CAF\u00c9"),
+        *("xneedley", "x{10}", "(?i)kelvin", "(|a)", "a|b|", ".*", "^$", "\\s+", "end$", "one\r"),
+        *("o\\w+$", "\\p{L}+", "[^a-z]", "(?-u:\\xc3)", "e{0}", "\\bshort\\b", "*?", " ", "\u65e5"),
+    ]  # fmt: skip
+    async with workspace_of(folder, filled.settings()) as workspace:
+        for pattern in patterns:
+            for case_sensitive in (True, False):
+                params = GrepParams(
+                    pattern=pattern,
+                    literal=literal,
+                    case_sensitive=case_sensitive,
+                    mode="counts",
+                    repositories=["odd/odd"],
+                    max_results=EVERYTHING,
+                )
+                try:
+                    result = await grep.run(workspace, params, no_progress)
+                except InvalidPattern:
+                    assert not literal
+                    continue
+                assert not result.completeness.reasons
+                found = {(path, count) for _, path, count in shared_rows(result)}
+                expected = {(path, count) for _, path, count in by_ripgrep(top, params)}
+                assert found == expected, (pattern, case_sensitive)
 
 
 async def test_rows_and_columns_are_those_of_ripgrep(

@@ -17,7 +17,7 @@ ANY: Query = {"match_all": {}}
 MOST_CONDITIONS = 12
 _SPECIAL = re.compile(r"[.?+*|{}\[\]()\"\\#@&<>~^$-]")
 _REGEX = re.compile(r"[\\.+*?()\[\]{}|^$]")
-_WILD = re.compile(r"([*?\\])")
+_WILD = re.compile(r"[*?\\]|[^\x00-\x7f]+")
 
 
 def in_branches(patterns: Sequence[str], field: str) -> Query:
@@ -87,12 +87,9 @@ def _ascii(trigram: int) -> str | None:
 
 
 def _contains(text: str) -> Query:
-    folded = "".join(one if one.isascii() else "*" for one in text.lower())
-    return {"wildcard": {"passages.text": {"value": f"*{_escaped(folded)}*"}}}
-
-
-def _escaped(text: str) -> str:
-    return _WILD.sub(r"\\\1", text)
+    # A field for substrings doesn't find escaped characters.
+    parts = _WILD.split(text.lower())
+    return {"wildcard": {"passages.text": {"value": f"*{'*'.join(filter(None, parts))}*"}}}
 
 
 def _nested(query: Query) -> Query:
