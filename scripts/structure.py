@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 # Bottom to top: each package may import only the packages before it.
 ORDER = (
     *("errors", "config", "types", "storage", "processes", "text", "privacy", "symbols"),
-    *("documents", "index", "ranking", "workspace", "search", "tools", "frontends"),
+    *("documents", "index", "cluster", "ranking", "workspace", "search", "tools", "frontends"),
 )
 # First words of docstrings that are noun clauses.
 NOUN_CLAUSES = frozenset({"What", "Whether", "Who", "How"})

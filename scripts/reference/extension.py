@@ -24,7 +24,7 @@ Plain = dict[str, Any]
 
 # A workspace may not set these: they name programs, addresses, keys or folders to search, or
 # control the data that leaves the machine.
-MACHINE_SECTIONS = frozenset({"programs", "bash", "workspace"})
+MACHINE_SECTIONS = frozenset({"programs", "bash", "cluster", "workspace"})
 # Nor these, which are the same on all machines of a user. In a remote window, the editor reads them
 # from the user's settings.
 USER_SECTIONS = frozenset({"llm"})

@@ -28,12 +28,13 @@ from winnow.types import (
     IndexState,
     PageParams,
     SearchParams,
+    SharedState,
     Skipped,
 )
 
 INDEX = "README.md"
 # Structs whose tables are on the page that lists the tools.
-SHARED: dict[Struct, str] = {Completeness: INDEX, Skipped: INDEX, IndexState: INDEX}
+SHARED: dict[Struct, str] = dict.fromkeys((Completeness, Skipped, IndexState, SharedState), INDEX)
 
 INTRODUCTION = """\
 Winnow is a set of tools. Each is a request of the language server, a command, an MCP tool and a
@@ -85,8 +86,8 @@ def index_page() -> str:
         "## In every answer",
         "Every answer except that of `tools` has these fields.",
         ABSENT,
-        result_table(Answer, {Completeness: "", Skipped: "", IndexState: ""}),
-        *_structs([Completeness, Skipped, IndexState]),
+        result_table(Answer, dict.fromkeys(SHARED, "")),
+        *_structs(list(SHARED)),
     )
 
 

@@ -36,6 +36,23 @@ class InFile(Result, frozen=True, kw_only=True):
     uri: Annotated[str | None, Meta(description="The exact path, if `path` is escaped.")] = None
 
 
+class InRepository(InFile, frozen=True, kw_only=True):
+    """A row about a file of this workspace or of a repository in a search cluster."""
+
+    repository: Annotated[
+        str | None,
+        Meta(
+            description="The repository of a file that is not in this workspace, as `repositories`"
+            " names it; `path` is relative to it."
+        ),
+    ] = None
+    commit: Annotated[str | None, Meta(description="The commit of that file.")] = None
+    origin: Annotated[
+        Literal["cluster"] | None,
+        Meta(description="'cluster' for a file of the team's search cluster."),
+    ] = None
+
+
 class Skipped(Result, frozen=True, kw_only=True):
     """Number of skipped files and folders, by reason. A reason that was not counted is absent,
     never 0.
@@ -100,6 +117,46 @@ class IndexState(Result, frozen=True, kw_only=True):
         return self.knows_all or (self.texts_indexed or 0) >= self.files_total > 0
 
 
+class SharedState(Result, frozen=True, kw_only=True):
+    """What a search cluster has contributed to an answer, and what it lacks."""
+
+    answered: Annotated[bool, Meta(description="True if the cluster answered in time.")]
+    reason: Annotated[
+        str | None, Meta(description="Why it did not answer, or why its part is incomplete.")
+    ] = None
+    searched: Annotated[
+        int | None, Meta(description="Number of repositories and branches that were searched.")
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        Meta(description="Items of `repositories` that the cluster does not have."),
+    ] = None
+    open_here: Annotated[
+        list[str] | None,
+        Meta(description="Repositories that are open in this workspace, and searched only there."),
+    ] = None
+    commits_behind: Annotated[
+        dict[str, int] | None,
+        Meta(
+            description="For repositories that are open here: the number of commits that the"
+            " cluster lacks. Absent if that is unknown or if it lacks none."
+        ),
+    ] = None
+    skipped: Annotated[
+        int | None,
+        Meta(
+            description="Number of text files of these repositories that are not in the cluster:"
+            " too large, not in UTF-8, unreadable, or likely to hold secrets."
+        ),
+    ] = None
+    masked: Annotated[
+        int | None, Meta(description="Number of files in which secrets are replaced.")
+    ] = None
+    oldest_push: Annotated[
+        str | None, Meta(description="When the least recent of the repositories was pushed.")
+    ] = None
+
+
 class Completeness(Result, frozen=True, kw_only=True):
     """The completeness of an answer, and why it is incomplete."""
 
@@ -109,6 +166,10 @@ class Completeness(Result, frozen=True, kw_only=True):
     timed_out: Annotated[bool, Meta(description="True if the search timed out.")]
     index: Annotated[
         IndexState | None, Meta(description="The state of the index, if the answer used it.")
+    ] = None
+    shared: Annotated[
+        SharedState | None,
+        Meta(description="The part of the search cluster, if `repositories` named some."),
     ] = None
 
 
@@ -212,6 +273,18 @@ class ScopeParams(PageParams, frozen=True, kw_only=True):
         list[Pattern],
         Meta(description="ripgrep file types to search, such as 'py' or 'rust'.", max_length=100),
     ] = []
+
+
+# Scope: repositories that are not in this workspace.
+Repositories = Annotated[
+    list[Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[A-Za-z0-9_*?./@+-]+$")]],
+    Meta(
+        description="Also search these repositories of the team's search cluster, such as"
+        " 'team/project', 'team/*', or 'team/project@branch'. The query is sent there. Only the"
+        " first page has their results.",
+        max_length=50,
+    ),
+]
 
 
 class SearchParams(ScopeParams, frozen=True, kw_only=True):

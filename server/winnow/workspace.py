@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import functools
 import importlib
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -138,6 +139,7 @@ class EngineWorkspace:
         self._start_indexing = start_indexing
         self._indexing: asyncio.Task[Any] | None = None
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
+        self._also_readable: set[Path] = set()
         self.processes = Processes(self.config.limits.processes, self._readable)
         # More searches at once would slow each other down, and delay every other answer.
         self.search_slots = SearchSlots(self.config.limits.searches, client_ready)
@@ -212,7 +214,16 @@ class EngineWorkspace:
         """Return the files and folders that sandboxed programs may read."""
         from winnow.text.readable_files import readable
 
-        return readable(self.roots(), self.environment)
+        return readable([*self.roots(), *self._also_readable], self.environment)
+
+    @contextlib.contextmanager
+    def readable_meanwhile(self, folder: Path) -> Iterator[None]:
+        """Let sandboxed programs read a folder of Winnow's own during the block."""
+        self._also_readable.add(folder)
+        try:
+            yield
+        finally:
+            self._also_readable.remove(folder)
 
     def scope(self, filters: Filters) -> Scope:
         """Return the files that a search with these filters covers."""

@@ -313,6 +313,27 @@ class LlmSettings(Section, frozen=True, kw_only=True):
         _check_rules(self.secrets)
 
 
+class ClusterSettings(Section, frozen=True, kw_only=True):
+    """The search cluster (OpenSearch) of a team, to which `winnow cluster` pushes repositories, for
+    searches that name `repositories`."""
+
+    addresses: Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length=16)] = ()
+    """Addresses of the nodes of the cluster, such as `https://search.example.com:9200`. Plain
+    http:// is only for this machine."""
+    index: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,99}$")] = "winnow"
+    """The index, or an alias of it. It is created by the first push. An administrator may give each
+    team an alias that shows it only its repositories."""
+    token_env: str = "WINNOW_CLUSTER_TOKEN"  # noqa: S105 (a name)
+    """Environment variable that holds the token, or `user:password`. If it is not set, the token is
+    that of the service `winnow` and the address's host in the system's keyring."""
+    certificates: str | None = None
+    """File with the certificates of the authority that signed the cluster's certificate. Default:
+    the authorities that the system trusts."""
+    seconds: Positive = 0.3
+    """Maximum time for the cluster's part of a search, in seconds. After that, the answer has only
+    local results, and says so."""
+
+
 class Config(Section, frozen=True, kw_only=True):
     search: SearchDefaults = SearchDefaults()
     workspace: WorkspaceSettings = WorkspaceSettings()
@@ -322,6 +343,7 @@ class Config(Section, frozen=True, kw_only=True):
     index: IndexSettings = IndexSettings()
     learning: LearningSettings = LearningSettings()
     documents: DocumentSettings = DocumentSettings()
+    cluster: ClusterSettings = ClusterSettings()
     llm: LlmSettings = msgspec.field(default_factory=LlmSettings)
 
     @property

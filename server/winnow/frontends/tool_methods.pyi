@@ -162,6 +162,7 @@ class ToolMethods:
         context_lines: int = 2,
         max_results: int = 50,
         mode: Literal['matches', 'files', 'counts'] = 'matches',
+        repositories: Sequence[str] = (),
     ) -> GrepResult:
         """Search for exact text or a regular expression in files."""
     async def index(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from winnow.errors import SEARCHING, EmptyQuery, InvalidPattern
 from winnow.search.answer import cursor
-from winnow.search.answer.completeness import fractions
+from winnow.search.answer.completeness import fractions, with_reasons
 from winnow.search.answer.shorten import shorten
 from winnow.search.grep.page import GrepMatch, GrepPage, MatchPosition, PreviewLine
 from winnow.search.grep.search import GrepSearch, start_search
@@ -22,9 +22,13 @@ from winnow.text.scope import Scope, path_order
 from winnow.tools.recording import searches
 from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
-from winnow.types import FileParams, InFile, Progress, Result, SearchAnswer
+from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
+from winnow.types import FileParams, InRepository, Progress, Repositories, Result, SearchAnswer
 from winnow.workspace import EngineWorkspace
+
+if TYPE_CHECKING:
+    from winnow.search.shared.grep import SharedMatches
+    from winnow.search.shared.session import SharedAnswer
 
 # A shortened preview keeps this many characters of a line.
 SHORT_LINE = 100
@@ -75,9 +79,10 @@ class GrepParams(FileParams, frozen=True, kw_only=True):
             " 'counts': the files that match, with the number of matches in each."
         ),
     ] = "matches"
+    repositories: Repositories = []
 
 
-class GrepFile(InFile, frozen=True, kw_only=True):
+class GrepFile(InRepository, frozen=True, kw_only=True):
     """A file that matches."""
 
     matches: Annotated[
@@ -130,7 +135,9 @@ def plain(result: GrepResult) -> str:
 
 
 def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
-    def shown(found: FileRow) -> str:
+    def shown(found: GrepMatch | GrepFile) -> str:
+        if found.repository:
+            return style.path(printable(f"{found.repository}:{found.path}"))
         return style.path(seen_path(found, result.root, folder))
 
     lines: list[str] = []
@@ -138,9 +145,9 @@ def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
         lines.append(shown(file) + (f": {file.matches}" if file.matches is not None else ""))
     at = None
     for match in result.matches:
-        if (match.root, match.path) != at:
+        if (match.repository, match.root, match.path) != at:
             lines += [""] * bool(lines) + [shown(match)]
-            at, last = (match.root, match.path), 0
+            at, last = (match.repository, match.root, match.path), 0
         if not match.preview and match.line > last:
             lines.append(style.dim(f"{match.line}:{match.column}"))
             last = match.line
@@ -181,7 +188,9 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     for_people={"max_results": 1_000_000, "context_lines": 0},
     learn=searches(
         lambda params, result: params.pattern,
-        lambda result: [*result.matches, *(result.files or ())],
+        lambda result: [
+            found for found in (*result.matches, *(result.files or ())) if not found.repository
+        ],
     ),
     of_open_documents=True,
     short=ShortTool(
@@ -214,8 +223,13 @@ async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progres
     """  # noqa: E501 - the first line is the summary
     if not params.pattern:
         raise EmptyQuery
-    scope = workspace.scope(filters_of(params))
-    query = TextPattern(
+    if params.repositories and not params.cursor:
+        return await _with_repositories(workspace, params, progress)
+    return await _in_workspace(workspace, params, progress)
+
+
+def _pattern_of(params: GrepParams) -> TextPattern:
+    return TextPattern(
         pattern=params.pattern,
         literal=params.literal,
         case_sensitive=params.case_sensitive,
@@ -224,6 +238,12 @@ async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progres
         binary=params.include_binary,
         encoding=params.encoding,
     )
+
+
+async def _in_workspace(
+    workspace: EngineWorkspace, params: GrepParams, progress: Progress
+) -> GrepResult:
+    scope, query = workspace.scope(filters_of(params)), _pattern_of(params)
     context = params.context_lines if params.mode == "matches" else 0
     async with workspace.search_slots:
         progress(f"Searching for {params.pattern[:60]!r}")
@@ -245,6 +265,97 @@ async def grep(workspace: EngineWorkspace, params: GrepParams, progress: Progres
                 files = len(scope.files or ())
                 warnings = [f"scope={params.scope!r} has only {files} files"]
             return msgspec.structs.replace(result, warnings=[*result.warnings, *warnings])
+
+
+# --- repositories --------------------------------------------------------------------------
+
+
+async def _with_repositories(
+    workspace: EngineWorkspace, params: GrepParams, progress: Progress
+) -> GrepResult:
+    """Search the workspace and meanwhile ask the cluster, whose rows follow."""
+    # Costs the import of what reads the cluster's documents.
+    from winnow.search.shared.grep import begin_matching
+
+    query = _pattern_of(params)
+    async with begin_matching(workspace, params.repositories, query) as shared:
+        result = await _in_workspace(workspace, params, progress)
+        found = await _found_in(workspace, params, query, await shared.answer())
+    completeness = with_reasons(result.completeness, *found.reasons)
+    completeness = msgspec.structs.replace(completeness, shared=found.state)
+    result = msgspec.structs.replace(result, completeness=completeness)
+    rows = len(found.matches) if params.mode == "matches" else len(found.counts)
+    # `max_tokens` may have left room only for the number of matches of each file.
+    is_shortened = params.mode == "matches" and result.files is not None
+    shown = 0 if is_shortened else min(rows, params.max_results)
+
+    def with_rows(count: int) -> Callable[[], GrepResult]:
+        return lambda: _joined(params, result, found, count)
+
+    steps = [with_rows(count) for count in (*fractions(shown), 0)]
+    joined = shorten(_joined(params, result, found, shown), params.max_tokens, steps)
+    if progress.streaming and not params.max_tokens and shown:
+        partial = GrepPartial(
+            matches=joined.matches[len(result.matches) :],
+            files=joined.files[len(result.files or ()) :] if joined.files else None,
+        )
+        progress(f"{joined.returned} found", partial=partial)
+        return msgspec.structs.replace(joined, matches=[], files=[] if joined.files else None)
+    return joined
+
+
+async def _found_in(
+    workspace: EngineWorkspace, params: GrepParams, query: TextPattern, answer: SharedAnswer
+) -> SharedMatches:
+    """Return the matches in the cluster's candidates. A full disk, for example, is no error."""
+    from winnow.search.shared.grep import SharedMatches, counts_in, matches_in
+
+    filters = filters_of(params)
+    try:
+        if params.mode == "matches":
+            return await matches_in(
+                *(workspace, answer, query, filters),
+                context=params.context_lines,
+                max_results=params.max_results,
+            )
+        is_counted = params.mode == "counts"
+        return await counts_in(workspace, answer, query, filters, matches=is_counted)
+    except OSError as error:
+        reason = f"its texts cannot be written to a temporary folder: {error.strerror}"
+        state = msgspec.structs.replace(answer.state, answered=False, reason=reason)
+        return SharedMatches(state, [f"repositories: {reason}"])
+
+
+def _joined(params: GrepParams, result: GrepResult, found: SharedMatches, count: int) -> GrepResult:
+    """Return the result with the first ``count`` rows of the cluster."""
+    if params.mode == "matches":
+        return msgspec.structs.replace(
+            result,
+            matches=[*result.matches, *found.matches[:count]],
+            total_matches=(result.total_matches or 0) + found.total,
+            total_found=result.total_found + found.total,
+            returned=result.returned + count,
+            truncated=result.truncated or found.more or count < len(found.matches),
+        )
+    files = [
+        GrepFile(
+            path=path,
+            matches=number if params.mode == "counts" else None,
+            repository=branch.ref,
+            commit=branch.commit,
+            origin="cluster",
+        )
+        for branch, path, number in found.counts[:count]
+    ]
+    has_total = result.total_matches is not None
+    return msgspec.structs.replace(
+        result,
+        files=[*(result.files or ()), *files],
+        total_matches=(result.total_matches or 0) + found.total if has_total else None,
+        total_found=result.total_found + len(found.counts),
+        returned=result.returned + count,
+        truncated=result.truncated or count < len(found.counts),
+    )
 
 
 # --- matches -------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ CASES = [
     ("read ", {"src/", "two words.txt"}),
     ("read grep --line-e", {"--line-endings"}),
     ("index ", {"build", "clear", "export", "pause", "pull", "resume", "status", "stop"}),
+    ("cluster ", {"consent", "push", "remove", "status", "withdraw"}),
     ("consent g", {"give"}),
     ("feedback 1 src/a.py o", {"opened"}),
     ("find-references --kinds c", {"call"}),

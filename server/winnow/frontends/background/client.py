@@ -18,7 +18,7 @@ from winnow.frontends.cli.guarded import INTERRUPTED
 from winnow.storage import sockets
 
 # Commands that aren't tools, or are about the process itself.
-NOT_OFFERED = frozenset(("serve", "mcp", "init-agent", "doctor", "completions"))
+NOT_OFFERED = frozenset(("cluster", "serve", "mcp", "init-agent", "doctor", "completions"))
 ABOUT_PROCESSES = ("status", "stop")
 ONLY_HERE = (*ABOUT_PROCESSES, "export", "pull")
 SWITCH = "WINNOW_BACKGROUND"

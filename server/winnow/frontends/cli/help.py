@@ -6,6 +6,13 @@ from winnow.tools import TOOLS
 from winnow.tools.registry import CommandHelp
 
 COMMANDS = {tool.command: tool.command_help for tool in TOOLS.values()} | {
+    "cluster": CommandHelp(
+        "Push repositories into the search cluster of a team, and show what it holds.\n"
+        "Requires `cluster.addresses` in your settings, and the extra: pip install"
+        " 'winnow-ls[cluster]'.",
+        "winnow cluster push --repository team/project",
+        "winnow cluster status",
+    ),
     "serve": CommandHelp(
         "Run the language server on standard input and output, or on a local port.",
         "winnow serve --tcp 2087",

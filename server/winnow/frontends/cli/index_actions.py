@@ -85,7 +85,7 @@ def _processes(options: argparse.Namespace) -> int:
     found = control.stop(os.environ, folder) if stop else control.running(os.environ, folder)
     if options.format == "json":
         described = [msgspec.structs.asdict(one) for one in found]
-        _print_json({"processes": described})
+        print_json({"processes": described})
     else:
         for one in found:
             print(control.described(one, stopped=stop))
@@ -107,7 +107,7 @@ def _export(options: argparse.Namespace) -> int:
     from winnow.search.index.background import open_index
 
     async def export() -> Manifest:
-        async with _workspace() as workspace:
+        async with opened_workspace() as workspace:
             await open_index(workspace)
             return await export_index(
                 workspace,
@@ -123,7 +123,7 @@ def _export(options: argparse.Namespace) -> int:
         return _failed("export", str(error))
     size = target.stat().st_size
     if options.format == "json":
-        _print_json({"file": str(target), "bytes": size, **_described(manifest)})
+        print_json({"file": str(target), "bytes": size, **_described(manifest)})
     else:
         signed = "signed" if manifest.signature else "not signed"
         print(f"{target.name}: {_words(manifest)}, {size / 1e6:.1f} MB, {signed}")
@@ -137,10 +137,10 @@ def _pull(options: argparse.Namespace, build: Callable[[], int]) -> int:
     from winnow.search.index.archive import ArchiveError, pull_archives
 
     async def pull() -> list[Pulled]:
-        async with _workspace() as workspace:
+        async with opened_workspace() as workspace:
             sources = options.where
             return await pull_archives(
-                workspace, sources, _Status(), may_be_unsigned=options.unsigned
+                workspace, sources, StatusLine(), may_be_unsigned=options.unsigned
             )
 
     try:
@@ -148,15 +148,15 @@ def _pull(options: argparse.Namespace, build: Callable[[], int]) -> int:
     except (SearchError, ArchiveError) as error:
         return _failed("pull", str(error))
     if options.format == "json":
-        _print_json({"archives": [_described(one.manifest) for one in pulled]})
+        print_json({"archives": [_described(one.manifest) for one in pulled]})
         return FOUND
     for one in pulled:
         print(f"{_words(one.manifest)}{'' if one.is_new else ' (already here)'}")
     return build()
 
 
-class _Status(Progress):
-    """Shows progress on a terminal's line."""
+class StatusLine(Progress):
+    """Shows progress on a terminal's line; an empty message clears it."""
 
     def __call__(self, message: str, *_: object, **__: object) -> None:
         if sys.stderr.isatty():
@@ -165,7 +165,8 @@ class _Status(Progress):
 
 
 @asynccontextmanager
-async def _workspace() -> AsyncIterator[EngineWorkspace]:
+async def opened_workspace() -> AsyncIterator[EngineWorkspace]:
+    """Open the working folder, and report problems of the settings."""
     folder = Path.cwd()
     config, problems = config_files.load(os.environ, repository_root(folder))
     for problem in problems:
@@ -195,7 +196,8 @@ def _described(manifest: Manifest) -> dict[str, object]:
     }
 
 
-def _print_json(value: object) -> None:
+def print_json(value: object) -> None:
+    """Print a value as indented JSON."""
     print(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 

@@ -25,6 +25,7 @@ from winnow.frontends.background import client, control
 from winnow.frontends.cli import pager
 from winnow.frontends.cli.arguments import Parser, parsed
 from winnow.frontends.cli.call import INDEX_SECONDS, Caller, call, folder_named, notices_for
+from winnow.frontends.cli.cluster_actions import add_arguments as add_cluster_arguments
 from winnow.frontends.cli.guarded import FAILED, FOUND, guarded
 from winnow.frontends.cli.help import COMMANDS
 from winnow.frontends.cli.index_actions import add_actions
@@ -95,6 +96,7 @@ def command_parser(
     for tool in TOOLS.values():
         _add_tool(commands, tool)
     add_actions(commands.choices["index"], lambda: _forwarded(["index", "build"]))
+    add_cluster_arguments(_add_command(commands, "cluster"))
     serve = _add_command(commands, "serve")
     serve.add_argument(
         "--tcp", metavar="[HOST:]PORT", help="listen on this local port instead of stdin and stdout"

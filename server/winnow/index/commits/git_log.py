@@ -146,6 +146,25 @@ async def head_commit(
         return None
 
 
+async def count_commits_since(
+    commit: str,
+    root: Path,
+    processes: Processes,
+    git: str | None,
+    environment: Mapping[str, str],
+) -> int | None:
+    """Return the number of commits that HEAD has and a commit lacks; None if that is unknown, as
+    in a shallow clone."""
+    if git is None or not re.fullmatch("[0-9a-f]{40,64}", commit):
+        return None
+    try:
+        command = ["rev-list", "--count", f"{commit}..HEAD", "--"]
+        output, complete = await _output(root, processes, git, environment, command)
+        return int(output) if complete else None
+    except (SearchError, ValueError):
+        return None
+
+
 async def _log(
     run: Callable[[Sequence[str]], Awaitable[tuple[bytes, bool]]], which: Sequence[str]
 ) -> list[LoggedCommit]:

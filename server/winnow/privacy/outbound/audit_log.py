@@ -28,7 +28,7 @@ LOCK_SECONDS = 5.0
 _DAY = len("2026-01-01")
 
 # The purpose of a request. Earlier versions also had a model order folders ("index_order").
-Purpose = Literal["keyword_search", "index_order"]
+Purpose = Literal["keyword_search", "index_order", "shared_search"]
 Outcome = Literal["answered", "broken_off", "failed"]
 
 

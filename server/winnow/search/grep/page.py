@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from winnow.text.buffers import Overlay
 from winnow.text.ripgrep import FileLine
 from winnow.text.scope import DisplayPath, Scope, path_order
-from winnow.types import InFile, Result
+from winnow.types import InRepository, Result
 
 # Approximate size of a match besides the text of its lines.
 MATCH_BYTES = 200
@@ -40,7 +40,7 @@ class PreviewLine(Result, frozen=True, kw_only=True):
     ] = None
 
 
-class GrepMatch(InFile, frozen=True, kw_only=True):
+class GrepMatch(InRepository, frozen=True, kw_only=True):
     """A match. Columns start at 1 and count code points; the end is exclusive."""
 
     line: Annotated[int, Meta(description="Line number of the start of the match, from 1.")]
