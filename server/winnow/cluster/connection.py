@@ -20,6 +20,7 @@ import msgspec
 
 from winnow.config import ClusterSettings
 from winnow.privacy.outbound import is_this_machine
+from winnow.processes.waiting import run_to_end
 
 if TYPE_CHECKING:
     from opensearchpy import AIOHttpConnection, AsyncOpenSearch
@@ -86,11 +87,15 @@ async def connected(
         with _understood():
             yield client
     finally:
-        # The client closes only its connections to nodes that are up.
-        pool = client.transport.connection_pool
-        for connection in getattr(pool, "orig_connections", pool.connections):
-            await connection.close()
-        await client.close()
+        await run_to_end(_close(client))
+
+
+async def _close(client: AsyncOpenSearch) -> None:
+    # The client closes only its connections to nodes that are up.
+    pool = client.transport.connection_pool
+    for connection in getattr(pool, "orig_connections", pool.connections):
+        await connection.close()
+    await client.close()
 
 
 def _connection_class() -> type[AIOHttpConnection]:

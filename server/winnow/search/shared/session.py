@@ -24,6 +24,7 @@ from winnow.config import ClusterSettings
 from winnow.index.commits.git_log import count_commits_since
 from winnow.privacy.outbound import destination_of, is_this_machine
 from winnow.privacy.outbound.audit_log import RequestEnd, SentRequest, now
+from winnow.processes.waiting import wait_within
 from winnow.search.shared import consent
 from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.types import SharedState
@@ -93,7 +94,7 @@ class SharedRequest:
             await asyncio.to_thread(importlib.import_module, "opensearchpy")
         self._open_here = await asyncio.to_thread(_names_of, self._workspace.roots())
         try:
-            return await asyncio.wait_for(self._found_by(settings), settings.seconds)
+            return await wait_within(self._found_by(settings), settings.seconds)
         except asyncio.TimeoutError:
             milliseconds = round(1000 * settings.seconds)
             return _nothing(f"the cluster did not answer within {milliseconds} ms")
