@@ -547,8 +547,11 @@ def test_processes_are_listed_and_stopped(project: Path, home: Path, tmp_path: P
         assert serves(project, environment)
         shown = by_itself(project, "index", "status", environment=environment)
         assert shown.code == 0
-        assert shown.output.startswith(f"{project}: running, process {one.pid} since 20")
-        assert shown.output.endswith(" MB, 1 command\n")
+        index, process = shown.output.rstrip().rsplit("\n", 1)
+        assert index.startswith(f"{project}: ")
+        assert "files indexed" in index
+        assert process.startswith(f"{project}: running, process {one.pid} since 20")
+        assert process.endswith(" MB, 1 command")
         form = ("--all", "--json")
         listed = by_itself(project, "index", "status", *form, environment=environment)
         found = {one["root"]: one for one in json.loads(listed.output)["processes"]}
@@ -563,9 +566,20 @@ def test_processes_are_listed_and_stopped(project: Path, home: Path, tmp_path: P
         assert serves(other, environment)
         assert by_itself(project, "index", "stop", "--all", environment=environment).code == 0
         assert two.wait(60) == 0
-    for arguments in (("status",), ("stop", "--all"), ("status", "--all")):
+    for arguments in (("stop",), ("stop", "--all"), ("status", "--all")):
         none = by_itself(project, "index", *arguments, environment=environment)
         assert (none.code, none.output) == (1, "no background process\n")
+    none = by_itself(project, "index", "status", environment=environment)
+    assert none.code == 0
+    assert none.output.startswith(f"{project}: ")
+    assert none.output.endswith("\nno background process\n")
+
+
+def test_an_action_that_is_missing_is_asked_for(project: Path, home: Path) -> None:
+    done = by_itself(project, "index", environment=environment_of(home))
+    assert done.code == 2
+    assert "arguments are required: {build,clear,pause,resume,status," in done.errors
+    assert "FILE" not in done.errors
 
 
 def test_a_process_that_does_not_end_is_named(

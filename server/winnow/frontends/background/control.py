@@ -26,8 +26,8 @@ from winnow.text.sanitize import printable
 from winnow.text.scope import repository_root, search_roots
 
 HELP = (
-    "'status': show the background process of this workspace. 'stop': end it; the next command"
-    " starts another."
+    "'status': show the state of the index and the background process of this workspace. 'stop':"
+    " end the process; the next command starts another."
 )
 ANSWER_SECONDS = 2.0
 STOP_SECONDS = 5.0

@@ -30,14 +30,23 @@ HELP = (
 )
 
 
-def add_actions(index: argparse.ArgumentParser, build: Callable[[], int]) -> None:
-    """Add the actions to `winnow index`. ``build`` runs `winnow index build`."""
+TAKE_FILES = ("export", "pull")
+RunCommand = Callable[[list[str]], int]
+
+
+def add_actions(index: argparse.ArgumentParser, run_command: RunCommand) -> None:
+    """Add the actions to `winnow index`. ``run_command`` runs another command."""
     [action] = [one for one in index._actions if one.dest == "action"]
     assert action.choices is not None
     action.choices = [*action.choices, *client.ONLY_HERE]
+    action.metavar = f"{{{','.join(action.choices)}}}"  # also named if the action is missing
     action.help = f"{action.help} {control.HELP} {HELP}"
     index.add_argument(
-        "where", nargs="*", metavar="FILE|SOURCE", help="with 'export' and 'pull': the archives"
+        *("where",),
+        nargs="*",
+        default=[],
+        metavar="FILE|SOURCE",
+        help="with 'export' and 'pull': the archives",
     )
     index.add_argument(
         "--all",
@@ -62,13 +71,16 @@ def add_actions(index: argparse.ArgumentParser, build: Callable[[], int]) -> Non
         " decides what searches find",
     )
     run_tool = index.get_default("run")
-    actions = {"export": _export, "pull": lambda options: _pull(options, build)}
+    actions = {
+        "export": _export,
+        "pull": lambda options: _pull(options, run_command),
+        "status": lambda options: _status(options, run_command),
+        "stop": _processes,
+    }
 
     def run(options: argparse.Namespace) -> int:
-        if options.where and options.action not in actions:
+        if options.where and options.action not in TAKE_FILES:
             index.error(f"unrecognized arguments: {' '.join(options.where)}")
-        if options.action in client.ABOUT_PROCESSES:
-            return _processes(options)
         code: int = actions.get(options.action, run_tool)(options)
         return code
 
@@ -76,6 +88,15 @@ def add_actions(index: argparse.ArgumentParser, build: Callable[[], int]) -> Non
 
 
 # --- background processes ------------------------------------------------------------------
+
+
+def _status(options: argparse.Namespace, run_command: RunCommand) -> int:
+    """Show the index of this folder and its background process."""
+    if options.all or options.format == "json":
+        return _processes(options)
+    code = run_command(["index-status"])
+    _processes(options)
+    return code
 
 
 def _processes(options: argparse.Namespace) -> int:
@@ -130,7 +151,7 @@ def _export(options: argparse.Namespace) -> int:
     return FOUND
 
 
-def _pull(options: argparse.Namespace, build: Callable[[], int]) -> int:
+def _pull(options: argparse.Namespace, run_command: RunCommand) -> int:
     """Keep archives, and build the index of this folder with them."""
     if not options.where:
         return _failed("pull", "pass an archive: a file, a folder or an HTTPS address")
@@ -152,7 +173,7 @@ def _pull(options: argparse.Namespace, build: Callable[[], int]) -> int:
         return FOUND
     for one in pulled:
         print(f"{_words(one.manifest)}{'' if one.is_new else ' (already here)'}")
-    return build()
+    return run_command(["index", "build"])
 
 
 class StatusLine(Progress):

@@ -95,7 +95,7 @@ def command_parser(
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for tool in TOOLS.values():
         _add_tool(commands, tool)
-    add_actions(commands.choices["index"], lambda: _forwarded(["index", "build"]))
+    add_actions(commands.choices["index"], _forwarded)
     add_cluster_arguments(_add_command(commands, "cluster"))
     serve = _add_command(commands, "serve")
     serve.add_argument(
