@@ -221,6 +221,20 @@ async def test_definitions_in_excluded_files_are_unknown(
     assert (await find(workspace, "load_plugin")).warnings == []
 
 
+@pytest.mark.parametrize("end", ["c", "cpp"])
+async def test_a_prototype_comes_after_its_definition(
+    make_workspace: MakeWorkspace, tmp_path: Path, end: str
+) -> None:
+    root = git_init(tmp_path / "c")
+    files = {
+        "include/a.h": "/* Read a key. */\nint readKey(int key);\n",
+        f"src/z.{end}": '#include "a.h"\n\nint readKey(int key) {\n  return key;\n}\n',
+    }
+    workspace = await built(make_workspace(write_files(root, files)))
+    found = (await find(workspace, "readKey")).symbols
+    assert [one.path for one in found] == [f"src/z.{end}", "include/a.h"]
+
+
 async def test_without_an_index_the_files_with_the_name_are_read(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -29,6 +29,9 @@ DATA = frozenset(
 )
 WRITTEN = 0.7
 UNEXPORTED = 0.93
+# A prototype in a header, where the definition may not be exported.
+PROTOTYPE = 0.92
+PROTOTYPES = frozenset(("c", "cpp"))
 LOCAL = 0.7
 # Break ties between definitions of a name: people mean the one that others are meant to use.
 RESTRICTED = 0.999
@@ -66,6 +69,8 @@ def weight(definition: Definition, category: FileCategory | None, language: str)
         found *= LOCAL
     elif not definition.exported:
         found *= UNEXPORTED
+    if definition.declared and language in PROTOTYPES:
+        found *= PROTOTYPE
     if _RESTRICTED.match(definition.signature):
         found *= RESTRICTED
     if not definition.doc:
