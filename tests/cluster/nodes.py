@@ -29,9 +29,8 @@ START_SECONDS = 180
 
 def installed() -> Path | None:
     """Return the folder with OpenSearch, see install_cluster in scripts/environment."""
-    cache = Path(os.environ.get("WINNOW_CACHE") or Path.home() / ".cache/winnow")
-    folders = sorted(cache.glob("opensearch-*/complete"))
-    return folders[-1].parent if folders and shutil.which("java") else None
+    folder = Path(os.environ.get("WINNOW_OPENSEARCH", "/nowhere"))
+    return folder if (folder / "complete").exists() and shutil.which("java") else None
 
 
 def free_ports(count: int) -> list[int]:

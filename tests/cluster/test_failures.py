@@ -104,7 +104,7 @@ HIT = {"hits": {"hits": [{"_source": {"branch": 3}}], "total": {"value": 1}}}
     [
         (HANGS, "", "did not answer within 300 ms"),
         (b"", "200 OK", "cannot be understood"),
-        (b"\xff\xfe\x00garbage", "200 OK", "cannot be reached"),
+        (b"\xff\xfe\x00garbage", "200 OK", "cannot be understood"),
         (b"[1, 2", "200 OK", "cannot be understood"),
         (b"[]", "200 OK", "cannot be understood"),
         (b'{"responses": []}', "200 OK", "cannot be understood"),

@@ -164,6 +164,8 @@ def _understood() -> Iterator[None]:
     except exceptions.ConnectionTimeout as error:
         raise ClusterUnavailable("the cluster did not answer in time") from error
     except exceptions.ConnectionError as error:
+        if isinstance(error.info, UnicodeDecodeError):
+            raise ClusterUnavailable("the cluster's answer cannot be understood") from error
         raise ClusterUnavailable("the cluster cannot be reached") from error
     except exceptions.TransportError as error:
         raise ClusterUnavailable(f"the cluster failed ({error.status_code})") from error
