@@ -3,7 +3,7 @@
 // WINNOW_BUNDLE is its .vsix, from `scripts/build bundle`; without it, the test is skipped.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -24,27 +24,38 @@ function onlyThesePrograms() {
   return folder
 }
 
+/** Return the model that ranks a search of a program when it is asked to. */
+function rankedBy(name, models, program) {
+  const home = temporary('home')
+  const config = path.join(home, 'config.toml')
+  const lines = Object.entries(models[name]).map(([key, value]) => `${key} = "${value}"`)
+  writeFileSync(config, [`[llm.models.${name}]`, ...lines].join('\n'))
+  const query = ['keyword-search', 'where is hello printed', 'hello', '--ranker', 'llm', '--model', name, '--json']
+  const env = { PATH: '', HOME: home, WINNOW_CONFIG: config, WINNOW_BACKGROUND: '0' }
+  const answer = execFileSync(program, query, { cwd: project(), env, encoding: 'utf-8' })
+  return JSON.parse(answer).ranked_by.model
+}
+
 async function answersWithoutPython() {
   const env = { PATH: onlyThesePrograms(), PYTHONPATH: '' }
   const installing = Date.now()
   const extensions = install([bundle, packaged('probe')], temporary('extensions'), temporary('install'), { ...process.env, ...env })
   const installed = Date.now()
   const model = await startModel()
-  const settings = {
-    'winnow.server.command': [],
-    'winnow.llm.models': {
-      openai: { provider: 'openai', model: 'some', base_url: `${model.address}/v1` },
-      anthropic: { provider: 'anthropic', model: 'some', base_url: model.address },
-    },
+  const models = {
+    openai: { provider: 'openai', model: 'some', base_url: `${model.address}/v1` },
+    anthropic: { provider: 'anthropic', model: 'some', base_url: model.address },
   }
-  await withEditor({ folder: project(), settings, env, extensions }, async (editor) => {
+  const settings = { 'winnow.server.command': [], 'winnow.llm.models': models }
+  const answers = withEditor({ folder: project(), settings, env, extensions }, async (editor) => {
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^main\.py:1 def main/)
     const took = Date.now() - installing
     console.log(`Installing took ${installed - installing} ms, the first answer came after ${took} ms`)
     assert.ok(took < FIRST_ANSWER_MS, `the first answer came after ${took} ms`)
     const [server] = editor.processes(/winnow serve/)
-    assert.match(server.command, new RegExp(`^${extensions}/winnow-ls\\.winnow-[^/]+/server/winnow serve$`))
+    const [program] = server.command.split(' serve')
+    assert.match(program, new RegExp(`^${extensions}/winnow-ls\\.winnow-[^/]+/server/winnow$`))
     const [, searchPath] = /(?:^|\0)PATH=([^\0]*)/.exec(readFileSync(`/proc/${server.pid}/environ`, 'utf-8'))
     const found = searchPath.split(':').filter(existsSync).flatMap((folder) => readdirSync(folder))
     assert.deepEqual(found.filter((name) => /^(python|py|winnow|rg)/.test(name)), [])
@@ -54,17 +65,15 @@ async function answersWithoutPython() {
     await editor.sees(editor.first, /^main/)
     await editor.page.keyboard.press('Escape')
     // Questions need numpy, and a model needs the packages of its provider.
-    for (const name of ['openai', 'anthropic']) {
-      await editor.probe('configure', { settings: { 'winnow.llm.preferred': [name] } })
-      await editor.question(`where is hello printed for ${name}`)
-      await editor.sees(editor.first, /^main\.py/)
-      await editor.titled(new RegExp(` · Enter asks ${name}$`))
-      await editor.page.keyboard.press('Enter')
-      await editor.answered(name)
-      await editor.page.keyboard.press('Escape')
-    }
+    await editor.question('where is hello printed')
+    await editor.sees(editor.first, /^main\.py/)
+    await editor.titled(/ · Enter asks openai$/)
+    await editor.page.keyboard.press('Enter')
+    await editor.answered('openai')
+    for (const name of Object.keys(models)) assert.equal(rankedBy(name, models, program), name)
   })
-  model.stop()
+  // A running model keeps the test from ending.
+  await answers.finally(() => model.stop())
 }
 
 /** Run this file again in a network of its own, which has only this machine. */

@@ -266,15 +266,12 @@ export class Picker {
       void this.services.offerServer(error)
       return
     }
-    // A row's line may be too short for the message.
-    const [problem, reason] = messageOf(error).split(/: (.*)/s)
+    // A row's line is too short for the whole message.
+    const [problem, reason = ''] = messageOf(error).split(/: (.*)/s)
+    const again = { alwaysShow: true, run: () => void this.search() }
     this.pick.items = [
-      {
-        label: `$(error) ${problem}`,
-        detail: [reason, 'Press Enter to try again'].filter(Boolean).join(' · '),
-        alwaysShow: true,
-        run: () => void this.search(),
-      },
+      { label: `$(error) ${problem}`, detail: reason, ...again },
+      { label: '$(refresh) Try again', ...again },
     ]
   }
 

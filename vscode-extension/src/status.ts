@@ -116,7 +116,7 @@ export class Status implements vscode.Disposable {
       separator('server'),
       {
         ...command('$(references) Definitions and references', 'workbench.action.openSettings', 'winnow.provideLanguageFeatures'),
-        description: this.features.summary,
+        detail: this.features.summary,
       },
       {
         ...command('$(tools) Tools for agents in the editor', 'workbench.action.openSettings', 'winnow.tools'),
