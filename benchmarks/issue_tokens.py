@@ -1,6 +1,6 @@
 """Count the tokens that an agent reads until it has all files that the fix of an issue changed.
 
-    benchmarks/issue_tokens.py --issues dev.jsonl --mirrors FOLDER [--sample 12]
+    python benchmarks/issue_tokens.py --issues dev.jsonl --mirrors FOLDER [--rows FILE]
 
 The policy is fixed: search with the issue's text, read the places in the order of the answer, and
 stop once all files of the fix have been read. If they aren't among the places, the agent searches
@@ -11,7 +11,10 @@ Winnow is `winnow mcp` with its four tools and a complete index: an agent reads 
 so nothing more is read. "grep and read" reads complete files, ordered by the number of words of the
 issue's title that they contain. `tools` is the size of the list of tools, which an agent pays for
 in every turn, and `answer` the mean size of the first answer. The trees come from bare clones,
-`FOLDER/OWNER+NAME/repo`. Tokens are counted as in `token_cost.py`.
+`FOLDER/OWNER+NAME/repo`. Tokens are counted as in `token_cost.py`, and what isn't found counts as
+32,000, except that "grep and read" reads whatever it takes.
+
+`--rows` keeps the figures of each issue. A run that was ended goes on where it was.
 """
 
 from __future__ import annotations
@@ -27,17 +30,18 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from peers import peers_python
 from questions import Question, Repository
 from token_cost import NOT_FOUND, Semble, Server, Tokens, grep_and_read
 
 PLACE = re.compile(r"^(\S+?):(\d+)(?:-(\d+))?(?:  .*)?$", re.M)
 FEW, MANY = 5, 20
-INDEX_SECONDS = 180
+WINNOW, SEMBLE, GREP = "winnow mcp", "semble", "grep and read"
 
 
 class Reading(NamedTuple):
@@ -47,6 +51,14 @@ class Reading(NamedTuple):
     until_first: int | None
     until_all: int | None
     answer: int
+
+
+class Row(NamedTuple):
+    """The readings of an issue, by method, and the size of Winnow's list of tools."""
+
+    id: str
+    readings: dict[str, Reading]
+    tools: int
 
 
 class Short(Server):
@@ -129,14 +141,42 @@ def lay_out(mirrors: Path, clone: str, commit: str, target: Path) -> None:
         archive.extractall(target, filter="data")
 
 
-def row(title: str, readings: Sequence[Reading], tools: str) -> str:
+def kept_rows(file: Path | None) -> list[Row]:
+    """Return the rows of an earlier run."""
+    if file is None or not file.exists():
+        return []
+    return [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()]
+
+
+def row_of(issue: Mapping[str, Any], mirrors: Path, tokens: Tokens) -> Row:
+    """Measure all methods on an issue."""
+    text, gold = issue["issue"], issue["gold"]
+    with tempfile.TemporaryDirectory() as name:
+        folder, home = Path(name) / "tree", Path(name) / "home"
+        folder.mkdir()
+        home.mkdir()
+        lay_out(mirrors, issue["clone"], issue["base_commit"], folder)
+        server = Short(folder, home)
+        tools = tokens(server.list_tools())
+        readings = {WINNOW: with_winnow(server, text, gold, tokens)}
+        server.stop()
+        if python := peers_python():
+            semble = Semble(python, folder)
+            readings[SEMBLE] = with_semble(semble, text, gold, tokens)
+            semble.stop()
+        readings[GREP] = with_grep(folder, text, gold, tokens)
+    return Row(issue["id"], readings, tools)
+
+
+def described(title: str, readings: Sequence[Reading], tools: str) -> str:
+    """Return a line of the table."""
     first = [NOT_FOUND if one.until_first is None else one.until_first for one in readings]
     every = [NOT_FOUND if one.until_all is None else one.until_all for one in readings]
     found = sum(one.until_all is not None for one in readings)
     answer = statistics.mean(one.answer for one in readings)
     return (
-        f"{title:16}{tools:>7}{answer:9.0f}{statistics.mean(first):10.0f}"
-        f"{statistics.mean(every):10.0f}{statistics.median(every):10.0f}"
+        f"{title:16}{tools:>7}{answer:9,.0f}{statistics.mean(first):10,.0f}"
+        f"{statistics.mean(every):10,.0f}{statistics.median(every):10,.0f}"
         f"{found:5} of {len(readings)}"
     )
 
@@ -145,39 +185,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--issues", type=Path, required=True)
     parser.add_argument("--mirrors", type=Path, required=True)
-    parser.add_argument("--sample", type=int, default=12, help="issues, evenly over the list")
+    parser.add_argument("--rows", type=Path, help="keep the figures of each issue in this file")
+    parser.add_argument("--sample", type=int, default=48, help="issues, evenly over the list")
     options = parser.parse_args()
     issues = [json.loads(line) for line in options.issues.read_text("utf-8").splitlines()]
     step = max(1, len(issues) // options.sample)
     issues = issues[::step][: options.sample]
-    tokens, python = Tokens(), peers_python()
-    readings: dict[str, list[Reading]] = {"winnow mcp": [], "semble": [], "grep and read": []}
-    tools = "-"
+    tokens = Tokens()
+    kept = {row.id: row for row in kept_rows(options.rows)}
+    rows = []
     for issue in issues:
-        with tempfile.TemporaryDirectory() as name:
-            folder, home = Path(name) / "tree", Path(name) / "home"
-            folder.mkdir()
-            home.mkdir()
-            lay_out(options.mirrors, issue["clone"], issue["base_commit"], folder)
-            text, gold = issue["issue"], issue["gold"]
-            readings["grep and read"].append(with_grep(folder, text, gold, tokens))
-            started = time.monotonic()
-            server = Short(folder, home)
-            tools = str(tokens(server.list_tools()))
-            readings["winnow mcp"].append(with_winnow(server, text, gold, tokens))
-            server.stop()
-            if python:
-                semble = Semble(python, folder)
-                readings["semble"].append(with_semble(semble, text, gold, tokens))
-                semble.stop()
-            shown = {key: rows[-1].until_all for key, rows in readings.items() if rows}
-            seconds = time.monotonic() - started
-            print(f"{issue['id']} ({seconds:.0f} s): {shown}", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        row = kept.get(issue["id"]) or row_of(issue, options.mirrors, tokens)
+        rows.append(row)
+        if row.id not in kept and options.rows is not None:
+            with options.rows.open("ab") as file:
+                file.write(msgspec.json.encode(row) + b"\n")
+        shown = {title: reading.until_all for title, reading in row.readings.items()}
+        seconds = time.monotonic() - started
+        print(f"{row.id} ({seconds:.0f} s): {shown}", file=sys.stderr, flush=True)
     print(f"tokens{'' if tokens.is_exact else ' (estimated)'}, mean of {len(issues)} issues")
     print(f"{'':16}{'tools':>7}{'answer':>9}{'one file':>10}{'all files':>10}{'median':>10}  found")
-    for title, rows in readings.items():
-        if rows:
-            print(row(title, rows, tools if title == "winnow mcp" else "-"))
+    for title in (WINNOW, SEMBLE, GREP):
+        if readings := [row.readings[title] for row in rows if title in row.readings]:
+            tools = f"{rows[0].tools:,}" if title == WINNOW else "-"
+            print(described(title, readings, tools))
     tokens.stop()
     return 0
 
