@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from types import AsyncGeneratorType
 
 import pytest
 
@@ -13,7 +15,7 @@ from winnow.config import Prices
 from winnow.ranking import llm
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.models import Models, NamedModel, with_cost
-from winnow.ranking.providers import Usage
+from winnow.ranking.providers import ModelRequest, Usage
 from winnow.text.ripgrep import Line
 
 PROVIDERS = ["openai-test", "anthropic-test"]
@@ -250,6 +252,26 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer) -> No
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await asyncio.to_thread(model_server.closed.wait, SECONDS)
+    await asked.models.aclose()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_no_suspended_generator_is_left_to_the_garbage_collector(
+    model_server: ModelServer, name: str
+) -> None:
+    asked = Asked(model_server, name)
+    gc.collect()
+    gc.disable()
+    try:
+        pieces = asked.models.ask(asked.models.named(name), ModelRequest("s", "[f1] a.py", None))
+        await anext(pieces)
+        await pieces.aclose()  # type: ignore[attr-defined]
+        del pieces
+        await asyncio.sleep(0.1)  # generators that are no longer in use close in tasks
+        left = [found for found in gc.get_objects() if isinstance(found, AsyncGeneratorType)]
+    finally:
+        gc.enable()
+    assert left == []
     await asked.models.aclose()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
@@ -36,7 +37,12 @@ class OpenAIProvider:
         refusal = ""
         finish: str | None = None
         with model_errors(openai, self._key):
-            async with await self._create(self._client, request) as chunks:
+            async with (
+                await self._create(self._client, request) as stream,
+                # The SDK's stream and its generator refer to each other. Left to the garbage
+                # collector, any thread would close them, even one that the event loop runs.
+                contextlib.aclosing(getattr(stream, "_iterator", stream)) as chunks,
+            ):
                 async for chunk in chunks:
                     for choice in chunk.choices[:1]:
                         refusal += choice.delta.refusal or ""
