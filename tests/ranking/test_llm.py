@@ -10,7 +10,7 @@ import pytest
 
 from conftest import FAKE_KEY, models_config
 from model_server import ModelServer
-from waiting_for import SECONDS
+from waiting_for import SECONDS, until
 from winnow.config import Prices
 from winnow.ranking import llm
 from winnow.ranking.candidates import Candidate, Ranked
@@ -255,6 +255,10 @@ async def test_cancelling_closes_the_connection(model_server: ModelServer) -> No
     await asked.models.aclose()
 
 
+def async_generators() -> list[object]:
+    return [found for found in gc.get_objects() if isinstance(found, AsyncGeneratorType)]
+
+
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_no_suspended_generator_is_left_to_the_garbage_collector(
     model_server: ModelServer, name: str
@@ -262,16 +266,16 @@ async def test_no_suspended_generator_is_left_to_the_garbage_collector(
     asked = Asked(model_server, name)
     gc.collect()
     gc.disable()
+    before = async_generators()
     try:
         pieces = asked.models.ask(asked.models.named(name), ModelRequest("s", "[f1] a.py", None))
         await anext(pieces)
         await pieces.aclose()  # type: ignore[attr-defined]
         del pieces
-        await asyncio.sleep(0.1)  # generators that are no longer in use close in tasks
-        left = [found for found in gc.get_objects() if isinstance(found, AsyncGeneratorType)]
+        # Generators that nothing refers to close in tasks of their own.
+        await until(lambda: all(found in before for found in async_generators()))
     finally:
         gc.enable()
-    assert left == []
     await asked.models.aclose()
 
 

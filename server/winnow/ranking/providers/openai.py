@@ -39,8 +39,9 @@ class OpenAIProvider:
         with model_errors(openai, self._key):
             async with (
                 await self._create(self._client, request) as stream,
-                # The SDK's stream and its generator refer to each other. Left to the garbage
-                # collector, any thread would close them, even one that the event loop runs.
+                # The SDK's stream and its private generator refer to each other: the garbage
+                # collector would close the generator in any thread, even while the event loop
+                # runs it.
                 contextlib.aclosing(getattr(stream, "_iterator", stream)) as chunks,
             ):
                 async for chunk in chunks:
