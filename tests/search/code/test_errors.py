@@ -11,9 +11,7 @@ from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
-from winnow.ranking.candidates import Candidate
-from winnow.search.code.messages import sites_in
-from winnow.text.ripgrep import Line
+from winnow.search.code.messages import MatchedText, sites_in
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeHit, CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
@@ -214,9 +212,8 @@ async def test_a_word_that_is_too_long_for_a_command_line_is_answered(
         await search(workspace, "x" * QUERY_CHARACTERS, search_type="text")
 
 
-def candidate(text: str, *matching: int) -> Candidate:
-    lines = {n: Line(line, len(line)) for n, line in enumerate(text.split("\n"), 1)}
-    return Candidate("x", lines, {"term": matching}, {"term": len(matching)})
+def matched(text: str, *matching: int) -> MatchedText:
+    return MatchedText("x", dict(enumerate(text.split("\n"), 1)), matching)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +233,7 @@ def candidate(text: str, *matching: int) -> Candidate:
     ],
 )
 def test_strings_with_placeholders_are_compared(source: str) -> None:
-    [site] = sites_in(candidate(source, 1), "no 'tea' in the file 12")
+    [site] = sites_in(matched(source, 1), "no 'tea' in the file 12")
     assert (site.first, site.last, site.raises, site.score) == (1, 1, True, 1.0)
 
 
@@ -246,11 +243,11 @@ def test_a_string_that_began_further_up_is_found() -> None:
         "  } where a cup was expected. You can bring a mug.`\n);"
     )
     message = "You brought 'tea' where a cup was expected. You can bring a mug."
-    best = next(sites_in(candidate(text, 4), message))
+    best = next(sites_in(matched(text, 4), message))
     assert (best.first, best.raises) == (4, True)
 
 
 def test_a_comment_is_worse_than_the_code() -> None:
     text = "# no tea in the file today\nx = 1\ny = 2\nz = 3\nraise E('no tea in the file today')"
-    best, worse = sites_in(candidate(text, 1, 5), "no tea in the file today")
+    best, worse = sites_in(matched(text, 1, 5), "no tea in the file today")
     assert (best.first, worse.first, worse.raises) == (5, 1, False)

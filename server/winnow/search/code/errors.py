@@ -7,26 +7,23 @@ places that raise a message are found by its words. Semantic search answers with
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from winnow.errors import SearchTimedOut, TermsTooBroad
-from winnow.ranking.candidates import Candidate
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
-from winnow.search.code.messages import Site, search_terms, sites_in
-from winnow.search.keyword.search import KeywordRequest, find
+from winnow.search.answer.hits import CurrentTexts
+from winnow.search.code.message_files import files_with_terms, matched_texts
+from winnow.search.code.messages import MatchedText, Site, search_terms, sites_in
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import shared_ending
-from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -66,6 +63,15 @@ class _Place(NamedTuple):
     frame: Frame
     path: str
     sure: bool
+
+
+class _Message(NamedTuple):
+    """A message of a query, the least share of it that the source must have, and terms to search
+    for."""
+
+    error: ErrorMessage
+    least: float
+    terms: Sequence[str]
 
 
 async def error_hits(
@@ -203,39 +209,40 @@ async def _sites(
     workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
 ) -> list[Site]:
     """Return the places that make the messages of a query, those of the first message first."""
-    found: list[Site] = []
-    for error, least in _messages(parts):
-        terms = list(map(escaped, search_terms(error.text)))
-        if not terms:
-            continue
-        candidates = await _candidates(workspace, scope, error.text, terms, progress)
-        sites = await asyncio.to_thread(_all_sites, candidates, error)
-        scores = {site: site.score * (REPEATING if _repeats(site.path) else 1.0) for site in sites}
-        best = sorted(
-            (site for site in sites if site.score >= least),
-            key=lambda site: (-scores[site], site.path, site.first),
-        )
-        found += [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
-    return found
-
-
-async def _candidates(
-    workspace: EngineWorkspace, scope: Scope, text: str, terms: Sequence[str], progress: Progress
-) -> Sequence[Candidate]:
-    """Return the files with any of the terms, without those of terms that are too broad."""
-    # One pattern needs one process; if it has too many matches, each term has a limit of its own.
-    for attempt in (["|".join(terms)], terms):
-        request = KeywordRequest(workspace, scope, text, attempt, progress)
-        async with workspace.search_slots:
-            with contextlib.suppress(TermsTooBroad, SearchTimedOut):
-                return (await find(request)).candidates
-    return ()
-
-
-def _all_sites(candidates: Sequence[Candidate], error: ErrorMessage) -> list[Site]:
-    return [
-        site for candidate in candidates for site in sites_in(candidate, error.text, error.kind)
+    messages = [
+        _Message(error, least, search_terms(error.text)) for error, least in _messages(parts)
     ]
+    terms = list(dict.fromkeys(term for message in messages for term in message.terms))
+    if not terms:
+        return []
+    async with workspace.search_slots:
+        progress("Searching for the error message")
+        files = await files_with_terms(workspace, scope, terms)
+        texts = CurrentTexts(scope, workspace.buffers)
+        width = workspace.config.limits.line_characters
+
+        def best_sites() -> list[Site]:
+            return [
+                site
+                for message in messages
+                for site in _best_sites(
+                    message, matched_texts(texts, files, message.terms, _weight, width)
+                )
+            ]
+
+        return await asyncio.to_thread(best_sites)
+
+
+def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
+    """Return the best places that make a message."""
+    error = message.error
+    sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
+    scores = {site: site.score * _weight(site.path) for site in sites}
+    best = sorted(
+        (site for site in sites if site.score >= message.least),
+        key=lambda site: (-scores[site], site.path, site.first),
+    )
+    return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 
 
 def _messages(parts: QueryParts) -> Iterator[tuple[ErrorMessage, float]]:
@@ -247,6 +254,10 @@ def _messages(parts: QueryParts) -> Iterator[tuple[ErrorMessage, float]]:
     for text in (parts.title, *parts.quotes[:MOST_MESSAGES]):
         if _FAILURE.search(text) and not _ASKS.match(text):
             yield ErrorMessage(text), PROBABLE_SHARE
+
+
+def _weight(path: str) -> float:
+    return REPEATING if _repeats(path) else 1.0
 
 
 def _repeats(path: str) -> bool:

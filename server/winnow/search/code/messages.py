@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 from msgspec import Struct
-
-from winnow.ranking.candidates import Candidate
 
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
@@ -58,6 +55,15 @@ _KEY = re.compile(r"^[\w.-]+: ")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
+class MatchedText(Struct, frozen=True):
+    """The ``matching`` lines of a file, which have a term of a message, and the lines around them
+    that :func:`sites_in` compares: ``BEFORE`` and ``STATEMENT_LINES``."""
+
+    path: str
+    lines: Mapping[int, str]
+    matching: Sequence[int]
+
+
 class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
     like code that raises an error."""
@@ -91,26 +97,24 @@ def _runs(message: str) -> list[str]:
     return [run for run in _VALUE.split(message[:MESSAGE_CHARACTERS]) if run.strip()]
 
 
-def sites_in(candidate: Candidate, message: str, kind: str = "") -> Iterator[Site]:
+def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type."""
     message = " ".join(message[:MESSAGE_CHARACTERS].split())
     letters = len(_LETTER.findall("".join(_runs(message)))) or 1
-    numbers = sorted({number for found in candidate.hits.values() for number in found})
-    texts = {number: line.text for number, line in candidate.lines.items()}
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
-    for number in islice(numbers, MOST_LINES_OF_FILE):
-        last, share = _compared(texts, number, message)
+    for number in text.matching[:MOST_LINES_OF_FILE]:
+        last, share = _compared(text.lines, number, message)
         score = min(1.0, share / letters)
         if share < LEAST_LETTERS or score < LEAST_SHARE:
             continue
-        around = [texts.get(near, "") for near in range(number - BEFORE, last + 1)]
+        around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
-        is_comment = bool(_IS_COMMENT.match(texts[number]))
+        is_comment = bool(_IS_COMMENT.match(text.lines[number]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE
-        sites.append(Site(candidate.path, number, last, score, raises and not is_comment))
+        sites.append(Site(text.path, number, last, score, raises and not is_comment))
     seen: set[int] = set()
     for site in sorted(sites, key=lambda site: (-site.score, site.first)):
         lines = range(site.first, site.last + 1)
