@@ -44,6 +44,13 @@ FILES = {
         "    'the bank')\n"
         "}\n"
     ),
+    "web/login.ts": (
+        "// Forgot your password, and other links\n"
+        "export const links = [\n"
+        "  { label: 'Forgot your password', to: '/reset' },\n"
+        "]\n"
+    ),
+    "web/login.test.ts": "expect(page).toHaveText('Forgot your password')\n",
     "go/limit.go": (
         "package limit\n\n"
         "func Limit(n int) error {\n"
@@ -179,6 +186,32 @@ async def test_semantic_search_finds_errors_too(workspace: EngineWorkspace) -> N
     )
     scores = [passage.score for passage in result.results]
     assert scores == sorted(scores, reverse=True)
+
+
+with_index = pytest.mark.parametrize("workspace", ["on"], indirect=True)
+
+
+@with_index
+@pytest.mark.parametrize("query", ["Forgot your password", "forgot your PASSWORD"])
+async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, query: str) -> None:
+    found = rows((await search(workspace, query)).results)
+    assert found[0] == ("web/login.ts", 3, 3, "has this message")
+    assert not any(row[0] == "web/login.test.ts" and "message" in (row[3] or "") for row in found)
+
+
+@with_index
+async def test_a_part_of_a_string_is_no_message(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "your password")
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
+@with_index
+async def test_a_string_in_many_files_is_no_message(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.search.code.errors.LABEL_FILES", 1)
+    result = await search(workspace, "Forgot your password")
+    assert not any("message" in (hit.why or "") for hit in result.results)
 
 
 async def test_a_question_is_no_message(workspace: EngineWorkspace) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -38,6 +38,10 @@ EQUAL_NAMES = 2
 REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
+# A text that is no message either, such as a label, may be a string of the source. It is looked up
+# if that takes little: in the index or a small tree, and in few files.
+LABEL_WORDS = range(2, 13)
+LABEL_FILES = 20
 # Lines to show around a frame outside of a function.
 AROUND = 5
 # More definitions with the line of a frame are unlikely; the mark of that line outweighs words.
@@ -66,12 +70,17 @@ class _Place(NamedTuple):
 
 
 class _Message(NamedTuple):
-    """A message of a query, the least share of it that the source must have, and terms to search
-    for."""
+    """A message of a query, and the least share of it that the source must have; all of it, in one
+    string that is no test's, if it ``is_label``."""
 
     error: ErrorMessage
-    least: float
-    terms: Sequence[str]
+    least: float = 0.0
+    is_label: bool = False
+
+    @property
+    def terms(self) -> Sequence[str]:
+        """Texts to search for, of which the source has some."""
+        return [self.error.text] if self.is_label else search_terms(self.error.text)
 
 
 async def error_hits(
@@ -209,15 +218,14 @@ async def _sites(
     workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
 ) -> list[Site]:
     """Return the places that make the messages of a query, those of the first message first."""
-    messages = [
-        _Message(error, least, search_terms(error.text)) for error, least in _messages(parts)
-    ]
+    messages = list(_messages(parts))
     terms = list(dict.fromkeys(term for message in messages for term in message.terms))
     if not terms:
         return []
     async with workspace.search_slots:
         progress("Searching for the error message")
-        files = await files_with_terms(workspace, scope, terms)
+        only_labels = all(message.is_label for message in messages)
+        files = await files_with_terms(workspace, scope, terms, quickly=only_labels)
         texts = CurrentTexts(scope, workspace.buffers)
         width = workspace.config.limits.line_characters
 
@@ -225,6 +233,7 @@ async def _sites(
             return [
                 site
                 for message in messages
+                if not (message.is_label and _count(files, message) > LABEL_FILES)
                 for site in _best_sites(
                     message, matched_texts(texts, files, message.terms, _weight, width)
                 )
@@ -233,10 +242,18 @@ async def _sites(
         return await asyncio.to_thread(best_sites)
 
 
+def _count(files: Mapping[str, Set[str]], message: _Message) -> int:
+    """Return the number of files that may have a term of a message."""
+    terms = set(message.terms)
+    return sum(not terms.isdisjoint(known) for known in files.values())
+
+
 def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     """Return the best places that make a message."""
     error = message.error
     sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
+    if message.is_label:
+        sites = [site for site in sites if site.is_whole and not _repeats(site.path)]
     scores = {site: site.score * _weight(site.path) for site in sites}
     best = sorted(
         (site for site in sites if site.score >= message.least),
@@ -245,15 +262,19 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 
 
-def _messages(parts: QueryParts) -> Iterator[tuple[ErrorMessage, float]]:
-    """Yield the messages of a query, with the share of each that the source must have."""
+def _messages(parts: QueryParts) -> Iterator[_Message]:
+    """Yield the messages of a query."""
     for error in parts.errors[:MOST_MESSAGES]:
-        yield error, 0.0
+        yield _Message(error)
     if parts.errors:
         return
     for text in (parts.title, *parts.quotes[:MOST_MESSAGES]):
-        if _FAILURE.search(text) and not _ASKS.match(text):
-            yield ErrorMessage(text), PROBABLE_SHARE
+        if _ASKS.match(text):
+            continue
+        if _FAILURE.search(text):
+            yield _Message(ErrorMessage(text), PROBABLE_SHARE)
+        elif len(text.split()) in LABEL_WORDS:
+            yield _Message(ErrorMessage(text), is_label=True)
 
 
 def _weight(path: str) -> float:

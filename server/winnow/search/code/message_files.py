@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.messages import BEFORE, STATEMENT_LINES, MatchedText
-from winnow.search.grep.prefilter import prefilter
+from winnow.search.grep.prefilter import is_small, prefilter
 from winnow.text.buffers import unsaved_paths
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern, cut_line, pattern_problem
 from winnow.text.scope import Scope, clean_path
@@ -29,9 +29,11 @@ LINES_OF_FILE = 50
 
 
 async def files_with_terms(
-    workspace: EngineWorkspace, scope: Scope, terms: Sequence[str]
+    workspace: EngineWorkspace, scope: Scope, terms: Sequence[str], *, quickly: bool = False
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have some of the terms, with these terms, by path.
+
+    Where the index cannot name the files, ``quickly`` lists those of a small tree only.
 
     Raises InvalidParams for a glob or a file type that ripgrep rejects.
     """
@@ -42,7 +44,8 @@ async def files_with_terms(
     for term, candidates in zip(terms, prefiltered, strict=True):
         for path in candidates.files if candidates else ():
             found.setdefault(path, set()).add(term)
-    if not any(prefiltered):
+    is_quick = workspace.index.state().knows_all and is_small(workspace)
+    if not any(prefiltered) and (is_quick or not quickly):
         found = await _listed(ripgrep, scope, terms)
     if workspace.buffers:
         types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)

@@ -45,7 +45,7 @@ _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
 _RAISES = re.compile(
     r"\b(?:raise|throws?|panic|die|croak|confess|abort|assert|fail|fatal|error|reject|bail|ensure|"
     r"expect|warn|exit|err|require|check|trigger_error)\w*[!?]?[\s(:]|"
-    r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(",
+    r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(|\berrors\.New\(",
 )
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
 _SIGNS = " \t#/*-;<!>%"
@@ -66,13 +66,14 @@ class MatchedText(Struct, frozen=True):
 
 class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
-    like code that raises an error."""
+    like code that raises an error, and ``is_whole`` if a string there is the whole message."""
 
     path: str
     first: int
     last: int
     score: float
     raises: bool
+    is_whole: bool = False
 
 
 def search_terms(message: str) -> list[str]:
@@ -99,7 +100,8 @@ def _runs(message: str) -> list[str]:
 
 def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type."""
-    message = " ".join(message[:MESSAGE_CHARACTERS].split())
+    # A person who types a message seldom types its capitals.
+    message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold()
     letters = len(_LETTER.findall("".join(_runs(message)))) or 1
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
@@ -111,10 +113,12 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
         is_comment = bool(_IS_COMMENT.match(text.lines[number]))
+        pieces = _pieces(text.lines[number], "")[0]
+        is_whole = not is_comment and any(piece.casefold() == message for piece in pieces)
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE
-        sites.append(Site(text.path, number, last, score, raises and not is_comment))
+        sites.append(Site(text.path, number, last, score, raises and not is_comment, is_whole))
     seen: set[int] = set()
     for site in sorted(sites, key=lambda site: (-site.score, site.first)):
         lines = range(site.first, site.last + 1)
@@ -152,13 +156,14 @@ def _is_long(piece: str) -> bool:
 
 def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
     """Return the number of letters of the pieces that a message has from an offset on, in order,
-    and the offset behind them. Text that it lacks counts against it."""
+    and the offset behind them. Text that it lacks counts against it. The ``message`` is
+    case-folded."""
     found = missing = 0
     for piece in pieces:
-        place = message.find(piece, at)
+        place = message.find(piece.casefold(), at)
         if place >= 0:
             found += len(_LETTER.findall(piece))
-            at = place + len(piece)
+            at = place + len(piece.casefold())
         else:
             missing += len(_LETTER.findall(piece))
     return (0 if missing > found else found - missing // 2), at
