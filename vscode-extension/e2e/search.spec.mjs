@@ -401,6 +401,20 @@ test('the info button says how the results were found', async () => {
   await closePick()
 })
 
+test('the results view waits for the results of the typed text', async () => {
+  await editor.openBox('Control+Alt+W')
+  // Before the search has begun.
+  await page.evaluate(() => {
+    const widget = document.querySelector('.quick-input-widget')
+    const show = () => widget.querySelector('[aria-label^="Show in Results View"]').click()
+    widget.querySelector('input.input').addEventListener('input', () => setTimeout(show), { once: true })
+  })
+  await page.keyboard.insertText('how is a session key created')
+  const first = page.locator('.pane-body .monaco-list-row[data-index="0"]')
+  await editor.sees(first, /^how is a session key created/)
+  await editor.input.waitFor({ state: 'hidden' })
+})
+
 test('results stay in a view, grouped by file, which opens previews', async () => {
   await editor.command('View: Close All Editors')
   await editor.question('how are passwords hashed')
