@@ -395,7 +395,7 @@ test('a search without results and a failed search show the reason', async () =>
 test('the info button says how the results were found', async () => {
   await editor.question('how are passwords hashed')
   await page.locator('.quick-input-widget:visible [aria-label^="How These Results"]').click()
-  await editor.sees(editor.rows.filter({ hasText: 'Searched as semantic' }), /It is a question|it is a question/)
+  await editor.sees(editor.rows.filter({ hasText: 'Searched by meaning' }), /It is a question|it is a question/)
   await page.keyboard.press('Escape')
   await editor.titled(/^how are passwords hashed · local/)
   await closePick()

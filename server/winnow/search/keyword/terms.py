@@ -160,9 +160,7 @@ class TermSearch:
                     found.files, found.bytes = smaller.files, smaller.bytes
                     found.counts = counts
                     found.over, found.finished = False, True
-                    found.shrunk = f"{context} lines of context"
-                    if per_file:
-                        found.shrunk += f" around the first {per_file} matches of a file"
+                    found.shrunk = _step_in_words(context, per_file)
                     return
         kept: dict[str, int] = {}
         size = 0
@@ -458,6 +456,11 @@ class TermSearch:
             found.over = True
             return None
         return ripgrep.pattern_problem(code, child.stderr)
+
+
+def _step_in_words(context: int, per_file: int | None) -> str:
+    matches = f"the first {per_file} matches of each file" if per_file else "its matches"
+    return f"{matches}, with {context} lines before and after" if context else matches
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
