@@ -280,6 +280,16 @@ def test_a_string_that_began_further_up_is_found() -> None:
     assert (best.first, best.raises) == (4, True)
 
 
+def test_a_string_continues_behind_a_placeholder_of_several_lines() -> None:
+    text = (
+        "throw new Error(\n  `You brought tea where a cup was expected: ${kind(\n    cup\n"
+        "  )}'. A mug holds more of it.`\n)"
+    )
+    message = "You brought tea where a cup was expected: 'mug'. A mug holds more of it."
+    best = next(sites_in(matched(text, 2, 4), message))
+    assert (best.first, best.last) == (2, 4)
+
+
 def test_a_comment_is_worse_than_the_code() -> None:
     text = "# no tea in the file today\nx = 1\ny = 2\nz = 3\nraise E('no tea in the file today')"
     best, worse = sites_in(matched(text, 1, 5), "no tea in the file today")

@@ -99,7 +99,7 @@ async def test_a_broad_term_is_skipped_and_the_others_go_on(
     assert statuses(result) == {"broad": "too_broad", "register_plugin": "used"}
     assert paths(result) == ["src/registry.py", "docs/plugins.md"]
     assert not result.completeness.complete
-    assert result.completeness.reasons == ["unused terms: broad"]
+    assert result.completeness.reasons == ["these terms were not used: broad"]
 
 
 async def test_all_terms_too_broad_is_an_error_that_names_them(

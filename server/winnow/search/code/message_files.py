@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.messages import BEFORE, STATEMENT_LINES, MatchedText
-from winnow.search.grep.prefilter import is_small, prefilter
-from winnow.text.buffers import unsaved_paths
+from winnow.search.grep.prefilter import is_small, prefilter, unsaved_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern, cut_line, pattern_problem
 from winnow.text.scope import Scope, clean_path
-from winnow.text.selection import file_type_globs
 from winnow.workspace import EngineWorkspace
 
 # The most files to read. The place that makes a message has most of its terms, so it is among the
@@ -47,11 +45,8 @@ async def files_with_terms(
     is_quick = workspace.index.state().knows_all and is_small(workspace)
     if not any(prefiltered) and (is_quick or not quickly):
         found = await _listed(ripgrep, scope, terms)
-    if workspace.buffers:
-        types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
-        for path in unsaved_paths(workspace.buffers, scope):
-            if scope.covers_file(path, types):
-                found[path] = set(terms)
+    for path in await unsaved_files(workspace, ripgrep, scope):
+        found[path] = set(terms)
     return found
 
 

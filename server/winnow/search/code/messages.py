@@ -136,12 +136,15 @@ def _compared(texts: Mapping[int, str], first: int, message: str) -> tuple[int, 
     for number in range(first, first + STATEMENT_LINES):
         if number not in texts or number - last > GAP_LINES:
             break
+        is_inside = number == first or bool(is_open)
         pieces, is_open = _pieces(texts[number], is_open)
-        found, at = _found_in(message, pieces, at)
-        if found < LEAST_LETTERS and number == first:
-            # No code: a comment, a translation, or a text of several lines.
+        before = at
+        found, at = _found_in(message, pieces, before)
+        if found < LEAST_LETTERS and is_inside:
+            # No code: a comment, a translation, or a text of several lines, perhaps behind the end
+            # of a placeholder.
             pieces = _split([_KEY.sub("", texts[number].strip(_SIGNS + _AROUND))])
-            found, at = _found_in(message, pieces, 0)
+            found, at = _found_in(message, pieces, before)
         if found < 0 or (not found and number > first and any(map(_is_long, pieces))):
             break  # the string of another message
         if found:

@@ -22,7 +22,7 @@ from winnow.search.answer.telling_words import MOST_TERMS, search_terms
 from winnow.search.code.definitions import definitions_of
 from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
-from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, Progress, Skipped
@@ -115,8 +115,12 @@ async def _rank(
 ) -> _Ranking:
     """Search for the terms and rank the files, ``by_index`` if it has all texts, else by reading
     the best files."""
+    by_index = by_index and workspace.has_index and workspace.index.state().knows_all_texts
     search_request = KeywordRequest(
-        workspace, scope, query, list(dict.fromkeys(terms)), progress, shrink=True
+        *(workspace, scope, query, list(dict.fromkeys(terms)), progress),
+        shrink=True,
+        # The index has the whole texts.
+        context=0 if by_index else CONTEXT_LINES,
     )
     async with workspace.search_slots:
         try:
@@ -133,11 +137,8 @@ async def _rank(
 
 
 async def _ranked_by_index(request: KeywordRequest, found: KeywordMatches) -> list[Ranked] | None:
-    """Rank the files with what the index knows about them, which takes a tenth of the time of
-    reading them; None if it does not have all texts."""
-    workspace = request.workspace
-    if not (workspace.has_index and workspace.index.state().knows_all_texts):
-        return None
+    """Rank the files with what the index knows about them, which takes a fraction of the time of
+    reading them; None if it cannot be read."""
     # Costs the import of numpy.
     from winnow.search.code.indexed import search_index
 
@@ -145,7 +146,7 @@ async def _ranked_by_index(request: KeywordRequest, found: KeywordMatches) -> li
     matches = matches_of(request.query, terms, found.candidates, found.search.searched)
     try:
         indexed = await search_index(
-            workspace,
+            request.workspace,
             request.scope,
             request.query,
             0,

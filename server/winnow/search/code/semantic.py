@@ -191,7 +191,7 @@ def _with_state(found: HitList, state: IndexState, reason: str) -> HitList:
 
 def _later(workspace: EngineWorkspace) -> str:
     is_paused = workspace.index.throttle.state == "paused"
-    return "" if is_paused else "; the next search covers more of the index"
+    return "" if is_paused else "; the next search knows more files"
 
 
 def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str) -> str:

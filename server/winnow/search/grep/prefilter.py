@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from winnow.errors import InvalidParams
 from winnow.storage.paths import is_below
+from winnow.text.buffers import unsaved_paths
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, clean_path, join_path
 from winnow.text.selection import file_type_globs
@@ -109,6 +110,46 @@ async def prefilter(
 
     prefiltered = await asyncio.to_thread(in_scope)
     return [prefiltered.get(query) for query in queries]
+
+
+async def indexed_files(
+    workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope
+) -> list[str] | None:
+    """Return the files of a scope that the index lists, and unsaved documents, in no order. None if
+    the index is not certain to have all, as without a watcher.
+
+    Raises InvalidParams for a file type that ripgrep does not know.
+    """
+    if not workspace.has_index or not _is_plain(scope):
+        return None
+    folders = await workspace.index.files(MOST_SECONDS)
+    if not folders or not (_covers(folders, scope) and _is_indexed(workspace, scope)):
+        return None
+    types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
+    unsaved = await unsaved_files(workspace, ripgrep, scope)
+
+    def in_scope() -> list[str]:
+        paths: set[str] = set()
+        for number, root in enumerate(scope.roots):
+            prefix = scope.prefix(number)
+            # Deleted files have no path.
+            below: Iterable[str] = filter(None, folders[root])
+            if scope.is_filtered or len(scope.roots) > 1:
+                below = [path for path in below if scope.selects(number, path, types)]
+            paths.update([prefix + path for path in below] if prefix else below)
+        return [*paths.union(unsaved)]
+
+    return await asyncio.to_thread(in_scope)
+
+
+async def unsaved_files(workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope) -> list[str]:
+    """Return the open documents of a scope that differ from the disk."""
+    if not workspace.buffers:
+        return []
+    types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
+    return [
+        path for path in unsaved_paths(workspace.buffers, scope) if scope.covers_file(path, types)
+    ]
 
 
 def is_small(workspace: EngineWorkspace) -> bool:
