@@ -52,16 +52,8 @@ class Style(Struct, frozen=True):
         """Return a line of code with the words of the query highlighted."""
         if not self.colour or not self.query:
             return line
-        # Costs the import of a stemmer.
-        from winnow.index.postings.terms import STOP_WORDS
-
-        words = {word for word in _WORD.findall(self.query) if word.lower() not in STOP_WORDS}
-        if not words:
-            return line
-        # Other forms of a word, too: `generated` is in `generates`.
-        forms = [f"{word[:-2]}\\w*" if len(word) > STEM else word for word in words]
-        pattern = "|".join(sorted(forms, key=len, reverse=True))
-        return re.sub(pattern, lambda found: self.match(found[0]), line, flags=re.I)
+        pattern = word_pattern(self.query)
+        return pattern.sub(lambda found: self.match(found[0]), line) if pattern else line
 
     def path(self, text: str) -> str:
         return self._code("1;35", text)
@@ -84,6 +76,18 @@ class Style(Struct, frozen=True):
 
     def _code(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+
+def word_pattern(query: str) -> re.Pattern[str] | None:
+    """Return a pattern of the words of a query that are worth highlighting, or None."""
+    # Costs the import of a stemmer.
+    from winnow.index.postings.terms import STOP_WORDS
+
+    found = _WORD.findall(query[:QUERY_CHARACTERS])
+    words = {word for word in found if word.lower() not in STOP_WORDS}
+    # Other forms of a word, too: `generated` is in `generates`.
+    forms = [f"{word[:-2]}\\w*" if len(word) > STEM else word for word in words]
+    return re.compile("|".join(sorted(forms, key=len, reverse=True)), re.I) if forms else None
 
 
 FOR_AGENTS = Style(colour=False, options="", column=0)

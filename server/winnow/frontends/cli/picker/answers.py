@@ -1,0 +1,72 @@
+"""Turn the result of a search into rows.
+
+Separate because it loads all tools, which takes longer than showing the prompt.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from winnow.frontends.cli.picker.state import Answer, Row
+from winnow.text.paths import path_of_uri
+from winnow.text.sanitize import printable
+from winnow.tools.code_search import CodeHit, CodeSearchResult, advice, summary
+from winnow.tools.terminal import seen_path, word_pattern
+
+
+class Failure(msgspec.Struct):
+    """Why a search has failed."""
+
+    message: str
+
+
+class Failed(msgspec.Struct):
+    """The output of a failed search."""
+
+    error: Failure
+
+
+def answer_of(result: CodeSearchResult, query: str, folder: str) -> Answer:
+    """Return the answer to a query. Paths are relative to a folder."""
+    notes = [*result.completeness.reasons, *result.warnings, *advice(result)]
+    return Answer(
+        rows=[_row(hit, result.root, folder) for hit in result.results],
+        summary=summary(result),
+        notes=[printable(note) for note in notes],
+        words=word_pattern(query),
+        search_id=result.search_id,
+    )
+
+
+def decoded(output: str) -> CodeSearchResult:
+    """Return the result that a command has printed. Raise ValueError."""
+    return msgspec.json.decode(output, type=CodeSearchResult)
+
+
+def problem_of(output: str, errors: str) -> str:
+    """Return why a command has failed, as one line."""
+    try:
+        return printable(msgspec.json.decode(output, type=Failed).error.message)
+    except ValueError:
+        return printable(errors.strip().partition("\n")[0]) or "the search has failed"
+
+
+def _row(hit: CodeHit, root: str, folder: str) -> Row:
+    file = (path_of_uri(hit.uri) if hit.uri else None) or os.path.join(hit.root or root, hit.path)
+    best = hit.best_line or hit.line
+    code = ""
+    if hit.snippet is not None and best is not None:
+        lines, first = hit.snippet.split("\n"), hit.snippet_line or hit.line or 1
+        code = lines[best - first] if 0 <= best - first < len(lines) else lines[0]
+    return Row(
+        path=seen_path(hit, root, folder),
+        file=file,
+        line=hit.line,
+        last=hit.end_line,
+        best=best,
+        code=printable(code),
+        why=printable(hit.why or ""),
+        root=hit.root or root,
+    )
