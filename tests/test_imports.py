@@ -15,7 +15,10 @@ import pytest
 
 from conftest import child_environment, without_coverage
 
-HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
+HEAVY = {
+    *("pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"),
+    "prompt_toolkit",
+}
 
 PROGRAM = """
 import json, sys

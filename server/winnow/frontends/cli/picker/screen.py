@@ -131,13 +131,16 @@ class Screen:
         bind("enter", do=lambda: self._end(self._picker.choose(Action.OPEN)))
         bind("c-o", do=lambda: self._end(self._picker.choose(Action.PRINT)))
         bind("escape", "c-c", "c-d", do=lambda: self._application.exit(result=None))
-        bind("c-u", do=self._prompt.reset)
+        bind("c-u", do=self._clear)
 
         @keys.add("c-z")
         def suspend(event: KeyPressEvent) -> None:
             event.app.suspend_to_background()
 
         return keys
+
+    def _clear(self) -> None:
+        self._prompt.text = ""
 
     def _move(self, rows: int) -> None:
         self._picker.move(rows)

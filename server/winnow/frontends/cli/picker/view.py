@@ -57,7 +57,7 @@ def _row_lines(
         line.append(("class:dim", f"  {folder}"))
     if why:
         line.append(("class:dim", f"  {cut(why, room - 2)}"))
-    yield line
+    yield cut_line(line, width)
     below = highlighted(scrolled(code, words, width - 4), words)
     yield cut_line([("", "    "), *(below if code else [("class:dim", row.why)])], width)
 
@@ -82,8 +82,8 @@ def preview_lines(picker: Picker, width: int, height: int) -> list[Line]:
     for number, text in enumerate(shown.lines[start : start + height - 1], shown.first + start):
         is_best = row.best == number
         numbered: Line = [
-            ("class:marker", ">") if is_best else ("", " "),
-            ("class:number", f"{number:{column}} "),
+            ("class:marker", "> ") if is_best else ("", "  "),
+            ("class:number", f"{number:{column}}  "),
         ]
         is_found = (row.line or best) <= number <= (row.last or best)
         code = highlighted(text, picker.answer.words if is_found else None)
@@ -156,8 +156,8 @@ def _fitting(text: str, width: int) -> str:
 def _whole_words(text: str, width: int) -> str:
     """Return the first words of a text that fit, or the start of a word that is too long."""
     fitting = _fitting(text, width)
-    if len(fitting) == len(text):
-        return text
+    if text[len(fitting) : len(fitting) + 1] in ("", " "):
+        return fitting
     return fitting.rpartition(" ")[0] or fitting
 
 
@@ -187,4 +187,5 @@ def highlighted(text: str, words: re.Pattern[str] | None) -> Line:
     for found in words.finditer(text) if words else ():
         line += [("", text[at : found.start()]), ("class:match", found.group())]
         at = found.end()
-    return [*line, ("", text[at:])]
+    line.append(("", text[at:]))
+    return [(style, piece) for style, piece in line if piece]
