@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,10 @@ QUERY_CHARACTERS = 1_000
 # Longer words have endings.
 STEM = 5
 _WORD = re.compile(r"\w{3,40}")
+# A call of the tool that people have as a command with actions.
+_ACTION = re.compile(r"`index` with action '(\w+)'")
+
+R = TypeVar("R", bound=Answer)
 
 
 class Style(Struct, frozen=True):
@@ -91,6 +95,21 @@ def word_pattern(query: str) -> re.Pattern[str] | None:
 
 
 FOR_AGENTS = Style(colour=False, options="", column=0)
+
+
+def worded_for_people(result: R) -> R:
+    """Return an answer whose notes name commands where they name calls of tools."""
+    reasons = [_named(reason) for reason in result.completeness.reasons]
+    return msgspec.structs.replace(
+        result,
+        completeness=msgspec.structs.replace(result.completeness, reasons=reasons),
+        warnings=[_named(warning) for warning in result.warnings],
+    )
+
+
+def _named(note: str) -> str:
+    note = _ACTION.sub(r"`winnow index \1`", note)
+    return note.replace("`index_status`", "`winnow index-status`")
 
 
 class FileRow(Protocol):

@@ -13,7 +13,7 @@ from winnow.frontends.cli.picker.state import Answer, Row
 from winnow.text.paths import path_of_uri
 from winnow.text.sanitize import printable
 from winnow.tools.code_search import CodeHit, CodeSearchResult, advice, summary
-from winnow.tools.terminal import seen_path, word_pattern
+from winnow.tools.terminal import seen_path, word_pattern, worded_for_people
 
 
 class Failure(msgspec.Struct):
@@ -30,6 +30,7 @@ class Failed(msgspec.Struct):
 
 def answer_of(result: CodeSearchResult, query: str, folder: str) -> Answer:
     """Return the answer to a query. Paths are relative to a folder."""
+    result = worded_for_people(result)
     notes = [*result.completeness.reasons, *result.warnings, *advice(result)]
     return Answer(
         rows=[_row(hit, result.root, folder) for hit in result.results],
@@ -53,20 +54,26 @@ def problem_of(output: str, errors: str) -> str:
         return printable(errors.strip().partition("\n")[0]) or "the search has failed"
 
 
+def _code(hit: CodeHit, line: int | None) -> str:
+    """Return a line of a hit; the name of what it defines if the line is not in its snippet."""
+    first = hit.snippet_line or hit.line
+    if hit.snippet is None or first is None or line is None:
+        return ""
+    lines = hit.snippet.split("\n")
+    is_shown = 0 <= line - first < len(lines)
+    return lines[line - first] if is_shown else hit.symbol or ""
+
+
 def _row(hit: CodeHit, root: str, folder: str) -> Row:
     file = (path_of_uri(hit.uri) if hit.uri else None) or os.path.join(hit.root or root, hit.path)
     best = hit.best_line or hit.line
-    code = ""
-    if hit.snippet is not None and best is not None:
-        lines, first = hit.snippet.split("\n"), hit.snippet_line or hit.line or 1
-        code = lines[best - first] if 0 <= best - first < len(lines) else lines[0]
     return Row(
         path=seen_path(hit, root, folder),
         file=file,
         line=hit.line,
         last=hit.end_line,
         best=best,
-        code=printable(code),
+        code=printable(_code(hit, best)),
         why=printable(hit.why or ""),
         root=hit.root or root,
     )
