@@ -19,7 +19,7 @@ QUERY_CHARACTERS = 1_000
 STEM = 5
 _WORD = re.compile(r"\w{3,40}")
 # A call of the tool that people have as a command with actions.
-_ACTION = re.compile(r"`index` with action '(\w+)'")
+_ACTION = re.compile(r"`index` (?:with|and) action '(\w+)'")
 
 R = TypeVar("R", bound=Answer)
 
