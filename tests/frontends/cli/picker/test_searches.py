@@ -97,6 +97,19 @@ async def test_any_text_is_a_query(query: str, project: Path, home: Path) -> Non
         assert process.commands == 1
 
 
+@pytest.mark.parametrize("background", ["0", "1"])
+async def test_problems_of_settings_are_notes(background: str, project: Path, home: Path) -> None:
+    write_files(project, {"winnow.toml": "[search]\nmax = 1\n"})
+    environment = {**environment_of(home), "WINNOW_BACKGROUND": background}
+    with started(project, environment_of(home)):
+        async with searches(project, environment) as opened:
+            for query in ("register_plugin", "load_plugin"):
+                found = await answer(opened, query)
+                notes = [note for note in found.notes if "search.max" in note]
+                assert len(notes) == 1, found.notes
+                assert not notes[0].startswith("winnow: ")
+
+
 async def test_a_failed_search_says_why(tmp_path: Path, home: Path) -> None:
     async with searches(home, child_environment(home)) as opened:
         with pytest.raises(SearchFailed, match="home folder"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 
@@ -15,6 +16,8 @@ from winnow.frontends.cli.picker.state import Action, Choice, Picker, Row
 
 def run() -> int:
     """Show the picker. Return the exit code: 0, that of the editor, or 130 if the user quits."""
+    # Without a handler, warnings would be written into the screen.
+    logging.getLogger().addHandler(logging.NullHandler())
     chosen_editor = editor.of_user(os.environ)
     try:
         choice = asyncio.run(_choose(opens=bool(chosen_editor.command)))

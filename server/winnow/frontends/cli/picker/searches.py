@@ -17,6 +17,7 @@ from winnow.frontends.background import from_event_loop
 from winnow.frontends.cli.guarded import FAILED
 from winnow.frontends.cli.picker.state import Answer, Choice
 from winnow.processes.waiting import wait_within
+from winnow.text.sanitize import printable
 
 if TYPE_CHECKING:
     from winnow.frontends.cli.picker.engine import Engine
@@ -40,7 +41,8 @@ class Searches:
         self._folder = Path.cwd()
         self._ready = asyncio.create_task(_prepare(self._folder))
         self._engine: Engine | None = None
-        self._notices: list[str] = []
+        # Problems of settings and the like: told once, or with each answer.
+        self._notices: dict[str, None] = {}
 
     async def search(self, query: str, notify: Notify) -> Answer:
         """Return the answer to a query. ``notify`` gets a reason to wait. Raise SearchFailed."""
@@ -50,7 +52,9 @@ class Searches:
         # Loads all tools.
         from winnow.frontends.cli.picker import answers
 
-        done = None if self._engine else await from_event_loop.run(command, notify)
+        done = None
+        if self._engine is None:
+            done = await from_event_loop.run(command, lambda line: notify(_plain(line)))
         if done is None:
             engine = await self._opened_engine()
             try:
@@ -60,7 +64,7 @@ class Searches:
         elif done.code == FAILED:
             raise SearchFailed(answers.problem_of(done.output, done.errors))
         else:
-            self._notices += done.errors.splitlines()
+            self._take_notices(done.errors)
             result = answers.decoded(done.output)
         answer = answers.answer_of(result, query, str(self._folder))
         return answer._replace(notes=[*answer.notes, *self._notices])
@@ -86,6 +90,9 @@ class Searches:
         command += [found["search_id"], found["path"], "opened"]
         await from_event_loop.run(command, lambda line: None)
 
+    def _take_notices(self, lines: str) -> None:
+        self._notices.update(dict.fromkeys(map(_plain, lines.splitlines())))
+
     async def _opened_engine(self) -> Engine:
         """Open the engine in this process, which runs all further searches."""
         if self._engine is None:
@@ -93,8 +100,13 @@ class Searches:
             from winnow.frontends.cli.picker.engine import Engine
 
             self._engine = Engine(self._folder)
-            self._notices += self._engine.notices.splitlines()
+            self._take_notices(self._engine.notices)
         return self._engine
+
+
+def _plain(line: str) -> str:
+    """Return a line of standard error without the name of the program."""
+    return printable(line.strip().removeprefix("winnow: "))
 
 
 async def _prepare(folder: Path) -> None:
