@@ -19,7 +19,7 @@ QUERY_CHARACTERS = 1_000
 STEM = 5
 _WORD = re.compile(r"\w{3,40}")
 # A call of the tool that people have as a command with actions.
-_ACTION = re.compile(r"`index` (?:with|and) action '(\w+)'")
+_ACTION = re.compile(r"`index (\w+)`|`index` with action '(\w+)'")
 
 R = TypeVar("R", bound=Answer)
 
@@ -108,7 +108,7 @@ def worded_for_people(result: R) -> R:
 
 
 def _named(note: str) -> str:
-    note = _ACTION.sub(r"`winnow index \1`", note)
+    note = _ACTION.sub(lambda found: f"`winnow index {found[1] or found[2]}`", note)
     return note.replace("`index_status`", "`winnow index-status`")
 
 
