@@ -120,7 +120,7 @@ async def test_a_broad_term_can_be_shrunk_instead(
     assert statuses(result) == {"broad": "shrunk", "nothing": "no_match"}
     [file] = result.files
     assert (file.path, len(file.matches)) == ("broad.txt", 5)
-    assert "first 3 matches of a file" in result.completeness.reasons[0]
+    assert "first 3 matches of each file" in result.completeness.reasons[0]
 
 
 @pytest.mark.parametrize("left", ["no room for a path", "no time to count"])

@@ -52,7 +52,7 @@ MARK = 100.0
 _FAILURE = re.compile(
     r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
     r"already|denied|refused|undefined|no such|too (?:many|large|long|few)|out of|illegal|bad|"
-    r"unsupported|requires?|malformed|exceeded)\b",
+    r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted)\b",
     re.I,
 )
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)

@@ -8,6 +8,7 @@ it walks, so the filters are applied here to the files that the index names.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import re
 import stat
@@ -103,8 +104,10 @@ async def prefilter(
     most = workspace.config.limits.file_bytes
 
     def in_scope() -> dict[TextPattern, PrefilteredFiles | None]:
+        # A file may be a candidate of many queries.
+        size_of = functools.cache(functools.partial(_size_of, str(scope.root)))
         return {
-            query: _in_scope(candidates, scope, types, most if query.multiline else None)
+            query: _in_scope(candidates, scope, types, most if query.multiline else None, size_of)
             for query, candidates in few.items()
         }
 
@@ -159,7 +162,11 @@ def is_small(workspace: EngineWorkspace) -> bool:
 
 
 def _in_scope(
-    found: MatchCandidates, scope: Scope, types: Sequence[re.Pattern[str]], most: int | None
+    found: MatchCandidates,
+    scope: Scope,
+    types: Sequence[re.Pattern[str]],
+    most: int | None,
+    size_of: Callable[[str], int | None],
 ) -> PrefilteredFiles | None:
     """Return the candidates in scope that still exist; None if one has more bytes than ``most``."""
 
@@ -173,7 +180,7 @@ def _in_scope(
             paths += [prefix + path for path in below] if prefix else below
         return paths
 
-    regular = _regular(scope.root, selected(found.files), most)
+    regular = _regular(selected(found.files), most, size_of)
     if regular is None:
         return None
     is_complete = not scope.is_filtered and len(scope.roots) == len(found.paths)
@@ -181,7 +188,7 @@ def _in_scope(
     return PrefilteredFiles(
         regular,
         searched if is_complete else None,
-        lambda: _regular(scope.root, selected(found.binary_files), None) or (),
+        lambda: _regular(selected(found.binary_files), None, size_of) or (),
         found.paths,
     )
 
@@ -215,21 +222,21 @@ def _is_indexed(workspace: EngineWorkspace, scope: Scope) -> bool:
     )
 
 
-def _regular(root: Path, files: Sequence[str], most: int | None) -> list[str] | None:
-    """Return the regular files among these; None if one has more bytes than ``most``.
+def _regular(
+    files: Sequence[str], most: int | None, size_of: Callable[[str], int | None]
+) -> list[str] | None:
+    """Return the regular files among these; None if one has more bytes than ``most``."""
+    sizes = [(path, size) for path in files if (size := size_of(path)) is not None]
+    if most is not None and any(size > most for _, size in sizes):
+        return None
+    return [path for path, _ in sizes]
 
-    ripgrep would follow a symlink that is named, and hang on a FIFO.
-    """
-    found = []
-    folder = str(root)
-    for path in files:
-        try:
-            state = os.lstat(join_path(folder, path))
-        except (OSError, ValueError):
-            continue
-        if not stat.S_ISREG(state.st_mode):
-            continue
-        if most is not None and state.st_size > most:
-            return None
-        found.append(path)
-    return found
+
+def _size_of(folder: str, path: str) -> int | None:
+    """Return the size of a regular file. ripgrep would follow a symlink that is named, and hang on
+    a FIFO."""
+    try:
+        state = os.lstat(join_path(folder, path))
+    except (OSError, ValueError):
+        return None
+    return state.st_size if stat.S_ISREG(state.st_mode) else None
