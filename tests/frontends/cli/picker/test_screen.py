@@ -46,7 +46,7 @@ def test_typing_searches_and_enter_prints_the_place(project: Path) -> None:
     with picker(project) as shown:
         first = shown.lines()
         assert first[0] == ">"
-        assert first[-1].startswith("Enter prints  Esc quits  Ctrl-O prints")
+        assert first[-1].startswith("Enter prints  Esc quits  ↑↓ choose")
         shown.type("load_plugin")
         # The file is beside the list, with the line marked.
         lines = shown.wait_for("symbol search", "> loader.py:5", "│> 5      def load_plugin")
@@ -59,7 +59,7 @@ def test_typing_searches_and_enter_prints_the_place(project: Path) -> None:
 
 def test_enter_opens_the_editor_at_the_line(project: Path, editor: Path) -> None:
     with picker(project, EDITOR=f"{editor} -R") as shown:
-        assert shown.lines()[-1].startswith("Enter opens")
+        assert shown.lines()[-1].startswith("Enter opens  Ctrl-O prints  Esc quits")
         shown.type("load_plugin")
         shown.wait_for("> loader.py:5")
         shown.press("Enter")
@@ -96,6 +96,12 @@ def test_keys_that_quit(key: str, project: Path) -> None:
         shown.press(key)
         assert shown.ended() == 130
         assert shown.text().strip() == ""
+
+
+def test_an_interrupt_quits(project: Path) -> None:
+    with picker(project) as shown:
+        shown.interrupt()
+        assert shown.ended() == 130
 
 
 def test_keys_that_move_and_delete(project: Path) -> None:
@@ -204,7 +210,7 @@ command.run()
 def test_an_answer_without_results_says_so(project: Path) -> None:
     with picker(project) as shown:
         shown.type("zzqx_nowhere")
-        shown.wait_for("nothing found", "ignored and hidden files are not searched")
+        shown.wait_for("nothing found", "use `winnow grep --no-ignore --hidden`")
         shown.press("Enter")  # there is nothing to choose
         shown.press("Escape")
         assert shown.ended() == 130

@@ -14,7 +14,8 @@ from winnow.frontends.cli.picker.state import Picker, Row
 Line = list[tuple[str, str]]
 
 LINES_PER_ROW = 2
-KEYS = ("Esc quits", "Ctrl-O prints", "↑↓ choose", "Ctrl-U clears")
+KEYS_WITHOUT_EDITOR = ("Esc quits", "↑↓ choose", "Ctrl-U clears")
+KEYS = ("Ctrl-O prints", *KEYS_WITHOUT_EDITOR)
 # Matches further right in a line of code would often be out of view.
 SEEN = 2 / 3
 
@@ -117,7 +118,7 @@ def note_lines(picker: Picker, width: int, most: int = 2) -> list[Line]:
 def keys_line(width: int, *, opens: bool) -> Line:
     """Return the keys, as many as fit. Enter ``opens`` a row if there is an editor for it."""
     shown = ""
-    for key in (f"Enter {'opens' if opens else 'prints'}", *KEYS):
+    for key in ("Enter opens", *KEYS) if opens else ("Enter prints", *KEYS_WITHOUT_EDITOR):
         longer = f"{shown}  {key}" if shown else key
         if get_cwidth(longer) > width:
             break
