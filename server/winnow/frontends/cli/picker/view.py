@@ -16,8 +16,8 @@ Line = list[tuple[str, str]]
 LINES_PER_ROW = 2
 KEYS_WITHOUT_EDITOR = ("Esc quits", "↑↓ choose", "Ctrl-U clears")
 KEYS = ("Ctrl-O prints", *KEYS_WITHOUT_EDITOR)
-# Matches further right in a line of code would often be out of view.
-SEEN = 2 / 3
+# The part of the width that shows what is before the first match of a long line.
+BEFORE_MATCH = 1 / 3
 
 
 # --- the list ------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def scrolled(code: str, words: re.Pattern[str] | None, width: int) -> str:
     found = words.search(code) if words else None
     if found is None or get_cwidth(code[: found.end()]) <= width:
         return code
-    return "…" + code[max(0, found.start() - int(width * (1 - SEEN))) :]
+    return "…" + code[max(0, found.start() - int(width * BEFORE_MATCH)) :]
 
 
 def highlighted(text: str, words: re.Pattern[str] | None) -> Line:
