@@ -18,8 +18,16 @@ QUERY_CHARACTERS = 1_000
 # Longer words have endings.
 STEM = 5
 _WORD = re.compile(r"\w{3,40}")
-# A call of the tool that people have as a command with actions.
-_ACTION = re.compile(r"`index (\w+)`|`index` with action '(\w+)'")
+# Calls of tools in notes, and the commands that people have for them.
+_COMMANDS = (
+    (re.compile(r"`index (\w+)`"), r"`winnow index \1`"),
+    (re.compile(r"`index` with action '(\w+)'"), r"`winnow index \1`"),
+    (re.compile("`index_status`"), "`winnow index-status`"),
+    (
+        re.compile("`grep` or `glob` with include_ignored and include_hidden"),
+        "`winnow grep --no-ignore --hidden`",
+    ),
+)
 
 R = TypeVar("R", bound=Answer)
 
@@ -108,8 +116,9 @@ def worded_for_people(result: R) -> R:
 
 
 def _named(note: str) -> str:
-    note = _ACTION.sub(lambda found: f"`winnow index {found[1] or found[2]}`", note)
-    return note.replace("`index_status`", "`winnow index-status`")
+    for call, command in _COMMANDS:
+        note = call.sub(command, note)
+    return note
 
 
 class FileRow(Protocol):

@@ -76,9 +76,11 @@ def start_and_wait(folder: Path, environment: Mapping[str, str]) -> bool:
     process was started, or if it accepts none soon."""
     started = start(folder, environment)
     end = time.monotonic() + START_SECONDS
-    while started and not started.has_ended() and time.monotonic() < end:
+    while started and time.monotonic() < end:
         if started.is_ready():
             return True
+        if started.has_ended():
+            return False
         time.sleep(POLL_SECONDS)
     return False
 

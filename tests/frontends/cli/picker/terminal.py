@@ -63,6 +63,9 @@ class Terminal:
         # The kernel tells only programs whose controlling terminal it is.
         self._process.send_signal(signal.SIGWINCH)
 
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
     def lines(self) -> list[str]:
         """Return the lines on the screen, without blanks at their ends."""
         with contextlib.suppress(BlockingIOError, OSError):  # nothing to read, or the end

@@ -46,7 +46,7 @@ def test_typing_searches_and_enter_prints_the_place(project: Path) -> None:
     with picker(project) as shown:
         first = shown.lines()
         assert first[0] == ">"
-        assert first[-1].startswith("Enter prints  Esc quits  Ctrl-O prints")
+        assert first[-1].startswith("Enter prints  Esc quits  ↑↓ choose")
         shown.type("load_plugin")
         # The file is beside the list, with the line marked.
         lines = shown.wait_for("symbol search", "> loader.py:5", "│> 5      def load_plugin")
@@ -59,7 +59,7 @@ def test_typing_searches_and_enter_prints_the_place(project: Path) -> None:
 
 def test_enter_opens_the_editor_at_the_line(project: Path, editor: Path) -> None:
     with picker(project, EDITOR=f"{editor} -R") as shown:
-        assert shown.lines()[-1].startswith("Enter opens")
+        assert shown.lines()[-1].startswith("Enter opens  Ctrl-O prints  Esc quits")
         shown.type("load_plugin")
         shown.wait_for("> loader.py:5")
         shown.press("Enter")
@@ -96,6 +96,12 @@ def test_keys_that_quit(key: str, project: Path) -> None:
         shown.press(key)
         assert shown.ended() == 130
         assert shown.text().strip() == ""
+
+
+def test_an_interrupt_quits(project: Path) -> None:
+    with picker(project) as shown:
+        shown.interrupt()
+        assert shown.ended() == 130
 
 
 def test_keys_that_move_and_delete(project: Path) -> None:
@@ -167,6 +173,23 @@ def test_hostile_names_and_texts_are_drawn_as_text(project: Path) -> None:
         assert b"\x07" not in shown.output
 
 
+def test_enter_before_the_answer_chooses_its_first_row(project: Path) -> None:
+    with picker(project) as shown:
+        shown.type("load_plugin")
+        shown.press("Enter")
+        assert shown.ended() == 0
+        assert shown.text().strip() == "src/loader.py:5"
+
+
+def test_a_pasted_stack_trace_is_a_query(project: Path) -> None:
+    trace = 'Traceback:\n  File "src/registry.py", line 4, in register_plugin\nKeyError: name'
+    with picker(project) as shown:
+        shown.type(f"\x1b[200~{trace}\x1b[201~")
+        lines = shown.wait_for("> registry.py:", "│src/registry.py")
+        assert lines[0] == "> Traceback:"
+        assert lines[2].strip() == "KeyError: name"
+
+
 def test_the_mouse_selects_rows(project: Path) -> None:
     with picker(project) as shown:
         shown.type("plugin")
@@ -179,6 +202,25 @@ def test_the_mouse_selects_rows(project: Path) -> None:
         row = shown.lines()[6][2:30]
         shown.type("\x1b[<0;5;7M\x1b[<0;5;7m")
         shown.wait_for(f"> {row}")
+
+
+def test_a_bug_ends_the_picker_and_leaves_the_screen(project: Path) -> None:
+    program = [sys.executable, "-c", BUG]
+    with terminal(program, project, child_environment(project.parent)) as shown:
+        shown.wait_for(HINT)
+        shown.type("anything")
+        assert shown.ended() == 1
+        assert "RuntimeError: a bug" in shown.text()
+        assert HINT not in shown.text()
+
+
+BUG = """
+from winnow.frontends.cli.picker import command, searches
+async def search(self, query, notify):
+    raise RuntimeError("a bug")
+searches.Searches.search = search
+command.run()
+"""
 
 
 def test_a_warning_is_not_written_into_the_screen(project: Path) -> None:
@@ -204,7 +246,7 @@ command.run()
 def test_an_answer_without_results_says_so(project: Path) -> None:
     with picker(project) as shown:
         shown.type("zzqx_nowhere")
-        shown.wait_for("nothing found", "ignored and hidden files are not searched")
+        shown.wait_for("nothing found", "use `winnow grep --no-ignore --hidden`")
         shown.press("Enter")  # there is nothing to choose
         shown.press("Escape")
         assert shown.ended() == 130
@@ -236,6 +278,13 @@ def test_the_background_process_answers(project: Path) -> None:
             process = running(project, environment)
             assert process is not None
             assert process.commands >= 2
+
+
+def test_a_terminal_without_a_cursor_gets_the_error(project: Path) -> None:
+    environment = child_environment(project.parent, TERM="dumb")
+    with terminal([sys.executable, "-m", "winnow"], project, environment) as shown:
+        assert shown.ended() == 2
+        assert "COMMAND" in shown.text()
 
 
 def test_without_a_terminal_there_is_an_error(project: Path) -> None:

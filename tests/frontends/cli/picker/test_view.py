@@ -176,7 +176,7 @@ def test_notes_take_at_most_two_lines() -> None:
 
 
 def test_keys_that_do_not_fit_are_left_out() -> None:
-    assert plain([view.keys_line(30, opens=True)]) == ["Enter opens  Esc quits"]
+    assert plain([view.keys_line(30, opens=True)]) == ["Enter opens  Ctrl-O prints"]
     assert plain([view.keys_line(5, opens=False)]) == [""]
 
 

@@ -93,11 +93,11 @@ class Screen:
     def _container(self) -> Container:
         control = BufferControl(self._prompt, [BeforeInput("> ", style="class:prompt")])
         prompt = Window(control, height=Dimension(min=1, max=PROMPT_LINES), dont_extend_height=True)
-        rows = Window(self._list)
+        results = Window(self._list)
         preview = Window(_Drawn(lambda *size: view.preview_lines(self._picker, *size)))
-        beside = VSplit([rows, Window(width=1, char="│", style="class:dim"), preview])
-        below = HSplit([rows, Window(height=1, char="─", style="class:dim"), preview])
-        alone = HSplit([rows])
+        beside = VSplit([results, Window(width=1, char="│", style="class:dim"), preview])
+        below = HSplit([results, Window(height=1, char="─", style="class:dim"), preview])
+        alone = HSplit([results])
 
         def body() -> Container:
             rows, columns = self._output.get_size()
@@ -130,7 +130,7 @@ class Screen:
         bind("pagedown", do=lambda: self._move(self._list.page))
         bind("enter", do=lambda: self._end(self._picker.choose(Action.OPEN)))
         bind("c-o", do=lambda: self._end(self._picker.choose(Action.PRINT)))
-        bind("escape", "c-c", "c-d", do=lambda: self._application.exit(result=None))
+        bind("escape", "c-c", "c-d", "<sigint>", do=lambda: self._application.exit(result=None))
         bind("c-u", do=self._clear)
 
         @keys.add("c-z")

@@ -115,8 +115,8 @@ async def _prepare(folder: Path) -> None:
     control = await asyncio.to_thread(_imported)
     started = await asyncio.to_thread(control.start, folder, os.environ)
     end = time.monotonic() + control.START_SECONDS
-    while started and not started.has_ended() and time.monotonic() < end:
-        if await asyncio.to_thread(started.is_ready):
+    while started and time.monotonic() < end:
+        if await asyncio.to_thread(started.is_ready) or started.has_ended():
             return
         await asyncio.sleep(control.POLL_SECONDS)
 

@@ -14,9 +14,10 @@ from winnow.frontends.cli.picker.state import Picker, Row
 Line = list[tuple[str, str]]
 
 LINES_PER_ROW = 2
-KEYS = ("Esc quits", "Ctrl-O prints", "↑↓ choose", "Ctrl-U clears")
-# Matches further right in a line of code would often be out of view.
-SEEN = 2 / 3
+KEYS_WITHOUT_EDITOR = ("Esc quits", "↑↓ choose", "Ctrl-U clears")
+KEYS = ("Ctrl-O prints", *KEYS_WITHOUT_EDITOR)
+# The part of the width that shows what is before the first match of a long line.
+BEFORE_MATCH = 1 / 3
 
 
 # --- the list ------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def note_lines(picker: Picker, width: int, most: int = 2) -> list[Line]:
 def keys_line(width: int, *, opens: bool) -> Line:
     """Return the keys, as many as fit. Enter ``opens`` a row if there is an editor for it."""
     shown = ""
-    for key in (f"Enter {'opens' if opens else 'prints'}", *KEYS):
+    for key in ("Enter opens", *KEYS) if opens else ("Enter prints", *KEYS_WITHOUT_EDITOR):
         longer = f"{shown}  {key}" if shown else key
         if get_cwidth(longer) > width:
             break
@@ -178,7 +179,7 @@ def scrolled(code: str, words: re.Pattern[str] | None, width: int) -> str:
     found = words.search(code) if words else None
     if found is None or get_cwidth(code[: found.end()]) <= width:
         return code
-    return "…" + code[max(0, found.start() - int(width * (1 - SEEN))) :]
+    return "…" + code[max(0, found.start() - int(width * BEFORE_MATCH)) :]
 
 
 def highlighted(text: str, words: re.Pattern[str] | None) -> Line:
