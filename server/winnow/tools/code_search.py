@@ -255,7 +255,7 @@ def _block(hit: CodeHit, path: str, snippet: str | None, style: Style) -> Iterat
     about = [style.match(printable(hit.symbol))] if hit.symbol else []
     about += [style.dim(printable(hit.why))] if hit.why else []
     if hit.matches and hit.kind == "match":
-        about.append(style.dim(f"{hit.matches} matching lines"))
+        about.append(style.dim(f"{hit.matches} matching line{'s' * (hit.matches != 1)}"))
     yield "  ".join([style.path(path) + style.dim(lines), *about])
     yield from numbered(snippet, hit.snippet_line or hit.line or 1, style)
 

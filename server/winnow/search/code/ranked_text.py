@@ -23,14 +23,17 @@ from winnow.search.code.definitions import definitions_of
 from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
 from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
+from winnow.text.definition_lines import definition_in
 from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
-# A match of a literal text counts less in another case, and as a part of a word.
+# A match of a literal text counts less in another case, as a part of a word, and on a line where it
+# is neither a whole string, as options are in the code that reads them, nor defined.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
+ELSEWHERE = 0.2
 
 
 async def files_about(
@@ -80,10 +83,9 @@ async def files_with(
     ranking = await _rank(workspace, scope, text, terms, progress, by_index=True)
     hits = [_hit(ranked, "", ranking.weights) for ranked in ranking.ranked]
     if literal and len(lines) == 1:
-        factors = [_similarity(ranked.candidate, lines[0]) for ranked in ranking.ranked]
         hits = [
-            msgspec.structs.replace(hit, score=round(hit.score * factor, 4))
-            for hit, factor in zip(hits, factors, strict=True)
+            _weighed(hit, ranked.candidate, lines[0])
+            for hit, ranked in zip(hits, ranking.ranked, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)
     telling = dict.fromkeys(lines, 1.0) if literal else {}
@@ -180,15 +182,24 @@ def _hit(ranked: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
     )
 
 
-def _similarity(candidate: Candidate, text: str) -> float:
-    """Return how similar the best match is to the text: by case, and as whole words."""
+def _weighed(hit: Hit, candidate: Candidate, text: str) -> Hit:
+    """Weigh a file and its lines by how similar the matches are to the text."""
     as_word = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.I)
-    best = 0.0
-    for number in {number for numbers in candidate.hits.values() for number in numbers}:
-        line = candidate.lines[number].text
+    as_string = re.compile(rf"([\"'`]){re.escape(text)}\1", re.I)
+
+    def similarity(line: str) -> float:
         value = 1.0 if text in line else OTHER_CASE
-        best = max(best, value if as_word.search(line) else value * PART_OF_WORD)
-    return best or OTHER_CASE
+        value *= 1.0 if as_word.search(line) else PART_OF_WORD
+        defined = definition_in(line)
+        is_defined = defined is not None and defined.name == text
+        return value * (1.0 if is_defined or as_string.search(line) else ELSEWHERE)
+
+    values = {number: similarity(candidate.lines[number].text) for number in hit.marks}
+    return msgspec.structs.replace(
+        hit,
+        score=round(hit.score * max(values.values(), default=OTHER_CASE), 4),
+        marks={number: hit.marks[number] * value for number, value in values.items()},
+    )
 
 
 # --- completeness --------------------------------------------------------------------------
