@@ -225,7 +225,8 @@ export class Picker {
     const canAsk = found.canAsk && this.model !== ''
     const next = () => box.answered(this.state, found.list, found.headline, canAsk)
     this.update(next, () => {
-      if (this.state.isEntered) void this.enter()
+      if (this.state.isForView) void this.showInView()
+      else if (this.state.isEntered) void this.enter()
       else if (this.state.model === 'available' && asksAfterPause()) {
         this.timers.start('ask', ASK_MS, () => void this.ask())
       }
@@ -396,9 +397,7 @@ export class Picker {
 
   private async buttonPressed(button: vscode.QuickInputButton): Promise<void> {
     if (button === IN_VIEW) {
-      this.store()
-      this.pick.hide()
-      await vscode.commands.executeCommand('winnow.results.focus')
+      await this.showInView()
     } else if (button === TERMS) {
       await this.editTerms()
     } else if (button === NARROW) {
@@ -413,6 +412,15 @@ export class Picker {
     } else if (button === DETAILS) {
       await this.showDetails()
     }
+  }
+
+  private async showInView(): Promise<void> {
+    const action = isSearchable(parseQuery(this.state.text)) ? box.viewed(this.state) : 'show'
+    this.state = { ...this.state, isForView: action === 'wait' }
+    if (action !== 'show') return
+    this.store()
+    this.pick.hide()
+    await vscode.commands.executeCommand('winnow.results.focus')
   }
 
   /** Put the terms that the server suggests into the box. */

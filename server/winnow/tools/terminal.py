@@ -20,7 +20,8 @@ STEM = 5
 _WORD = re.compile(r"\w{3,40}")
 # Calls of tools in notes, and the commands that people have for them.
 _COMMANDS = (
-    (re.compile(r"`index` (?:with|and) action '(\w+)'"), r"`winnow index \1`"),
+    (re.compile(r"`index (\w+)`"), r"`winnow index \1`"),
+    (re.compile(r"`index` with action '(\w+)'"), r"`winnow index \1`"),
     (re.compile("`index_status`"), "`winnow index-status`"),
     (
         re.compile("`grep` or `glob` with include_ignored and include_hidden"),

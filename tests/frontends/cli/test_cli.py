@@ -309,9 +309,9 @@ def test_a_symbol_is_read_by_its_name(project: Path) -> None:
 
 def test_people_are_told_the_command_that_builds_an_index(project: Path) -> None:
     shown = winnow(project, "index-status")
-    assert "note: there is no index: build it with `winnow index build`" in shown.stdout
+    assert "note: there is no index: `winnow index build` makes one" in shown.stdout
     for_agents = winnow(project, "index-status", "--format", "plain")
-    assert "build it with `index` and action 'build'" in for_agents.stdout
+    assert "there is no index: `index build` makes one" in for_agents.stdout
 
 
 @requires_posix

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from segment_texts import random_texts, some_texts
 from winnow.index.postings.contents import Contents
 from winnow.index.postings.merging import merge_segments
-from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory, write_segment
+from winnow.index.postings.segment import in_memory, write_segment
 
 
 @pytest.mark.slow
@@ -60,8 +60,9 @@ def test_the_block_size_does_not_change_the_result(
     assert files() == before
 
 
-def test_too_many_documents_are_rejected(tmp_path: Path) -> None:
-    segment = in_memory(random_texts(MOST_DOCUMENTS // 2 + 1, chunks=0))
+def test_too_many_documents_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("winnow.index.postings.merging.MOST_DOCUMENTS", 9)
+    segment = in_memory(random_texts(5, chunks=0))
     kept = np.ones(segment.documents, bool)
     with pytest.raises(ValueError, match="too many"):
         merge_segments(tmp_path / "merged", [(segment, kept), (segment, kept)])

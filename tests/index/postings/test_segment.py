@@ -16,7 +16,13 @@ from msgspec.structs import replace
 
 from segment_texts import DIMENSIONS, contents, random_texts, some_texts
 from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
-from winnow.index.postings.segment import MOST_LISTS, Segment, in_memory, write_segment
+from winnow.index.postings.segment import (
+    MOST_DOCUMENTS,
+    MOST_LISTS,
+    Segment,
+    in_memory,
+    write_segment,
+)
 from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import Condition, TrigramQuery, in_blocks
 
@@ -273,7 +279,10 @@ FIT = next(iter(random_texts(1).values()))
     ("texts", "reason"),
     [
         ({b"short": FIT}, "does not have 16 bytes"),
-        (dict.fromkeys((at.to_bytes(16, "big") for at in range(4097)), FIT), "too many"),
+        (
+            dict.fromkeys((at.to_bytes(16, "big") for at in range(MOST_DOCUMENTS + 1)), FIT),
+            "too many",
+        ),
         ({b"a" * 16: replace(FIT, vectors=b"123")}, "dimensions"),
         ({b"a" * 16: FIT, b"b" * 16: replace(FIT, vectors=bytes(40))}, "dimensions"),
         ({b"a" * 16: replace(FIT, chunks=b"")}, "missing units"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import random
 import signal
@@ -481,15 +482,46 @@ def test_segments_are_merged_and_each_text_is_rarely_copied() -> None:
     assert moved < total
 
 
-def test_small_segments_are_chosen_by_their_total_size() -> None:
-    assert module._small_segments({}) == module._small_segments({1: 20}) == []
-    assert module._small_segments({1: 20, 2: 10, 3: MOST_DOCUMENTS}) == [2, 1]
-    assert module._small_segments({1: module.COMPACT - 20, 2: 21, 3: 10}) == [3, 2]
+@pytest.mark.parametrize(
+    ("sizes", "chosen"),
+    [
+        ([], []),
+        ([20], []),
+        ([20, 10], [10, 20]),
+        ([1, module.LARGE], [1, module.LARGE]),
+        ([1, module.LARGE + 1], []),
+        ([500, 1_000, 3_001], [500, 1_000]),
+        ([500, 1_000, 3_000], [500, 1_000, 3_000]),
+        ([1_000, 2_500, 2_600], [2_500, 2_600]),
+        ([1, MOST_DOCUMENTS], []),
+        ([20_000, 12_000, 30_000], [12_000, 20_000]),
+        ([30_000, 20_000, 20_000], []),
+    ],
+)
+def test_segments_of_similar_sizes_are_merged_after_a_build(
+    sizes: list[int], chosen: list[int]
+) -> None:
+    some = module._similar_segments(dict(enumerate(sizes)))
+    assert [sizes[number] for number in some] == chosen
 
 
-def test_half_full_segments_do_not_prevent_other_merges() -> None:
-    full = dict.fromkeys(range(20), MOST_DOCUMENTS - 1)
-    assert module._segments_to_merge(full) == []
-    assert module._segments_to_merge({**full, **dict.fromkeys(range(20, 28), 700)}) == [
-        *range(20, 25)
+def test_merging_similar_segments_ends_with_few() -> None:
+    chance = random.Random(1)
+    sizes = {number: chance.randint(1, 2000) for number in range(135)}
+    total, moved = sum(sizes.values()), 0
+    for number in itertools.count(len(sizes)):
+        if not (some := module._similar_segments(sizes)):
+            break
+        sizes[number] = sum(sizes.pop(one) for one in some)
+        moved += sizes[number]
+    assert sum(sizes.values()) == total
+    assert len(sizes) <= 2 * math.ceil(total / MOST_DOCUMENTS)
+    assert moved <= total
+
+
+def test_large_segments_do_not_prevent_other_merges() -> None:
+    large = dict.fromkeys(range(20), module.LEVELS[-1])
+    assert module._segments_to_merge(large) == []
+    assert module._segments_to_merge({**large, **dict.fromkeys(range(20, 28), 700)}) == [
+        *range(20, 28)
     ]

@@ -44,7 +44,7 @@ describe('the title', () => {
   })
 
   test('adds only what changes how to read the list', () => {
-    const completeness = { ...ANSWER.completeness, complete: false, timed_out: true, skipped: { binary: 3 } }
+    const completeness = { ...ANSWER.completeness, complete: false, timed_out: true, skipped: { ignored: 0, binary: 3, too_large: 1 } }
     expect(titleOf('q', ofCode({ ...CODE, completeness, warnings: ['3 in ignored files'] }))).toBe('q · local · stopped early')
     const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000 }
     const building = { ...ANSWER.completeness, index }
@@ -55,7 +55,7 @@ describe('the title', () => {
     const ranked_by = { kind: 'local' as const, fallback_reason: 'no language model has a key' }
     const headline = ofCode({ ...CODE, ranked_by })
     expect(titleOf('q', headline)).toBe('q · local')
-    expect(headline.details).toContain('No language model ranked: no language model has a key.')
+    expect(headline.details).toContain('Not ranked by a language model: no language model has a key.')
   })
 })
 
@@ -75,18 +75,18 @@ describe('the details', () => {
   test('have the kind of search, the fallback and what was left out', () => {
     const result: CodeSearchResult = {
       ...CODE,
-      completeness: { ...ANSWER.completeness, reasons: ['time ran out'], skipped: { binary: 3 } },
+      completeness: { ...ANSWER.completeness, reasons: ['time ran out'], skipped: { ignored: 0, binary: 3, too_large: 1 } },
       warnings: ['3 in ignored files'],
       fallback: { from: 'semantic', to: 'text', reason: 'no index' },
     }
     expect(ofCode(result).details).toEqual([
       '20 of 96 results.',
-      'Searched as semantic. It is a question.',
+      'Searched by meaning. It is a question.',
       'Ranked on this machine.',
-      'Not searched as semantic: no index.',
+      'Not searched by meaning: no index.',
       'Incomplete: time ran out.',
       'Note: 3 in ignored files.',
-      'Skipped, binary: 3.',
+      'Files not searched: 3 binary, 1 too large.',
     ])
   })
 

@@ -9,6 +9,7 @@ import type {
   RankedBy,
   SearchAnswer,
   SearchDocsResult,
+  SearchType,
   TermReport,
   Usage,
 } from './protocol'
@@ -24,6 +25,14 @@ export interface Headline {
   readonly details: readonly string[]
 }
 
+/** What each search looks at. */
+const BY: Record<SearchType, string> = {
+  file: 'by file name',
+  symbol: 'for definitions',
+  text: 'for this text',
+  semantic: 'by meaning',
+}
+
 /** The author of an order that no model chose. */
 export const LOCAL = 'local'
 
@@ -35,7 +44,7 @@ export function titleOf(words: string, headline: Headline | undefined): string {
 
 export function ofCode(result: CodeSearchResult): Headline {
   return headline(result, 'result', result.ranked_by, [
-    `Searched as ${result.search_type_used}. ${capitalized(result.reason)}.`,
+    `Searched ${BY[result.search_type_used]}. ${capitalized(result.reason)}.`,
     ...rankingDetails(result),
     ...fallbackDetails(result),
   ])
@@ -104,10 +113,14 @@ function omissions({ completeness, warnings }: SearchAnswer): string[] {
   return [
     ...completeness.reasons.map((reason) => `Incomplete: ${reason}.`),
     ...warnings.map((warning) => `Note: ${warning}.`),
-    ...Object.entries(completeness.skipped).map(
-      ([why, count]) => `Skipped, ${readable(why)}: ${count.toLocaleString('en')}.`,
-    ),
+    ...skippedFiles(completeness.skipped),
   ]
+}
+
+function skippedFiles(skipped: Record<string, number>): string[] {
+  const counts = Object.entries(skipped).filter(([, count]) => count > 0)
+  const reasons = counts.map(([why, count]) => `${count.toLocaleString('en')} ${readable(why)}`)
+  return reasons.length ? [`Files not searched: ${reasons.join(', ')}.`] : []
 }
 
 function termDetail({ term, status, matches, files, detail }: TermReport): string {
@@ -126,7 +139,7 @@ function rankingDetails({
 }): string[] {
   return [
     by.kind === 'llm' ? `Ranked by ${by.model}${usage ? `, for ${cost(usage)}` : ''}.` : 'Ranked on this machine.',
-    ...(by.fallback_reason ? [`No language model ranked: ${by.fallback_reason}.`] : []),
+    ...(by.fallback_reason ? [`Not ranked by a language model: ${by.fallback_reason}.`] : []),
     ...Object.entries(redactions).map(
       ([kind, count]) => `Not sent to the model: ${count} × ${readable(kind)}.`,
     ),
@@ -136,7 +149,7 @@ function rankingDetails({
 function fallbackDetails(result: FallbackAnswer): string[] {
   const { fallback, index_offer: offer, suggestions } = result
   return [
-    ...(fallback ? [`Not searched as ${fallback.from}: ${fallback.reason}.`] : []),
+    ...(fallback ? [`Not searched ${BY[fallback.from]}: ${fallback.reason}.`] : []),
     ...(offer ? [offer.text] : []),
     ...(suggestions?.length ? [`Try these words: ${suggestions.join(', ')}.`] : []),
   ]

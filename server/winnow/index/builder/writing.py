@@ -62,7 +62,7 @@ OrderFiles = Callable[[Path, Sequence[str]], Awaitable[list[str]]]
 # visible earlier and block other processes less.
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
-BATCH_FILES = 2_000  # a segment has room for twice as many
+BATCH_FILES = 2_000  # a segment has room for more
 URGENT_SECONDS = 0.03
 # Many files for one request: it sends what they add to its answer as often.
 URGENT_BATCH_SECONDS = 0.15

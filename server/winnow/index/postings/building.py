@@ -20,8 +20,8 @@ from winnow.index.postings.lists import BLOCK, Counts, Entries, Keys, write_list
 from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import Trigrams
 
-# Document numbers are 16-bit, and merging holds one segment's part of a key range in memory.
-MOST_DOCUMENTS = 4096
+# Document numbers are 16-bit.
+MOST_DOCUMENTS = 32_768
 KEY_BYTES = 16
 TRIGRAM_TYPE = "<u4"
 TERM_TYPE = "<u8"

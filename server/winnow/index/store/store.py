@@ -64,12 +64,14 @@ TRIM_SHARE = 0.05
 # Files that lose their occurrences in one transaction.
 DROPPED_AT_ONCE = 500
 # Segments grow like the levels of a log-structured merge tree (O'Neil et al., 1996): this number of
-# one level become one of the next. A segment that is at least half full stays as it is.
+# one level become one of the next. Larger ones are merged at the end of a build.
 MERGED = 8
-LEVELS = (64, 512, MOST_DOCUMENTS // 2)
-# A search reads each segment: 20 queries of six trees took 10 to 20 % less time after several had
-# become one, which took 0.1 seconds. Small segments are merged up to this number of documents.
-COMPACT = 1024
+LEVELS = (64, 512, 2048)
+# A search reads each segment: at the end of a build they are merged. A segment is left alone if it
+# has this many documents and this many times those of all smaller ones together: copying it would
+# cost more than it saves.
+LARGE = 1024
+MUCH_LARGER = 2
 # A segment with a smaller share of live documents is rewritten at the end of a build.
 SPARSE_SHARE = 0.8
 # Files of another store that are copied in one transaction.
@@ -369,11 +371,10 @@ class Store:
             return rows.add_occurrences(connection, batch)
 
     def compact(self) -> None:
-        """Merge small segments, so that searches read fewer, and do the merges that are due;
-        otherwise the next saved file would wait for them. Rewrite sparse segments: a build and
-        a switch of branches leave documents that no file has anymore."""
-        self._merge_chosen(_small_segments)
-        self._merge()
+        """Merge segments of similar sizes, so that searches read few. Rewrite sparse segments: a
+        build and a switch of branches leave documents that no file has anymore."""
+        while self._merge_chosen(_similar_segments, Reader.live_sizes):
+            pass
         self._rewrite_segments(SPARSE_SHARE)
 
     def drop_texts(self) -> None:
@@ -589,22 +590,24 @@ class Store:
     def _merge(self) -> None:
         """Merge small segments where there are many."""
         for _ in LEVELS:
-            if not self._merge_chosen(_segments_to_merge):
+            if not self._merge_chosen(_segments_to_merge, Reader.sizes):
                 return
 
-    def _merge_chosen(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
-        """Merge the segments that ``choose`` picks by size, with their live documents. Return True
-        if there are any."""
+    def _merge_chosen(
+        self,
+        choose: Callable[[Mapping[int, int]], list[int]],
+        sizes: Callable[[Reader], Mapping[int, int]],
+    ) -> bool:
+        """Merge the segments that ``choose`` picks by their sizes, with their live documents.
+        Return True if they became one."""
         with self.read() as reader:
-            some = choose(reader.sizes())
+            some = choose(sizes(reader))
             names = reader.segments()
             live = {number: rows.live_documents(reader.connection, number) for number in some}
-        if some:
-            self._merge_segments(names, live)
-        return bool(some)
+        return bool(some) and self._merge_segments(names, live)
 
-    def _merge_segments(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> None:
-        """Merge segments, with their live documents."""
+    def _merge_segments(self, names: Mapping[int, str], live: Mapping[int, list[int]]) -> bool:
+        """Merge segments, with their live documents. Return False if these changed meanwhile."""
         import numpy as np
 
         parts = []
@@ -625,7 +628,7 @@ class Store:
                 if not same:  # another process was faster, or a file has changed
                     if name:
                         self.segments.drop(name)
-                    return
+                    return False
                 target = self._segment_row(connection, name, count, size) if name else 0
                 stamp, first = rows.next_stamp(connection), 0
                 for number, documents in live.items():
@@ -641,6 +644,7 @@ class Store:
             raise
         self._merged_at = time.monotonic()
         self._delete_unused_segments()
+        return True
 
     def _free_unused(self) -> None:
         """Free what no row refers to: pages of the database, documents of segments."""
@@ -865,10 +869,20 @@ def _segments_to_merge(sizes: Mapping[int, int]) -> list[int]:
     return []
 
 
-def _small_segments(sizes: Mapping[int, int]) -> list[int]:
-    """Return the small segments to merge."""
-    some = _fitting(sorted((size, number) for number, size in sizes.items()), COMPACT)
-    return some if len(some) > 1 else []
+def _similar_segments(sizes: Mapping[int, int]) -> list[int]:
+    """Return the segments to merge at the end of a build: the smallest, and each next one that is
+    not much larger than those before it together and fits in with them (see `LARGE`)."""
+    chosen: list[int] = []
+    documents = 0
+    for size, number in sorted((size, number) for number, size in sizes.items()):
+        is_large = size > max(LARGE, MUCH_LARGER * documents)
+        if (chosen and is_large) or documents + size > MOST_DOCUMENTS:
+            if len(chosen) > 1:
+                return chosen
+            chosen, documents = [], 0
+        chosen.append(number)
+        documents += size
+    return chosen if len(chosen) > 1 else []
 
 
 def _fitting(segments: Sequence[tuple[int, int]], most: int) -> list[int]:
