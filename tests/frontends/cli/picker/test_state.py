@@ -22,7 +22,6 @@ def typed(picker: Picker, text: str) -> int:
 def test_without_a_query_there_is_a_hint() -> None:
     picker = Picker()
     assert picker.answer == Answer(summary=HINT)
-    assert picker.row is None
     number = typed(picker, "needle")
     assert picker.answer == Answer()
     picker.answered(number, Answer([A]))
