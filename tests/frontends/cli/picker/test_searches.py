@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -114,19 +113,6 @@ async def test_a_failed_search_says_why(tmp_path: Path, home: Path) -> None:
     async with searches(home, child_environment(home)) as opened:
         with pytest.raises(SearchFailed, match="home folder"):
             await answer(opened, "needle")
-
-
-async def test_a_canceled_search_ends_in_the_background_process(project: Path, home: Path) -> None:
-    environment = environment_of(home)
-    with started(project, environment):
-        async with searches(project, environment) as opened:
-            await answer(opened, "warm")
-            search = asyncio.create_task(answer(opened, "register_plugin"))
-            await asyncio.sleep(0)
-            search.cancel()
-            await asyncio.gather(search, return_exceptions=True)
-            # The process still answers.
-            assert (await answer(opened, "register_plugin")).rows
 
 
 async def test_the_chosen_row_is_recorded(project: Path, home: Path) -> None:

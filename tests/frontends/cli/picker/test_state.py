@@ -22,8 +22,9 @@ def typed(picker: Picker, text: str) -> int:
 def test_without_a_query_there_is_a_hint() -> None:
     picker = Picker()
     assert picker.answer == Answer(summary=HINT)
-    assert picker.row is None
-    picker = answered(A)
+    number = typed(picker, "needle")
+    assert picker.answer == Answer()
+    picker.answered(number, Answer([A]))
     assert picker.row == A
     typed(picker, "  ")
     assert picker.answer == Answer(summary=HINT)

@@ -93,6 +93,8 @@ class Picker:
         self._wanted = None
         if self.query:
             self._is_answered = self._has_moved = False
+            if not self.answer.rows:
+                self.answer = Answer()
         else:
             self._show(Answer(summary=HINT))
         return self._number
