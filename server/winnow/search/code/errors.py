@@ -51,6 +51,8 @@ _FAILURE = re.compile(
     r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted)\b",
     re.I,
 )
+# What clients print before a message of a server.
+_LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _LAST_NAME = re.compile(r"[\w$?!]+")
@@ -254,7 +256,7 @@ def _messages(parts: QueryParts) -> Iterator[tuple[ErrorMessage, float]]:
         yield error, 0.0
     if parts.errors:
         return
-    for text in (parts.title, *parts.quotes[:MOST_MESSAGES]):
+    for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
         if _FAILURE.search(text) and not _ASKS.match(text):
             yield ErrorMessage(text), PROBABLE_SHARE
 
