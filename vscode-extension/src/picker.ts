@@ -2,7 +2,7 @@ import * as vscode from 'vscode'
 
 import * as box from './core/box'
 import type { BoxState } from './core/box'
-import { titleOf } from './core/headline'
+import { linesOf, titleOf } from './core/headline'
 import { withQuery } from './core/history'
 import { iconOf, type Search } from './core/kinds'
 import { feedback } from './core/protocol'
@@ -268,10 +268,12 @@ export class Picker {
       return
     }
     // A row's line is too short for the whole message.
-    const [problem, reason = ''] = messageOf(error).split(/: (.*)/s)
+    const [problem, reason = ''] = messageOf(error).split(/(?:: |\. )(.*)/s)
     const again = { alwaysShow: true, run: () => void this.search() }
+    const setting = /setting `([\w.]+)`/.exec(reason)?.[1]
     this.pick.items = [
       { label: `$(error) ${problem}`, detail: reason, ...again },
+      ...(setting ? [{ label: `$(gear) Open the setting winnow.${setting}`, alwaysShow: true, run: () => openSetting(setting) }] : []),
       { label: '$(refresh) Try again', ...again },
     ]
   }
@@ -314,7 +316,7 @@ export class Picker {
 
   private emptyItems(): Item[] {
     const notes = this.state.headline?.details.slice(1, 7) ?? []
-    return ['$(info) No results', ...notes].map((label) => ({ label, alwaysShow: true, run: () => undefined }))
+    return ['$(info) No results', ...notes].map((note) => ({ ...linesOf(note), alwaysShow: true, run: () => undefined }))
   }
 
   private showTitle(): void {
@@ -443,7 +445,7 @@ export class Picker {
     const { headline, text } = this.state
     const state = { box: this.state, searchId: this.searchId }
     this.pick.hide()
-    await vscode.window.showQuickPick([...(headline?.details ?? ['Nothing was searched yet.'])], {
+    await vscode.window.showQuickPick((headline?.details ?? ['Nothing was searched yet.']).map(linesOf), {
       title: titleOf(parseQuery(text).words, headline),
       placeHolder: 'Escape returns to the results',
     })
@@ -478,6 +480,10 @@ async function eventsArrived(): Promise<void> {
 
 function asksAfterPause(): boolean {
   return vscode.workspace.getConfiguration('winnow').get('askModelAfterPause', false)
+}
+
+function openSetting(name: string): void {
+  void vscode.commands.executeCommand('workbench.action.openSettings', `winnow.${name}`)
 }
 
 /** Open a document in the system's default program, or in the editor if that is remote. */

@@ -122,6 +122,7 @@ async def test_the_code_that_raises_a_message_precedes_what_repeats_it(
             5,
             5,
         ),
+        ("(error) The count of tea must be positive, but 0 was given", "src/shop/cart.py", 5, 6),
         (
             "2026-01-02 10:11:12 ERROR shop.web: Payment of 3 was refused by the bank",
             "web/pay.ts",
@@ -288,6 +289,12 @@ def test_a_string_continues_behind_a_placeholder_of_several_lines() -> None:
     message = "You brought tea where a cup was expected: 'mug'. A mug holds more of it."
     best = next(sites_in(matched(text, 2, 4), message))
     assert (best.first, best.last) == (2, 4)
+
+
+@pytest.mark.parametrize("message", ["the tea is not", "tea is not warm enough"])
+def test_a_part_of_a_message_is_compared(message: str) -> None:
+    [site] = sites_in(matched("error('the tea is not warm enough for you')", 1), message)
+    assert (site.first, site.score) == (1, 1.0)
 
 
 def test_a_comment_is_worse_than_the_code() -> None:

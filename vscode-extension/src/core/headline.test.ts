@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf } from './headline'
+import { linesOf, ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf } from './headline'
 import type { CodeSearchResult, GrepResult, KeywordSearchResult, SearchDocsResult } from './protocol'
 
 const ANSWER = {
@@ -75,19 +75,39 @@ describe('the details', () => {
   test('have the kind of search, the fallback and what was left out', () => {
     const result: CodeSearchResult = {
       ...CODE,
-      completeness: { ...ANSWER.completeness, reasons: ['time ran out'], skipped: { ignored: 0, binary: 3, too_large: 1 } },
+      completeness: { ...ANSWER.completeness, reasons: ['no index', 'time ran out'], skipped: { ignored: 0, binary: 3, too_large: 1 } },
       warnings: ['3 in ignored files'],
       fallback: { from: 'semantic', to: 'text', reason: 'no index' },
     }
     expect(ofCode(result).details).toEqual([
       '20 of 96 results.',
-      'Searched by meaning. It is a question.',
+      'Searched for the words of the query, not by meaning: no index.',
       'Ranked on this machine.',
-      'Not searched by meaning: no index.',
       'Incomplete: time ran out.',
       'Note: 3 in ignored files.',
       'Files not searched: 3 binary, 1 too large.',
     ])
+  })
+
+  test('are complete in two lines', () => {
+    const long = `the index is being built: ${'word '.repeat(20)}end`
+    const { label, detail } = linesOf(long)
+    expect(label.length).toBeLessThanOrEqual(84)
+    expect(`${label} ${detail}`).toBe(long)
+    expect(linesOf('short')).toEqual({ label: 'short' })
+  })
+
+  test('say once that the index is not complete', () => {
+    const reason = 'the index is being built'
+    const completeness = { ...ANSWER.completeness, reasons: [reason] }
+    const result: CodeSearchResult = {
+      ...CODE,
+      completeness,
+      fallback: { from: 'semantic', to: 'text', reason, partly: true },
+    }
+    const { details } = ofCode(result)
+    expect(details).toContain('Searched by meaning. It is a question.')
+    expect(details.filter((detail) => detail.includes(reason))).toEqual([`Incomplete: ${reason}.`])
   })
 
   test('count at least as many results as were found', () => {

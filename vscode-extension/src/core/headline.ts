@@ -44,9 +44,9 @@ export function titleOf(words: string, headline: Headline | undefined): string {
 
 export function ofCode(result: CodeSearchResult): Headline {
   return headline(result, 'result', result.ranked_by, [
-    `Searched ${BY[result.search_type_used]}. ${capitalized(result.reason)}.`,
+    searchDetail(result),
     ...rankingDetails(result),
-    ...fallbackDetails(result),
+    ...offers(result),
   ])
 }
 
@@ -74,6 +74,14 @@ export function ofDocuments(result: SearchDocsResult): Headline {
   ])
   const pending = result.pending ? `${plural(result.pending, 'document')} still being read` : ''
   return { ...summary, note: summary.note || pending }
+}
+
+/** Return a sentence as the one or two lines of a row, which are cut at its end. */
+export function linesOf(text: string): { label: string; detail?: string } {
+  if (text.length <= MAX_LINE) return { label: text }
+  const space = text.lastIndexOf(' ', MAX_LINE)
+  const end = space > 0 ? space : MAX_LINE
+  return { label: text.slice(0, end), detail: text.slice(end).trim() }
 }
 
 function headline(
@@ -109,9 +117,11 @@ function resultCount(
     : plural(total, noun)
 }
 
-function omissions({ completeness, warnings }: SearchAnswer): string[] {
+function omissions({ completeness, warnings, fallback }: SearchAnswer & FallbackAnswer): string[] {
+  // The reason for another search is part of the sentence about it.
+  const reasons = fallback?.partly ? completeness.reasons : completeness.reasons.filter((reason) => reason !== fallback?.reason)
   return [
-    ...completeness.reasons.map((reason) => `Incomplete: ${reason}.`),
+    ...reasons.map((reason) => `Incomplete: ${reason}.`),
     ...warnings.map((warning) => `Note: ${warning}.`),
     ...skippedFiles(completeness.skipped),
   ]
@@ -146,10 +156,16 @@ function rankingDetails({
   ]
 }
 
-function fallbackDetails(result: FallbackAnswer): string[] {
-  const { fallback, index_offer: offer, suggestions } = result
+/** Return which search was used, and why. */
+function searchDetail({ search_type_used: used, reason, fallback }: CodeSearchResult): string {
+  if (!fallback || fallback.partly) return `Searched ${BY[used]}. ${capitalized(reason)}.`
+  const how = fallback.from === 'semantic' ? 'for the words of the query' : BY[used]
+  return `Searched ${how}, not ${BY[fallback.from]}: ${fallback.reason}.`
+}
+
+function offers(result: FallbackAnswer): string[] {
+  const { index_offer: offer, suggestions } = result
   return [
-    ...(fallback ? [`Not searched ${BY[fallback.from]}: ${fallback.reason}.`] : []),
     ...(offer ? [offer.text] : []),
     ...(suggestions?.length ? [`Try these words: ${suggestions.join(', ')}.`] : []),
   ]
@@ -173,6 +189,9 @@ function readable(name: string): string {
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
+
+/** Characters of a line in the box. */
+const MAX_LINE = 84
 
 /** The box shows the whole query, so the title needs only its start. */
 const MAX_CHARACTERS = 36

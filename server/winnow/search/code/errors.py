@@ -55,6 +55,8 @@ _FAILURE = re.compile(
     r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted)\b",
     re.I,
 )
+# What clients print before a message of a server.
+_LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _LAST_NAME = re.compile(r"[\w$?!]+")
@@ -271,7 +273,7 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
         yield _Message(error)
     if parts.errors:
         return
-    for text in (parts.title, *parts.quotes[:MOST_MESSAGES]):
+    for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
         if _ASKS.match(text):
             continue
         if _FAILURE.search(text):

@@ -167,6 +167,9 @@ def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
         if place >= 0:
             found += len(_LETTER.findall(piece))
             at = place + len(piece.casefold())
+        elif not at and message in piece.casefold():  # a part of the message was copied
+            found += len(_LETTER.findall(message))
+            at = len(message)
         else:
             missing += len(_LETTER.findall(piece))
     return (0 if missing > found else found - missing // 2), at
