@@ -267,8 +267,9 @@ export class Picker {
       void this.services.offerServer(error)
       return
     }
-    // A row's line is too short for the whole message.
-    const [problem, reason = ''] = messageOf(error).split(/(?:: |\. )(.*)/s)
+    // The name of a parameter says nothing to a user, and a row's line is too short for the message.
+    const message = messageOf(error).replace(/^`[\w.[\]]+`: /, '')
+    const [problem, reason = ''] = message.split(/(?:: |\. )(.*)/s)
     const again = { alwaysShow: true, run: () => void this.search() }
     const setting = /setting `([\w.]+)`/.exec(reason)?.[1]
     this.pick.items = [
@@ -445,7 +446,7 @@ export class Picker {
     const { headline, text } = this.state
     const state = { box: this.state, searchId: this.searchId }
     this.pick.hide()
-    await vscode.window.showQuickPick((headline?.details ?? ['Nothing was searched yet.']).map(linesOf), {
+    await vscode.window.showQuickPick((headline?.details ?? [text ? 'The search is still running.' : 'Nothing was searched yet.']).map(linesOf), {
       title: titleOf(parseQuery(text).words, headline),
       placeHolder: 'Escape returns to the results',
     })

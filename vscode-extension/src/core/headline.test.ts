@@ -17,7 +17,7 @@ const CODE: CodeSearchResult = {
   ...ANSWER,
   results: [],
   search_type_used: 'semantic',
-  reason: 'it is a question',
+  reason: "'how is it': it is a question",
   ranked_by: { kind: 'local' },
 }
 
@@ -76,7 +76,7 @@ describe('the details', () => {
     const result: CodeSearchResult = {
       ...CODE,
       completeness: { ...ANSWER.completeness, reasons: ['no index', 'time ran out'], skipped: { ignored: 0, binary: 3, too_large: 1 } },
-      warnings: ['3 in ignored files'],
+      warnings: ['3 in ignored files', 'ignored and hidden files are not searched here: use `grep`'],
       fallback: { from: 'semantic', to: 'text', reason: 'no index' },
     }
     expect(ofCode(result).details).toEqual([
@@ -85,6 +85,7 @@ describe('the details', () => {
       'Ranked on this machine.',
       'Incomplete: time ran out.',
       'Note: 3 in ignored files.',
+      'Note: ignored and hidden files were not searched; >ignored "text searches them, too.',
       'Files not searched: 3 binary, 1 too large.',
     ])
   })
@@ -106,7 +107,7 @@ describe('the details', () => {
       fallback: { from: 'semantic', to: 'text', reason, partly: true },
     }
     const { details } = ofCode(result)
-    expect(details).toContain('Searched by meaning. It is a question.')
+    expect(details).toContain('Searched by meaning, because it is a question.')
     expect(details.filter((detail) => detail.includes(reason))).toEqual([`Incomplete: ${reason}.`])
   })
 

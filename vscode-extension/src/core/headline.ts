@@ -122,7 +122,7 @@ function omissions({ completeness, warnings, fallback }: SearchAnswer & Fallback
   const reasons = fallback?.partly ? completeness.reasons : completeness.reasons.filter((reason) => reason !== fallback?.reason)
   return [
     ...reasons.map((reason) => `Incomplete: ${reason}.`),
-    ...warnings.map((warning) => `Note: ${warning}.`),
+    ...warnings.map((warning) => `Note: ${IGNORED.test(warning) ? HOW_TO_SEARCH_IGNORED : warning}.`),
     ...skippedFiles(completeness.skipped),
   ]
 }
@@ -158,7 +158,9 @@ function rankingDetails({
 
 /** Return which search was used, and why. */
 function searchDetail({ search_type_used: used, reason, fallback }: CodeSearchResult): string {
-  if (!fallback || fallback.partly) return `Searched ${BY[used]}. ${capitalized(reason)}.`
+  // The server repeats the query.
+  const why = reason.replace(/^(['"]).*?\1: /s, '')
+  if (!fallback || fallback.partly) return `Searched ${BY[used]}, because ${why}.`
   const how = fallback.from === 'semantic' ? 'for the words of the query' : BY[used]
   return `Searched ${how}, not ${BY[fallback.from]}: ${fallback.reason}.`
 }
@@ -189,6 +191,10 @@ function readable(name: string): string {
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
+
+/** The server names tools, which the box doesn't have. */
+const IGNORED = /^ignored and hidden files are not searched here\b/
+const HOW_TO_SEARCH_IGNORED = 'ignored and hidden files were not searched; >ignored "text searches them, too'
 
 /** Characters of a line in the box. */
 const MAX_LINE = 84

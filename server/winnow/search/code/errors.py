@@ -20,7 +20,7 @@ from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.message_files import files_with_terms, matched_texts
 from winnow.search.code.messages import MatchedText, Site, search_terms, sites_in
-from winnow.search.grep.prefilter import indexed_files
+from winnow.search.grep.prefilter import IndexedFiles, indexed_files
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
@@ -137,15 +137,16 @@ async def _places(
     """Return the frames in files of the scope, in order."""
     async with workspace.search_slots:
         ripgrep = workspace.run_ripgrep()
-        paths = await indexed_files(workspace, ripgrep, scope)
-        if paths is None:
+        indexed = await indexed_files(workspace, ripgrep, scope)
+        if indexed is None:
             with unsaved_overlay(workspace.buffers, scope) as overlay:
-                paths = (await list_files(ripgrep, scope, overlay)).paths
+                listing = await list_files(ripgrep, scope, overlay)
+            indexed = IndexedFiles(listing.paths, lambda path: True)
     names = {frame.path.rpartition("/")[2] for frame in frames}
     by_name: dict[str, list[str]] = {}
-    for path in paths:
+    for path in indexed.paths:
         name = path.rpartition("/")[2]
-        if name in names:
+        if name in names and indexed.covers(path):
             by_name.setdefault(name, []).append(path)
     found = []
     for at, frame in enumerate(frames, 1):

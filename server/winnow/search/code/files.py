@@ -48,8 +48,10 @@ async def files_named(
     async with workspace.search_slots:
         progress(f"Searching files: {name[:60]}")
         ripgrep = workspace.run_ripgrep()
-        if (paths := await indexed_files(workspace, ripgrep, scope)) is not None:
-            hits = await asyncio.to_thread(_hits, scope, name, paths, line)
+        if (indexed := await indexed_files(workspace, ripgrep, scope)) is not None:
+            hits = await asyncio.to_thread(
+                _hits, scope, name, indexed.paths, line, covers=indexed.covers
+            )
             if _is_likely(hits):
                 return HitList(scope, hits, len(hits), COMPLETE, warnings=scope.warnings)
         # Otherwise, count what a search skips: perhaps the file is ignored.
@@ -78,7 +80,13 @@ def _is_likely(hits: Sequence[Hit]) -> bool:
     return bool(hits) and hits[0].score >= LIKELY
 
 
-def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> list[Hit]:
+def _hits(
+    scope: Scope,
+    name: str,
+    paths: Sequence[str],
+    line: int | None,
+    covers: Callable[[str], bool] = lambda path: True,
+) -> list[Hit]:
     below = _below_roots(scope, name)
     located = [(path, scope.locate(path)[1]) for path in paths]
     matched: Sequence[tuple[float, str]]
@@ -91,6 +99,7 @@ def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> li
     else:
         words = [_Word(word) for word in ([below] if "/" in below else below.split())]
         matched = [(score, path) for path, at in located if (score := _score(words, at))]
+    matched = [(score, path) for score, path in matched if covers(path)]
     best = max((score for score, _ in matched), default=0.0)
     return [
         Hit(path, "file", round(score, 3), first=line, last=line)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -106,8 +105,13 @@ async def prefilter(
     def in_scope() -> dict[TextPattern, PrefilteredFiles | None]:
         # A file may be a candidate of many queries.
         size_of = functools.cache(functools.partial(_size_of, str(scope.root)))
+        selects = functools.cache(scope.selector(types))
         return {
-            query: _in_scope(candidates, scope, types, most if query.multiline else None, size_of)
+            query: _in_scope(
+                *(candidates, scope, selects),
+                most if query.multiline else None,
+                size_of,
+            )
             for query, candidates in few.items()
         }
 
@@ -115,11 +119,19 @@ async def prefilter(
     return [prefiltered.get(query) for query in queries]
 
 
+class IndexedFiles(Struct, frozen=True):
+    """The files that the index lists in the roots of a scope, and its unsaved documents, in no
+    order. ``covers`` tests whether the scope has one of them, which takes some microseconds."""
+
+    paths: Sequence[str]
+    covers: Callable[[str], bool]
+
+
 async def indexed_files(
     workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope
-) -> list[str] | None:
-    """Return the files of a scope that the index lists, and unsaved documents, in no order. None if
-    the index is not certain to have all, as without a watcher.
+) -> IndexedFiles | None:
+    """Return the files that the index lists. None if it is not certain to have all, as without a
+    watcher.
 
     Raises InvalidParams for a file type that ripgrep does not know.
     """
@@ -131,18 +143,18 @@ async def indexed_files(
     types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
     unsaved = await unsaved_files(workspace, ripgrep, scope)
 
-    def in_scope() -> list[str]:
-        paths: set[str] = set()
-        for number, root in enumerate(scope.roots):
-            prefix = scope.prefix(number)
-            # Deleted files have no path.
-            below: Iterable[str] = filter(None, folders[root])
-            if scope.is_filtered or len(scope.roots) > 1:
-                below = [path for path in below if scope.selects(number, path, types)]
-            paths.update([prefix + path for path in below] if prefix else below)
-        return [*paths.union(unsaved)]
+    selects = scope.selector(types)
 
-    return await asyncio.to_thread(in_scope)
+    def covers(path: str) -> bool:
+        root, below = scope.locate(path)
+        return selects(scope.roots.index(root), below)
+
+    paths = set(unsaved)
+    for number, root in enumerate(scope.roots):
+        prefix = scope.prefix(number)
+        # A deleted file has an empty path.
+        paths.update(prefix + path if prefix else path for path in folders[root] if path)
+    return IndexedFiles([*paths], covers)
 
 
 async def unsaved_files(workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope) -> list[str]:
@@ -164,7 +176,7 @@ def is_small(workspace: EngineWorkspace) -> bool:
 def _in_scope(
     found: MatchCandidates,
     scope: Scope,
-    types: Sequence[re.Pattern[str]],
+    selects: Callable[[int, str], bool],
     most: int | None,
     size_of: Callable[[str], int | None],
 ) -> PrefilteredFiles | None:
@@ -175,7 +187,7 @@ def _in_scope(
         for number, root in enumerate(scope.roots):
             below = files(root)
             if scope.is_filtered or len(scope.roots) > 1:
-                below = [path for path in below if scope.selects(number, path, types)]
+                below = [path for path in below if selects(number, path)]
             prefix = scope.prefix(number)
             paths += [prefix + path for path in below] if prefix else below
         return paths
