@@ -129,6 +129,13 @@ function M.contains(text, part)
   end
 end
 
+---Return the columns of a row, without the spaces between them.
+---@param row string
+---@return string[]
+function M.columns(row)
+  return vim.split(vim.trim(row), '  +', { trimempty = true })
+end
+
 ---Return the error of a call that must fail.
 ---@param call fun()
 ---@return string

@@ -344,11 +344,11 @@ def test_question_mark_lists_the_keys(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
     editor.finished()
     editor.press("?")
-    screen = editor.see("switch between query and filter")
+    screen = editor.see("switch query and filter")
     assert "<C-g>" in box(screen, " keys ").text
     # In a query it is a letter.
     editor.press("?")
-    editor.gone("switch between query and filter")
+    editor.gone("switch query and filter")
     editor.press("a?")
     editor.see("> a?")
 
@@ -376,9 +376,9 @@ def test_the_history_opens_in_the_picker(editor: Editor) -> None:
     editor.press("<Esc>")
     editor.command("Winnow history")
     screen = editor.see(" search again ")
-    assert box(screen, " search again ").lines[:2] == [
-        "  MigrationExecutor  symbols",
-        "  migration_plan  grep",
+    assert [line.split() for line in box(screen, " search again ").lines[:2]] == [
+        ["MigrationExecutor", "symbols"],
+        ["migration_plan", "grep"],
     ]
     editor.press("plan<CR>")
     editor.see(" grep: migration_plan ")
@@ -407,4 +407,35 @@ def test_sixty_columns_have_a_preview_and_readable_colors(editor: Editor, backgr
         assert_closed(editor)
     finally:
         editor.nvim.command("set background=dark")
+        editor.nvim.ui_try_resize(130, 34)
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(200, 50), (130, 34), (100, 30), (80, 26), (60, 20)])
+def test_lines_of_code_and_reasons_line_up(editor: Editor, columns: int, lines: int) -> None:
+    editor.nvim.ui_try_resize(columns, lines)
+    try:
+        editor.command("Winnow keyword how are migrations ordered -- MigrationExecutor migrate")
+        editor.finished()
+        screen = editor.see("╰ defines MigrationExecutor")
+        results = box(screen, " keyword search: ")
+        rows = [line for line in results.lines if line]
+        assert len(rows) > 4
+        assert all(line.startswith("  ") and line[2] != " " for line in rows)
+        first = rows[0]
+        code = first.index("def ")
+        assert first.startswith("  executor.py:")
+        # The columns of files, code and reasons start at the same place in each row.
+        assert all(line[code - 2 : code] == "  " and line[code] != " " for line in rows)
+        if columns > 60:
+            reason = first.index("defines ")
+            assert all(line[reason - 2 : reason] == "  " and line[reason] != " " for line in rows)
+            code_color, reason_color = (
+                editor.nvim.call("screenattr", results.top + 2, results.left + 2 + column)
+                for column in (code, reason)
+            )
+            assert code_color != reason_color
+        else:
+            assert "defines" not in results.text
+        assert (box(screen, " django/").left > results.left) == (columns >= 120)
+    finally:
         editor.nvim.ui_try_resize(130, 34)

@@ -159,7 +159,7 @@ function Picker:draw()
   else
     self.per_item = rows.write(self.windows.list_buf, self.shown, {
       width = width,
-      below = config.current.reasons == 'below' and modes.get(self.mode).reasons,
+      reasons = modes.get(self.mode).reasons and config.current.reasons or 'none',
       words = self:_words(),
       filter = rows.words(self.filter),
       selected = self.selected,

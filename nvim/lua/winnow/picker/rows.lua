@@ -1,4 +1,6 @@
--- Write the picker's list: one line for each item, with the file's name first.
+-- Write the picker's list: one line for each item, in columns for the file, the line of code and
+-- the reason. Their widths depend only on the window's width, so that results line up and don't
+-- move while others arrive.
 --
 -- Lines are formatted once for each width. Highlights are set only for the visible lines, while
 -- Neovim draws them.
@@ -14,8 +16,14 @@ local MARK = '●'
 local INDENT = '  '
 -- Longer lines, as in minified files, are cut.
 local MAX_TEXT_BYTES = 400
--- Columns of a row, without the file's name and folder, that have room for a reason.
-local REASON_COLUMNS = 40
+-- Between two columns.
+local GAP = '  '
+-- A narrower list has no column for reasons: the border of the preview shows them.
+local REASONS_FROM = 70
+-- The widest columns of files and reasons. The line of code gets the rest.
+local MAX_FILE, MAX_REASON = 40, 60
+-- A shorter end of a folder's name tells nothing.
+local MIN_FOLDER = 6
 -- Above the priority of the other highlights, which is 4096.
 local MATCH_PRIORITY = 4200
 
@@ -28,7 +36,7 @@ local MATCH_PRIORITY = 4200
 
 ---@class winnow.RowOptions
 ---@field width integer of the window
----@field below boolean true if the reason is on a second line
+---@field reasons 'beside'|'below'|'none' the place of the reasons
 ---@field words string[] words of the query to highlight where the server reports no match
 ---@field filter string[] words of the filter to highlight
 ---@field selected table<string, boolean>
@@ -67,7 +75,20 @@ local function cut(text, width)
   return vim.fn.printf('%.' .. (width - 1) .. 'S', text) .. '…'
 end
 
----Shorten the middle of a folder's path: whole folders if possible.
+---Cut the middle of a name to a number of columns, because its ends tell the most.
+---@param name string
+---@param width integer
+---@return string
+local function cut_middle(name, width)
+  if cells(name) <= width then
+    return name
+  end
+  local count, half = vim.fn.strchars(name), math.floor((width - 1) / 2)
+  return vim.fn.strcharpart(name, 0, half) .. '…' .. vim.fn.strcharpart(name, count - half)
+end
+
+---Shorten a folder's path to a number of columns: leave out the middle folders, then the first one,
+---then the start of the last one.
 ---@param folder string
 ---@param width integer
 ---@return string
@@ -75,21 +96,16 @@ function M.shorten(folder, width)
   if cells(folder) <= width then
     return folder
   end
-  local first, last = folder:match('^([^/]+)/'), folder:match('/([^/]+)$')
-  for _, shorter in ipairs({
-    first and last and ('%s/…/%s'):format(first, last) or folder,
-    last and '…/' .. last or folder,
-  }) do
+  local first, last = folder:match('^([^/]+)/'), folder:match('([^/]+)$') or folder
+  for _, shorter in ipairs({ first and ('%s/…/%s'):format(first, last) or folder, '…/' .. last }) do
     if cells(shorter) <= width then
       return shorter
     end
   end
-  if width < 4 then
+  if width < MIN_FOLDER then
     return ''
   end
-  local count = vim.fn.strchars(folder)
-  local half = math.floor((width - 1) / 2)
-  return vim.fn.strcharpart(folder, 0, half) .. '…' .. vim.fn.strcharpart(folder, count - half)
+  return '…' .. vim.fn.strcharpart(last, vim.fn.strchars(last) - width + 1)
 end
 
 -- Icons -----------------------------------------------------------------------------------
@@ -174,84 +190,105 @@ local function shown_text(item, width)
   return text
 end
 
----Distribute the columns right of a file's name. The line of code comes first, the reason if there
----is room for it.
----@param room integer
----@param folder integer columns of the folder
----@param text integer columns of the line of code
----@param reason integer columns of the reason
----@return integer folder
----@return integer reason
-local function distribute(room, folder, text, reason)
-  local gaps = (folder > 0 and 2 or 0) + (text > 0 and reason > 0 and 2 or 0)
-  if folder + text + reason + gaps <= room then
-    return folder, reason
+---@class winnow.Columns
+---@field file integer
+---@field text integer
+---@field reason integer 0 if there is no column for reasons
+
+---Return the widths of a list's columns.
+---@param options winnow.RowOptions
+---@return winnow.Columns
+local function columns_of(options)
+  local room = options.width - #INDENT - 1
+  if options.reasons ~= 'beside' or room < REASONS_FROM then
+    local file = math.min(MAX_FILE, math.floor(room * 0.42)) --[[@as integer]]
+    return { file = file, text = room - file - #GAP, reason = 0 }
   end
-  local rest = room - text - reason - gaps
-  folder = math.min(folder, math.max(12, math.floor(room * 0.25), rest)) --[[@as integer]]
-  room = room - folder - gaps --[[@as integer]]
-  if text > 0 and room < REASON_COLUMNS then
-    return folder, 0
+  room = room - 2 * #GAP
+  local file = math.min(MAX_FILE, math.floor(room * 0.32)) --[[@as integer]]
+  local reason = math.min(MAX_REASON, math.floor(room * 0.34)) --[[@as integer]]
+  return { file = file, text = room - file - reason, reason = reason }
+end
+
+---Return the pieces of the column of the file, with their highlight groups: icon, name, line, place
+---in a document, and folder.
+---@param item winnow.Item
+---@param width integer
+---@return winnow.Chunk[]
+local function file_chunks(item, width)
+  local path = one_line(item.path)
+  local folder, name = path:match('^(.*)/([^/]*)$')
+  folder, name = folder or '', name or path
+  local glyph, group = icon(name)
+  local chunks = {} ---@type winnow.Chunk[]
+  if glyph then
+    chunks[1] = { glyph .. ' ', group }
+    width = width - cells(glyph) - 1
   end
-  reason = math.min(reason, math.max(math.floor(room * 0.45), room - text)) --[[@as integer]]
-  return folder, reason
+  local line = item.is_file and '' or (':%d'):format(item.lnum)
+  local where = item.place and (' (%s)'):format(one_line(item.place)) or ''
+  where = cut(where, math.floor(width / 2))
+  name = cut_middle(name, math.max(1, width - cells(line .. where)))
+  local rest = { { name, 'WinnowName' }, { line, 'WinnowLine' }, { where, 'WinnowPlace' } }
+  folder = M.shorten(folder, width - cells(name .. line .. where) - 1)
+  if folder ~= '' then
+    vim.list_extend(rest, { { ' ' }, { folder, 'WinnowPath' } })
+  end
+  return vim.list_extend(chunks, rest)
 end
 
 ---@param item winnow.Item
 ---@param options winnow.RowOptions
 ---@return winnow.Row
 local function format(item, options)
+  local columns = columns_of(options)
   local line, marks = INDENT, {} ---@type string, table
   local function add(text, group)
     local first = #line
     line = line .. text
-    if group then
+    if group and text ~= '' then
       marks[#marks + 1] = { 0, first, #line, group }
     end
     return { first, #line }
   end
-  local path = one_line(item.path)
-  local folder, name = path:match('^(.*)/([^/]*)$')
-  folder, name = folder or '', name or path
-  local glyph, group = icon(name)
-  if glyph and path ~= '' then
-    add(glyph .. ' ', group)
+  -- Fill the line up to a column.
+  local function fill(width)
+    line = line .. (' '):rep(width + #INDENT - cells(line))
+  end
+  local reason = one_line(item.reason)
+  local file_width, text_width = columns.file, columns.text
+  -- Without a line of code, its column shows the reason if that has none, or the rest of the path.
+  local text_is_reason = item.text == '' and columns.reason == 0 and options.reasons ~= 'below'
+  if item.path == '' then
+    file_width, text_width = 0, columns.file + #GAP + columns.text
+  elseif item.text == '' and not (text_is_reason and reason ~= '') then
+    file_width, text_width = columns.file + #GAP + columns.text, 0
   end
   local name_bytes = { #line, #line }
-  if path ~= '' then
-    name_bytes = add(cut(name, math.floor(options.width * 0.6)), 'WinnowName')
-    if not item.is_file then
-      add((':%d'):format(item.lnum), 'WinnowLine')
+  if file_width > 0 then
+    for _, chunk in ipairs(file_chunks(item, file_width)) do
+      local bytes = add(chunk[1], chunk[2])
+      name_bytes = chunk[2] == 'WinnowName' and bytes or name_bytes
     end
-    if item.place then
-      add((' (%s)'):format(one_line(item.place)), 'WinnowPlace')
-    end
-    line = line .. ' '
+    fill(file_width)
+    add(GAP)
   end
-  local text, reason = one_line(item.text), one_line(item.reason)
-  local beside = options.below and 0 or cells(reason)
-  local room = options.width - cells(line) - 1
-  local folder_room, reason_room = distribute(room, cells(folder), cells(text), beside)
-  if folder ~= '' then
-    add(M.shorten(folder, folder_room), 'WinnowPath')
-    line = line .. '  '
-  end
-  local beside_text = reason_room > 0 and reason_room + 2 or 0
-  local text_room = math.max(0, options.width - cells(line) - 1 - beside_text)
-  local shown, first, last = shown_text(item, text_room)
+  local shown, first, last = shown_text(item, text_width)
   local text_bytes = add(shown, 'WinnowText')
   if first and last then
     marks[#marks + 1] = { 0, text_bytes[1] + first - 1, text_bytes[1] + last - 1, 'WinnowMatch' }
   end
-  local lines = { line } ---@type string[]
-  if options.below then
-    local below = INDENT .. '  ' .. cut(reason, options.width - 4)
+  if text_is_reason then
+    add(cut(reason, text_width), 'WinnowReason')
+  elseif columns.reason > 0 then
+    fill(columns.file + columns.text + 2 * #GAP)
+    add(cut(reason, columns.reason), 'WinnowReason')
+  end
+  local lines = { (line:gsub('%s+$', '')) } ---@type string[]
+  if options.reasons == 'below' then
+    local below = INDENT .. GAP .. cut(reason, options.width - 4)
     lines[#lines + 1] = below
     marks[#marks + 1] = { 1, 0, #below, 'WinnowReason' }
-  elseif reason_room >= 4 then
-    line = line .. (shown ~= '' and '  ' or '')
-    add(cut(reason, reason_room), 'WinnowReason')
-    lines[1] = line
   end
   return {
     lines = lines,
@@ -262,7 +299,7 @@ local function format(item, options)
   }
 end
 
----@type table<winnow.Item, { width: integer, below: boolean, row: winnow.Row }>
+---@type table<winnow.Item, { width: integer, reasons: string, row: winnow.Row }>
 local formatted = setmetatable({}, { __mode = 'k' })
 
 ---@param item winnow.Item
@@ -270,8 +307,8 @@ local formatted = setmetatable({}, { __mode = 'k' })
 ---@return winnow.Row
 local function row_of(item, options)
   local kept = formatted[item]
-  if not kept or kept.width ~= options.width or kept.below ~= options.below then
-    kept = { width = options.width, below = options.below, row = format(item, options) }
+  if not kept or kept.width ~= options.width or kept.reasons ~= options.reasons then
+    kept = { width = options.width, reasons = options.reasons, row = format(item, options) }
     formatted[item] = kept
   end
   return kept.row
@@ -420,7 +457,7 @@ end
 ---@return integer per_item number of lines of each item
 function M.write(buf, items, options)
   local lines, rows = {}, {}
-  local per_item = options.below and 2 or 1
+  local per_item = options.reasons == 'below' and 2 or 1
   for index, item in ipairs(items) do
     local row = row_of(item, options)
     rows[index] = row

@@ -8,9 +8,12 @@ local config = require('winnow.config')
 local M = {}
 
 -- On a narrower screen, the list and the preview are one above the other.
-local SIDE_BY_SIDE_COLUMNS = 100
+local SIDE_BY_SIDE_COLUMNS = 120
 -- A smaller screen is used completely.
-local SMALL_COLUMNS, SMALL_LINES = 100, 30
+local SMALL_COLUMNS, SMALL_LINES = 140, 30
+-- Side by side, with borders: a list with a column for reasons, and a preview with lines of code,
+-- which comes first if there is not room for both. On a wide screen, each gets half.
+local LIST_COLUMNS, PREVIEW_COLUMNS = 80, 52
 -- Fewer lines below the prompt show only the list.
 local PREVIEW_LINES = 8
 
@@ -121,7 +124,7 @@ function Windows:_boxes()
     }
   end
   if self._wants_preview and is_side_by_side() then
-    local left = math.floor(width / 2)
+    local left = math.max(math.floor(width / 2), math.min(LIST_COLUMNS, width - PREVIEW_COLUMNS))
     return boxes(left, rest, box(row, col + left, width - left, height))
   elseif self._wants_preview and rest >= PREVIEW_LINES then
     local top = math.ceil(rest / 2)
