@@ -6,6 +6,7 @@
 -- request.
 
 local answers = require('winnow.answer')
+local message = require('winnow.message')
 
 local M = {}
 
@@ -31,6 +32,14 @@ local function on_progress(err, params, context)
   else
     vim.lsp.handlers['$/progress'](err, params, context)
   end
+end
+
+---Show a message of the server. Neovim would show all its lines and wait for Enter.
+---@param params lsp.ShowMessageParams
+local function on_message(_, params)
+  local text = params.message:gsub('^Winnow: ', '')
+  local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+  message.show(text, levels[params.type] or vim.log.levels.INFO)
 end
 
 -- The requests that any language server answers. Two answers would list every reference twice.
@@ -91,6 +100,7 @@ M.config = {
   end,
   handlers = {
     ['$/progress'] = on_progress,
+    ['window/showMessage'] = on_message,
     ---@async
     ['$/complete'] = function(_, params)
       return require('winnow.complete').answer(params)

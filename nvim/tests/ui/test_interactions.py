@@ -239,6 +239,50 @@ def test_lists_never_wait_for_enter(editor: Editor, columns: int) -> None:
         editor.nvim.ui_try_resize(130, 34)
 
 
+@pytest.mark.parametrize("columns", [130, 40])
+def test_messages_are_one_line(start: Start, tmp_path: Path, columns: int) -> None:
+    """The server warns of a foreign `.winnow` as soon as it starts, in several lines."""
+    folder = tmp_path / "project"
+    (folder / ".winnow").mkdir(parents=True)
+    (folder / ".winnow" / "index.db").write_text("of another user\n")
+    (folder / "a.txt").write_text("needle\n")
+    editor = start(folder, index=True)
+    editor.nvim.ui_try_resize(columns, 34)
+
+    def is_shown(text: str) -> None:
+        editor.see(text)
+        assert not editor.nvim.api.get_mode()["blocking"]
+
+    editor.nvim.input(":Winnow code needle<CR>")
+    is_shown(" 1/1 ╯")
+    editor.press("<M-i>")
+    is_shown("╰ code searches no ignored fil")
+    editor.press("<C-g>n")
+    editor.gone("code searches no")
+    # The line of the mode covers messages until insert mode ends.
+    editor.press("<Esc>")
+    is_shown("winnow: .winnow in ")
+    assert editor.screen()[-1].rstrip().endswith("…")
+    assert_closed(editor)
+    editor.nvim.input(":Winnow index build<CR>")
+    is_shown("winnow: index build")
+    editor.nvim.input(":Winnow grep max_result=3 needle<CR>")
+    is_shown("winnow: unknown parameter `")
+    editor.nvim.input(":Winnow index no_such_action<CR>")
+    is_shown("winnow: unknown action ")
+    # The log has what does not fit.
+    editor.press(":Winnow log<CR>")
+    log = "\n".join(editor.nvim.current.buffer[:])
+    assert "delete .winnow to keep it there" in log
+    editor.press(":tabclose<CR>")
+    for command, text in (("status", "winnow 0."), ("audit", "no requests to any model")):
+        editor.nvim.input(f":Winnow {command}<CR>")
+        is_shown(text)
+        editor.press("q")
+    editor.nvim.input(":Winnow consent<CR>")
+    is_shown("winnow: no ")
+
+
 def test_a_mistyped_parameter_is_reported(editor: Editor) -> None:
     editor.command("Winnow grep max_result=3 foo")
     editor.see("unknown parameter `max_result`. Did you mean `max_results`?")

@@ -312,17 +312,18 @@ end
 ---Show lines instead of the item, until another item is shown; or the item again.
 ---@param title string
 ---@param lines string[]
+---@return boolean shown false if the screen is too small for a preview
 function Preview:toggle_page(title, lines)
   if self._page then
-    return self:refresh()
+    self:refresh()
+    return true
   end
   if not self:_window() then
     self._windows:toggle_preview(true)
   end
   local win = self:_window()
   if not win then
-    -- The screen is too small for a preview.
-    return vim.notify(table.concat(lines, '\n'))
+    return false
   end
   self._page = vim.api.nvim_create_buf(false, true)
   vim.bo[self._page].bufhidden = 'wipe'
@@ -332,6 +333,7 @@ function Preview:toggle_page(title, lines)
   vim.wo[win].wrap, vim.wo[win].linebreak = true, true
   self._windows:set_title('preview', title)
   self._windows:set_footer('preview', '', 'WinnowReason', '')
+  return true
 end
 
 ---Show the item again after a change of the windows.
