@@ -38,8 +38,12 @@ end
 ---@param params lsp.ShowMessageParams
 local function on_message(_, params)
   local text = params.message:gsub('^Winnow: ', '')
-  local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
-  message.show(text, levels[params.type] or vim.log.levels.INFO)
+  if params.type == vim.lsp.protocol.MessageType.Error then
+    return message.fail(text)
+  elseif params.type == vim.lsp.protocol.MessageType.Warning then
+    return message.warn(text)
+  end
+  message.show(text)
 end
 
 -- The requests that any language server answers. Two answers would list every reference twice.

@@ -63,7 +63,7 @@ function M.read(buf, uri)
   local answer, problem = text_of(buf, uri)
   if not answer then
     fill(buf, { 'Could not read this document: ' .. problem })
-    return message.fail(problem)
+    return message.fail(problem --[[@as string]])
   end
   fill(buf, vim.split((answer.text:gsub('\n$', '')), '\n'))
   vim.b[buf].winnow_document = { file = M.file(uri), parts = answer.line_map }

@@ -16,13 +16,14 @@ local function one_line(text)
   return vim.fn.printf('%.' .. (room - 1) .. 'S', line) .. '…'
 end
 
----Return true if Neovim shows the mode where a message would be.
+---Return true if Neovim shows the mode in the line of messages.
 ---@return boolean
 local function is_typing()
-  return vim.startswith(vim.api.nvim_get_mode().mode, 'i') or vim.bo.buftype == 'prompt'
+  local mode = vim.api.nvim_get_mode().mode
+  return vim.startswith(mode, 'i') or mode == 't' or vim.bo.buftype == 'prompt'
 end
 
----Show a message, now or when the user leaves insert mode.
+---Show a message, now or when the user leaves the mode that covers it.
 ---@param text string
 ---@param level? integer
 function M.show(text, level)
@@ -30,7 +31,7 @@ function M.show(text, level)
     return vim.notify(one_line('winnow: ' .. text), level)
   end
   local group = vim.api.nvim_create_augroup('winnow-message', { clear = false })
-  vim.api.nvim_create_autocmd({ 'InsertLeave', 'WinEnter' }, {
+  vim.api.nvim_create_autocmd({ 'InsertLeave', 'TermLeave', 'WinEnter' }, {
     group = group,
     once = true,
     callback = vim.schedule_wrap(function()

@@ -309,6 +309,7 @@ def test_fzf_lua_shows_results_and_opens_the_place(start: Start) -> None:
     editor.see("defines MigrationExecutor")
     editor.press("<Esc>")
     editor.gone("defines MigrationExecutor")
+    editor.see("winnow: 5 of 5 files")
 
 
 @pytest.mark.parametrize(("name", "columns", "lines"), [("keyword", 130, 34), ("narrow", 80, 26)])
