@@ -454,7 +454,9 @@ def test_sixty_columns_have_a_preview_and_readable_colors(editor: Editor, backgr
         editor.nvim.ui_try_resize(130, 34)
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(200, 50), (130, 34), (100, 30), (80, 26), (60, 20)])
+@pytest.mark.parametrize(
+    ("columns", "lines"), [(200, 50), (130, 34), (100, 30), (80, 26), (60, 20)]
+)
 def test_lines_of_code_and_reasons_line_up(editor: Editor, columns: int, lines: int) -> None:
     editor.nvim.ui_try_resize(columns, lines)
     try:
@@ -483,3 +485,123 @@ def test_lines_of_code_and_reasons_line_up(editor: Editor, columns: int, lines: 
         assert (box(screen, " django/").left > results.left) == (columns >= 120)
     finally:
         editor.nvim.ui_try_resize(130, 34)
+
+
+def test_resizing_while_results_arrive(editor: Editor) -> None:
+    """The windows follow the screen, the cursor stays on its result, and the layout changes."""
+    editor.nvim.input(":Winnow grep import<CR>")
+    editor.wait("results", lambda: editor.lua("return #require('winnow.picker').get().shown > 3"))
+    editor.press("<Down><Down>")
+    before = editor.lua("return require('winnow.picker').get():item().key")
+    try:
+        for columns, lines in ((80, 26), (60, 20), (40, 12), (200, 50), (130, 34)):
+            editor.nvim.ui_try_resize(columns, lines)
+            editor.press("<Down><Up>")
+            screen = editor.see(" grep: import ")
+            results = box(screen, " grep: import ")
+            assert box(screen, " filter ").bottom < results.top
+            assert results.right - results.left < columns
+        screen = editor.finished()
+    finally:
+        editor.nvim.ui_try_resize(130, 34)
+    assert editor.nvim.eval("v:errmsg") == ""
+    assert editor.lua("return require('winnow.picker').get():item().key") == before
+    assert " 3/500 ╯" in "\n".join(screen)
+
+
+# A language server in Neovim itself that finds one reference, in the second line.
+SECOND_SERVER = """
+    vim.lsp.config('second', {
+      root_markers = { '.git' },
+      cmd = function()
+        local closing = false
+        return {
+          request = function(method, params, done)
+            local result = vim.NIL
+            if method == 'initialize' then
+              result = { capabilities = { referencesProvider = true, definitionProvider = true } }
+            elseif method ~= 'shutdown' then
+              local at = { line = 1, character = 0 }
+              local range = { start = at, ['end'] = at }
+              result = { { uri = params.textDocument.uri, range = range } }
+            end
+            done(nil, result)
+            return true, 1
+          end,
+          notify = function(method)
+            closing = closing or method == 'exit'
+          end,
+          is_closing = function()
+            return closing
+          end,
+          terminate = function()
+            closing = true
+          end,
+        }
+      end,
+    })
+    vim.lsp.enable({ 'winnow', 'second' })
+    vim.cmd.filetype('on')
+"""
+BOTH_RUN = """
+    local clients = vim.lsp.get_clients({ bufnr = 0 })
+    return #clients == 2 and clients[1].initialized and clients[2].initialized
+"""
+
+
+def test_beside_another_language_server_references_appear_once(start: Start) -> None:
+    editor = start(more=SECOND_SERVER)
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    editor.wait("both servers", lambda: editor.lua(BOTH_RUN))
+    editor.press("10G0wgrr")
+    editor.wait("references", lambda: editor.nvim.call("getqflist"))
+    assert [entry["lnum"] for entry in editor.nvim.call("getqflist")] == [2]
+    editor.see("executor.py|2")
+    editor.press(":cclose<CR>10G")
+    # The picker works beside it, and a definition is a jump without a list.
+    editor.command("Winnow grep class MigrationExecutor:")
+    editor.finished()
+    editor.press("<CR>")
+    opened(editor, "executor.py", 10)
+    editor.lua("vim.lsp.buf.definition()")
+    editor.wait("the definition", lambda: editor.nvim.eval("line('.')") == 2)
+    assert len(editor.nvim.windows) == 1
+
+
+PICKERS = {
+    "telescope": (["WINNOW_TELESCOPE", "WINNOW_PLENARY"], "Telescope buffers"),
+    "fzf-lua": (["WINNOW_FZF_LUA"], "FzfLua buffers"),
+    "snacks": (["WINNOW_SNACKS"], "lua require('snacks').picker.buffers()"),
+}
+
+
+@pytest.mark.parametrize("name", PICKERS)
+def test_another_picker_can_be_open(start: Start, name: str) -> None:
+    variables, command = PICKERS[name]
+    folders = [os.environ.get(variable, "") for variable in variables]
+    if not all(folders):
+        pytest.skip(f"{' and '.join(variables)} are not set")
+    more = "\n".join(f"vim.opt.runtimepath:append('{folder}')" for folder in folders)
+    more += "\nvim.cmd.runtime('plugin/telescope.lua plugin/fzf-lua.lua')"
+    editor = start(more=more)
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    # Ours over the other one.
+    editor.nvim.command(command)
+    editor.see("executor.py")
+    editor.wait("its prompt", lambda: editor.nvim.api.get_mode()["mode"] in ("i", "t"))
+    editor.nvim.command("Winnow grep class MigrationExecutor:")
+    editor.finished()
+    editor.see("executor.py:10 ")
+    editor.press("<CR>")
+    editor.wait("the picker to close", lambda: is_closed(editor))
+    # The other one over ours, which closes.
+    editor.press(r"<C-\><C-n>")
+    editor.reset()
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    editor.command("Winnow grep class MigrationExecutor:")
+    editor.finished()
+    editor.nvim.command(command)
+    editor.wait("the picker to close", lambda: is_closed(editor))
+    editor.press("exec")
+    editor.see("executor.py")
+    assert editor.nvim.eval("v:errmsg") == ""

@@ -609,8 +609,9 @@ function Picker:_create_autocmds()
       end)
     end
   end)
+  -- Some plugins open their windows without autocommands, but then start a terminal.
   self:_on(
-    'WinEnter',
+    { 'WinEnter', 'TermEnter' },
     vim.schedule_wrap(function()
       self:_on_window()
     end)
