@@ -371,6 +371,21 @@ def test_the_match_is_highlighted_in_the_list(editor: Editor) -> None:
     assert colors[-1] != colors[0]
 
 
+def test_the_match_has_the_same_color_in_the_current_row(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    screen = editor.finished()
+    top = box(screen, " grep: ").top
+    columns = [screen[row].index("migration_plan") for row in (top + 1, top + 2)]
+
+    def color(row: int, offset: int) -> int:
+        attribute: int = editor.nvim.call("screenattr", top + row + 2, columns[row] + offset + 1)
+        return attribute
+
+    assert color(0, 0) == color(1, 0)
+    # The rest of the line has the color of the current row.
+    assert color(0, -1) != color(1, -1)
+
+
 def test_words_of_the_question_are_highlighted_in_the_list(editor: Editor) -> None:
     editor.command("Winnow code search_type=text migration_plan")
     screen = editor.finished()

@@ -322,8 +322,8 @@ def test_the_pictures_for_the_readme(
         terminal.see("[No Name]")
         terminal.type(f":edit {EXECUTOR}\r")
         terminal.see("class MigrationExecutor:")
-        terminal.type(f":Winnow keyword {QUESTION} -- {TERMS}\r")
-        terminal.see(" 1/", f"{LINE}     {TEXT}", "defines MigrationExecutor")
+        terminal.type(f":Winnow keyword {QUESTION}\r")
+        terminal.see("╰ 50 of ", " 1/50 ╯", "migration.py:", "matches ordered")
         if os.environ.get("WINNOW_PICTURE"):
             terminal.read(0.5)
         drawn = picture(terminal.screen, f":Winnow keyword {QUESTION}")

@@ -24,8 +24,8 @@ local REASONS_FROM = 70
 local MAX_FILE, MAX_REASON = 40, 60
 -- A shorter end of a folder's name tells nothing.
 local MIN_FOLDER = 6
--- Above the priority of the other highlights, which is 4096.
-local MATCH_PRIORITY = 4200
+-- Above the priority of the other highlights, which is 4096. A match is visible in the current row.
+local CURRENT_PRIORITY, MATCH_PRIORITY = 4150, 4200
 
 ---@class winnow.Row
 ---@field lines string[] one line, or two with the reason below
@@ -509,11 +509,12 @@ end
 ---@param per_item integer
 function M.mark_current(buf, row, per_item)
   vim.api.nvim_buf_clear_namespace(buf, CURRENT, 0, -1)
-  for line = row, row + per_item - 1 do
-    vim.api.nvim_buf_set_extmark(buf, CURRENT, line, 0, {
-      line_hl_group = 'WinnowCurrent',
-    })
-  end
+  vim.api.nvim_buf_set_extmark(buf, CURRENT, row, 0, {
+    end_row = row + per_item,
+    hl_group = 'WinnowCurrent',
+    hl_eol = true,
+    priority = CURRENT_PRIORITY,
+  })
 end
 
 -- The filter --------------------------------------------------------------------------------
