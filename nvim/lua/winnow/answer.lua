@@ -169,7 +169,8 @@ function M.details(answer)
     end
   end
   local completeness, by = answer.completeness, answer.ranked_by
-  add('%s', answer.reason)
+  -- A mode for one kind of search needs no reason for it.
+  add('%s', answer.reason and not vim.startswith(answer.reason, 'search_type is') and answer.reason)
   add('engine: %s', answer.engine)
   add('ranked locally: %s', by and by.fallback_reason)
   add_all(answer.warnings)

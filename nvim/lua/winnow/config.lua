@@ -158,6 +158,13 @@ function M.key_lines()
   return lines
 end
 
+---Return how to see the picker's keys; empty if no key shows them.
+---@return string
+function M.key_hint()
+  local key = (M.current.keys.help or {})[1]
+  return key and ('%s lists the keys.'):format(key) or ''
+end
+
 ---@type winnow.Config
 M.current = vim.deepcopy(M.defaults)
 

@@ -400,11 +400,18 @@ def test_words_of_the_question_are_highlighted_in_the_list(editor: Editor) -> No
 
 
 def test_question_mark_lists_the_keys(editor: Editor) -> None:
+    editor.command("Winnow grep")
+    editor.see("Type a query. ? lists the keys.")
+    editor.press("<Esc>")
     editor.command("Winnow grep migration_plan")
     editor.finished()
     editor.press("?")
     screen = editor.see("switch query and filter")
     assert "<C-g>" in box(screen, " keys ").text
+    editor.press("<C-_>")
+    assert box(editor.see(" details "), " details ").lines[0].endswith("base.py:586")
+    editor.press("?")
+    editor.see("switch query and filter")
     # In a query it is a letter.
     editor.press("?")
     editor.gone("switch query and filter")
@@ -504,6 +511,7 @@ def test_lines_of_code_and_reasons_line_up(editor: Editor, columns: int, lines: 
 
 def test_resizing_while_results_arrive(editor: Editor) -> None:
     """The windows follow the screen, the cursor stays on its result, and the layout changes."""
+    editor.nvim.command("let v:errmsg = ''")
     editor.nvim.input(":Winnow grep import<CR>")
     editor.wait("results", lambda: editor.lua("return #require('winnow.picker').get().shown > 3"))
     editor.press("<Down><Down>")
@@ -619,4 +627,3 @@ def test_another_picker_can_be_open(start: Start, name: str) -> None:
     editor.wait("the picker to close", lambda: is_closed(editor))
     editor.press("exec")
     editor.see("executor.py")
-    assert editor.nvim.eval("v:errmsg") == ""

@@ -315,7 +315,8 @@ function M.details(picker)
   end
   local lines = vim.list_extend({ shown:summary() }, shown:details())
   if item then
-    table.insert(lines, 1, ('%s:%d: %s'):format(item.path, item.lnum, item.reason))
+    local place = ('%s:%d'):format(item.path, item.lnum)
+    table.insert(lines, 1, item.reason ~= '' and place .. ': ' .. item.reason or place)
   end
   toggle_page(picker, 'details', lines)
 end

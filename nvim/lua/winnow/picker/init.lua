@@ -135,6 +135,8 @@ function Picker:_message()
   local shown = self.search
   if self.problem then
     return { self.problem }, 'WinnowProblem'
+  elseif not shown and self.editing then
+    return { 'Type a query. ' .. config.key_hint() }, 'WinnowSummary'
   elseif not shown or shown.busy then
     return {}, 'WinnowSummary'
   elseif shown.problem then

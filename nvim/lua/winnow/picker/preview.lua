@@ -35,6 +35,7 @@ local SIDEWAYS = 10
 ---@field private _shown_at integer time of the last request to show an item
 ---@field private _timer uv.uv_timer_t
 ---@field private _page? integer the buffer of a text that is shown instead of the item
+---@field private _page_title? string
 local Preview = {}
 Preview.__index = Preview
 
@@ -309,12 +310,12 @@ function Preview:_clear()
   end
 end
 
----Show lines instead of the item, until another item is shown; or the item again.
+---Show lines instead of the item, until another item is shown; or the item again if they are shown.
 ---@param title string
 ---@param lines string[]
 ---@return boolean shown false if the screen is too small for a preview
 function Preview:toggle_page(title, lines)
-  if self._page then
+  if self._page and self._page_title == title then
     self:refresh()
     return true
   end
@@ -325,7 +326,7 @@ function Preview:toggle_page(title, lines)
   if not win then
     return false
   end
-  self._page = vim.api.nvim_create_buf(false, true)
+  self._page, self._page_title = vim.api.nvim_create_buf(false, true), title
   vim.bo[self._page].bufhidden = 'wipe'
   vim.api.nvim_buf_set_lines(self._page, 0, -1, false, lines)
   vim.api.nvim_win_set_buf(win, self._page)

@@ -1,9 +1,8 @@
 -- Write the picker's list: one line for each item, in columns for the file, the line of code and
--- the reason. Their widths depend only on the window's width, so that results line up and don't
--- move while others arrive.
+-- the reason, so that results line up.
 --
--- Lines are formatted once for each width. Highlights are set only for the visible lines, while
--- Neovim draws them.
+-- Lines are formatted once for each width of the columns. Highlights are set only for the visible
+-- lines, while Neovim draws them.
 
 local config = require('winnow.config')
 local place = require('winnow.place')
@@ -20,7 +19,7 @@ local MAX_TEXT_BYTES = 400
 local GAP = '  '
 -- A narrower list has no column for reasons: the border of the preview shows them.
 local REASONS_FROM = 70
--- The widest columns of files and reasons. The line of code gets the rest.
+-- The widest columns of files and reasons.
 local MAX_FILE, MAX_REASON = 40, 60
 -- A shorter end of a folder's name tells nothing.
 local MIN_FOLDER = 6
@@ -195,19 +194,36 @@ end
 ---@field text integer
 ---@field reason integer 0 if there is no column for reasons
 
----Return the widths of a list's columns.
+---Return the columns that the longest path of the items needs, with its line and place.
+---@param items winnow.Item[]
+---@return integer
+local function longest_path(items)
+  local longest = 0
+  for _, item in ipairs(items) do
+    if item.path ~= '' then
+      local needed = cells(item.path) + #tostring(item.lnum) + 1
+      needed = needed + (item.place and cells(item.place) + 3 or 0)
+      longest = math.max(longest, needed)
+    end
+  end
+  return icon('a') and longest + 2 or longest
+end
+
+---Return the widths of the columns for these items.
+---@param items winnow.Item[]
 ---@param options winnow.RowOptions
 ---@return winnow.Columns
-local function columns_of(options)
+local function columns_of(items, options)
   local room = options.width - #INDENT - 1
-  if options.reasons ~= 'beside' or room < REASONS_FROM then
-    local file = math.min(MAX_FILE, math.floor(room * 0.42)) --[[@as integer]]
-    return { file = file, text = room - file - #GAP, reason = 0 }
-  end
-  room = room - 2 * #GAP
-  local file = math.min(MAX_FILE, math.floor(room * 0.32)) --[[@as integer]]
-  local reason = math.min(MAX_REASON, math.floor(room * 0.34)) --[[@as integer]]
-  return { file = file, text = room - file - reason, reason = reason }
+  local has_reasons = options.reasons == 'beside' and room >= REASONS_FROM
+  local gaps = has_reasons and 2 * #GAP or #GAP
+  local share = has_reasons and 0.32 or 0.42
+  local file = math.min(MAX_FILE, longest_path(items), math.floor((room - gaps) * share))
+  ---@cast file integer
+  local rest = room - gaps - file
+  local reason = has_reasons and math.min(MAX_REASON, math.floor(rest / 2)) or 0
+  ---@cast reason integer
+  return { file = file, text = rest - reason, reason = reason }
 end
 
 ---Return the pieces of the column of the file, with their highlight groups: icon, name, line, place
@@ -239,9 +255,9 @@ end
 
 ---@param item winnow.Item
 ---@param options winnow.RowOptions
+---@param columns winnow.Columns
 ---@return winnow.Row
-local function format(item, options)
-  local columns = columns_of(options)
+local function format(item, options, columns)
   local line, marks = INDENT, {} ---@type string, table
   local function add(text, group)
     local first = #line
@@ -299,16 +315,18 @@ local function format(item, options)
   }
 end
 
----@type table<winnow.Item, { width: integer, reasons: string, row: winnow.Row }>
+---@type table<winnow.Item, { key: string, row: winnow.Row }>
 local formatted = setmetatable({}, { __mode = 'k' })
 
 ---@param item winnow.Item
 ---@param options winnow.RowOptions
+---@param columns winnow.Columns
+---@param key string identifies the options and the columns
 ---@return winnow.Row
-local function row_of(item, options)
+local function row_of(item, options, columns, key)
   local kept = formatted[item]
-  if not kept or kept.width ~= options.width or kept.reasons ~= options.reasons then
-    kept = { width = options.width, reasons = options.reasons, row = format(item, options) }
+  if not kept or kept.key ~= key then
+    kept = { key = key, row = format(item, options, columns) }
     formatted[item] = kept
   end
   return kept.row
@@ -458,8 +476,10 @@ end
 function M.write(buf, items, options)
   local lines, rows = {}, {}
   local per_item = options.reasons == 'below' and 2 or 1
+  local columns = columns_of(items, options)
+  local key = ('%d %d %s'):format(options.width, columns.file, options.reasons)
   for index, item in ipairs(items) do
-    local row = row_of(item, options)
+    local row = row_of(item, options, columns, key)
     rows[index] = row
     for _, line in ipairs(row.lines) do
       lines[#lines + 1] = line
