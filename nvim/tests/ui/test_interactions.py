@@ -433,6 +433,18 @@ def test_the_preview_scrolls_by_line_and_sideways(editor: Editor) -> None:
     editor.see("10 class MigrationExecutor")
 
 
+def test_resume_shows_the_same_rows(editor: Editor) -> None:
+    editor.command("Winnow grep import")
+    editor.finished()
+    for keys in ("<Down><Down>", "<PageDown><PageDown><Up>"):
+        editor.press(keys)
+        before = box(editor.screen(), " grep: import ").lines
+        editor.press("<Esc>")
+        assert_closed(editor)
+        editor.command("Winnow resume")
+        assert box(editor.see(" grep: import "), " grep: import ").lines == before
+
+
 def test_the_history_opens_in_the_picker(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
     editor.finished()

@@ -639,6 +639,7 @@ function Picker:close()
       default = self.default,
       selected = self.selected,
       current = self.current,
+      topline = vim.fn.line('w0', self.windows.list),
     }
   end
   vim.api.nvim_del_augroup_by_id(self.group)
@@ -761,6 +762,9 @@ function M.resume()
   self:set_typed(self.editing and typed == self.default and '' or typed)
   self.shown = rows.filtered(self:items(), self.filter)
   self:draw()
+  vim.api.nvim_win_call(self.windows.list, function()
+    vim.fn.winrestview({ topline = state.topline })
+  end)
   if state.search_again and state.search.folder == self.folder then
     self:start(self.request)
   end
