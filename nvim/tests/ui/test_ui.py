@@ -257,7 +257,7 @@ def seconds_to_first_lines(editor: Editor) -> list[float]:
         editor.nvim.input("<CR>")
         line = editor.lua(FIRST_LINE, 60000)
         times.append(time.perf_counter() - started)
-        assert ".py" in line
+        assert line.strip()
         editor.finished()
         editor.press("<Esc>")
         editor.gone("╭")
