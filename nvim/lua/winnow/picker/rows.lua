@@ -19,8 +19,10 @@ local MAX_TEXT_BYTES = 400
 local GAP = '  '
 -- A narrower list has no column for reasons: the border of the preview shows them.
 local REASONS_FROM = 70
--- The widest columns of files and reasons.
+-- The widest columns of files and reasons, and the largest share of a row for files, with reasons
+-- and without.
 local MAX_FILE, MAX_REASON = 40, 60
+local FILE_SHARE, FILE_SHARE_WITHOUT_REASONS = 0.32, 0.42
 -- A shorter end of a folder's name tells nothing.
 local MIN_FOLDER = 6
 -- Above the priority of the other highlights, which is 4096. A match is visible in the current row.
@@ -217,7 +219,7 @@ local function columns_of(items, options)
   local room = options.width - #INDENT - 1
   local has_reasons = options.reasons == 'beside' and room >= REASONS_FROM
   local gaps = has_reasons and 2 * #GAP or #GAP
-  local share = has_reasons and 0.32 or 0.42
+  local share = has_reasons and FILE_SHARE or FILE_SHARE_WITHOUT_REASONS
   local file = math.min(MAX_FILE, longest_path(items), math.floor((room - gaps) * share))
   ---@cast file integer
   local rest = room - gaps - file
