@@ -186,22 +186,15 @@ return {
       local folder = t.project()
       t.setup(nil, { settings = { winnow = { index = { enabled = true } } } })
       local messages = t.notified()
-      local shown = {}
-      t.replace(vim.api, 'nvim_echo', function(chunks)
-        shown[#shown + 1] = chunks[1][1]
-      end)
       vim.cmd('Winnow index build')
       t.wait('the index', function()
         return #messages > 0
       end)
       t.contains(messages[1][1], 'winnow: index build: ')
-      vim.cmd('Winnow status')
-      t.wait('the state', function()
-        return #shown > 0
-      end)
-      t.contains(shown[1], 'winnow 0')
-      t.contains(shown[1], folder .. ': ')
-      t.contains(shown[1], ' of 4 files')
+      local status = t.page_of('Winnow status')
+      t.contains(status, 'winnow 0')
+      t.contains(status, folder .. ': ')
+      t.contains(status, ' of 4 files')
     end,
   },
   {
@@ -213,15 +206,7 @@ return {
           return vim.lsp.rpc.start(t.command, dispatchers)
         end,
       })
-      local shown = {}
-      t.replace(vim.api, 'nvim_echo', function(chunks)
-        shown[#shown + 1] = chunks[1][1]
-      end)
-      vim.cmd('Winnow status')
-      t.wait('the state', function()
-        return #shown > 0
-      end)
-      t.contains(shown[1], ', a function of your configuration')
+      t.contains(t.page_of('Winnow status'), ', a function of your configuration')
     end,
   },
   {

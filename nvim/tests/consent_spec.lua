@@ -61,20 +61,6 @@ local function notification_of(command)
   return messages[1][1]
 end
 
----Run a command and return the text it echoes.
----@param command string
----@return string
-local function output_of(command)
-  local output
-  t.replace(vim.api, 'nvim_echo', function(chunks)
-    output = chunks[1][1]
-  end)
-  vim.cmd(command)
-  return t.wait('the output', function()
-    return output
-  end)
-end
-
 ---@return string
 local function health()
   vim.cmd('checkhealth winnow')
@@ -115,7 +101,7 @@ return {
       local picker = t.finished_picker()
       t.equal({ DESTINATION }, picker.search.answer.ranked_by.needs_consent)
       picker:close()
-      t.contains(output_of('Winnow audit'), 'no requests to any model yet')
+      t.contains(t.page_of('Winnow audit'), 'no requests to any model yet')
 
       local shown = choose('Allow for this workspace')
       t.equal(
@@ -131,7 +117,7 @@ return {
       local by = picker.search.answer.ranked_by
       t.equal(nil, by.needs_consent)
       t.contains(by.fallback_reason, 'away')
-      local audit = vim.split(output_of('Winnow audit'), '\n')
+      local audit = vim.split(t.page_of('Winnow audit'), '\n')
       t.contains(audit[1], 'away at ' .. DESTINATION .. ': 2 files, ')
       t.contains(audit[1], ', 0 tokens, failed')
       t.equal({ '    src/loader.py', '    src/main.py' }, vim.fn.sort({ audit[2], audit[3] }))

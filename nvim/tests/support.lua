@@ -129,6 +129,13 @@ function M.contains(text, part)
   end
 end
 
+---Return the columns of a row, without the spaces between them.
+---@param row string
+---@return string[]
+function M.columns(row)
+  return vim.split(vim.trim(row), '  +', { trimempty = true })
+end
+
 ---Return the error of a call that must fail.
 ---@param call fun()
 ---@return string
@@ -159,7 +166,26 @@ function M.notified()
   M.replace(vim, 'notify', function(message, level)
     messages[#messages + 1] = { message, level }
   end)
+  -- Insert mode, which delays messages, can't end while a test runs.
+  M.replace(require('winnow.message'), 'show', function(text, level)
+    vim.notify('winnow: ' .. text, level)
+  end)
   return messages
+end
+
+---Run a command that shows a page of text, and return the text.
+---@param command string
+---@return string
+function M.page_of(command)
+  local name = 'winnow://' .. command:match('%S+$')
+  vim.cmd(command)
+  M.wait('the page', function()
+    return vim.api.nvim_buf_get_name(0) == name
+  end)
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  M.press('q')
+  M.equal(-1, vim.fn.bufnr(name))
+  return text
 end
 
 ---Wait for the picker's search to end, and return the picker.

@@ -150,6 +150,9 @@ return {
       t.wait('all results', function()
         return opened.manager:num_results() >= 3
       end)
+      t.wait('the summary in the title', function()
+        return t.screen_text():find('keyword search: %d of %d files')
+      end)
       local win = vim.fn.bufwinid(opened.results_bufnr)
       t.wait('the reason on the screen', function()
         return t.visible_text(win):find('loader.py:%d+  defines ')
@@ -185,6 +188,9 @@ return {
       local picker = open('Winnow keyword picker=snacks plugins -- load_plugin register_plugin')
       local first = picker:items()[1]
       t.contains(first.text, 'defines')
+      t.wait('the summary in the title', function()
+        return t.screen_text():find('keyword search: %d of %d files')
+      end)
       local list = picker.list.win.win
       t.wait('the reason on the screen', function()
         return t.visible_text(list):find('loader.py:%d+  defines ')

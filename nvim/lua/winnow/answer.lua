@@ -1,5 +1,7 @@
 -- Describe an answer in words: the number of results, the ranker, and what the search left out.
 
+local message = require('winnow.message')
+
 local M = {}
 
 -- How to consent to a remote model. With the number of results, it fits a narrow list.
@@ -167,7 +169,8 @@ function M.details(answer)
     end
   end
   local completeness, by = answer.completeness, answer.ranked_by
-  add('%s', answer.reason)
+  -- A mode for one kind of search needs no reason for it.
+  add('%s', answer.reason and not vim.startswith(answer.reason, 'search_type is') and answer.reason)
   add('engine: %s', answer.engine)
   add('ranked locally: %s', by and by.fallback_reason)
   add_all(answer.warnings)
@@ -194,35 +197,16 @@ function M.problem(err)
   return err.message or tostring(err)
 end
 
----Cut a message to one line that doesn't make Neovim wait for Enter.
----@param message string
----@return string
-local function one_line(message)
-  local line = vim.trim((message:gsub('%s+', ' ')))
-  local room = math.max(20, vim.v.echospace)
-  if vim.api.nvim_strwidth(line) <= room then
-    return line
-  end
-  return vim.fn.printf('%.' .. (room - 1) .. 'S', line) .. '…'
-end
-
----@param problem string
-function M.fail(problem)
-  vim.notify(one_line('winnow: ' .. problem), vim.log.levels.ERROR)
-end
-
 ---Notify the user of a finished search in one line: the number of results, and the most important
 ---of what they lack.
 ---@param search winnow.Search
 function M.report(search)
   if search.problem then
-    return M.fail(search.problem)
+    return message.fail(search.problem)
+  elseif #search.items > 0 then
+    return message.show(search:summary())
   end
-  if #search.items > 0 then
-    return vim.notify(one_line('winnow: ' .. search:summary()))
-  end
-  local parts = vim.list_extend({ 'winnow: no results' }, search:details())
-  vim.notify(one_line(table.concat(parts, ' · ')), vim.log.levels.WARN)
+  message.warn(table.concat(vim.list_extend({ 'no results' }, search:details()), ' · '))
 end
 
 return M

@@ -6,6 +6,7 @@
 -- request.
 
 local answers = require('winnow.answer')
+local message = require('winnow.message')
 
 local M = {}
 
@@ -31,6 +32,18 @@ local function on_progress(err, params, context)
   else
     vim.lsp.handlers['$/progress'](err, params, context)
   end
+end
+
+---Show a message of the server. Neovim would show all its lines and wait for Enter.
+---@param params lsp.ShowMessageParams
+local function on_message(_, params)
+  local text = params.message:gsub('^Winnow: ', '')
+  if params.type == vim.lsp.protocol.MessageType.Error then
+    return message.fail(text)
+  elseif params.type == vim.lsp.protocol.MessageType.Warning then
+    return message.warn(text)
+  end
+  message.show(text)
 end
 
 -- The requests that any language server answers. Two answers would list every reference twice.
@@ -91,6 +104,7 @@ M.config = {
   end,
   handlers = {
     ['$/progress'] = on_progress,
+    ['window/showMessage'] = on_message,
     ---@async
     ['$/complete'] = function(_, params)
       return require('winnow.complete').answer(params)

@@ -119,7 +119,7 @@ function M.run(command)
   ---@type boolean, any
   local ok, problem = pcall(run, command)
   if not ok then
-    vim.notify(tostring(problem), vim.log.levels.ERROR)
+    require('winnow.message').fail((tostring(problem):gsub('^winnow: ', '')))
   end
 end
 

@@ -120,14 +120,14 @@ local KEY_HELP = {
   { 'page_up', 'one page up' },
   { 'next_mode', 'search in the next mode' },
   { 'previous_mode', 'search in the previous mode' },
-  { 'edit_query', 'switch between query and filter' },
+  { 'edit_query', 'switch query and filter' },
   { 'search_in_files', 'search in the listed files' },
   { 'toggle_ignored', 'search ignored files, too' },
   { 'toggle_hidden', 'search hidden files, too' },
   { 'older_query', 'previous query of this mode' },
   { 'newer_query', 'next query of this mode' },
-  { 'select_next', 'select the result and move down' },
-  { 'select_previous', 'select the result and move up' },
+  { 'select_next', 'select it and move down' },
+  { 'select_previous', 'select it and move up' },
   { 'select_all', 'select all' },
   { 'quickfix', 'send to the quickfix list' },
   { 'loclist', 'send to the location list' },
@@ -139,7 +139,7 @@ local KEY_HELP = {
   { 'preview_right', 'scroll it to the right' },
   { 'preview_left', 'scroll it to the left' },
   { 'toggle_preview', 'show or hide the preview' },
-  { 'details', 'details of the result and the answer' },
+  { 'details', 'details of result and answer' },
   { 'help', 'these keys' },
   { 'stop', 'stop the search, or close' },
   { 'close', 'close' },
@@ -156,6 +156,13 @@ function M.key_lines()
     end
   end
   return lines
+end
+
+---Return how to see the picker's keys; empty if no key shows them.
+---@return string
+function M.key_hint()
+  local key = (M.current.keys.help or {})[1]
+  return key and ('%s lists the keys.'):format(key) or ''
 end
 
 ---@type winnow.Config

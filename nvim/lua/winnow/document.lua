@@ -1,6 +1,7 @@
 -- Fill buffers `winnow-doc://…` with the text that the server extracts from a document.
 
 local client = require('winnow.client')
+local message = require('winnow.message')
 
 local M = {}
 
@@ -62,8 +63,7 @@ function M.read(buf, uri)
   local answer, problem = text_of(buf, uri)
   if not answer then
     fill(buf, { 'Could not read this document: ' .. problem })
-    vim.notify('winnow: ' .. problem, vim.log.levels.ERROR)
-    return
+    return message.fail(problem --[[@as string]])
   end
   fill(buf, vim.split((answer.text:gsub('\n$', '')), '\n'))
   vim.b[buf].winnow_document = { file = M.file(uri), parts = answer.line_map }
@@ -73,7 +73,7 @@ function M.read(buf, uri)
     if answer.truncated then
       notes[#notes + 1] = ('%d of %d lines'):format(answer.returned, answer.total_lines)
     end
-    vim.notify('winnow: incomplete text: ' .. table.concat(notes, '; '), vim.log.levels.WARN)
+    message.warn('incomplete text: ' .. table.concat(notes, '; '))
   end
   vim.api.nvim_create_autocmd('BufWinEnter', {
     buffer = buf,

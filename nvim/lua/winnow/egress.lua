@@ -2,6 +2,7 @@
 
 local answers = require('winnow.answer')
 local client = require('winnow.client')
+local message = require('winnow.message')
 
 local M = {}
 
@@ -36,7 +37,10 @@ end
 ---@param answer winnow.Consent
 local function notify_states(answer)
   local lines = vim.list_extend(vim.tbl_map(M.state, answer.destinations), answer.warnings)
-  vim.notify('winnow: ' .. table.concat(lines, '\n'))
+  if #lines > 1 then
+    return message.page('consent', lines)
+  end
+  message.show(lines[1] or 'no remote models')
 end
 
 ---@param folder string
@@ -46,7 +50,7 @@ local function decide(folder, action, destinations)
   local params = { action = action, destinations = destinations }
   client.call(folder, '$/consent', params, function(answer, problem)
     if not answer then
-      return answers.fail(problem --[[@as string]])
+      return message.fail(problem --[[@as string]])
     end
     if action == 'give' then
       require('winnow.picker').on_consent(folder)
@@ -104,7 +108,7 @@ function M.consent(action)
   if not action then
     client.call(folder, '$/consent', {}, function(answer, problem)
       if not answer then
-        return answers.fail(problem --[[@as string]])
+        return message.fail(problem --[[@as string]])
       end
       choose(folder, answer --[[@as winnow.Consent]])
     end)
@@ -199,10 +203,9 @@ end
 function M.audit()
   client.call(client.root(0), '$/audit', {}, function(answer, problem)
     if not answer then
-      return answers.fail(problem --[[@as string]])
+      return message.fail(problem --[[@as string]])
     end
-    local lines = audit_lines(answer --[[@as winnow.Audit]])
-    vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
+    message.page('audit', audit_lines(answer --[[@as winnow.Audit]]))
   end)
 end
 

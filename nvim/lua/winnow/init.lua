@@ -24,7 +24,7 @@ function M.open(mode, request)
     return require('winnow.lists').search(mode, request)
   end
   if #vim.fn.getcmdwintype() > 0 then
-    return vim.notify('winnow: close the command-line window first', vim.log.levels.ERROR)
+    return require('winnow.message').fail('close the command-line window first')
   end
   local picker = request.picker or require('winnow.config').current.picker
   if picker == 'builtin' then
@@ -79,8 +79,7 @@ end
 function M.history()
   local entries = require('winnow.history').all()
   if #entries == 0 then
-    vim.notify('winnow: no search history', vim.log.levels.WARN)
-    return
+    return require('winnow.message').warn('no search history')
   end
   require('winnow.history').choose(entries, function(entry)
     M.open(entry.mode, { query = entry.query, terms = entry.terms, params = entry.params })

@@ -160,13 +160,14 @@ local function symbol(found)
   fields.col = found.column
   fields.text = found.signature or found.qualified_name
   fields.is_signature = true
-  local details = { found.kind .. ' ' .. found.qualified_name, found.place, found.doc }
-  fields.reason = table.concat(
-    vim.tbl_filter(function(part)
-      return part ~= nil
-    end, { details[1], details[2], details[3] }),
-    ' · '
-  )
+  -- The signature has the name. Its class or module is news.
+  local kind = found.kind:gsub('_', ' ')
+  kind = found.qualified_name == found.name and kind or kind .. ' ' .. found.qualified_name
+  local details = {}
+  for _, detail in ipairs({ kind, found.place or '', found.doc or '' }) do
+    details[#details + 1] = detail ~= '' and detail or nil
+  end
+  fields.reason = table.concat(details, ' · ')
   local last = found.column + vim.str_utfindex(found.name, 'utf-32')
   fields.matches = { { lnum = found.line, first = found.column, last = last } }
   return fields

@@ -84,8 +84,7 @@ function M.open(item, how)
   vim.bo[buf].buflisted = true
   local ok, problem = pcall(vim.api.nvim_win_set_buf, 0, buf)
   if not ok then
-    vim.notify('winnow: ' .. tostring(problem), vim.log.levels.ERROR)
-    return
+    return require('winnow.message').fail(tostring(problem))
   end
   local lnum = math.min(item.lnum, vim.api.nvim_buf_line_count(buf))
   local line = vim.api.nvim_buf_get_lines(buf, lnum - 1, lnum, false)[1] or ''

@@ -1,7 +1,7 @@
 -- Show the state of the index, and run actions on it.
 
-local answers = require('winnow.answer')
 local client = require('winnow.client')
+local message = require('winnow.message')
 
 local M = {}
 
@@ -59,19 +59,19 @@ function M.show()
   local folder = client.root(0)
   client.with_client(folder, function(running, problem)
     if not running then
-      return answers.fail(problem --[[@as string]])
+      return message.fail(problem --[[@as string]])
     end
     client.request(running, '$/indexStatus', {}, {
       progress = false,
       done = function(answer, failed)
         if not answer then
-          return answers.fail(failed --[[@as string]])
+          return message.fail(failed --[[@as string]])
         end
         local info = running.server_info or {}
         local lines =
           { line('winnow %s, %s', info.version or '?', client.command_line(running.config.cmd)) }
         vim.list_extend(lines, M.lines(answer))
-        vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
+        message.page('status', lines)
       end,
     })
   end)
@@ -96,12 +96,12 @@ function M.index(action)
   local params = action == 'refresh' and vim.empty_dict() or { action = action }
   client.call(client.root(0), method, params, function(answer, problem)
     if not answer then
-      return answers.fail(problem --[[@as string]])
+      return message.fail(problem --[[@as string]])
     end
     local state = answer.done and 'done' or 'continues in the background'
     local progress = line('%d of %d files indexed', answer.returned, answer.total_found)
-    local lines = { line('winnow: index %s: %s (%s)', action, state, progress) }
-    vim.notify(table.concat(vim.list_extend(lines, answer.warnings), '\n'))
+    local parts = { line('index %s: %s (%s)', action, state, progress) }
+    message.show(table.concat(vim.list_extend(parts, answer.warnings), ' · '))
   end)
 end
 

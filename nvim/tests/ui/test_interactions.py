@@ -239,6 +239,50 @@ def test_lists_never_wait_for_enter(editor: Editor, columns: int) -> None:
         editor.nvim.ui_try_resize(130, 34)
 
 
+@pytest.mark.parametrize("columns", [130, 40])
+def test_messages_are_one_line(start: Start, tmp_path: Path, columns: int) -> None:
+    """The server warns of a foreign `.winnow` as soon as it starts, in several lines."""
+    folder = tmp_path / "project"
+    (folder / ".winnow").mkdir(parents=True)
+    (folder / ".winnow" / "index.db").write_text("of another user\n")
+    (folder / "a.txt").write_text("needle\n")
+    editor = start(folder, index=True)
+    editor.nvim.ui_try_resize(columns, 34)
+
+    def is_shown(text: str) -> None:
+        editor.see(text)
+        assert not editor.nvim.api.get_mode()["blocking"]
+
+    editor.nvim.input(":Winnow code needle<CR>")
+    is_shown(" 1/1 ╯")
+    editor.press("<M-i>")
+    is_shown("╰ code searches no ignored fil")
+    editor.press("<C-g>n")
+    editor.gone("code searches no")
+    # The line of the mode covers messages until insert mode ends.
+    editor.press("<Esc>")
+    is_shown("winnow: .winnow in ")
+    assert editor.screen()[-1].rstrip().endswith("…")
+    assert_closed(editor)
+    editor.nvim.input(":Winnow index build<CR>")
+    is_shown("winnow: index build")
+    editor.nvim.input(":Winnow grep max_result=3 needle<CR>")
+    is_shown("winnow: unknown parameter `")
+    editor.nvim.input(":Winnow index no_such_action<CR>")
+    is_shown("winnow: unknown action ")
+    # The log has what does not fit.
+    editor.press(":Winnow log<CR>")
+    log = "\n".join(editor.nvim.current.buffer[:])
+    assert "delete .winnow to keep it there" in log
+    editor.press(":tabclose<CR>")
+    for command, text in (("status", "winnow 0."), ("audit", "no requests to any model")):
+        editor.nvim.input(f":Winnow {command}<CR>")
+        is_shown(text)
+        editor.press("q")
+    editor.nvim.input(":Winnow consent<CR>")
+    is_shown("winnow: no ")
+
+
 def test_a_mistyped_parameter_is_reported(editor: Editor) -> None:
     editor.command("Winnow grep max_result=3 foo")
     editor.see("unknown parameter `max_result`. Did you mean `max_results`?")
@@ -327,6 +371,21 @@ def test_the_match_is_highlighted_in_the_list(editor: Editor) -> None:
     assert colors[-1] != colors[0]
 
 
+def test_the_match_has_the_same_color_in_the_current_row(editor: Editor) -> None:
+    editor.command("Winnow grep migration_plan")
+    screen = editor.finished()
+    top = box(screen, " grep: ").top
+    columns = [screen[row].index("migration_plan") for row in (top + 1, top + 2)]
+
+    def color(row: int, offset: int) -> int:
+        attribute: int = editor.nvim.call("screenattr", top + row + 2, columns[row] + offset + 1)
+        return attribute
+
+    assert color(0, 0) == color(1, 0)
+    # The rest of the line has the color of the current row.
+    assert color(0, -1) != color(1, -1)
+
+
 def test_words_of_the_question_are_highlighted_in_the_list(editor: Editor) -> None:
     editor.command("Winnow code search_type=text migration_plan")
     screen = editor.finished()
@@ -341,14 +400,21 @@ def test_words_of_the_question_are_highlighted_in_the_list(editor: Editor) -> No
 
 
 def test_question_mark_lists_the_keys(editor: Editor) -> None:
+    editor.command("Winnow grep")
+    editor.see("Type a query. ? lists the keys.")
+    editor.press("<Esc>")
     editor.command("Winnow grep migration_plan")
     editor.finished()
     editor.press("?")
-    screen = editor.see("switch between query and filter")
+    screen = editor.see("switch query and filter")
     assert "<C-g>" in box(screen, " keys ").text
+    editor.press("<C-_>")
+    assert box(editor.see(" details "), " details ").lines[0].endswith("base.py:586")
+    editor.press("?")
+    editor.see("switch query and filter")
     # In a query it is a letter.
     editor.press("?")
-    editor.gone("switch between query and filter")
+    editor.gone("switch query and filter")
     editor.press("a?")
     editor.see("> a?")
 
@@ -367,6 +433,18 @@ def test_the_preview_scrolls_by_line_and_sideways(editor: Editor) -> None:
     editor.see("10 class MigrationExecutor")
 
 
+def test_resume_shows_the_same_rows(editor: Editor) -> None:
+    editor.command("Winnow grep import")
+    editor.finished()
+    for keys in ("<Down><Down>", "<PageDown><PageDown><Up>"):
+        editor.press(keys)
+        before = box(editor.screen(), " grep: import ").lines
+        editor.press("<Esc>")
+        assert_closed(editor)
+        editor.command("Winnow resume")
+        assert box(editor.see(" grep: import "), " grep: import ").lines == before
+
+
 def test_the_history_opens_in_the_picker(editor: Editor) -> None:
     editor.command("Winnow grep migration_plan")
     editor.finished()
@@ -376,9 +454,9 @@ def test_the_history_opens_in_the_picker(editor: Editor) -> None:
     editor.press("<Esc>")
     editor.command("Winnow history")
     screen = editor.see(" search again ")
-    assert box(screen, " search again ").lines[:2] == [
-        "  MigrationExecutor  symbols",
-        "  migration_plan  grep",
+    assert [line.split() for line in box(screen, " search again ").lines[:2]] == [
+        ["MigrationExecutor", "symbols"],
+        ["migration_plan", "grep"],
     ]
     editor.press("plan<CR>")
     editor.see(" grep: migration_plan ")
@@ -408,3 +486,156 @@ def test_sixty_columns_have_a_preview_and_readable_colors(editor: Editor, backgr
     finally:
         editor.nvim.command("set background=dark")
         editor.nvim.ui_try_resize(130, 34)
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"), [(200, 50), (130, 34), (100, 30), (80, 26), (60, 20)]
+)
+def test_lines_of_code_and_reasons_line_up(editor: Editor, columns: int, lines: int) -> None:
+    editor.nvim.ui_try_resize(columns, lines)
+    try:
+        editor.command("Winnow keyword how are migrations ordered -- MigrationExecutor migrate")
+        editor.finished()
+        screen = editor.see("╰ defines MigrationExecutor")
+        results = box(screen, " keyword search: ")
+        rows = [line for line in results.lines if line]
+        assert len(rows) > 4
+        assert all(line.startswith("  ") and line[2] != " " for line in rows)
+        first = rows[0]
+        code = first.index("def ")
+        assert first.startswith("  executor.py:")
+        # The columns of files, code and reasons start at the same place in each row.
+        assert all(line[code - 2 : code] == "  " and line[code] != " " for line in rows)
+        if columns > 60:
+            reason = first.index("defines ")
+            assert all(line[reason - 2 : reason] == "  " and line[reason] != " " for line in rows)
+            code_color, reason_color = (
+                editor.nvim.call("screenattr", results.top + 2, results.left + 2 + column)
+                for column in (code, reason)
+            )
+            assert code_color != reason_color
+        else:
+            assert "defines" not in results.text
+        assert (box(screen, " django/").left > results.left) == (columns >= 120)
+    finally:
+        editor.nvim.ui_try_resize(130, 34)
+
+
+def test_resizing_while_results_arrive(editor: Editor) -> None:
+    """The windows follow the screen, the cursor stays on its result, and the layout changes."""
+    editor.nvim.command("let v:errmsg = ''")
+    editor.nvim.input(":Winnow grep import<CR>")
+    editor.wait("results", lambda: editor.lua("return #require('winnow.picker').get().shown > 3"))
+    editor.press("<Down><Down>")
+    before = editor.lua("return require('winnow.picker').get():item().key")
+    try:
+        for columns, lines in ((80, 26), (60, 20), (40, 12), (200, 50), (130, 34)):
+            editor.nvim.ui_try_resize(columns, lines)
+            editor.press("<Down><Up>")
+            screen = editor.see(" grep: import ")
+            results = box(screen, " grep: import ")
+            assert box(screen, " filter ").bottom < results.top
+            assert results.right - results.left < columns
+        screen = editor.finished()
+    finally:
+        editor.nvim.ui_try_resize(130, 34)
+    assert editor.nvim.eval("v:errmsg") == ""
+    assert editor.lua("return require('winnow.picker').get():item().key") == before
+    assert " 3/500 ╯" in "\n".join(screen)
+
+
+# A language server in Neovim itself that finds one reference, in the second line.
+SECOND_SERVER = """
+    vim.lsp.config('second', {
+      root_markers = { '.git' },
+      cmd = function()
+        local closing = false
+        return {
+          request = function(method, params, done)
+            local result = vim.NIL
+            if method == 'initialize' then
+              result = { capabilities = { referencesProvider = true, definitionProvider = true } }
+            elseif method ~= 'shutdown' then
+              local at = { line = 1, character = 0 }
+              local range = { start = at, ['end'] = at }
+              result = { { uri = params.textDocument.uri, range = range } }
+            end
+            done(nil, result)
+            return true, 1
+          end,
+          notify = function(method)
+            closing = closing or method == 'exit'
+          end,
+          is_closing = function()
+            return closing
+          end,
+          terminate = function()
+            closing = true
+          end,
+        }
+      end,
+    })
+    vim.lsp.enable({ 'winnow', 'second' })
+    vim.cmd.filetype('on')
+"""
+BOTH_RUN = """
+    local clients = vim.lsp.get_clients({ bufnr = 0 })
+    return #clients == 2 and clients[1].initialized and clients[2].initialized
+"""
+
+
+def test_beside_another_language_server_references_appear_once(start: Start) -> None:
+    editor = start(more=SECOND_SERVER)
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    editor.wait("both servers", lambda: editor.lua(BOTH_RUN))
+    editor.press("10G0wgrr")
+    editor.wait("references", lambda: editor.nvim.call("getqflist"))
+    assert [entry["lnum"] for entry in editor.nvim.call("getqflist")] == [2]
+    editor.see("executor.py|2")
+    editor.press(":cclose<CR>10G")
+    # The picker works beside it, and a definition is a jump without a list.
+    editor.command("Winnow grep class MigrationExecutor:")
+    editor.finished()
+    editor.press("<CR>")
+    opened(editor, "executor.py", 10)
+    editor.lua("vim.lsp.buf.definition()")
+    editor.wait("the definition", lambda: editor.nvim.eval("line('.')") == 2)
+    assert len(editor.nvim.windows) == 1
+
+
+PICKERS = {
+    "telescope": (["WINNOW_TELESCOPE", "WINNOW_PLENARY"], "Telescope buffers"),
+    "fzf-lua": (["WINNOW_FZF_LUA"], "FzfLua buffers"),
+    "snacks": (["WINNOW_SNACKS"], "lua require('snacks').picker.buffers()"),
+}
+
+
+@pytest.mark.parametrize("name", PICKERS)
+def test_another_picker_can_be_open(start: Start, name: str) -> None:
+    variables, command = PICKERS[name]
+    folders = [os.environ.get(variable, "") for variable in variables]
+    if not all(folders):
+        pytest.skip(f"{' and '.join(variables)} are not set")
+    more = "\n".join(f"vim.opt.runtimepath:append('{folder}')" for folder in folders)
+    more += "\nvim.cmd.runtime('plugin/telescope.lua plugin/fzf-lua.lua')"
+    editor = start(more=more)
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    # Ours over the other one.
+    editor.nvim.command(command)
+    editor.see("executor.py")
+    editor.wait("its prompt", lambda: editor.nvim.api.get_mode()["mode"] in ("i", "t"))
+    editor.nvim.command("Winnow grep class MigrationExecutor:")
+    editor.finished()
+    editor.see("executor.py:10 ")
+    editor.press("<CR>")
+    editor.wait("the picker to close", lambda: is_closed(editor))
+    # The other one over ours, which closes.
+    editor.press(r"<C-\><C-n>")
+    editor.reset()
+    editor.nvim.command("edit django/db/migrations/executor.py")
+    editor.command("Winnow grep class MigrationExecutor:")
+    editor.finished()
+    editor.nvim.command(command)
+    editor.wait("the picker to close", lambda: is_closed(editor))
+    editor.press("exec")
+    editor.see("executor.py")

@@ -54,7 +54,8 @@ def test_the_picker_shows_results_reasons_the_ranker_and_a_preview(editor: Edito
     assert " 1/" in text
     prompt, results = box(screen, " filter "), box(screen, " keyword search: ")
     assert prompt.bottom < results.top
-    assert results.lines[0].startswith(f"  executor.py:{LINE} …/migrations  {TEXT[:15]}")
+    assert results.lines[0].startswith(f"  executor.py:{LINE} ")
+    assert f"  {TEXT[:15]}" in results.lines[0]
     # The preview on the right shows the file at the line, a moment after the last order arrived.
     editor.see("╰ defines MigrationExecutor, apply_migration")
     screen = editor.see(f"{LINE}     {TEXT}")
@@ -184,10 +185,8 @@ def test_text_search_runs_as_the_user_types(editor: Editor) -> None:
     editor.see("executor.py:239")
     screen = editor.see("239     def apply_migration")
     assert box(screen, " [grep] ").lines == ["> def apply_migration"]
-    assert (
-        "executor.py:239 …/migrations  def apply_mig"
-        in box(screen, " grep: def apply_migration ").lines[0]
-    )
+    row = box(screen, " grep: def apply_migration ").lines[0]
+    assert row.split()[:4] == ["executor.py:239", "…/migrations", "def", "apply_migration(self,"]
     editor.press("<Esc>")
     editor.wait("normal mode", lambda: editor.nvim.eval("mode()") == "n")
 
@@ -258,7 +257,7 @@ def seconds_to_first_lines(editor: Editor) -> list[float]:
         editor.nvim.input("<CR>")
         line = editor.lua(FIRST_LINE, 60000)
         times.append(time.perf_counter() - started)
-        assert ".py" in line
+        assert line.strip()
         editor.finished()
         editor.press("<Esc>")
         editor.gone("╭")
@@ -310,6 +309,7 @@ def test_fzf_lua_shows_results_and_opens_the_place(start: Start) -> None:
     editor.see("defines MigrationExecutor")
     editor.press("<Esc>")
     editor.gone("defines MigrationExecutor")
+    editor.see("winnow: 5 of 5 files")
 
 
 @pytest.mark.parametrize(("name", "columns", "lines"), [("keyword", 130, 34), ("narrow", 80, 26)])
@@ -322,8 +322,8 @@ def test_the_pictures_for_the_readme(
         terminal.see("[No Name]")
         terminal.type(f":edit {EXECUTOR}\r")
         terminal.see("class MigrationExecutor:")
-        terminal.type(f":Winnow keyword {QUESTION} -- {TERMS}\r")
-        terminal.see(" 1/", f"{LINE}     {TEXT}", "defines MigrationExecutor")
+        terminal.type(f":Winnow keyword {QUESTION}\r")
+        terminal.see("╰ 50 of ", " 1/50 ╯", "migration.py:", "matches ordered")
         if os.environ.get("WINNOW_PICTURE"):
             terminal.read(0.5)
         drawn = picture(terminal.screen, f":Winnow keyword {QUESTION}")

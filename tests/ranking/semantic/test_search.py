@@ -84,15 +84,15 @@ def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
 @pytest.mark.parametrize(
     ("query", "path", "said"),
     [
-        ("where are things placed", "shop/orders/placing.py", "the file name contains placing"),
+        ("where are things placed", "shop/orders/placing.py", "file name: placing"),
         (
             "ordering a shop basket",
             "shop/orders/placing.py",
-            "the folder name contains shop, orders",
+            "folder name: shop, orders",
         ),
-        ("what was ordered", "shop/orders/__init__.py", "the file name contains orders"),
-        ("testcookies", "tests/test_cookies.py", "the file name contains test"),
-        ("documentation", "docs/cookies.md", "the folder name contains docs"),
+        ("what was ordered", "shop/orders/__init__.py", "file name: orders"),
+        ("testcookies", "tests/test_cookies.py", "file name: test"),
+        ("documentation", "docs/cookies.md", "folder name: docs"),
     ],
 )
 def test_reasons_name_only_words_of_the_path(

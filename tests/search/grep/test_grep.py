@@ -399,6 +399,8 @@ async def test_a_stream_has_all_matches_and_the_result_does_not_repeat_them(
     assert (result.returned, result.total_matches, result.truncated) == (2100, 2100, False)
     partials = [one for one in stream.partials if isinstance(one, GrepPartial)]
     assert len(partials) > 3
+    # The first match doesn't wait for others.
+    assert len(partials[0].matches) == 1
     assert [match for partial in partials for match in partial.matches] == whole.matches
     stream = Stream()
     result = await grep(workspace, "x", stream, mode="counts")

@@ -117,7 +117,7 @@ test('a passage shows its best line and opens there', () => {
     snippet: '@cached\ndef load():\n    pass',
     snippet_line: 21,
     symbol: 'load',
-    why: 'mentions load, plugins, entry points and modules; the file name contains a',
+    why: 'mentions load, plugins, entry points and modules; file name: a',
   }
   expect(rowOfCode(passage, '/r')).toMatchObject({
     name: 'a.py:22',

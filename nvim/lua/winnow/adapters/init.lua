@@ -70,6 +70,14 @@ function M.line(item)
   end, M.chunks(item)))
 end
 
+---Return a title with the summary of a finished search. The pickers' insert mode covers messages.
+---@param search winnow.Search
+---@return string
+function M.title(search)
+  local title = require('winnow.modes').get(search.mode).title
+  return ('%s: %s'):format(title, (search:summary():gsub('%s+', ' ')))
+end
+
 ---Open an item and report it to the server.
 ---@param search winnow.Search
 ---@param item winnow.Item

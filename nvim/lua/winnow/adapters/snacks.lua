@@ -29,7 +29,7 @@ end
 ---@param request winnow.Request
 ---@param on_start fun(started: winnow.Search)
 local function finder(mode, request, on_start)
-  return function()
+  return function(_, context)
     return function(add)
       local async = require('snacks.picker.util.async').running()
       local running ---@type winnow.Search?
@@ -47,7 +47,8 @@ local function finder(mode, request, on_start)
             running = running or current
             async:resume()
             if not current.busy then
-              require('winnow.answer').report(current)
+              context.picker.title = adapters.title(current)
+              context.picker:update_titles()
             end
           end,
         })

@@ -98,8 +98,9 @@ function M.open(mode, request, options)
     if picker and not closed then
       picker:refresh(finder(current.items), { reset_prompt = false })
     end
-    if not current.busy then
-      require('winnow.answer').report(current)
+    local border = picker and picker.layout.prompt.border
+    if border and not closed and not current.busy then
+      border:change_title(adapters.title(current))
     end
   end
   local running = search.start(mode, request, { on_update = update })

@@ -197,7 +197,7 @@ end
 ---@param files string
 local function toggle(picker, name, files)
   if not query.params[picker.mode][name] then
-    vim.notify(('winnow: %s searches no %s files; grep does'):format(picker.mode, files))
+    picker:tell(('%s searches no %s files; grep does'):format(picker.mode, files))
     return
   end
   local params = vim.deepcopy(picker.request.params or {})
@@ -298,6 +298,15 @@ function M.toggle_preview(picker)
   picker.preview:refresh()
 end
 
+---@param picker winnow.Picker
+---@param title string
+---@param lines string[]
+local function toggle_page(picker, title, lines)
+  if not picker.preview:toggle_page(title, lines) then
+    picker:tell(('the screen is too small for the %s'):format(title))
+  end
+end
+
 ---Show everything about the result and the answer, for which the windows may be too small.
 function M.details(picker)
   local shown, item = picker.search, picker:item()
@@ -306,9 +315,10 @@ function M.details(picker)
   end
   local lines = vim.list_extend({ shown:summary() }, shown:details())
   if item then
-    table.insert(lines, 1, ('%s:%d: %s'):format(item.path, item.lnum, item.reason))
+    local place = ('%s:%d'):format(item.path, item.lnum)
+    table.insert(lines, 1, item.reason ~= '' and place .. ': ' .. item.reason or place)
   end
-  picker.preview:toggle_page('details', lines)
+  toggle_page(picker, 'details', lines)
 end
 
 ---Show the keys. A question mark that follows other letters belongs to the query.
@@ -316,7 +326,7 @@ function M.help(picker, key)
   if key == '?' and picker:typed() ~= '' and vim.startswith(vim.api.nvim_get_mode().mode, 'i') then
     return vim.api.nvim_feedkeys('?', 'n', false)
   end
-  picker.preview:toggle_page('keys', require('winnow.config').key_lines())
+  toggle_page(picker, 'keys', require('winnow.config').key_lines())
 end
 
 -- Ending -----------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ end
 ---@field editing boolean true if the prompt is the query
 ---@field default? string the query while the prompt is empty
 ---@field problem? string why the typed query is not searched for
+---@field notice? string a message to show until the next key
 ---@field opens? winnow.How how to open the first result when it arrives
 ---@field choose? fun(item: winnow.Item) called instead of opening an item
 ---@field title? string of a list that is no search
@@ -134,6 +135,8 @@ function Picker:_message()
   local shown = self.search
   if self.problem then
     return { self.problem }, 'WinnowProblem'
+  elseif not shown and self.editing then
+    return { 'Type a query. ' .. config.key_hint() }, 'WinnowSummary'
   elseif not shown or shown.busy then
     return {}, 'WinnowSummary'
   elseif shown.problem then
@@ -159,7 +162,7 @@ function Picker:draw()
   else
     self.per_item = rows.write(self.windows.list_buf, self.shown, {
       width = width,
-      below = config.current.reasons == 'below' and modes.get(self.mode).reasons,
+      reasons = modes.get(self.mode).reasons and config.current.reasons or 'none',
       words = self:_words(),
       filter = rows.words(self.filter),
       selected = self.selected,
@@ -212,7 +215,7 @@ end
 function Picker:_show_summary()
   local active = self.running and self.running.busy and self.running or self.search
   local failed = self.problem ~= nil or (active ~= nil and active.problem ~= nil)
-  local parts = { self.problem or (active and active:summary() or nil) }
+  local parts = { self.notice or self.problem or (active and active:summary() or nil) }
   if self.filter ~= '' then
     table.insert(parts, 1, ('%d match the filter'):format(#self.shown))
   end
@@ -223,6 +226,13 @@ function Picker:_show_summary()
   local position = #self.shown > 0 and ('%d/%d'):format(self.current, #self.shown) or ''
   local group = failed and 'WinnowProblem' or 'WinnowSummary'
   self.windows:set_footer('list', table.concat(parts, ' · '), group, position)
+end
+
+---Show a message instead of the state of the search.
+---@param text string
+function Picker:tell(text)
+  self.notice = text
+  self:_show_summary()
 end
 
 ---Return what limits the search: files, and whether it includes ignored and hidden ones.
@@ -423,6 +433,7 @@ end
 ---Handle typed text: filter the results, or schedule a live search.
 function Picker:_changed()
   local typed = self:typed()
+  self.notice = nil
   self:_show_default()
   if not self.editing then
     if typed ~= self.filter then
@@ -537,6 +548,7 @@ function Picker:_map_keys()
   for name, action in pairs(actions) do
     for _, key in ipairs(config.current.keys[name] or {}) do
       vim.keymap.set({ 'i', 'n' }, key, function()
+        self.notice = nil
         -- Neovim reports changes only after all typed keys.
         self:_changed()
         action(self, key)
@@ -599,8 +611,9 @@ function Picker:_create_autocmds()
       end)
     end
   end)
+  -- Some plugins open their windows without autocommands, but then start a terminal.
   self:_on(
-    'WinEnter',
+    { 'WinEnter', 'TermEnter' },
     vim.schedule_wrap(function()
       self:_on_window()
     end)
@@ -626,6 +639,7 @@ function Picker:close()
       default = self.default,
       selected = self.selected,
       current = self.current,
+      topline = vim.fn.line('w0', self.windows.list),
     }
   end
   vim.api.nvim_del_augroup_by_id(self.group)
@@ -734,7 +748,7 @@ end
 ---@return winnow.Picker?
 function M.resume()
   if not last then
-    vim.notify('winnow: nothing to resume', vim.log.levels.WARN)
+    require('winnow.message').warn('nothing to resume')
     return nil
   end
   local state = last
@@ -748,6 +762,9 @@ function M.resume()
   self:set_typed(self.editing and typed == self.default and '' or typed)
   self.shown = rows.filtered(self:items(), self.filter)
   self:draw()
+  vim.api.nvim_win_call(self.windows.list, function()
+    vim.fn.winrestview({ topline = state.topline })
+  end)
   if state.search_again and state.search.folder == self.folder then
     self:start(self.request)
   end

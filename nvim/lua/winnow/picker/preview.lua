@@ -35,6 +35,7 @@ local SIDEWAYS = 10
 ---@field private _shown_at integer time of the last request to show an item
 ---@field private _timer uv.uv_timer_t
 ---@field private _page? integer the buffer of a text that is shown instead of the item
+---@field private _page_title? string
 local Preview = {}
 Preview.__index = Preview
 
@@ -309,22 +310,23 @@ function Preview:_clear()
   end
 end
 
----Show lines instead of the item, until another item is shown; or the item again.
+---Show lines instead of the item, until another item is shown; or the item again if they are shown.
 ---@param title string
 ---@param lines string[]
+---@return boolean shown false if the screen is too small for a preview
 function Preview:toggle_page(title, lines)
-  if self._page then
-    return self:refresh()
+  if self._page and self._page_title == title then
+    self:refresh()
+    return true
   end
   if not self:_window() then
     self._windows:toggle_preview(true)
   end
   local win = self:_window()
   if not win then
-    -- The screen is too small for a preview.
-    return vim.notify(table.concat(lines, '\n'))
+    return false
   end
-  self._page = vim.api.nvim_create_buf(false, true)
+  self._page, self._page_title = vim.api.nvim_create_buf(false, true), title
   vim.bo[self._page].bufhidden = 'wipe'
   vim.api.nvim_buf_set_lines(self._page, 0, -1, false, lines)
   vim.api.nvim_win_set_buf(win, self._page)
@@ -332,6 +334,7 @@ function Preview:toggle_page(title, lines)
   vim.wo[win].wrap, vim.wo[win].linebreak = true, true
   self._windows:set_title('preview', title)
   self._windows:set_footer('preview', '', 'WinnowReason', '')
+  return true
 end
 
 ---Show the item again after a change of the windows.

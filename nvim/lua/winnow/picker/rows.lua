@@ -1,7 +1,8 @@
--- Write the picker's list: one line for each item, with the file's name first.
+-- Write the picker's list: one line for each item, in columns for the file, the line of code and
+-- the reason, so that results line up.
 --
--- Lines are formatted once for each width. Highlights are set only for the visible lines, while
--- Neovim draws them.
+-- Lines are formatted once for each width of the columns. Highlights are set only for the visible
+-- lines, while Neovim draws them.
 
 local config = require('winnow.config')
 local place = require('winnow.place')
@@ -14,10 +15,18 @@ local MARK = '●'
 local INDENT = '  '
 -- Longer lines, as in minified files, are cut.
 local MAX_TEXT_BYTES = 400
--- Columns of a row, without the file's name and folder, that have room for a reason.
-local REASON_COLUMNS = 40
--- Above the priority of the other highlights, which is 4096.
-local MATCH_PRIORITY = 4200
+-- Between two columns.
+local GAP = '  '
+-- A narrower list has no column for reasons: the border of the preview shows them.
+local REASONS_FROM = 70
+-- The widest columns of files and reasons, and the largest share of a row for files, with reasons
+-- and without.
+local MAX_FILE, MAX_REASON = 40, 60
+local FILE_SHARE, FILE_SHARE_WITHOUT_REASONS = 0.32, 0.42
+-- A shorter end of a folder's name tells nothing.
+local MIN_FOLDER = 6
+-- Above the priority of the other highlights, which is 4096. A match is visible in the current row.
+local CURRENT_PRIORITY, MATCH_PRIORITY = 4150, 4200
 
 ---@class winnow.Row
 ---@field lines string[] one line, or two with the reason below
@@ -28,7 +37,7 @@ local MATCH_PRIORITY = 4200
 
 ---@class winnow.RowOptions
 ---@field width integer of the window
----@field below boolean true if the reason is on a second line
+---@field reasons 'beside'|'below'|'none' the place of the reasons
 ---@field words string[] words of the query to highlight where the server reports no match
 ---@field filter string[] words of the filter to highlight
 ---@field selected table<string, boolean>
@@ -67,7 +76,20 @@ local function cut(text, width)
   return vim.fn.printf('%.' .. (width - 1) .. 'S', text) .. '…'
 end
 
----Shorten the middle of a folder's path: whole folders if possible.
+---Cut the middle of a name to a number of columns, because its ends tell the most.
+---@param name string
+---@param width integer
+---@return string
+local function cut_middle(name, width)
+  if cells(name) <= width then
+    return name
+  end
+  local count, half = vim.fn.strchars(name), math.floor((width - 1) / 2)
+  return vim.fn.strcharpart(name, 0, half) .. '…' .. vim.fn.strcharpart(name, count - half)
+end
+
+---Shorten a folder's path to a number of columns: leave out the middle folders, then the first one,
+---then the start of the last one.
 ---@param folder string
 ---@param width integer
 ---@return string
@@ -75,21 +97,16 @@ function M.shorten(folder, width)
   if cells(folder) <= width then
     return folder
   end
-  local first, last = folder:match('^([^/]+)/'), folder:match('/([^/]+)$')
-  for _, shorter in ipairs({
-    first and last and ('%s/…/%s'):format(first, last) or folder,
-    last and '…/' .. last or folder,
-  }) do
+  local first, last = folder:match('^([^/]+)/'), folder:match('([^/]+)$') or folder
+  for _, shorter in ipairs({ first and ('%s/…/%s'):format(first, last) or folder, '…/' .. last }) do
     if cells(shorter) <= width then
       return shorter
     end
   end
-  if width < 4 then
+  if width < MIN_FOLDER then
     return ''
   end
-  local count = vim.fn.strchars(folder)
-  local half = math.floor((width - 1) / 2)
-  return vim.fn.strcharpart(folder, 0, half) .. '…' .. vim.fn.strcharpart(folder, count - half)
+  return '…' .. vim.fn.strcharpart(last, vim.fn.strchars(last) - width + 1)
 end
 
 -- Icons -----------------------------------------------------------------------------------
@@ -174,84 +191,122 @@ local function shown_text(item, width)
   return text
 end
 
----Distribute the columns right of a file's name. The line of code comes first, the reason if there
----is room for it.
----@param room integer
----@param folder integer columns of the folder
----@param text integer columns of the line of code
----@param reason integer columns of the reason
----@return integer folder
----@return integer reason
-local function distribute(room, folder, text, reason)
-  local gaps = (folder > 0 and 2 or 0) + (text > 0 and reason > 0 and 2 or 0)
-  if folder + text + reason + gaps <= room then
-    return folder, reason
+---@class winnow.Columns
+---@field file integer
+---@field text integer
+---@field reason integer 0 if there is no column for reasons
+
+---Return the columns that the longest path of the items needs, with its line and place.
+---@param items winnow.Item[]
+---@return integer
+local function longest_path(items)
+  local longest = 0
+  for _, item in ipairs(items) do
+    if item.path ~= '' then
+      local needed = cells(item.path) + #tostring(item.lnum) + 1
+      needed = needed + (item.place and cells(item.place) + 3 or 0)
+      longest = math.max(longest, needed)
+    end
   end
-  local rest = room - text - reason - gaps
-  folder = math.min(folder, math.max(12, math.floor(room * 0.25), rest)) --[[@as integer]]
-  room = room - folder - gaps --[[@as integer]]
-  if text > 0 and room < REASON_COLUMNS then
-    return folder, 0
-  end
-  reason = math.min(reason, math.max(math.floor(room * 0.45), room - text)) --[[@as integer]]
-  return folder, reason
+  return icon('a') and longest + 2 or longest
 end
 
----@param item winnow.Item
+---Return the widths of the columns for these items.
+---@param items winnow.Item[]
 ---@param options winnow.RowOptions
----@return winnow.Row
-local function format(item, options)
-  local line, marks = INDENT, {} ---@type string, table
-  local function add(text, group)
-    local first = #line
-    line = line .. text
-    if group then
-      marks[#marks + 1] = { 0, first, #line, group }
-    end
-    return { first, #line }
-  end
+---@return winnow.Columns
+local function columns_of(items, options)
+  local room = options.width - #INDENT - 1
+  local has_reasons = options.reasons == 'beside' and room >= REASONS_FROM
+  local gaps = has_reasons and 2 * #GAP or #GAP
+  local share = has_reasons and FILE_SHARE or FILE_SHARE_WITHOUT_REASONS
+  local file = math.min(MAX_FILE, longest_path(items), math.floor((room - gaps) * share))
+  ---@cast file integer
+  local rest = room - gaps - file
+  local reason = has_reasons and math.min(MAX_REASON, math.floor(rest / 2)) or 0
+  ---@cast reason integer
+  return { file = file, text = rest - reason, reason = reason }
+end
+
+---Return the pieces of the column of the file, with their highlight groups: icon, name, line, place
+---in a document, and folder.
+---@param item winnow.Item
+---@param width integer
+---@return winnow.Chunk[]
+local function file_chunks(item, width)
   local path = one_line(item.path)
   local folder, name = path:match('^(.*)/([^/]*)$')
   folder, name = folder or '', name or path
   local glyph, group = icon(name)
-  if glyph and path ~= '' then
-    add(glyph .. ' ', group)
+  local chunks = {} ---@type winnow.Chunk[]
+  if glyph then
+    chunks[1] = { glyph .. ' ', group }
+    width = width - cells(glyph) - 1
+  end
+  local line = item.is_file and '' or (':%d'):format(item.lnum)
+  local where = item.place and (' (%s)'):format(one_line(item.place)) or ''
+  where = cut(where, math.floor(width / 2))
+  name = cut_middle(name, math.max(1, width - cells(line .. where)))
+  local rest = { { name, 'WinnowName' }, { line, 'WinnowLine' }, { where, 'WinnowPlace' } }
+  folder = M.shorten(folder, width - cells(name .. line .. where) - 1)
+  if folder ~= '' then
+    vim.list_extend(rest, { { ' ' }, { folder, 'WinnowPath' } })
+  end
+  return vim.list_extend(chunks, rest)
+end
+
+---@param item winnow.Item
+---@param options winnow.RowOptions
+---@param columns winnow.Columns
+---@return winnow.Row
+local function format(item, options, columns)
+  local line, marks = INDENT, {} ---@type string, table
+  local function add(text, group)
+    local first = #line
+    line = line .. text
+    if group and text ~= '' then
+      marks[#marks + 1] = { 0, first, #line, group }
+    end
+    return { first, #line }
+  end
+  -- Fill the line up to a column.
+  local function fill(width)
+    line = line .. (' '):rep(width + #INDENT - cells(line))
+  end
+  local reason = one_line(item.reason)
+  local file_width, text_width = columns.file, columns.text
+  -- Without a line of code, its column shows the reason if that has none, or the rest of the path.
+  local text_is_reason = item.text == '' and columns.reason == 0 and options.reasons ~= 'below'
+  if item.path == '' then
+    file_width, text_width = 0, columns.file + #GAP + columns.text
+  elseif item.text == '' and not (text_is_reason and reason ~= '') then
+    file_width, text_width = columns.file + #GAP + columns.text, 0
   end
   local name_bytes = { #line, #line }
-  if path ~= '' then
-    name_bytes = add(cut(name, math.floor(options.width * 0.6)), 'WinnowName')
-    if not item.is_file then
-      add((':%d'):format(item.lnum), 'WinnowLine')
+  if file_width > 0 then
+    for _, chunk in ipairs(file_chunks(item, file_width)) do
+      local bytes = add(chunk[1], chunk[2])
+      name_bytes = chunk[2] == 'WinnowName' and bytes or name_bytes
     end
-    if item.place then
-      add((' (%s)'):format(one_line(item.place)), 'WinnowPlace')
-    end
-    line = line .. ' '
+    fill(file_width)
+    add(GAP)
   end
-  local text, reason = one_line(item.text), one_line(item.reason)
-  local beside = options.below and 0 or cells(reason)
-  local room = options.width - cells(line) - 1
-  local folder_room, reason_room = distribute(room, cells(folder), cells(text), beside)
-  if folder ~= '' then
-    add(M.shorten(folder, folder_room), 'WinnowPath')
-    line = line .. '  '
-  end
-  local beside_text = reason_room > 0 and reason_room + 2 or 0
-  local text_room = math.max(0, options.width - cells(line) - 1 - beside_text)
-  local shown, first, last = shown_text(item, text_room)
+  local shown, first, last = shown_text(item, text_width)
   local text_bytes = add(shown, 'WinnowText')
   if first and last then
     marks[#marks + 1] = { 0, text_bytes[1] + first - 1, text_bytes[1] + last - 1, 'WinnowMatch' }
   end
-  local lines = { line } ---@type string[]
-  if options.below then
-    local below = INDENT .. '  ' .. cut(reason, options.width - 4)
+  if text_is_reason then
+    add(cut(reason, text_width), 'WinnowReason')
+  elseif columns.reason > 0 then
+    fill(columns.file + columns.text + 2 * #GAP)
+    add(cut(reason, columns.reason), 'WinnowReason')
+  end
+  local lines = { (line:gsub('%s+$', '')) } ---@type string[]
+  if options.reasons == 'below' then
+    local below = INDENT .. GAP .. cut(reason, options.width - 4)
     lines[#lines + 1] = below
     marks[#marks + 1] = { 1, 0, #below, 'WinnowReason' }
-  elseif reason_room >= 4 then
-    line = line .. (shown ~= '' and '  ' or '')
-    add(cut(reason, reason_room), 'WinnowReason')
-    lines[1] = line
   end
   return {
     lines = lines,
@@ -262,16 +317,18 @@ local function format(item, options)
   }
 end
 
----@type table<winnow.Item, { width: integer, below: boolean, row: winnow.Row }>
+---@type table<winnow.Item, { key: string, row: winnow.Row }>
 local formatted = setmetatable({}, { __mode = 'k' })
 
 ---@param item winnow.Item
 ---@param options winnow.RowOptions
+---@param columns winnow.Columns
+---@param key string identifies the options and the columns
 ---@return winnow.Row
-local function row_of(item, options)
+local function row_of(item, options, columns, key)
   local kept = formatted[item]
-  if not kept or kept.width ~= options.width or kept.below ~= options.below then
-    kept = { width = options.width, below = options.below, row = format(item, options) }
+  if not kept or kept.key ~= key then
+    kept = { key = key, row = format(item, options, columns) }
     formatted[item] = kept
   end
   return kept.row
@@ -420,9 +477,11 @@ end
 ---@return integer per_item number of lines of each item
 function M.write(buf, items, options)
   local lines, rows = {}, {}
-  local per_item = options.below and 2 or 1
+  local per_item = options.reasons == 'below' and 2 or 1
+  local columns = columns_of(items, options)
+  local key = ('%d %d %s'):format(options.width, columns.file, options.reasons)
   for index, item in ipairs(items) do
-    local row = row_of(item, options)
+    local row = row_of(item, options, columns, key)
     rows[index] = row
     for _, line in ipairs(row.lines) do
       lines[#lines + 1] = line
@@ -472,11 +531,12 @@ end
 ---@param per_item integer
 function M.mark_current(buf, row, per_item)
   vim.api.nvim_buf_clear_namespace(buf, CURRENT, 0, -1)
-  for line = row, row + per_item - 1 do
-    vim.api.nvim_buf_set_extmark(buf, CURRENT, line, 0, {
-      line_hl_group = 'WinnowCurrent',
-    })
-  end
+  vim.api.nvim_buf_set_extmark(buf, CURRENT, row, 0, {
+    end_row = row + per_item,
+    hl_group = 'WinnowCurrent',
+    hl_eol = true,
+    priority = CURRENT_PRIORITY,
+  })
 end
 
 -- The filter --------------------------------------------------------------------------------

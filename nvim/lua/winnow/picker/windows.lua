@@ -8,9 +8,14 @@ local config = require('winnow.config')
 local M = {}
 
 -- On a narrower screen, the list and the preview are one above the other.
-local SIDE_BY_SIDE_COLUMNS = 100
+local SIDE_BY_SIDE_COLUMNS = 120
 -- A smaller screen is used completely.
-local SMALL_COLUMNS, SMALL_LINES = 100, 30
+local SMALL_COLUMNS, SMALL_LINES = 140, 30
+-- Side by side, with borders: a list with a column for reasons, and a preview with lines of code,
+-- which comes first if there is not room for both. On a wide screen, each gets half.
+local LIST_COLUMNS, PREVIEW_COLUMNS = 80, 52
+-- Neovim shows messages and completions above 99.
+local LOWEST_ZINDEX, HIGHEST_ZINDEX = 50, 99
 -- Fewer lines below the prompt show only the list.
 local PREVIEW_LINES = 8
 
@@ -21,6 +26,7 @@ local PREVIEW_LINES = 8
 ---@field prompt_buf integer
 ---@field list_buf integer
 ---@field private _border string
+---@field private _zindex integer
 ---@field private _wants_preview boolean
 ---@field private _texts table<string, string> the titles and footers shown, to skip equal ones
 local Windows = {}
@@ -121,7 +127,7 @@ function Windows:_boxes()
     }
   end
   if self._wants_preview and is_side_by_side() then
-    local left = math.floor(width / 2)
+    local left = math.max(math.floor(width / 2), math.min(LIST_COLUMNS, width - PREVIEW_COLUMNS))
     return boxes(left, rest, box(row, col + left, width - left, height))
   elseif self._wants_preview and rest >= PREVIEW_LINES then
     local top = math.ceil(rest / 2)
@@ -136,6 +142,16 @@ local function float(at)
   return { relative = 'editor', row = at.row, col = at.col, width = at.width, height = at.height }
 end
 
+---Return a z-index above those of other plugins' windows.
+---@return integer
+local function zindex_above()
+  local highest = LOWEST_ZINDEX
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    highest = math.max(highest, (vim.api.nvim_win_get_config(win).zindex or 0) + 1)
+  end
+  return math.min(highest, HIGHEST_ZINDEX)
+end
+
 ---@param buf integer
 ---@param at winnow.Box
 ---@param focus boolean
@@ -145,7 +161,7 @@ function Windows:_open(buf, at, focus)
     style = 'minimal',
     border = self._border,
     focusable = true,
-    zindex = 50,
+    zindex = self._zindex,
   })
   local win = vim.api.nvim_open_win(buf, focus, window_config)
   vim.wo[win].winhighlight = 'Normal:NormalFloat'
@@ -179,6 +195,7 @@ function M.open(has_preview)
     list_buf = scratch('list'),
     _border = (border == '' or border == 'none') and 'rounded' or border,
     _wants_preview = has_preview,
+    _zindex = zindex_above(),
     _texts = {},
   }, Windows)
   M.define_highlights()

@@ -335,7 +335,7 @@ class _Passages:
         ):
             matching = _matching(self._index, parts, question, having)
             if matching:
-                yield f"the {what} name contains {', '.join(matching[:WHY_WORDS])}"
+                yield f"{what} name: {', '.join(matching[:WHY_WORDS])}"
                 break
 
 

@@ -40,7 +40,7 @@ from winnow.workspace import EngineWorkspace
 # one more match, so that it is known whether there is one.
 GRACE_SECONDS = 0.005
 ONE_MORE_SECONDS = 0.1
-# Stream matches in batches of this size, or after this time.
+# Stream the first match at once, and others in batches of this size or after this time.
 STREAM_MATCHES = 200
 STREAM_SECONDS = 0.05
 # With more files than this that are not in the index, searching all files is about as fast.
@@ -68,7 +68,7 @@ class GrepSearch:
         Raises InvalidPattern, and SearchTimedOut if nothing was found in time.
         """
         loop = asyncio.get_running_loop()
-        streamed_at = loop.time()
+        streamed_at = loop.time() - STREAM_SECONDS
         stop = _StopWhenFull(self.text, page)
         try:
             async with contextlib.aclosing(self.text.lines()) as lines:
