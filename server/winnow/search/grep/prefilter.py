@@ -137,7 +137,7 @@ async def indexed_files(
     """
     if not workspace.has_index or not _is_plain(scope):
         return None
-    if workspace.lifetime is Lifetime.COMMAND and _is_small(workspace):
+    if workspace.lifetime is Lifetime.COMMAND and is_small(workspace):
         return None
     folders = await workspace.index.files(MOST_SECONDS)
     if not folders or not (_covers(folders, scope) and _is_indexed(workspace, scope)):
