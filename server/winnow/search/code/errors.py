@@ -22,6 +22,7 @@ from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.code.messages import Site, search_terms, sites_in
 from winnow.search.keyword.search import KeywordRequest, find
+from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
@@ -188,7 +189,8 @@ async def _definitions(
     workspace: EngineWorkspace, scope: Scope, paths: set[str]
 ) -> Mapping[str, Sequence[Definition]]:
     """Return the definitions of files in the index; none of those that it lacks."""
-    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+    snapshot = workspace.index.snapshot(workspace.buffers, 0, further=shared_symbols(scope))
+    async with snapshot as (view, _):
 
         def read() -> dict[str, Sequence[Definition]]:
             return {path: view.definitions_in(scope.absolute(path)) for path in paths}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from winnow.errors import InvalidParams
+from winnow.search.shared.scope import shared_files
 from winnow.storage.paths import is_below
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, clean_path, join_path
@@ -122,6 +123,15 @@ def _in_scope(
 ) -> PrefilteredFiles | None:
     """Return the candidates in scope that still exist; None if one has more bytes than ``most``."""
 
+    shared = shared_files(scope)
+
+    def files_of(root: Path) -> list[str]:
+        # A cluster's files are few, and each may match.
+        return shared[root] if root in shared else found.files(root)
+
+    def binary_files_of(root: Path) -> list[str]:
+        return [] if root in shared else found.binary_files(root)
+
     def selected(files: Callable[[Path], list[str]]) -> list[str]:
         paths: list[str] = []
         for number, root in enumerate(scope.roots):
@@ -132,7 +142,7 @@ def _in_scope(
             paths += [prefix + path for path in below] if prefix else below
         return paths
 
-    regular = _regular(scope.root, selected(found.files), most)
+    regular = _regular(scope.root, selected(files_of), most)
     if regular is None:
         return None
     is_complete = not scope.is_filtered and len(scope.roots) == len(found.paths)
@@ -140,7 +150,7 @@ def _in_scope(
     return PrefilteredFiles(
         regular,
         searched if is_complete else None,
-        lambda: _regular(scope.root, selected(found.binary_files), None) or (),
+        lambda: _regular(scope.root, selected(binary_files_of), None) or (),
         found.paths,
     )
 
@@ -154,7 +164,8 @@ def _is_plain(scope: Scope) -> bool:
 
 
 def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
-    """Return True if these folders of the index hold all files of the scope.
+    """Return True if these folders of the index hold all files of the scope, except those of a
+    cluster.
 
     A folder below another has an index for itself.
     """
@@ -162,7 +173,8 @@ def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
         folder not in scope.roots and any(is_below(str(folder), str(root)) for root in scope.roots)
         for folder in indexed
     )
-    return set(scope.roots) <= set(indexed) and not any(nested)
+    own = set(scope.roots).difference(shared_files(scope))
+    return own <= set(indexed) and not any(nested)
 
 
 def _is_indexed(workspace: EngineWorkspace, scope: Scope) -> bool:
