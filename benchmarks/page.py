@@ -142,6 +142,14 @@ PARTS = {
         " .886 (`benchmarks/run ranker`). semble is faster because it doesn't check its answers"
         " against the current files.",
     ),
+    "search-box": Part(
+        "The search box",
+        ["search_box.py"],
+        "40 queries in Django's source, as people type them into one box: names, paths, pieces of"
+        " code, error messages and questions, eight of each. The box chooses the search; each"
+        " other row is one kind of search for all queries. The numbers are first results that are"
+        " right.",
+    ),
     "tokens": Part(
         "Tokens until the right file",
         [

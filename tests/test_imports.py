@@ -15,7 +15,10 @@ import pytest
 
 from conftest import child_environment, without_coverage
 
-HEAVY = {"pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"}
+HEAVY = {
+    *("pygls", "lsprotocol", "openai", "anthropic", "httpx2", "numpy", "tree_sitter", "mcp"),
+    "prompt_toolkit",
+}
 
 PROGRAM = """
 import json, sys
@@ -81,8 +84,8 @@ def test_one_folder_imports_pygls_and_two_modules_start_processes() -> None:
             assert "import pygls" not in text, name
             assert "from pygls" not in text, name
             assert "lsprotocol" not in text or name == "frontends/cli/doctor.py", name
-        # The pager is the only program that gets the terminal.
-        if name not in ("processes/children.py", "processes/pager.py"):
+        # The pager and the editor get the terminal.
+        if name not in ("processes/children.py", "processes/terminal_programs.py"):
             assert "subprocess" not in text, name
             assert "os.system" not in text, name
 

@@ -67,7 +67,10 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     WRITING: ({"opens", "writes"}, "the owner of writing"),
     PROGRAMS: (set(), "the owner of resolving"),
     PROCESS: ({"starts"}, "the owner of starting"),
-    "processes/pager.py": ({"starts"}, "the pager, which gets the user's terminal"),
+    "processes/terminal_programs.py": (
+        {"starts"},
+        "the pager and the editor, which get the user's terminal",
+    ),
     DATABASE: ({"connects"}, "the owner of databases"),
     "documents/library/catalogue.py": ({"connects"}, "a database in the user's own cache folder"),
     "documents/formats/sqlite.py": (

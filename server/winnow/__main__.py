@@ -37,6 +37,10 @@ def _run(arguments: list[str]) -> int:
 
         sys.stdout.write(f"winnow {__version__}\n")
         return 0
+    if not arguments and _has_terminal():
+        from winnow.frontends.cli.picker.command import run as run_picker
+
+        return run_picker()
     from winnow.frontends.background import client
 
     code = client.run(arguments)
@@ -46,6 +50,12 @@ def _run(arguments: list[str]) -> int:
 
         code = run(arguments, may_start=code is None)
     return code
+
+
+def _has_terminal() -> bool:
+    streams = (sys.stdin, sys.stdout)
+    is_interactive = all(stream is not None and stream.isatty() for stream in streams)
+    return is_interactive and os.environ.get("TERM") != "dumb"
 
 
 if __name__ == "__main__":

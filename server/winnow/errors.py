@@ -234,7 +234,8 @@ class RootRefused(NoWorkspace):
 
 
 class ProgramNotInstalled(SearchError):
-    """A program that Winnow runs is missing. The message says how to install it."""
+    """A program that Winnow runs is missing. The message says how to install it, or which setting
+    is wrong."""
 
     kind = "<program>_not_installed"
 

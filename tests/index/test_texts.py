@@ -333,6 +333,18 @@ def test_parked_rows_are_bounded(tmp_path: Path) -> None:
     store.close()
 
 
+def test_only_documents_of_files_count_when_segments_are_merged(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    for number in range(7):
+        store.write({"a.py": facts_of_text(tmp_path, f"def version_{number}(): ...\n")})
+    with store.read() as reader:
+        assert sum(reader.sizes().values()) == 7
+        assert sum(reader.live_sizes().values()) == 4  # the file, and three earlier versions
+    store.compact()
+    with store.read() as reader:
+        assert list(reader.sizes().values()) == list(reader.live_sizes().values()) == [4]
+
+
 def facts_of_text(folder: Path, text: str) -> FileRecord:
     from winnow.index.builder.extraction import extract_file
 

@@ -184,6 +184,35 @@ def test_paths_within_the_search_path_are_recognized(project: Path, tmp_path: Pa
     assert not scope.is_in_paths(1, "../x")
 
 
+def test_many_files_are_selected_like_single_ones(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (project / ".winnowignore").write_text("out\n!out/keep\n*.log\n!kept.log\n")
+    paths = [
+        "src/a.py",
+        "src/out/b.py",
+        "src/out/keep",
+        "src/x.log",
+        "src/kept.log",
+        "a.py",
+        "src/../a.py",
+    ]
+    types = [glob_regex("*.py"), glob_regex("*.log")]
+    for filters in (
+        Filters(),
+        Filters(path="src"),
+        Filters(exclude=("**/a.py",)),
+        Filters(include=("src/**",)),
+    ):
+        scope = search_scope([project, tmp_path / "other"], filters)
+        for place in range(len(scope.roots)):
+            selects = scope.selector(types)
+            assert [selects(place, path) for path in paths] == [
+                scope.selects(place, path, types) for path in paths
+            ]
+    scope = search_scope([project], Filters(path="src", exclude=("**/a.py",)))
+    assert [*filter(lambda path: scope.selector(types)(0, path), paths)] == ["src/kept.log"]
+
+
 @pytest.mark.process
 @requires_posix
 def test_files_are_ordered_like_ripgrep(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ export const BASE_SETTINGS = {
   'winnow.server.command': SERVER,
   'winnow.llm.preferred': [],
   'winnow.llm.models': {},
+  // Specs run in parallel: an index would wait for the others' processes.
+  'winnow.index.cpu_throttle_threshold': 1,
   'workbench.startupEditor': 'none',
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
   'editor.minimap.enabled': false,

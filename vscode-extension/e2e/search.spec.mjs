@@ -395,10 +395,24 @@ test('a search without results and a failed search show the reason', async () =>
 test('the info button says how the results were found', async () => {
   await editor.question('how are passwords hashed')
   await page.locator('.quick-input-widget:visible [aria-label^="How These Results"]').click()
-  await editor.sees(editor.rows.filter({ hasText: 'Searched as semantic' }), /It is a question|it is a question/)
+  await editor.sees(editor.rows.filter({ hasText: 'Searched by meaning' }), /It is a question|it is a question/)
   await page.keyboard.press('Escape')
   await editor.titled(/^how are passwords hashed · local/)
   await closePick()
+})
+
+test('the results view waits for the results of the typed text', async () => {
+  await editor.openBox('Control+Alt+W')
+  // Before the search has begun.
+  await page.evaluate(() => {
+    const widget = document.querySelector('.quick-input-widget')
+    const show = () => widget.querySelector('[aria-label^="Show in Results View"]').click()
+    widget.querySelector('input.input').addEventListener('input', () => setTimeout(show), { once: true })
+  })
+  await page.keyboard.insertText('how is a session key created')
+  const first = page.locator('.pane-body .monaco-list-row[data-index="0"]')
+  await editor.sees(first, /^how is a session key created/)
+  await editor.input.waitFor({ state: 'hidden' })
 })
 
 test('results stay in a view, grouped by file, which opens previews', async () => {

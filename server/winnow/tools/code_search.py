@@ -202,8 +202,8 @@ def plain(result: CodeSearchResult) -> str:
         for hit in result.results
         for line in _block(hit, seen_path(hit, result.root, None), hit.snippet, FOR_AGENTS)
     ]
-    summary = f"{_count(result)}, {_search(result)}: "
-    notes = [*notes_of(result, summary + printable(result.reason), FOR_AGENTS)]
+    about = f"{_count(result)}, {_search(result)}: {printable(result.reason)}"
+    notes = [*notes_of(result, about, FOR_AGENTS)]
     if result.ranked_by.fallback_reason:
         notes.append(f"[ranked locally: {printable(result.ranked_by.fallback_reason)}]")
     others = others_line(result.not_chosen or [], result.total_not_chosen)
@@ -223,13 +223,20 @@ def text(result: CodeSearchResult, style: Style, folder: str) -> str:
     if result.ranked_by.fallback_reason:
         more.append(f"ranked locally: {result.ranked_by.fallback_reason}")
     more += [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
-    if result.index_offer:
-        more.append(f"{result.index_offer.command} makes answers better")
-    if result.suggestions:
-        more.append(f"try {', '.join(result.suggestions)}")
+    more += advice(result)
+    return "\n\n".join([*blocks, closing_line(result, summary(result), more, style)])
+
+
+def summary(result: CodeSearchResult) -> str:
+    """Return the number of results and the search that found them, in a few words."""
     count = _count(result) if result.results else "nothing found"
-    summary = f"{count}, {_search(result)}"
-    return "\n\n".join([*blocks, closing_line(result, summary, more, style)])
+    return f"{count}, {_search(result)}"
+
+
+def advice(result: CodeSearchResult) -> list[str]:
+    """Return what people can do for a better answer."""
+    offer = [f"{result.index_offer.command} makes answers better"] if result.index_offer else []
+    return offer + [f"try {', '.join(result.suggestions)}"] * bool(result.suggestions)
 
 
 def _count(result: CodeSearchResult) -> str:
@@ -260,7 +267,7 @@ def _block(hit: CodeHit, path: str, snippet: str | None, style: Style) -> Iterat
     about = [style.match(printable(hit.symbol))] if hit.symbol else []
     about += [style.dim(printable(hit.why))] if hit.why else []
     if hit.matches and hit.kind == "match":
-        about.append(style.dim(f"{hit.matches} matching lines"))
+        about.append(style.dim(f"{hit.matches} matching line{'s' * (hit.matches != 1)}"))
     yield "  ".join([style.path(path) + style.dim(lines), *about])
     yield from numbered(snippet, hit.snippet_line or hit.line or 1, style)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,18 @@ QUERY_CHARACTERS = 1_000
 # Longer words have endings.
 STEM = 5
 _WORD = re.compile(r"\w{3,40}")
+# Calls of tools in notes, and the commands that people have for them.
+_COMMANDS = (
+    (re.compile(r"`index (\w+)`"), r"`winnow index \1`"),
+    (re.compile(r"`index` with action '(\w+)'"), r"`winnow index \1`"),
+    (re.compile("`index_status`"), "`winnow index-status`"),
+    (
+        re.compile("`grep` or `glob` with include_ignored and include_hidden"),
+        "`winnow grep --no-ignore --hidden`",
+    ),
+)
+
+R = TypeVar("R", bound=Answer)
 
 
 class Style(Struct, frozen=True):
@@ -52,16 +64,8 @@ class Style(Struct, frozen=True):
         """Return a line of code with the words of the query highlighted."""
         if not self.colour or not self.query:
             return line
-        # Costs the import of a stemmer.
-        from winnow.index.postings.terms import STOP_WORDS
-
-        words = {word for word in _WORD.findall(self.query) if word.lower() not in STOP_WORDS}
-        if not words:
-            return line
-        # Other forms of a word, too: `generated` is in `generates`.
-        forms = [f"{word[:-2]}\\w*" if len(word) > STEM else word for word in words]
-        pattern = "|".join(sorted(forms, key=len, reverse=True))
-        return re.sub(pattern, lambda found: self.match(found[0]), line, flags=re.I)
+        pattern = word_pattern(self.query)
+        return pattern.sub(lambda found: self.match(found[0]), line) if pattern else line
 
     def path(self, text: str) -> str:
         return self._code("1;35", text)
@@ -86,7 +90,35 @@ class Style(Struct, frozen=True):
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
+def word_pattern(query: str) -> re.Pattern[str] | None:
+    """Return a pattern of the words of a query that are worth highlighting, or None."""
+    # Costs the import of a stemmer.
+    from winnow.index.postings.terms import STOP_WORDS
+
+    found = _WORD.findall(query[:QUERY_CHARACTERS])
+    words = {word for word in found if word.lower() not in STOP_WORDS}
+    # Other forms of a word, too: `generated` is in `generates`.
+    forms = [f"{word[:-2]}\\w*" if len(word) > STEM else word for word in words]
+    return re.compile("|".join(sorted(forms, key=len, reverse=True)), re.I) if forms else None
+
+
 FOR_AGENTS = Style(colour=False, options="", column=0)
+
+
+def worded_for_people(result: R) -> R:
+    """Return an answer whose notes name commands where they name calls of tools."""
+    reasons = [_named(reason) for reason in result.completeness.reasons]
+    return msgspec.structs.replace(
+        result,
+        completeness=msgspec.structs.replace(result.completeness, reasons=reasons),
+        warnings=[_named(warning) for warning in result.warnings],
+    )
+
+
+def _named(note: str) -> str:
+    for call, command in _COMMANDS:
+        note = call.sub(command, note)
+    return note
 
 
 class FileRow(Protocol):

@@ -41,7 +41,7 @@ ASK = ("code-search", QUESTION)
 # More than a search indexes by itself while it answers.
 MORE = {f"more/part_{number}.py": f"part = {number}\n" for number in range(60)}
 INCOMPLETE = "the index is being built"
-LATER = "; the next search covers more of the index"
+LATER = "; the next search knows more files"
 # The command line with more time to wait for an index.
 PATIENT = "import sys; from winnow.frontends.cli import main; main.INDEX_SECONDS = 600.0;"
 PATIENT += " sys.exit(main.main(sys.argv[1:]))"

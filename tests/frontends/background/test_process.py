@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 import psutil
 import pytest
@@ -40,8 +42,8 @@ from frontends.background.background_process import (
     winnow,
 )
 from leftovers import children, command_of
-from waiting_for import wait_until
-from winnow.frontends.background import control, messages
+from waiting_for import until, wait_until
+from winnow.frontends.background import control, from_event_loop, messages
 from winnow.storage import sockets
 
 pytestmark = [pytest.mark.process, requires_posix]
@@ -383,6 +385,24 @@ def test_the_end_of_a_command_ends_its_work(
             assert client.wait(60) == (130 if end == signal.SIGINT else -end)
             wait_until(lambda: not ripgrep_of(process), "the end of ripgrep")
         assert offered(slow_project, "glob", "*.txt", environment=environment).code == 0
+
+
+async def test_the_cancellation_of_a_command_ends_its_work(slow_project: Path, home: Path) -> None:
+    environment = without_time_limit(home)
+    with (
+        started(git_init(slow_project), environment) as process,
+        running_in(slow_project),
+        mock.patch.dict(os.environ, environment, clear=True),
+    ):
+        command = ("keyword-search", "q", SLOW_TERM)
+        task = asyncio.create_task(from_event_loop.run(command, lambda line: None))
+        await until(lambda: ripgrep_of(process), "ripgrep")
+        task.cancel()
+        await until(lambda: not ripgrep_of(process), "the end of ripgrep")
+        assert task.cancelled()
+        done = await from_event_loop.run(("glob", "*.txt"), lambda line: None)
+        assert done is not None
+        assert (done.code, "big.txt" in done.output) == (0, True)
 
 
 def test_a_command_whose_process_crashes_does_its_work_itself(

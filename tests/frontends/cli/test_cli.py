@@ -307,6 +307,13 @@ def test_a_symbol_is_read_by_its_name(project: Path) -> None:
     assert "return" not in outline.stdout
 
 
+def test_people_are_told_the_command_that_builds_an_index(project: Path) -> None:
+    shown = winnow(project, "index-status")
+    assert "note: there is no index: `winnow index build` makes one" in shown.stdout
+    for_agents = winnow(project, "index-status", "--format", "plain")
+    assert "there is no index: `index build` makes one" in for_agents.stdout
+
+
 @requires_posix
 def test_a_file_with_an_invalid_unicode_name_is_read(project: Path) -> None:
     file = Path(os.fsdecode(bytes(project) + b"/bad\xff.txt"))
@@ -338,6 +345,10 @@ def test_an_index_is_exported_and_pulled(project: Path, tmp_path: Path) -> None:
     assert "the index is complete" in pulled.stdout
     again = winnow(other, "index", "pull", str(archive), "--json", **key)
     assert json.loads(again.stdout)["archives"][0]["signed"]
+    unsigned = winnow(project, "index", "export", "--unsigned", str(archive))
+    assert (unsigned.returncode, unsigned.stderr) == (0, "")
+    assert unsigned.stdout.endswith(" MB, not signed\n")
+    winnow(project, "index", "export", str(archive), **key)
     wrong = winnow(other, "index", "pull", str(archive), WINNOW_TEAM_KEY="another key, also long")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert f"{archive}: its signature does not match WINNOW_TEAM_KEY" in wrong.stderr

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.wire
 
 BUILD = {"action": "build"}
 PAUSED = "paused by the user"
-NO_INDEX = "there is no index: build it with `index` and action 'build'"
+NO_INDEX = "there is no index: `index build` makes one"
 
 
 @pytest_asyncio.fixture

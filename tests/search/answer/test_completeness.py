@@ -144,7 +144,7 @@ async def test_links_are_counted_where_the_log_was_heard_and_the_tree_is_small(
 def test_unsaved_documents_that_failed_are_reported() -> None:
     assert unsaved_failed(Overlay()) == []
     assert unsaved_failed(Overlay(failed=2)) == [
-        "2 unsaved documents could not be laid out: the disk's state counts"
+        "2 unsaved documents could not be copied: their saved files are listed"
     ]
 
 

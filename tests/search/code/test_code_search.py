@@ -262,6 +262,17 @@ async def test_a_literal_text_is_found(unindexed: EngineWorkspace, text: str) ->
     assert await paths(unindexed, f'"{text}"') == ["src/odd.py"]
 
 
+async def test_a_whole_string_precedes_texts_that_mention_it(workspace: EngineWorkspace) -> None:
+    mentions = "# Set retry-limit low: retry-limit tries of each host, see retry-limit\n"
+    options = "load()\n\n\n\n\noption('retry-limit', 3)  # tries\n"
+    files = {"src/hosts.py": mentions * 3, "src/options.py": f"{mentions}{options}"}
+    write_files(workspace.folders[0], files)
+    assert await workspace.index.refresh([], 10)
+    result = await search(workspace, "retry-limit")
+    first = result.results[0]
+    assert (first.path, first.best_line or first.line) == ("src/options.py", 7)
+
+
 async def test_matches_in_lines_that_are_too_long_are_not_counted(
     unindexed: EngineWorkspace,
 ) -> None:

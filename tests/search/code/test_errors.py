@@ -11,9 +11,7 @@ from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
-from winnow.ranking.candidates import Candidate
-from winnow.search.code.messages import sites_in
-from winnow.text.ripgrep import Line
+from winnow.search.code.messages import MatchedText, sites_in
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeHit, CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
@@ -46,6 +44,13 @@ FILES = {
         "    'the bank')\n"
         "}\n"
     ),
+    "web/login.ts": (
+        "// Forgot your password, and other links\n"
+        "export const links = [\n"
+        "  { label: 'Forgot your password', to: '/reset' },\n"
+        "]\n"
+    ),
+    "web/login.test.ts": "expect(page).toHaveText('Forgot your password')\n",
     "go/limit.go": (
         "package limit\n\n"
         "func Limit(n int) error {\n"
@@ -117,6 +122,7 @@ async def test_the_code_that_raises_a_message_precedes_what_repeats_it(
             5,
             5,
         ),
+        ("(error) The count of tea must be positive, but 0 was given", "src/shop/cart.py", 5, 6),
         (
             "2026-01-02 10:11:12 ERROR shop.web: Payment of 3 was refused by the bank",
             "web/pay.ts",
@@ -183,6 +189,32 @@ async def test_semantic_search_finds_errors_too(workspace: EngineWorkspace) -> N
     assert scores == sorted(scores, reverse=True)
 
 
+with_index = pytest.mark.parametrize("workspace", ["on"], indirect=True)
+
+
+@with_index
+@pytest.mark.parametrize("query", ["Forgot your password", "forgot your PASSWORD"])
+async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, query: str) -> None:
+    found = rows((await search(workspace, query)).results)
+    assert found[0] == ("web/login.ts", 3, 3, "has this message")
+    assert not any(row[0] == "web/login.test.ts" and "message" in (row[3] or "") for row in found)
+
+
+@with_index
+async def test_a_part_of_a_string_is_no_message(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "your password")
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
+@with_index
+async def test_a_string_in_many_files_is_no_message(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.search.code.errors.LABEL_FILES", 1)
+    result = await search(workspace, "Forgot your password")
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
 async def test_a_question_is_no_message(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "why must the count of tea be positive?")
     assert not any("message" in (hit.why or "") for hit in result.results)
@@ -214,9 +246,8 @@ async def test_a_word_that_is_too_long_for_a_command_line_is_answered(
         await search(workspace, "x" * QUERY_CHARACTERS, search_type="text")
 
 
-def candidate(text: str, *matching: int) -> Candidate:
-    lines = {n: Line(line, len(line)) for n, line in enumerate(text.split("\n"), 1)}
-    return Candidate("x", lines, {"term": matching}, {"term": len(matching)})
+def matched(text: str, *matching: int) -> MatchedText:
+    return MatchedText("x", dict(enumerate(text.split("\n"), 1)), matching)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +267,7 @@ def candidate(text: str, *matching: int) -> Candidate:
     ],
 )
 def test_strings_with_placeholders_are_compared(source: str) -> None:
-    [site] = sites_in(candidate(source, 1), "no 'tea' in the file 12")
+    [site] = sites_in(matched(source, 1), "no 'tea' in the file 12")
     assert (site.first, site.last, site.raises, site.score) == (1, 1, True, 1.0)
 
 
@@ -246,11 +277,27 @@ def test_a_string_that_began_further_up_is_found() -> None:
         "  } where a cup was expected. You can bring a mug.`\n);"
     )
     message = "You brought 'tea' where a cup was expected. You can bring a mug."
-    best = next(sites_in(candidate(text, 4), message))
+    best = next(sites_in(matched(text, 4), message))
     assert (best.first, best.raises) == (4, True)
+
+
+def test_a_string_continues_behind_a_placeholder_of_several_lines() -> None:
+    text = (
+        "throw new Error(\n  `You brought tea where a cup was expected: ${kind(\n    cup\n"
+        "  )}'. A mug holds more of it.`\n)"
+    )
+    message = "You brought tea where a cup was expected: 'mug'. A mug holds more of it."
+    best = next(sites_in(matched(text, 2, 4), message))
+    assert (best.first, best.last) == (2, 4)
+
+
+@pytest.mark.parametrize("message", ["the tea is not", "tea is not warm enough"])
+def test_a_part_of_a_message_is_compared(message: str) -> None:
+    [site] = sites_in(matched("error('the tea is not warm enough for you')", 1), message)
+    assert (site.first, site.score) == (1, 1.0)
 
 
 def test_a_comment_is_worse_than_the_code() -> None:
     text = "# no tea in the file today\nx = 1\ny = 2\nz = 3\nraise E('no tea in the file today')"
-    best, worse = sites_in(candidate(text, 1, 5), "no tea in the file today")
+    best, worse = sites_in(matched(text, 1, 5), "no tea in the file today")
     assert (best.first, worse.first, worse.raises) == (5, 1, False)

@@ -97,7 +97,7 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
     assert (result.completeness.complete, result.completeness.reasons, index.state) == (
         True, [], "ready"
     )  # fmt: skip
-    assert result.warnings == ["1 files match index.exclude_patterns and are not searched"]
+    assert result.warnings == ["1 files are not searched, as index.exclude_patterns says"]
 
 
 async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:
@@ -109,15 +109,13 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Engin
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
         [
-            "1 files could not be parsed in time or memory: code_search with search_type 'text'"
-            " searches them",
+            "1 files took too much time or memory to index: search for exact text to find them",
             "1 files could not be read",
         ],
     )
     assert result.warnings == [
-        "1 files match index.exclude_patterns and are not searched",
-        "1 files are larger than limits.parse_bytes: code_search with search_type 'text' searches"
-        " them",
+        "1 files are not searched, as index.exclude_patterns says",
+        "1 files are too large to index (limits.parse_bytes): search for exact text to find them",
     ]
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, 1)
@@ -344,8 +342,8 @@ async def test_unindexed_files_are_searched_as_text_during_a_build(
     assert result.fallback is not None
     assert (result.fallback.partly, result.engine) == (True, "lexical")
     assert result.fallback.reason == (
-        "the index is being built (0 of 120 files; paused until `index` with action"
-        " 'resume'): the other files were searched for the words of the query"
+        "the index is being built (0 of 120 files; paused: `index resume` continues): the other"
+        " files were searched for the words of the query"
     )
     scores = [one.score for one in result.results]
     assert scores == sorted(scores, reverse=True)

@@ -562,7 +562,7 @@ async def test_documents_that_cannot_be_copied_are_reported(
     workspace = make_workspace(project)
     workspace.open_documents = lambda: {project / "x": "a file", project / "x/y.py": "below a file"}
     assert (await glob(workspace)).warnings == [
-        "1 unsaved documents could not be laid out: the disk's state counts"
+        "1 unsaved documents could not be copied: their saved files are listed"
     ]
 
 

@@ -21,7 +21,7 @@ from winnow.cluster.documents import Branch
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.index.postings.trigrams import Condition
 from winnow.ranking.matched_corpus import LooseText
-from winnow.search.grep.prefilter import PrefilteredFiles, prefilter
+from winnow.search.grep.prefilter import PrefilteredFiles, indexed_files, prefilter
 from winnow.search.shared.scope import SharedScope
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
@@ -632,3 +632,6 @@ async def test_each_file_of_a_cluster_may_match(
     expected = {"local.py", str(further / "ok.py"), str(further / "no.py")}
     assert (set(found.files), found.searched) == (expected, None)
     assert not found.binary()
+    listed = await indexed_files(workspace, workspace.run_ripgrep(), scope)
+    assert listed is not None
+    assert expected < set(filter(listed.covers, listed.paths))

@@ -99,7 +99,7 @@ async def test_a_broad_term_is_skipped_and_the_others_go_on(
     assert statuses(result) == {"broad": "too_broad", "register_plugin": "used"}
     assert paths(result) == ["src/registry.py", "docs/plugins.md"]
     assert not result.completeness.complete
-    assert result.completeness.reasons == ["unused terms: broad"]
+    assert result.completeness.reasons == ["these terms were not used: broad"]
 
 
 async def test_all_terms_too_broad_is_an_error_that_names_them(
@@ -120,7 +120,7 @@ async def test_a_broad_term_can_be_shrunk_instead(
     assert statuses(result) == {"broad": "shrunk", "nothing": "no_match"}
     [file] = result.files
     assert (file.path, len(file.matches)) == ("broad.txt", 5)
-    assert "first 3 matches of a file" in result.completeness.reasons[0]
+    assert "first 3 matches of each file" in result.completeness.reasons[0]
 
 
 @pytest.mark.parametrize("left", ["no room for a path", "no time to count"])

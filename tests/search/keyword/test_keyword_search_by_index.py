@@ -217,7 +217,7 @@ async def test_if_all_terms_are_too_broad_the_index_answers(
     assert [term.status for term in result.terms] == ["too_broad"]
     assert {"shop/parcels.py", "docs/parcels.md"} <= set(by_index(result)) == set(paths(result))
     assert not result.completeness.complete
-    assert result.completeness.reasons == ["unused terms: postage"]
+    assert result.completeness.reasons == ["these terms were not used: postage"]
     assert result.warnings == [ONLY_INDEX]
 
 

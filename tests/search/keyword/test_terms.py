@@ -137,10 +137,10 @@ async def test_a_file_deleted_during_the_search_is_not_an_error(tree: Path) -> N
 @pytest.mark.parametrize(
     ("term", "limit", "form"),
     [
-        ("alpha", 100_000, "5 lines of context"),
-        ("alpha", 60_000, "2 lines of context"),
-        ("alpha", 12_000, "0 lines of context around the first 2 matches of a file"),
-        ("echo", 4_000, "2 lines of context around the first 3 matches of a file"),
+        ("alpha", 100_000, "its matches, with 5 lines before and after"),
+        ("alpha", 60_000, "its matches, with 2 lines before and after"),
+        ("alpha", 12_000, "the first 2 matches of each file"),
+        ("echo", 4_000, "the first 3 matches of each file, with 2 lines before and after"),
         ("alpha", 2_000, "files with the most matches"),
     ],
 )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, type ResultList, shows, typed } from './box'
+import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, type ResultList, shows, typed, viewed } from './box'
 import type { Row } from './rows'
 
 const HEADLINE = { by: 'local', count: '', note: '', details: [] }
@@ -21,6 +21,17 @@ describe('without a model', () => {
     const state = typed(local('abc'), 'query two')
     expect([keys(state), entered(state)]).toEqual(['abc', 'wait'])
     expect(entered(answered(state, list('x'), HEADLINE, false))).toBe('open')
+  })
+
+  test('the results view waits for the complete results of the typed text', () => {
+    const state = typed(local('abc'), 'query two')
+    expect([viewed(local('abc')), viewed(state), viewed(listed(state, list('x')))]).toEqual(['show', 'wait', 'wait'])
+    expect(viewed(answered(state, list('x'), HEADLINE, false))).toBe('show')
+    expect(viewed(answered(state, list(''), HEADLINE, false))).toBe('nothing')
+  })
+
+  test('another text forgets that the results were wanted in the view', () => {
+    expect(typed({ ...typed(CLOSED, 'query'), isForView: true }, 'query two').isForView).toBe(false)
   })
 
   test('Enter does nothing without results', () => {

@@ -27,6 +27,8 @@ export interface BoxState {
   readonly model: 'none' | 'available' | 'asked'
   /** True if Enter was pressed before the rows arrived. */
   readonly isEntered: boolean
+  /** True if the user wants the results in the view as soon as they are complete. */
+  readonly isForView: boolean
   readonly headline: Headline | undefined
 }
 
@@ -39,6 +41,7 @@ export const CLOSED: BoxState = {
   hasMoved: false,
   model: 'none',
   isEntered: false,
+  isForView: false,
   headline: undefined,
 }
 
@@ -46,7 +49,7 @@ export const CLOSED: BoxState = {
 export function typed(state: BoxState, text: string): BoxState {
   if (text === state.text) return state
   const active = state.rows[0]?.key
-  return { ...state, text, active, hasMoved: false, isEntered: false, model: 'none', headline: undefined }
+  return { ...state, text, active, hasMoved: false, isEntered: false, isForView: false, model: 'none', headline: undefined }
 }
 
 /** Return the state after the user selected a row. */
@@ -106,6 +109,15 @@ export function entered(state: BoxState): 'open' | 'ask' | 'wait' | 'nothing' {
   if (state.answered !== state.text) return 'wait'
   if (state.active !== undefined) return 'open'
   return state.model === 'available' ? 'ask' : 'nothing'
+}
+
+/**
+ * Return what "Show in Results View" does: it shows the results of the typed text, and waits until
+ * they are complete. Without any, the box says so.
+ */
+export function viewed(state: BoxState): 'show' | 'wait' | 'nothing' {
+  if (state.text && !state.headline) return 'wait'
+  return state.text && !state.rows.length ? 'nothing' : 'show'
 }
 
 /** Return the list with the selected row at the index where it is now. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf } from './headline'
+import { linesOf, ofCode, ofDocuments, ofGrep, ofKeywordSearch, titleOf } from './headline'
 import type { CodeSearchResult, GrepResult, KeywordSearchResult, SearchDocsResult } from './protocol'
 
 const ANSWER = {
@@ -17,7 +17,7 @@ const CODE: CodeSearchResult = {
   ...ANSWER,
   results: [],
   search_type_used: 'semantic',
-  reason: 'it is a question',
+  reason: "'how is it': it is a question",
   ranked_by: { kind: 'local' },
 }
 
@@ -44,7 +44,7 @@ describe('the title', () => {
   })
 
   test('adds only what changes how to read the list', () => {
-    const completeness = { ...ANSWER.completeness, complete: false, timed_out: true, skipped: { binary: 3 } }
+    const completeness = { ...ANSWER.completeness, complete: false, timed_out: true, skipped: { ignored: 0, binary: 3, too_large: 1 } }
     expect(titleOf('q', ofCode({ ...CODE, completeness, warnings: ['3 in ignored files'] }))).toBe('q · local · stopped early')
     const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000 }
     const building = { ...ANSWER.completeness, index }
@@ -55,7 +55,7 @@ describe('the title', () => {
     const ranked_by = { kind: 'local' as const, fallback_reason: 'no language model has a key' }
     const headline = ofCode({ ...CODE, ranked_by })
     expect(titleOf('q', headline)).toBe('q · local')
-    expect(headline.details).toContain('No language model ranked: no language model has a key.')
+    expect(headline.details).toContain('Not ranked by a language model: no language model has a key.')
   })
 })
 
@@ -75,19 +75,40 @@ describe('the details', () => {
   test('have the kind of search, the fallback and what was left out', () => {
     const result: CodeSearchResult = {
       ...CODE,
-      completeness: { ...ANSWER.completeness, reasons: ['time ran out'], skipped: { binary: 3 } },
-      warnings: ['3 in ignored files'],
+      completeness: { ...ANSWER.completeness, reasons: ['no index', 'time ran out'], skipped: { ignored: 0, binary: 3, too_large: 1 } },
+      warnings: ['3 in ignored files', 'ignored and hidden files are not searched here: use `grep`'],
       fallback: { from: 'semantic', to: 'text', reason: 'no index' },
     }
     expect(ofCode(result).details).toEqual([
       '20 of 96 results.',
-      'Searched as semantic. It is a question.',
+      'Searched for the words of the query, not by meaning: no index.',
       'Ranked on this machine.',
-      'Not searched as semantic: no index.',
       'Incomplete: time ran out.',
       'Note: 3 in ignored files.',
-      'Skipped, binary: 3.',
+      'Note: ignored and hidden files were not searched; >ignored "text searches them, too.',
+      'Files not searched: 3 binary, 1 too large.',
     ])
+  })
+
+  test('are complete in two lines', () => {
+    const long = `the index is being built: ${'word '.repeat(20)}end`
+    const { label, detail } = linesOf(long)
+    expect(label.length).toBeLessThanOrEqual(84)
+    expect(`${label} ${detail}`).toBe(long)
+    expect(linesOf('short')).toEqual({ label: 'short' })
+  })
+
+  test('say once that the index is not complete', () => {
+    const reason = 'the index is being built'
+    const completeness = { ...ANSWER.completeness, reasons: [reason] }
+    const result: CodeSearchResult = {
+      ...CODE,
+      completeness,
+      fallback: { from: 'semantic', to: 'text', reason, partly: true },
+    }
+    const { details } = ofCode(result)
+    expect(details).toContain('Searched by meaning, because it is a question.')
+    expect(details.filter((detail) => detail.includes(reason))).toEqual([`Incomplete: ${reason}.`])
   })
 
   test('count at least as many results as were found', () => {

@@ -9,6 +9,7 @@ import type {
   RankedBy,
   SearchAnswer,
   SearchDocsResult,
+  SearchType,
   TermReport,
   Usage,
 } from './protocol'
@@ -24,6 +25,14 @@ export interface Headline {
   readonly details: readonly string[]
 }
 
+/** What each search looks at. */
+const BY: Record<SearchType, string> = {
+  file: 'by file name',
+  symbol: 'for definitions',
+  text: 'for this text',
+  semantic: 'by meaning',
+}
+
 /** The author of an order that no model chose. */
 export const LOCAL = 'local'
 
@@ -35,9 +44,9 @@ export function titleOf(words: string, headline: Headline | undefined): string {
 
 export function ofCode(result: CodeSearchResult): Headline {
   return headline(result, 'result', result.ranked_by, [
-    `Searched as ${result.search_type_used}. ${capitalized(result.reason)}.`,
+    searchDetail(result),
     ...rankingDetails(result),
-    ...fallbackDetails(result),
+    ...offers(result),
   ])
 }
 
@@ -65,6 +74,14 @@ export function ofDocuments(result: SearchDocsResult): Headline {
   ])
   const pending = result.pending ? `${plural(result.pending, 'document')} still being read` : ''
   return { ...summary, note: summary.note || pending }
+}
+
+/** Return a sentence as the one or two lines of a row, which are cut at its end. */
+export function linesOf(text: string): { label: string; detail?: string } {
+  if (text.length <= MAX_LINE) return { label: text }
+  const space = text.lastIndexOf(' ', MAX_LINE)
+  const end = space > 0 ? space : MAX_LINE
+  return { label: text.slice(0, end), detail: text.slice(end).trim() }
 }
 
 function headline(
@@ -100,14 +117,20 @@ function resultCount(
     : plural(total, noun)
 }
 
-function omissions({ completeness, warnings }: SearchAnswer): string[] {
+function omissions({ completeness, warnings, fallback }: SearchAnswer & FallbackAnswer): string[] {
+  // The reason for another search is part of the sentence about it.
+  const reasons = fallback?.partly ? completeness.reasons : completeness.reasons.filter((reason) => reason !== fallback?.reason)
   return [
-    ...completeness.reasons.map((reason) => `Incomplete: ${reason}.`),
-    ...warnings.map((warning) => `Note: ${warning}.`),
-    ...Object.entries(completeness.skipped).map(
-      ([why, count]) => `Skipped, ${readable(why)}: ${count.toLocaleString('en')}.`,
-    ),
+    ...reasons.map((reason) => `Incomplete: ${reason}.`),
+    ...warnings.map((warning) => `Note: ${IGNORED.test(warning) ? HOW_TO_SEARCH_IGNORED : warning}.`),
+    ...skippedFiles(completeness.skipped),
   ]
+}
+
+function skippedFiles(skipped: Record<string, number>): string[] {
+  const counts = Object.entries(skipped).filter(([, count]) => count > 0)
+  const reasons = counts.map(([why, count]) => `${count.toLocaleString('en')} ${readable(why)}`)
+  return reasons.length ? [`Files not searched: ${reasons.join(', ')}.`] : []
 }
 
 function termDetail({ term, status, matches, files, detail }: TermReport): string {
@@ -126,17 +149,25 @@ function rankingDetails({
 }): string[] {
   return [
     by.kind === 'llm' ? `Ranked by ${by.model}${usage ? `, for ${cost(usage)}` : ''}.` : 'Ranked on this machine.',
-    ...(by.fallback_reason ? [`No language model ranked: ${by.fallback_reason}.`] : []),
+    ...(by.fallback_reason ? [`Not ranked by a language model: ${by.fallback_reason}.`] : []),
     ...Object.entries(redactions).map(
       ([kind, count]) => `Not sent to the model: ${count} × ${readable(kind)}.`,
     ),
   ]
 }
 
-function fallbackDetails(result: FallbackAnswer): string[] {
-  const { fallback, index_offer: offer, suggestions } = result
+/** Return which search was used, and why. */
+function searchDetail({ search_type_used: used, reason, fallback }: CodeSearchResult): string {
+  // The server repeats the query.
+  const why = reason.replace(/^(['"]).*?\1: /s, '')
+  if (!fallback || fallback.partly) return `Searched ${BY[used]}, because ${why}.`
+  const how = fallback.from === 'semantic' ? 'for the words of the query' : BY[used]
+  return `Searched ${how}, not ${BY[fallback.from]}: ${fallback.reason}.`
+}
+
+function offers(result: FallbackAnswer): string[] {
+  const { index_offer: offer, suggestions } = result
   return [
-    ...(fallback ? [`Not searched as ${fallback.from}: ${fallback.reason}.`] : []),
     ...(offer ? [offer.text] : []),
     ...(suggestions?.length ? [`Try these words: ${suggestions.join(', ')}.`] : []),
   ]
@@ -160,6 +191,13 @@ function readable(name: string): string {
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
+
+/** The server names tools, which the box doesn't have. */
+const IGNORED = /^ignored and hidden files are not searched here\b/
+const HOW_TO_SEARCH_IGNORED = 'ignored and hidden files were not searched; >ignored "text searches them, too'
+
+/** Characters of a line in the box. */
+const MAX_LINE = 84
 
 /** The box shows the whole query, so the title needs only its start. */
 const MAX_CHARACTERS = 36

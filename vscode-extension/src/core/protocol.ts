@@ -195,9 +195,11 @@ export const findSymbol = request<
 // --- code search --------------------------------------------------------------
 
 /** The answer of a search that may have fallen back to another search. */
+export type SearchType = 'file' | 'symbol' | 'text' | 'semantic'
+
 export interface FallbackAnswer extends SearchAnswer {
   total_is_lower_bound?: boolean
-  fallback?: { from: string; to: string; reason: string; partly?: boolean }
+  fallback?: { from: SearchType; to: SearchType; reason: string; partly?: boolean }
   index_offer?: { text: string }
   suggestions?: string[]
 }
@@ -216,7 +218,7 @@ export interface CodeHit extends Located {
 
 export interface CodeSearchResult extends FallbackAnswer {
   results: CodeHit[]
-  search_type_used: string
+  search_type_used: SearchType
   reason: string
   ranked_by: RankedBy
   not_chosen?: NotChosen[]

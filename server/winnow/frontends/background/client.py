@@ -38,21 +38,11 @@ def run(arguments: Sequence[str], accept_seconds: float = ACCEPT_SECONDS) -> int
 
     The process may take ``accept_seconds`` to accept the command.
     """
-    if not is_offered(arguments) or not is_on(os.environ):
-        return None
-    if sys.stdout is None or sys.stderr is None:
-        return None
-    folder = sockets.sockets_folder(os.environ)
-    if folder is None or not sockets.is_private_folder(folder):
-        return None
-    try:
-        here = os.getcwd()
-    except OSError:  # it was deleted
-        return None
+    here, paths = candidates(arguments)
     found = None
-    for candidate in _with_parents(here):
+    for path in paths:
         try:
-            connection = sockets.connect(sockets.socket_path(folder, candidate), accept_seconds)
+            connection = sockets.connect(path, accept_seconds)
         except OSError:
             continue
         with connection:
@@ -61,6 +51,49 @@ def run(arguments: Sequence[str], accept_seconds: float = ACCEPT_SECONDS) -> int
             return code
         found = DECLINED
     return found
+
+
+def candidates(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the current folder, and the paths of the sockets at which a background process may run
+    a command for it: none if this process must do the work itself."""
+    none = "", ()
+    if not is_offered(arguments) or not is_on(os.environ):
+        return none
+    if sys.stdout is None or sys.stderr is None:
+        return none
+    folder = sockets.sockets_folder(os.environ)
+    if folder is None or not sockets.is_private_folder(folder):
+        return none
+    try:
+        here = os.getcwd()
+    except OSError:  # it was deleted
+        return none
+    return here, [sockets.socket_path(folder, one) for one in _with_parents(here)]
+
+
+def run_parts(
+    here: str,
+    names: Sequence[str],
+    arguments: Sequence[str],
+    *,
+    is_terminal: bool,
+    shows_progress: bool,
+) -> list[str]:
+    """Return the parts of the message that runs a command in the folder ``here``. ``names`` are the
+    parts of the process's answer. Raise OSError."""
+    salt, *variables = names
+    status = os.stat(here)
+    call = [
+        messages.fingerprint(os.environ, variables, salt),
+        here,
+        f"{status.st_dev} {status.st_ino}",
+        "out" * is_terminal,
+        "err" * shows_progress,
+    ]
+    # Always as many as the names: "" for a variable that isn't set.
+    for name in messages.OF_TERMINAL:
+        call.append(f"{name}={os.environ[name]}" if name in os.environ else "")
+    return [*call, *arguments]
 
 
 def is_offered(arguments: Sequence[str]) -> bool:
@@ -125,19 +158,14 @@ class _Call:
         kind, parts = receive(self._connection)
         if kind != messages.NAMES:
             return False
-        salt, *names = parts
-        status = os.stat(here)
-        call = [
-            messages.fingerprint(os.environ, names, salt),
+        call = run_parts(
             here,
-            f"{status.st_dev} {status.st_ino}",
-            "out" * sys.stdout.isatty(),
-            "err" * sys.stderr.isatty(),
-        ]
-        # Always as many as the names: "" for a variable that isn't set.
-        for name in messages.OF_TERMINAL:
-            call.append(f"{name}={os.environ[name]}" if name in os.environ else "")
-        self._send(messages.RUN, [*call, *arguments])
+            parts,
+            arguments,
+            is_terminal=sys.stdout.isatty(),
+            shows_progress=sys.stderr.isatty(),
+        )
+        self._send(messages.RUN, call)
         return True
 
     def _wait(self) -> list[str] | None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -58,31 +59,34 @@ def root_of(folder: Path, config: Config, environment: Mapping[str, str]) -> Pat
     return search_roots([folder], refused)[0]
 
 
-def start(folder: Path, environment: Mapping[str, str]) -> None:
-    """Start the background process for a folder, unless there is one or may be none."""
-    _start(folder, environment)
+class StartedProcess(NamedTuple):
+    """A process that was started: the path of its socket, and a function that returns True once it
+    has ended."""
+
+    path: str
+    has_ended: Callable[[], bool]
+
+    def is_ready(self) -> bool:
+        """Return True if the process accepts commands."""
+        return _is_served(self.path)
 
 
 def start_and_wait(folder: Path, environment: Mapping[str, str]) -> bool:
-    """Do the same. Return True when a process that was started accepts commands, False if there
-    is none soon."""
-    started = _start(folder, environment)
-    if started is None:
-        return False
-    path, has_ended = started
+    """Start the background process for a folder. Return True when it accepts commands, False if no
+    process was started, or if it accepts none soon."""
+    started = start(folder, environment)
     end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        if _is_served(path):
+    while started and time.monotonic() < end:
+        if started.is_ready():
             return True
-        if has_ended():
+        if started.has_ended():
             return False
         time.sleep(POLL_SECONDS)
     return False
 
 
-def _start(folder: Path, environment: Mapping[str, str]) -> tuple[str, Callable[[], bool]] | None:
-    """Start a process. Return the path of its socket, and a function that returns True once it has
-    ended; None if no process was started."""
+def start(folder: Path, environment: Mapping[str, str]) -> StartedProcess | None:
+    """Start the background process for a folder, unless there is one or may be none."""
     config, _ = config_files.load(environment, repository_root(folder))
     sockets_folder = sockets.sockets_folder(environment)
     if sockets_folder is None or not client.is_on(environment):
@@ -96,7 +100,8 @@ def _start(folder: Path, environment: Mapping[str, str]) -> tuple[str, Callable[
             sockets.make_private_folder(sockets_folder)
             program = [sys.executable, "-m", "winnow.frontends.background", real_path(root)]
             # Not in the workspace, which could have modules of its own, and could not be removed.
-            return path, start_detached(program, sockets_folder, environment)
+            has_ended = start_detached(program, sockets_folder, environment)
+            return StartedProcess(path, has_ended)
     return None
 
 

@@ -39,12 +39,15 @@ def parsed(
     # Positional arguments behind an option are left over.
     options, rest = parser.parse_known_args(arguments)
     takes_paths = "tool" in options and options.tool.takes_paths
-    unknown = [word for word in rest if not takes_paths or (word[:1] == "-" and word != "-")]
+    takes_rest = takes_paths or "where" in options
+    unknown = [word for word in rest if not takes_rest or (word[:1] == "-" and word != "-")]
     if unknown:
         command = commands.get(arguments[0], parser)
         command.error(_unknown(unknown[0], command))
     if takes_paths:
         options.path = [*(options.path or ()), *rest]
+    elif takes_rest:  # the archives of `winnow index export`
+        options.where = [*options.where, *rest]
     if is_question and any(not _is_path(path, folder) for path in options.path):
         # Without quotes: winnow how is a session deleted
         options.query, options.path = " ".join([options.query, *options.path]), []

@@ -30,8 +30,8 @@ from winnow.text.scope import Filters, repository_root
 from winnow.text.selection import file_types
 from winnow.tools.grep import GrepResult
 from winnow.tools.registry import Tool
-from winnow.tools.terminal import Style
-from winnow.types import Progress, Result
+from winnow.tools.terminal import Style, worded_for_people
+from winnow.types import Answer, Progress, Result
 from winnow.workspace import EngineWorkspace
 
 Write = Callable[[str], object]
@@ -211,11 +211,12 @@ def _rendered(
 ) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result)).decode()
+    if form == "plain":
+        return tool.plain(result)
+    if isinstance(result, Answer):
+        result = worded_for_people(result)
     style = caller.style.highlighting(raw.get("query", ""))
-    text: str = (
-        tool.text(result, style, str(caller.folder)) if form == "text" else tool.plain(result)
-    )
-    return text
+    return tool.text(result, style, str(caller.folder))
 
 
 def _failed(tool: Tool[Any, Any], error: SearchError, form: str) -> Outcome:

@@ -48,7 +48,7 @@ PACKAGES = {
         (
             *("pygls", "lsprotocol", "msgspec", "openai", "anthropic", "httpx2", "apsw", "numpy"),
             *("PyStemmer", "psutil", "tree-sitter", "tree-sitter-language-pack"),
-            *("pypdfium2", "python-calamine"),
+            *("prompt_toolkit", "pypdfium2", "python-calamine"),
         ),
         True,
     ),

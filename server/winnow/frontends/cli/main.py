@@ -88,7 +88,7 @@ def command_parser(
     tool's command, the `tool`."""
     parser = kind(
         prog="winnow",
-        description="Find code, text, symbols and documents."
+        description="Find code, text, symbols and documents. Without arguments, search as you type."
         " `winnow COMMAND --help` describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"winnow {winnow.__version__}")

@@ -38,10 +38,10 @@ def _paged(text: str) -> bool:
     # Only long answers need these.
     from pathlib import Path
 
-    from winnow.processes.pager import installed_pager, page
+    from winnow.processes.terminal_programs import installed_program, page
     from winnow.text.scope import repository_root
 
     name, *options = named.split()
-    program = installed_pager(name, os.environ, repository_root(Path.cwd()))
+    program = installed_program(name, os.environ, repository_root(Path.cwd()))
     sys.stdout.flush()
     return bool(program) and page(text, [program, *options])

@@ -413,6 +413,11 @@ class Reader:
         """Return the number of documents in each segment."""
         return dict(self._rows("SELECT id, documents FROM segment ORDER BY id"))
 
+    def live_sizes(self) -> dict[int, int]:
+        """Return the number of documents that files use, for each segment that has some."""
+        query = "SELECT segment, count(DISTINCT document) FROM file GROUP BY segment"
+        return {number: count for number, count in self._rows(query) if number is not None}
+
     def keys_in(self, segment: int) -> list[tuple[int, bytes]]:
         """Return the documents of a segment that files use, with the text keys of the files."""
         return self._rows("SELECT document, key FROM file WHERE segment=?", segment)

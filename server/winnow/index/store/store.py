@@ -373,7 +373,7 @@ class Store:
     def compact(self) -> None:
         """Merge segments of similar sizes, so that searches read few. Rewrite sparse segments: a
         build and a switch of branches leave documents that no file has anymore."""
-        while self._merge_chosen(_similar_segments):
+        while self._merge_chosen(_similar_segments, Reader.live_sizes):
             pass
         self._rewrite_segments(SPARSE_SHARE)
 
@@ -590,14 +590,18 @@ class Store:
     def _merge(self) -> None:
         """Merge small segments where there are many."""
         for _ in LEVELS:
-            if not self._merge_chosen(_segments_to_merge):
+            if not self._merge_chosen(_segments_to_merge, Reader.sizes):
                 return
 
-    def _merge_chosen(self, choose: Callable[[Mapping[int, int]], list[int]]) -> bool:
-        """Merge the segments that ``choose`` picks by size, with their live documents. Return True
-        if they became one."""
+    def _merge_chosen(
+        self,
+        choose: Callable[[Mapping[int, int]], list[int]],
+        sizes: Callable[[Reader], Mapping[int, int]],
+    ) -> bool:
+        """Merge the segments that ``choose`` picks by their sizes, with their live documents.
+        Return True if they became one."""
         with self.read() as reader:
-            some = choose(reader.sizes())
+            some = choose(sizes(reader))
             names = reader.segments()
             live = {number: rows.live_documents(reader.connection, number) for number in some}
         return bool(some) and self._merge_segments(names, live)

@@ -96,14 +96,16 @@ def unsaved_failed(overlay: Overlay) -> list[str]:
     """Return a warning about unsaved documents that a list of files ignores."""
     if not overlay.failed:
         return []
-    return [f"{overlay.failed} unsaved documents could not be laid out: the disk's state counts"]
+    return [f"{overlay.failed} unsaved documents could not be copied: their saved files are listed"]
 
 
 def unsearched(overlay: Overlay) -> list[str]:
     """Return a warning about unsaved documents that a text search ignores."""
     if not overlay.failed:
         return []
-    return [f"{overlay.failed} unsaved documents could not be searched: the disk's text was"]
+    return [
+        f"{overlay.failed} unsaved documents could not be copied: their saved text was searched"
+    ]
 
 
 def fractions(count: int, least: int = 1) -> list[int]:

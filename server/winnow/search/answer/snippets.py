@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, islice
 
 from msgspec import Struct
 
@@ -65,13 +65,12 @@ class Wanted:
     def in_lines(self, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, float]]]:
         """Yield the indexes of lines with any of the words, and the weights of these; higher if the
         line defines one of them."""
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         text = "\n".join(lines)
-        found = self._found_in(text)
-        for at, here in groupby(found, lambda match: bisect_right(starts, match.start()) - 1):
-            spans = {}
-            for match in here:
-                spans[match.start() - starts[at], match.end() - starts[at]] = match[0].casefold()
+        for at, start, matches in _by_line(text, self._found_in(text)):
+            spans = {
+                (match.start() - start, match.end() - start): match[0].casefold()
+                for match in matches
+            }
             words = {word: self.words.get(word, 0.0) for word in spans.values()}
             if defines(Line(lines[at], 0, tuple(spans))):
                 words = {word: weight * DEFINITION for word, weight in words.items()}
@@ -122,7 +121,10 @@ class Excerpt:
         self._wanted = wanted
         self._head = head
         self.first, self.last = max(1, first), min(last, len(lines))
-        relevant = wanted.in_lines(list(map(self._weighed, lines[self.first - 1 : self.last])))
+        inside = lines[self.first - 1 : self.last]
+        if any(map(WEIGHED_CHARACTERS.__lt__, map(len, inside))):
+            inside = list(map(self._weighed, inside))
+        relevant = wanted.in_lines(inside)
         weights = {self.first + at: words for at, words in islice(relevant, WEIGHED_LINES)}
         for at, weight in (marks or {}).items():
             if self.first <= at <= self.last:
@@ -219,6 +221,24 @@ def _part(
     elif end - start + BEFORE < most:
         start = max(first, start - BEFORE)
     return start, min(last, max(end + AFTER, start + AFTER), start + most - 1)
+
+
+def _by_line(
+    text: str, found: Iterable[re.Match[str]]
+) -> Iterator[tuple[int, int, list[re.Match[str]]]]:
+    """Yield the index and the offset of each line with matches, and these. Counting the lines up to
+    a match is much faster than splitting a text of which few lines match."""
+    at = start = place = 0
+    matches: list[re.Match[str]] = []
+    for match in found:
+        if ends := text.count("\n", place, match.start()):
+            if matches:
+                yield at, start, matches
+            at, start, matches = at + ends, text.rindex("\n", place, match.start()) + 1, []
+        matches.append(match)
+        place = match.start()
+    if matches:
+        yield at, start, matches
 
 
 def _begins_part(text: str, at: int) -> bool:

@@ -7,27 +7,25 @@ places that raise a message are found by its words. Semantic search answers with
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
 
-from winnow.errors import SearchTimedOut, TermsTooBroad
-from winnow.ranking.candidates import Candidate
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
-from winnow.search.code.messages import Site, search_terms, sites_in
-from winnow.search.keyword.search import KeywordRequest, find
+from winnow.search.answer.hits import CurrentTexts
+from winnow.search.code.message_files import files_with_terms, matched_texts
+from winnow.search.code.messages import MatchedText, Site, search_terms, sites_in
+from winnow.search.grep.prefilter import IndexedFiles, indexed_files
 from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import shared_ending
-from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -42,6 +40,10 @@ EQUAL_NAMES = 2
 REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
+# A text that is no message either, such as a label, may be a string of the source. It is looked up
+# if that takes little: in the index or a small tree, and in few files.
+LABEL_WORDS = range(2, 13)
+LABEL_FILES = 20
 # Lines to show around a frame outside of a function.
 AROUND = 5
 # More definitions with the line of a frame are unlikely; the mark of that line outweighs words.
@@ -51,9 +53,11 @@ MARK = 100.0
 _FAILURE = re.compile(
     r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
     r"already|denied|refused|undefined|no such|too (?:many|large|long|few)|out of|illegal|bad|"
-    r"unsupported|requires?|malformed|exceeded)\b",
+    r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted)\b",
     re.I,
 )
+# What clients print before a message of a server.
+_LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _LAST_NAME = re.compile(r"[\w$?!]+")
@@ -67,6 +71,20 @@ class _Place(NamedTuple):
     frame: Frame
     path: str
     sure: bool
+
+
+class _Message(NamedTuple):
+    """A message of a query, and the least share of it that the source must have; all of it, in one
+    string that is no test's, if it ``is_label``."""
+
+    error: ErrorMessage
+    least: float = 0.0
+    is_label: bool = False
+
+    @property
+    def terms(self) -> Sequence[str]:
+        """Texts to search for, of which the source has some."""
+        return [self.error.text] if self.is_label else search_terms(self.error.text)
 
 
 async def error_hits(
@@ -120,13 +138,16 @@ async def _places(
     """Return the frames in files of the scope, in order."""
     async with workspace.search_slots:
         ripgrep = workspace.run_ripgrep()
-        with unsaved_overlay(workspace.buffers, scope) as overlay:
-            listing = await list_files(ripgrep, scope, overlay)
+        indexed = await indexed_files(workspace, ripgrep, scope)
+        if indexed is None:
+            with unsaved_overlay(workspace.buffers, scope) as overlay:
+                listing = await list_files(ripgrep, scope, overlay)
+            indexed = IndexedFiles(listing.paths, lambda path: True)
     names = {frame.path.rpartition("/")[2] for frame in frames}
     by_name: dict[str, list[str]] = {}
-    for path in listing.paths:
+    for path in indexed.paths:
         name = path.rpartition("/")[2]
-        if name in names:
+        if name in names and indexed.covers(path):
             by_name.setdefault(name, []).append(path)
     found = []
     for at, frame in enumerate(frames, 1):
@@ -205,50 +226,67 @@ async def _sites(
     workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
 ) -> list[Site]:
     """Return the places that make the messages of a query, those of the first message first."""
-    found: list[Site] = []
-    for error, least in _messages(parts):
-        terms = list(map(escaped, search_terms(error.text)))
-        if not terms:
-            continue
-        candidates = await _candidates(workspace, scope, error.text, terms, progress)
-        sites = await asyncio.to_thread(_all_sites, candidates, error)
-        scores = {site: site.score * (REPEATING if _repeats(site.path) else 1.0) for site in sites}
-        best = sorted(
-            (site for site in sites if site.score >= least),
-            key=lambda site: (-scores[site], site.path, site.first),
-        )
-        found += [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
-    return found
+    messages = list(_messages(parts))
+    terms = list(dict.fromkeys(term for message in messages for term in message.terms))
+    if not terms:
+        return []
+    async with workspace.search_slots:
+        progress("Searching for the error message")
+        only_labels = all(message.is_label for message in messages)
+        files = await files_with_terms(workspace, scope, terms, quickly=only_labels)
+        texts = CurrentTexts(scope, workspace.buffers)
+        width = workspace.config.limits.line_characters
+
+        def best_sites() -> list[Site]:
+            return [
+                site
+                for message in messages
+                if not (message.is_label and _count(files, message) > LABEL_FILES)
+                for site in _best_sites(
+                    message, matched_texts(texts, files, message.terms, _weight, width)
+                )
+            ]
+
+        return await asyncio.to_thread(best_sites)
 
 
-async def _candidates(
-    workspace: EngineWorkspace, scope: Scope, text: str, terms: Sequence[str], progress: Progress
-) -> Sequence[Candidate]:
-    """Return the files with any of the terms, without those of terms that are too broad."""
-    # One pattern needs one process; if it has too many matches, each term has a limit of its own.
-    for attempt in (["|".join(terms)], terms):
-        request = KeywordRequest(workspace, scope, text, attempt, progress)
-        async with workspace.search_slots:
-            with contextlib.suppress(TermsTooBroad, SearchTimedOut):
-                return (await find(request)).candidates
-    return ()
+def _count(files: Mapping[str, Set[str]], message: _Message) -> int:
+    """Return the number of files that may have a term of a message."""
+    terms = set(message.terms)
+    return sum(not terms.isdisjoint(known) for known in files.values())
 
 
-def _all_sites(candidates: Sequence[Candidate], error: ErrorMessage) -> list[Site]:
-    return [
-        site for candidate in candidates for site in sites_in(candidate, error.text, error.kind)
-    ]
+def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
+    """Return the best places that make a message."""
+    error = message.error
+    sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
+    if message.is_label:
+        sites = [site for site in sites if site.is_whole and not _repeats(site.path)]
+    scores = {site: site.score * _weight(site.path) for site in sites}
+    best = sorted(
+        (site for site in sites if site.score >= message.least),
+        key=lambda site: (-scores[site], site.path, site.first),
+    )
+    return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 
 
-def _messages(parts: QueryParts) -> Iterator[tuple[ErrorMessage, float]]:
-    """Yield the messages of a query, with the share of each that the source must have."""
+def _messages(parts: QueryParts) -> Iterator[_Message]:
+    """Yield the messages of a query."""
     for error in parts.errors[:MOST_MESSAGES]:
-        yield error, 0.0
+        yield _Message(error)
     if parts.errors:
         return
-    for text in (parts.title, *parts.quotes[:MOST_MESSAGES]):
-        if _FAILURE.search(text) and not _ASKS.match(text):
-            yield ErrorMessage(text), PROBABLE_SHARE
+    for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
+        if _ASKS.match(text):
+            continue
+        if _FAILURE.search(text):
+            yield _Message(ErrorMessage(text), PROBABLE_SHARE)
+        elif len(text.split()) in LABEL_WORDS:
+            yield _Message(ErrorMessage(text), is_label=True)
+
+
+def _weight(path: str) -> float:
+    return REPEATING if _repeats(path) else 1.0
 
 
 def _repeats(path: str) -> bool:

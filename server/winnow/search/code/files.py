@@ -11,12 +11,13 @@ from winnow.config.globs import GLOB_CHARACTERS
 from winnow.errors import InvalidParams, PathOutsideWorkspace, SearchTimedOut
 from winnow.search.answer.completeness import completeness_of, links_of, unsaved_failed
 from winnow.search.answer.hits import HitList
+from winnow.search.grep.prefilter import indexed_files
 from winnow.symbols.search.match import EXACT, PART, PREFIX, WORDS, Pattern, fold, is_subsequence
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import containing_root, path_of_uri
 from winnow.text.scope import Scope, path_matcher
-from winnow.types import Hit, Progress
+from winnow.types import COMPLETE, Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 # Scores of a query with folders: the end of a file's path, the folders in order with others between
@@ -47,6 +48,13 @@ async def files_named(
     async with workspace.search_slots:
         progress(f"Searching files: {name[:60]}")
         ripgrep = workspace.run_ripgrep()
+        if (indexed := await indexed_files(workspace, ripgrep, scope)) is not None:
+            hits = await asyncio.to_thread(
+                _hits, scope, name, indexed.paths, line, covers=indexed.covers
+            )
+            if _is_likely(hits):
+                return HitList(scope, hits, len(hits), COMPLETE, warnings=scope.warnings)
+        # Otherwise, count what a search skips: perhaps the file is ignored.
         with unsaved_overlay(workspace.buffers, scope) as overlay:
             listing = await list_files(ripgrep, scope, overlay)
         if listing.timed_out and not listing.paths:
@@ -65,10 +73,20 @@ async def files_named(
 
 def is_meant(found: HitList) -> bool:
     """Return True if the user probably means the best match."""
-    return bool(found.hits) and found.hits[0].score >= LIKELY
+    return _is_likely(found.hits)
 
 
-def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> list[Hit]:
+def _is_likely(hits: Sequence[Hit]) -> bool:
+    return bool(hits) and hits[0].score >= LIKELY
+
+
+def _hits(
+    scope: Scope,
+    name: str,
+    paths: Sequence[str],
+    line: int | None,
+    covers: Callable[[str], bool] = lambda path: True,
+) -> list[Hit]:
     below = _below_roots(scope, name)
     located = [(path, scope.locate(path)[1]) for path in paths]
     matched: Sequence[tuple[float, str]]
@@ -81,6 +99,7 @@ def _hits(scope: Scope, name: str, paths: Sequence[str], line: int | None) -> li
     else:
         words = [_Word(word) for word in ([below] if "/" in below else below.split())]
         matched = [(score, path) for path, at in located if (score := _score(words, at))]
+    matched = [(score, path) for score, path in matched if covers(path)]
     best = max((score for score, _ in matched), default=0.0)
     return [
         Hit(path, "file", round(score, 3), first=line, last=line)

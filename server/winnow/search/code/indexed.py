@@ -115,10 +115,7 @@ async def search_index(
         ripgrep = workspace.run_ripgrep()
         types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
 
-    def covers(place: int, below: str) -> bool:
-        return scope.selects(place, below, types)
-
-    only = covers if scope.is_filtered else None
+    only = scope.selector(types) if scope.is_filtered else None
     is_shared = isinstance(scope, SharedScope) and bool(scope.texts)
     embeddings = workspace.config.index.embeddings
     search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings, matched)

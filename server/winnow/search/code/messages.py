@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 from msgspec import Struct
-
-from winnow.ranking.candidates import Candidate
 
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
@@ -48,7 +45,7 @@ _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
 _RAISES = re.compile(
     r"\b(?:raise|throws?|panic|die|croak|confess|abort|assert|fail|fatal|error|reject|bail|ensure|"
     r"expect|warn|exit|err|require|check|trigger_error)\w*[!?]?[\s(:]|"
-    r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(",
+    r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(|\berrors\.New\(",
 )
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
 _SIGNS = " \t#/*-;<!>%"
@@ -58,15 +55,25 @@ _KEY = re.compile(r"^[\w.-]+: ")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
+class MatchedText(Struct, frozen=True):
+    """The ``matching`` lines of a file, which have a term of a message, and the lines around them
+    that :func:`sites_in` compares: ``BEFORE`` and ``STATEMENT_LINES``."""
+
+    path: str
+    lines: Mapping[int, str]
+    matching: Sequence[int]
+
+
 class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
-    like code that raises an error."""
+    like code that raises an error, and ``is_whole`` if a string there is the whole message."""
 
     path: str
     first: int
     last: int
     score: float
     raises: bool
+    is_whole: bool = False
 
 
 def search_terms(message: str) -> list[str]:
@@ -91,26 +98,27 @@ def _runs(message: str) -> list[str]:
     return [run for run in _VALUE.split(message[:MESSAGE_CHARACTERS]) if run.strip()]
 
 
-def sites_in(candidate: Candidate, message: str, kind: str = "") -> Iterator[Site]:
+def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type."""
-    message = " ".join(message[:MESSAGE_CHARACTERS].split())
+    # A person who types a message seldom types its capitals.
+    message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold()
     letters = len(_LETTER.findall("".join(_runs(message)))) or 1
-    numbers = sorted({number for found in candidate.hits.values() for number in found})
-    texts = {number: line.text for number, line in candidate.lines.items()}
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
-    for number in islice(numbers, MOST_LINES_OF_FILE):
-        last, share = _compared(texts, number, message)
+    for number in text.matching[:MOST_LINES_OF_FILE]:
+        last, share = _compared(text.lines, number, message)
         score = min(1.0, share / letters)
         if share < LEAST_LETTERS or score < LEAST_SHARE:
             continue
-        around = [texts.get(near, "") for near in range(number - BEFORE, last + 1)]
+        around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
-        is_comment = bool(_IS_COMMENT.match(texts[number]))
+        is_comment = bool(_IS_COMMENT.match(text.lines[number]))
+        pieces = _pieces(text.lines[number], "")[0]
+        is_whole = not is_comment and any(piece.casefold() == message for piece in pieces)
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE
-        sites.append(Site(candidate.path, number, last, score, raises and not is_comment))
+        sites.append(Site(text.path, number, last, score, raises and not is_comment, is_whole))
     seen: set[int] = set()
     for site in sorted(sites, key=lambda site: (-site.score, site.first)):
         lines = range(site.first, site.last + 1)
@@ -128,12 +136,15 @@ def _compared(texts: Mapping[int, str], first: int, message: str) -> tuple[int, 
     for number in range(first, first + STATEMENT_LINES):
         if number not in texts or number - last > GAP_LINES:
             break
+        is_inside = number == first or bool(is_open)
         pieces, is_open = _pieces(texts[number], is_open)
-        found, at = _found_in(message, pieces, at)
-        if found < LEAST_LETTERS and number == first:
-            # No code: a comment, a translation, or a text of several lines.
+        before = at
+        found, at = _found_in(message, pieces, before)
+        if found < LEAST_LETTERS and is_inside:
+            # No code: a comment, a translation, or a text of several lines, perhaps behind the end
+            # of a placeholder.
             pieces = _split([_KEY.sub("", texts[number].strip(_SIGNS + _AROUND))])
-            found, at = _found_in(message, pieces, 0)
+            found, at = _found_in(message, pieces, before)
         if found < 0 or (not found and number > first and any(map(_is_long, pieces))):
             break  # the string of another message
         if found:
@@ -148,13 +159,17 @@ def _is_long(piece: str) -> bool:
 
 def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
     """Return the number of letters of the pieces that a message has from an offset on, in order,
-    and the offset behind them. Text that it lacks counts against it."""
+    and the offset behind them. Text that it lacks counts against it. The ``message`` is
+    case-folded."""
     found = missing = 0
     for piece in pieces:
-        place = message.find(piece, at)
+        place = message.find(piece.casefold(), at)
         if place >= 0:
             found += len(_LETTER.findall(piece))
-            at = place + len(piece)
+            at = place + len(piece.casefold())
+        elif not at and message in piece.casefold():  # a part of the message was copied
+            found += len(_LETTER.findall(message))
+            at = len(message)
         else:
             missing += len(_LETTER.findall(piece))
     return (0 if missing > found else found - missing // 2), at

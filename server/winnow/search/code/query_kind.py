@@ -106,7 +106,8 @@ _QUESTION = re.compile(
 # Characters between words that are common in code, and rare in questions.
 _CODE = re.compile(
     r"[!=<>+*/%&|^-]=|=>|->|::|&&|\|\||</|/>|\w\(|\w<\w[^<>]*>|\)\s*[:{]|[;{}]\s*\Z|\w\s=\s\S|^[#@]\w|"
-    r"^(?:import|from|return|raise|throw|include|using|require)\s+\S+\s*(?:$|import\b|[\"'{<(;])"
+    r"^(?:import|from|return|raise|throw|include|using|require)\s+\S+\s*(?:$|import\b|[\"'{<(;])|"
+    rf"^(?:if|elif|while|for|not|assert|await|yield|del|return)\s+(?:not\s+)?{_MEMBER.pattern}:?$"
 )
 
 

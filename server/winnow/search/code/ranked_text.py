@@ -12,23 +12,28 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from winnow.errors import SearchTimedOut, TermsTooBroad
+from winnow.errors import IndexUnavailable, SearchTimedOut, TermsTooBroad
 from winnow.ranking.candidates import Candidate, Ranked
+from winnow.ranking.local import ranked
+from winnow.ranking.term_matches import matches_of
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
 from winnow.search.answer.telling_words import MOST_TERMS, search_terms
 from winnow.search.code.definitions import definitions_of
-from winnow.search.keyword.result import warnings_of
+from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
-from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
+from winnow.text.definition_lines import definition_in
 from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
-# A match of a literal text counts less in another case, and as a part of a word.
+# A match of a literal text counts less in another case, as a part of a word, and on a line where it
+# is neither a whole string, as options are in the code that reads them, nor defined.
 OTHER_CASE = 0.8
 PART_OF_WORD = 0.85
+ELSEWHERE = 0.2
 
 
 async def files_about(
@@ -75,13 +80,12 @@ async def files_with(
     all_lines = list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
     lines = all_lines[:MOST_TERMS]
     terms = [escaped(line) for line in lines] if literal else lines
-    ranking = await _rank(workspace, scope, text, terms, progress)
+    ranking = await _rank(workspace, scope, text, terms, progress, by_index=True)
     hits = [_hit(ranked, "", ranking.weights) for ranked in ranking.ranked]
     if literal and len(lines) == 1:
-        factors = [_similarity(ranked.candidate, lines[0]) for ranked in ranking.ranked]
         hits = [
-            msgspec.structs.replace(hit, score=round(hit.score * factor, 4))
-            for hit, factor in zip(hits, factors, strict=True)
+            _weighed(hit, ranked.candidate, lines[0])
+            for hit, ranked in zip(hits, ranking.ranked, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)
     telling = dict.fromkeys(lines, 1.0) if literal else {}
@@ -108,9 +112,17 @@ async def _rank(
     terms: Sequence[str],
     progress: Progress,
     parse: ParseFiles | None = None,
+    *,
+    by_index: bool = False,
 ) -> _Ranking:
+    """Search for the terms and rank the files, ``by_index`` if it has all texts, else by reading
+    the best files."""
+    by_index = by_index and workspace.has_index and workspace.index.state().knows_all_texts
     search_request = KeywordRequest(
-        workspace, scope, query, list(dict.fromkeys(terms)), progress, shrink=True
+        *(workspace, scope, query, list(dict.fromkeys(terms)), progress),
+        shrink=True,
+        # The index has the whole texts.
+        context=0 if by_index else CONTEXT_LINES,
     )
     async with workspace.search_slots:
         try:
@@ -118,10 +130,35 @@ async def _rank(
         except TermsTooBroad:  # there was no time to shrink them
             raise SearchTimedOut(workspace.config.limits.search_seconds) from None
         search_request.boosts = await workspace.history.boosts(query)
-        ranked = await ranked_locally(
-            search_request, found.search, found.candidates, read=True, parse=parse
+        in_order = await _ranked_by_index(search_request, found) if by_index else None
+        if in_order is None:
+            in_order = await ranked_locally(
+                search_request, found.search, found.candidates, read=True, parse=parse
+            )
+    return _Ranking(found.search, found.kept, in_order, _weights(terms, found.candidates))
+
+
+async def _ranked_by_index(request: KeywordRequest, found: KeywordMatches) -> list[Ranked] | None:
+    """Rank the files with what the index knows about them, which takes a fraction of the time of
+    reading them; None if it cannot be read."""
+    # Costs the import of numpy.
+    from winnow.search.code.indexed import search_index
+
+    terms = [term.term for term in found.search.terms]
+    matches = matches_of(request.query, terms, found.candidates, found.search.searched)
+    try:
+        indexed = await search_index(
+            request.workspace,
+            request.scope,
+            request.query,
+            0,
+            boosts=request.boosts,
+            matched=[(file, matches[file.path]) for file in found.candidates],
+            patient=False,
         )
-    return _Ranking(found.search, found.kept, ranked, _weights(terms, found.candidates))
+    except IndexUnavailable:
+        return None
+    return ranked(found.candidates, indexed.hits, matches)
 
 
 def _weights(terms: Sequence[str], candidates: Sequence[Candidate]) -> dict[str, float]:
@@ -145,15 +182,24 @@ def _hit(ranked: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
     )
 
 
-def _similarity(candidate: Candidate, text: str) -> float:
-    """Return how similar the best match is to the text: by case, and as whole words."""
+def _weighed(hit: Hit, candidate: Candidate, text: str) -> Hit:
+    """Weigh a file and its lines by how similar the matches are to the text."""
     as_word = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.I)
-    best = 0.0
-    for number in {number for numbers in candidate.hits.values() for number in numbers}:
-        line = candidate.lines[number].text
+    as_string = re.compile(rf"([\"'`]){re.escape(text)}\1", re.I)
+
+    def similarity(line: str) -> float:
         value = 1.0 if text in line else OTHER_CASE
-        best = max(best, value if as_word.search(line) else value * PART_OF_WORD)
-    return best or OTHER_CASE
+        value *= 1.0 if as_word.search(line) else PART_OF_WORD
+        defined = definition_in(line)
+        is_defined = defined is not None and defined.name == text
+        return value * (1.0 if is_defined or as_string.search(line) else ELSEWHERE)
+
+    values = {number: similarity(candidate.lines[number].text) for number in hit.marks}
+    return msgspec.structs.replace(
+        hit,
+        score=round(hit.score * max(values.values(), default=OTHER_CASE), 4),
+        marks={number: hit.marks[number] * value for number, value in values.items()},
+    )
 
 
 # --- completeness --------------------------------------------------------------------------

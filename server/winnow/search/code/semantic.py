@@ -50,9 +50,13 @@ async def find_passages(
     The places that raise the errors of the question, and those of its stack traces, are first.
     Raises InvalidParams for an unknown file type, and SearchTimedOut.
     """
-    passages = await _find_passages(workspace, scope, query, wanted, progress)
-    parts = await asyncio.to_thread(parse_query, query.strip())
-    errors = await error_hits(workspace, scope, parts, progress)
+    finding_errors = asyncio.create_task(_find_errors(workspace, scope, query, progress))
+    try:
+        passages = await _find_passages(workspace, scope, query, wanted, progress)
+        errors = await finding_errors
+    finally:
+        finding_errors.cancel()
+        await asyncio.gather(finding_errors, return_exceptions=True)
     if not errors:
         return passages
     found = passages.found
@@ -64,6 +68,13 @@ async def find_passages(
     ]
     found = msgspec.structs.replace(found, hits=hits, total=max(found.total, len(hits)))
     return msgspec.structs.replace(passages, found=found)
+
+
+async def _find_errors(
+    workspace: EngineWorkspace, scope: Scope, query: str, progress: Progress
+) -> Sequence[Hit]:
+    parts = await asyncio.to_thread(parse_query, query.strip())
+    return await error_hits(workspace, scope, parts, progress)
 
 
 def _overlap(some: Hit, other: Hit) -> bool:
@@ -180,7 +191,7 @@ def _with_state(found: HitList, state: IndexState, reason: str) -> HitList:
 
 def _later(workspace: EngineWorkspace) -> str:
     is_paused = workspace.index.throttle.state == "paused"
-    return "" if is_paused else "; the next search covers more of the index"
+    return "" if is_paused else "; the next search knows more files"
 
 
 def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str) -> str:

@@ -8,8 +8,8 @@ it walks, so the filters are applied here to the files that the index names.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +20,7 @@ from msgspec import Struct
 from winnow.errors import InvalidParams
 from winnow.search.shared.scope import shared_files
 from winnow.storage.paths import is_below
+from winnow.text.buffers import unsaved_paths
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, clean_path, join_path
 from winnow.text.selection import file_type_globs
@@ -73,7 +74,7 @@ async def prefilter(
     # A process that serves one request has no index that is up to date.
     if not workspace.has_index or not _is_plain(scope):
         return nothing
-    if workspace.lifetime is Lifetime.COMMAND and _is_small(workspace):
+    if workspace.lifetime is Lifetime.COMMAND and is_small(workspace):
         return nothing
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
@@ -103,8 +104,15 @@ async def prefilter(
     most = workspace.config.limits.file_bytes
 
     def in_scope() -> dict[TextPattern, PrefilteredFiles | None]:
+        # A file may be a candidate of many queries.
+        size_of = functools.cache(functools.partial(_size_of, str(scope.root)))
+        selects = functools.cache(scope.selector(types))
         return {
-            query: _in_scope(candidates, scope, types, most if query.multiline else None)
+            query: _in_scope(
+                *(candidates, scope, selects),
+                most if query.multiline else None,
+                size_of,
+            )
             for query, candidates in few.items()
         }
 
@@ -112,14 +120,67 @@ async def prefilter(
     return [prefiltered.get(query) for query in queries]
 
 
-def _is_small(workspace: EngineWorkspace) -> bool:
+class IndexedFiles(Struct, frozen=True):
+    """The files that the index lists in the roots of a scope, and its unsaved documents, in no
+    order. ``covers`` tests whether the scope has one of them, which takes some microseconds."""
+
+    paths: Sequence[str]
+    covers: Callable[[str], bool]
+
+
+async def indexed_files(
+    workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope
+) -> IndexedFiles | None:
+    """Return the files that the index lists. None if it is not certain to have all, as without a
+    watcher.
+
+    Raises InvalidParams for a file type that ripgrep does not know.
+    """
+    if not workspace.has_index or not _is_plain(scope):
+        return None
+    folders = await workspace.index.files(MOST_SECONDS)
+    if not folders or not (_covers(folders, scope) and _is_indexed(workspace, scope)):
+        return None
+    types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
+    unsaved = await unsaved_files(workspace, ripgrep, scope)
+
+    selects = scope.selector(types)
+
+    def covers(path: str) -> bool:
+        root, below = scope.locate(path)
+        return selects(scope.roots.index(root), below)
+
+    listed = {**folders, **shared_files(scope)}
+    paths = set(unsaved)
+    for number, root in enumerate(scope.roots):
+        prefix = scope.prefix(number)
+        # A deleted file has an empty path.
+        paths.update(prefix + path if prefix else path for path in listed[root] if path)
+    return IndexedFiles([*paths], covers)
+
+
+async def unsaved_files(workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Scope) -> list[str]:
+    """Return the open documents of a scope that differ from the disk."""
+    if not workspace.buffers:
+        return []
+    types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
+    return [
+        path for path in unsaved_paths(workspace.buffers, scope) if scope.covers_file(path, types)
+    ]
+
+
+def is_small(workspace: EngineWorkspace) -> bool:
     """Return True if a search of all files takes about as long as starting a command. Only such a
     search counts the files that ripgrep skips, as a command without a background process does."""
     return workspace.index.state().files_total < SMALL_TREE
 
 
 def _in_scope(
-    found: MatchCandidates, scope: Scope, types: Sequence[re.Pattern[str]], most: int | None
+    found: MatchCandidates,
+    scope: Scope,
+    selects: Callable[[int, str], bool],
+    most: int | None,
+    size_of: Callable[[str], int | None],
 ) -> PrefilteredFiles | None:
     """Return the candidates in scope that still exist; None if one has more bytes than ``most``."""
 
@@ -137,12 +198,12 @@ def _in_scope(
         for number, root in enumerate(scope.roots):
             below = files(root)
             if scope.is_filtered or len(scope.roots) > 1:
-                below = [path for path in below if scope.selects(number, path, types)]
+                below = [path for path in below if selects(number, path)]
             prefix = scope.prefix(number)
             paths += [prefix + path for path in below] if prefix else below
         return paths
 
-    regular = _regular(scope.root, selected(files_of), most)
+    regular = _regular(selected(files_of), most, size_of)
     if regular is None:
         return None
     is_complete = not scope.is_filtered and len(scope.roots) == len(found.paths)
@@ -150,7 +211,7 @@ def _in_scope(
     return PrefilteredFiles(
         regular,
         searched if is_complete else None,
-        lambda: _regular(scope.root, selected(binary_files_of), None) or (),
+        lambda: _regular(selected(binary_files_of), None, size_of) or (),
         found.paths,
     )
 
@@ -186,21 +247,21 @@ def _is_indexed(workspace: EngineWorkspace, scope: Scope) -> bool:
     )
 
 
-def _regular(root: Path, files: Sequence[str], most: int | None) -> list[str] | None:
-    """Return the regular files among these; None if one has more bytes than ``most``.
+def _regular(
+    files: Sequence[str], most: int | None, size_of: Callable[[str], int | None]
+) -> list[str] | None:
+    """Return the regular files among these; None if one has more bytes than ``most``."""
+    sizes = [(path, size) for path in files if (size := size_of(path)) is not None]
+    if most is not None and any(size > most for _, size in sizes):
+        return None
+    return [path for path, _ in sizes]
 
-    ripgrep would follow a symlink that is named, and hang on a FIFO.
-    """
-    found = []
-    folder = str(root)
-    for path in files:
-        try:
-            state = os.lstat(join_path(folder, path))
-        except (OSError, ValueError):
-            continue
-        if not stat.S_ISREG(state.st_mode):
-            continue
-        if most is not None and state.st_size > most:
-            return None
-        found.append(path)
-    return found
+
+def _size_of(folder: str, path: str) -> int | None:
+    """Return the size of a regular file. ripgrep would follow a symlink that is named, and hang on
+    a FIFO."""
+    try:
+        state = os.lstat(join_path(folder, path))
+    except (OSError, ValueError):
+        return None
+    return state.st_size if stat.S_ISREG(state.st_mode) else None

@@ -32,8 +32,8 @@ Covers = Callable[[int, str], bool]
 
 # How long `index_status` waits for the index to open.
 STATUS_SECONDS = 2.0
-NO_INDEX = "there is no index: build it with `index` and action 'build'"
-PAUSED = "paused until `index` with action 'resume'"
+NO_INDEX = "there is no index: `index build` makes one"
+PAUSED = "paused: `index resume` continues"
 
 
 @again_if_damaged
@@ -194,18 +194,19 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
 
     Files that the user's settings exclude are only worth a warning.
     """
-    instead = "code_search with search_type 'text' searches them"
+    instead = "search for exact text to find them"
     reasons, warnings = [], []
     if count := left_out.size_limit:
         reasons.append(
-            f"{count:,} files exceed index.max_index_size_mb and are not indexed: {instead}"
+            f"{count:,} files are not indexed, because the index has reached its maximum size"
+            f" (index.max_index_size_mb): {instead}"
         )
     if count := left_out.failed:
-        reasons.append(f"{count:,} files could not be parsed in time or memory: {instead}")
+        reasons.append(f"{count:,} files took too much time or memory to index: {instead}")
     if count := left_out.unreadable:
         reasons.append(f"{count:,} files could not be read")
     if count := left_out.excluded:
-        warnings.append(f"{count:,} files match index.exclude_patterns and are not searched")
+        warnings.append(f"{count:,} files are not searched, as index.exclude_patterns says")
     if count := left_out.too_large:
-        warnings.append(f"{count:,} files are larger than limits.parse_bytes: {instead}")
+        warnings.append(f"{count:,} files are too large to index (limits.parse_bytes): {instead}")
     return reasons, warnings

@@ -72,8 +72,8 @@ def completeness_of_matches(found: KeywordMatches, chosen: RankedFiles) -> Compl
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
     if unused:
-        reasons.append("unused terms: " + ", ".join(unused))
-    reasons += [f"{term.term!r} was shrunk to {term.shrunk}" for term in kept if term.shrunk]
+        reasons.append("these terms were not used: " + ", ".join(unused))
+    reasons += [f"of {term.term!r}, only {term.shrunk} were used" for term in kept if term.shrunk]
     return Completeness(
         complete=not reasons,
         reasons=reasons,

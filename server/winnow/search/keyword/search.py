@@ -45,7 +45,7 @@ from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
 from winnow.search.keyword.result import KeywordMatches, ranked_files
 from winnow.search.keyword.rows import RankedFile
-from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.search.shared.scope import shared_texts
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
@@ -78,7 +78,8 @@ class KeywordRequest:
 
     ``shrink`` keeps terms that are too broad, in a smaller form. ``send`` gets partial results
     of up to ``max_results`` files; ``has_sent`` is True after the first. ``found`` is set when
-    there are new matches. ``boosts`` raise files because of feedback, by absolute path.
+    there are new matches. ``boosts`` raise files because of feedback, by absolute path. ``context``
+    is the number of lines around each match.
     """
 
     workspace: EngineWorkspace
@@ -88,6 +89,7 @@ class KeywordRequest:
     progress: Progress
     shrink: bool = False
     include_documents: bool = False
+    context: int = CONTEXT_LINES
     max_results: int = 0
     send: Callable[[str, list[RankedFile], RankedBy], None] | None = None
     documents: DocumentOverlay = field(default_factory=DocumentOverlay)
@@ -243,6 +245,7 @@ async def _searched(request: KeywordRequest) -> TermSearch:
         deadline=asyncio.get_running_loop().time() + limits.search_seconds,
         terms=[TermMatches(term) for term in request.terms],
         evidence=request.found.set,
+        context=request.context,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
     await _prefilter(request, search)
@@ -310,9 +313,12 @@ async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> 
         if not candidates and request.shrink:
             # Some files of each term, until they are shrunk.
             candidates = candidates_of(search.terms, request.documents)
-        if candidates:
+        if candidates and request.send is None:
+            request.progress(f"{len(candidates)} files match")
+        elif candidates:
             in_order = await _order_so_far(request, search, candidates)
             await _send_local(request, in_order)
+        if candidates:
             pause = NEXT_PARTIAL_SECONDS
 
 

@@ -77,7 +77,8 @@ class TermSearch:
 
     ``searched`` is the number of files in scope, if a run over all of them finished.
     ``candidates`` are the only files on disk that can match a term, in paths as ripgrep prints
-    them, for terms that the index could prefilter.
+    them, for terms that the index could prefilter. ``context`` is the number of lines before and
+    after each match.
     """
 
     processes: Processes
@@ -93,6 +94,7 @@ class TermSearch:
     timed_out: bool = False
     searched: int | None = None
     candidates: dict[str, Sequence[str]] = field(default_factory=dict)
+    context: int = CONTEXT_LINES
 
     async def run(self, *, shrink: bool = False) -> None:
         """Search for every term until the deadline; the results are in ``terms``.
@@ -147,6 +149,8 @@ class TermSearch:
             return
         if len(counts) <= LADDER_FILES:
             for context, per_file in LADDER:
+                if context >= self.context and LADDER[-1] != (context, per_file):
+                    continue
                 smaller = TermMatches(found.term)
                 await self._search_overlay(smaller, context, per_file)
                 await self._search_files(smaller, list(counts), context, per_file)
@@ -156,9 +160,7 @@ class TermSearch:
                     found.files, found.bytes = smaller.files, smaller.bytes
                     found.counts = counts
                     found.over, found.finished = False, True
-                    found.shrunk = f"{context} lines of context"
-                    if per_file:
-                        found.shrunk += f" around the first {per_file} matches of a file"
+                    found.shrunk = _step_in_words(context, per_file)
                     return
         kept: dict[str, int] = {}
         size = 0
@@ -198,7 +200,7 @@ class TermSearch:
 
     async def _search_candidates(self, found: TermMatches) -> None:
         threads = max(1, (os.cpu_count() or 1) // len(self.terms))
-        arguments = self._match_arguments(found, CONTEXT_LINES, None, threads, scope=False)
+        arguments = self._match_arguments(found, self.context, None, threads, scope=False)
         for scope in self._named(self.candidates[found.term]):
             async with self._run([*arguments, *scope]) as child:
                 await self._collect(child, found, named=True)
@@ -216,7 +218,7 @@ class TermSearch:
 
     async def _search_tree(self, found: TermMatches) -> None:
         threads = max(1, (os.cpu_count() or 1) // len(self.terms))
-        arguments = self._match_arguments(found, CONTEXT_LINES, None, threads)
+        arguments = self._match_arguments(found, self.context, None, threads)
         async with self._start(arguments, self.scope.paths) as child:
             searched = await self._collect(child, found)
             if not found.over:
@@ -224,8 +226,9 @@ class TermSearch:
                 self.searched = searched or self.searched
 
     async def _search_overlay(
-        self, found: TermMatches, context: int = CONTEXT_LINES, per_file: int | None = None
+        self, found: TermMatches, context: int | None = None, per_file: int | None = None
     ) -> None:
+        context = self.context if context is None else context
         run = self._match_arguments(found, context, per_file, 1, scope=False)
         for folder, prefix in self.overlay.folders:
             async with ripgrep.start_ripgrep(
@@ -292,7 +295,7 @@ class TermSearch:
 
     async def _search_batch(self, found: TermMatches, paths: Sequence[str]) -> None:
         new = [path for path in paths if clean_path(path) not in found.files]
-        await self._search_files(found, new, CONTEXT_LINES, None)
+        await self._search_files(found, new, self.context, None)
 
     async def _search_files(
         self, found: TermMatches, paths: Sequence[str], context: int, per_file: int | None
@@ -453,6 +456,11 @@ class TermSearch:
             found.over = True
             return None
         return ripgrep.pattern_problem(code, child.stderr)
+
+
+def _step_in_words(context: int, per_file: int | None) -> str:
+    matches = f"the first {per_file} matches of each file" if per_file else "its matches"
+    return f"{matches}, with {context} lines before and after" if context else matches
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
