@@ -225,11 +225,12 @@ class EngineWorkspace:
         finally:
             self._also_readable.remove(folder)
 
-    def scope(self, filters: Filters) -> Scope:
-        """Return the files that a search with these filters covers."""
+    def scope(self, filters: Filters, further: Sequence[Path] = ()) -> Scope:
+        """Return the files that a search with these filters covers, and those of ``further``
+        folders."""
         roots = self.search_roots()
         scope = search_scope(
-            self.folders, filters, self.config.search.exclude, list(self.buffers), roots
+            self.folders, filters, self.config.search.exclude, list(self.buffers), roots, further
         )
         refused = [shown_folder(folder) for folder in self.folders if self.refusal(folder)]
         warnings = [f"not searched: {folder}, see workspace.allow_home_root" for folder in refused]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+import site
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from cluster.nodes import DATA_NODES, MANAGER, Cluster, installed
-from conftest import CI
+from cluster.nodes import DATA_NODES, MANAGER, Cluster, installed, pushed
+from conftest import CI, git_init, write_files
+
+REPOSITORIES = 25
+# Larger packages would take minutes.
+MOST_BYTES = 200_000
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +43,43 @@ def cluster(started_cluster: Cluster) -> Cluster:
     started_cluster.start_missing()
     started_cluster.clear()
     return started_cluster
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of repositories: the Python files of installed packages."""
+    found: dict[str, Path] = {}
+    top = tmp_path_factory.mktemp("repositories")
+    for package in sorted(Path(site.getsitepackages()[0]).iterdir()):
+        files = sorted(package.rglob("*.py")) if (package / "__init__.py").exists() else []
+        size = sum(file.stat().st_size for file in files)
+        if len(files) < 4 or size > MOST_BYTES:
+            continue
+        folder = git_init(top / package.name)
+        for file in files:
+            target = folder / file.relative_to(package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        found[f"team/{package.name}"] = folder
+        if len(found) == REPOSITORIES:
+            break
+    return found
+
+
+@pytest.fixture(scope="module")
+def filled(started_cluster: Cluster, repositories: dict[str, Path]) -> Cluster:
+    """Return the cluster with all repositories."""
+    started_cluster.start_missing()
+    started_cluster.clear()
+
+    async def push_all() -> None:
+        for name, folder in repositories.items():
+            await pushed(started_cluster, folder, name)
+
+    asyncio.run(push_all())
+    return started_cluster
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_files(git_init(tmp_path / "here"), {"local.py": "needle = 1\n"})

@@ -10,6 +10,8 @@ import socket
 import subprocess
 import time
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -180,5 +182,19 @@ async def pushed(
     workspace = EngineWorkspace([folder], Config(cluster=cluster.settings()))
     try:
         return await push(workspace, repository, commit, branch, no_progress)
+    finally:
+        await workspace.aclose()
+
+
+@asynccontextmanager
+async def workspace_of(
+    folder: Path, settings: ClusterSettings, **environment: str
+) -> AsyncIterator[EngineWorkspace]:
+    """Open a workspace with a cluster."""
+    config = Config(cluster=settings)
+    home = {"HOME": str(folder.parent / "home"), "PATH": "/usr/bin:/bin"}
+    workspace = EngineWorkspace([folder], config, {**home, **environment})
+    try:
+        yield workspace
     finally:
         await workspace.aclose()

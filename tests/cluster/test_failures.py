@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import random
 import time
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from conftest import git_init, write_files
-from winnow.config import ClusterSettings, Config
+from cluster.nodes import workspace_of
+from winnow.cluster.documents import Branch, document_of
+from winnow.cluster.mappings import format_of_records
+from winnow.config import ClusterSettings
+from winnow.errors import NoSymbol
+from winnow.index.postings.contents import contents_of
+from winnow.index.store.file_record import FileRecord, FileState
 from winnow.search.shared import consent
 from winnow.storage.user_folders import state_folder
+from winnow.symbols.extract.packed import pack
+from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
+from winnow.tools.code_search import CodeSearchParams, code_search
+from winnow.tools.find_references import FindReferencesParams, find_references
+from winnow.tools.find_symbol import FindSymbolParams, find_symbol
 from winnow.tools.grep import GrepParams, GrepResult, grep
-from winnow.types import no_progress
+from winnow.tools.keyword_search import KeywordSearchParams, keyword_search
+from winnow.tools.semantic_search import SemanticSearchParams, semantic_search
+from winnow.types import InRepository, SearchAnswer, no_progress
 from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.process
@@ -27,11 +44,6 @@ PARAMS = GrepParams(pattern="needle", repositories=["team/*"])
 HANGS = None
 # More than the 300 ms of the cluster, for what a busy machine adds.
 SECONDS = 1.0
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_files(git_init(tmp_path / "here"), {"local.py": "needle = 1\n"})
 
 
 @asynccontextmanager
@@ -66,18 +78,6 @@ async def server(
         stop.set()
         listening.close()
         await listening.wait_closed()
-
-
-@asynccontextmanager
-async def workspace_of(
-    folder: Path, settings: ClusterSettings, **more: str
-) -> AsyncIterator[EngineWorkspace]:
-    environment = {"HOME": str(folder.parent / "home"), "PATH": "/usr/bin:/bin", **more}
-    workspace = EngineWorkspace([folder], Config(cluster=settings), environment)
-    try:
-        yield workspace
-    finally:
-        await workspace.aclose()
 
 
 async def answered(workspace: EngineWorkspace) -> tuple[GrepResult, float]:
@@ -174,3 +174,144 @@ async def test_nothing_is_sent_without_consent(folder: Path) -> None:
     async with workspace_of(folder, settings) as workspace:
         consent.withdraw(workspace)
         assert consent.problem(workspace) is not None
+
+
+# --- ranked searches -----------------------------------------------------------------------
+
+BRANCH = Branch(
+    ref="team/evil",
+    commit="c1",
+    pushed_at="2026-11-27T00:00:00.000Z",
+    format="",
+    files=1,
+    bytes=1,
+    masked=0,
+    skipped={},
+)
+TEXT = "def needle_of(hay):\n    return hay\n"
+EVIL_PATHS = ["../../escaped.py", "/escaped.py", "a/../../escaped.py", "", ".", "x\0y.py", "ok.py"]
+
+
+def answer_with(texts: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the answer of a cluster that has these texts in one branch."""
+
+    def hits(sources: Sequence[object]) -> dict[str, Any]:
+        found = [{"_source": source} for source in sources]
+        return {"hits": {"hits": found, "total": {"value": len(found)}}, "_shards": {"failed": 0}}
+
+    branch = {"branch": msgspec.to_builtins(BRANCH)}
+    return json.dumps({"responses": [hits([branch]), hits(texts)]}).encode()
+
+
+def text_at(*paths: str, **fields: Any) -> dict[str, Any]:
+    """Return the document of a text, as this version of Winnow makes it."""
+    symbols = FileSymbols("python", [DEFINITION], ScopeTable([]), {})
+    record = FileRecord(
+        FileState(0, 0, len(TEXT)),
+        "python",
+        pack(symbols),
+        contents=contents_of("a.py", TEXT.encode(), [DEFINITION], "python", covered=True),
+    )
+    document = document_of("team/evil", format_of_records(), b"key", TEXT, record)
+    places = [{"ref": BRANCH.ref, "path": path} for path in paths]
+    return {**document, "locations": places, **fields}
+
+
+DEFINITION = Definition("needle_of", "function", 4, 0, len(TEXT) - 1, 0, 1, (4, 4, 4))
+
+
+async def find_rows(folder: Path, texts: Sequence[Mapping[str, Any]]) -> list[InRepository]:
+    """Return the rows of all ranked searches."""
+    rows: list[InRepository] = []
+    async with (
+        server(answer_with(texts)) as (address, _),
+        workspace_of(folder, ClusterSettings(addresses=(address,), seconds=5.0)) as workspace,
+    ):
+        semantic = SemanticSearchParams(
+            query="what is needle of hay", repositories=["team/*"], top_k=200
+        )
+        rows += (await semantic_search.run(workspace, semantic, no_progress)).results
+        symbol = FindSymbolParams(name="needle_of", repositories=["team/*"])
+        rows += (await find_symbol.run(workspace, symbol, no_progress)).symbols
+        references = FindReferencesParams(name="needle_of", repositories=["team/*"])
+        rows += (await find_references.run(workspace, references, no_progress)).references
+        keywords = KeywordSearchParams(
+            query="needle", search_terms=["needle"], ranker="local", repositories=["team/*"]
+        )
+        rows += (await keyword_search.run(workspace, keywords, no_progress)).files
+    return [row for row in rows if row.repository]
+
+
+async def test_paths_do_not_leave_the_temporary_folder(folder: Path) -> None:
+    rows = await find_rows(folder, [text_at(*EVIL_PATHS)])
+    assert [row.path for row in rows] == ["ok.py"] * 4
+    assert not list(folder.parent.rglob("escaped*"))
+    assert not Path("/escaped.py").exists()
+
+
+def damaged(packed: str, chance: random.Random) -> str:
+    """Return a packed value with some bytes changed, some of which still unpack."""
+    data = bytearray(zlib.decompress(base64.b64decode(packed)))
+    for _ in range(chance.randint(1, 6)):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    return base64.b64encode(zlib.compress(bytes(data))).decode()
+
+
+async def test_damaged_data_neither_fails_nor_hides_rows(folder: Path) -> None:
+    chance = random.Random(29)
+    good = text_at("good.py")
+    bombs = base64.b64encode(zlib.compress(bytes(100_000_000))).decode()
+    for _ in range(3):
+        texts = [good, text_at("bomb.py", contents=bombs), text_at("none.py", symbols="!")]
+        for number in range(50):
+            field = chance.choice(["contents", "symbols"])
+            texts.append(text_at(f"{number}.py", **{field: damaged(good[field], chance)}))
+        rows = await find_rows(folder, texts)
+        assert {"good.py", "none.py", "bomb.py"} <= {row.path for row in rows}
+
+
+@pytest.mark.parametrize("tool", ["semantic", "code", "symbol", "references", "keyword"])
+async def test_a_hanging_cluster_delays_no_ranked_search(folder: Path, tool: str) -> None:
+    async def ask(workspace: EngineWorkspace) -> SearchAnswer:
+        everywhere = ["team/*"]
+        if tool == "semantic":
+            semantic = SemanticSearchParams(query="what is needle", repositories=everywhere)
+            return await semantic_search.run(workspace, semantic, no_progress)
+        if tool == "code":
+            code = CodeSearchParams(query="needle", repositories=everywhere)
+            return await code_search.run(workspace, code, no_progress)
+        if tool == "symbol":
+            symbol = FindSymbolParams(name="needle", repositories=everywhere)
+            return await find_symbol.run(workspace, symbol, no_progress)
+        if tool == "references":
+            references = FindReferencesParams(name="needle", repositories=everywhere)
+            return await find_references.run(workspace, references, no_progress)
+        keyword = KeywordSearchParams(
+            query="needle", search_terms=["needle"], ranker="local", repositories=everywhere
+        )
+        return await keyword_search.run(workspace, keyword, no_progress)
+
+    async with (
+        server(HANGS) as (address, _),
+        workspace_of(folder, ClusterSettings(addresses=(address,))) as workspace,
+    ):
+        await ask(workspace)
+        start = time.monotonic()
+        result = await ask(workspace)
+        seconds = time.monotonic() - start
+    assert result.returned == 1
+    assert result.completeness.shared is not None
+    assert not result.completeness.shared.answered
+    assert "did not answer within 300 ms" in str(result.completeness.reasons)
+    assert seconds < SECONDS
+
+
+async def test_ranked_searches_without_a_cluster_say_so(folder: Path) -> None:
+    async with workspace_of(folder, ClusterSettings()) as workspace:
+        params = CodeSearchParams(query="needle", repositories=["team/*"])
+        result = await code_search.run(workspace, params, no_progress)
+        assert [row.path for row in result.results] == ["local.py"]
+        assert "no cluster is configured" in str(result.completeness.reasons)
+        references = FindReferencesParams(name="nowhere_defined", repositories=["team/*"])
+        with pytest.raises(NoSymbol, match="no cluster is configured"):
+            await find_references.run(workspace, references, no_progress)

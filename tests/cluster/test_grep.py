@@ -3,88 +3,27 @@ not."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 import shutil
-import site
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from cluster.nodes import Cluster, pushed
+from cluster.nodes import Cluster, pushed, workspace_of
 from conftest import RIPGREP, git, git_init, write_files
-from winnow.config import ClusterSettings, Config
+from winnow.config import ClusterSettings
 from winnow.errors import InvalidPattern
 from winnow.tools.grep import GrepParams, GrepResult, grep
 from winnow.types import no_progress
-from winnow.workspace import EngineWorkspace
 
 pytestmark = [pytest.mark.cluster, pytest.mark.process]
 
-REPOSITORIES = 25
-# Larger packages would take minutes.
-MOST_BYTES = 200_000
 QUESTIONS = 200
 EVERYTHING = 10_000
 Rows = set[tuple[str, str, int | None]]
-
-
-@pytest.fixture(scope="module")
-def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the folders of repositories: the Python files of installed packages."""
-    found: dict[str, Path] = {}
-    top = tmp_path_factory.mktemp("repositories")
-    for package in sorted(Path(site.getsitepackages()[0]).iterdir()):
-        files = sorted(package.rglob("*.py")) if (package / "__init__.py").exists() else []
-        size = sum(file.stat().st_size for file in files)
-        if len(files) < 4 or size > MOST_BYTES:
-            continue
-        folder = git_init(top / package.name)
-        for file in files:
-            target = folder / file.relative_to(package)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
-        found[f"team/{package.name}"] = folder
-        if len(found) == REPOSITORIES:
-            break
-    return found
-
-
-@pytest.fixture(scope="module")
-def filled(started_cluster: Cluster, repositories: dict[str, Path]) -> Cluster:
-    """Return the cluster with all repositories."""
-    started_cluster.start_missing()
-    started_cluster.clear()
-
-    async def push_all() -> None:
-        for name, folder in repositories.items():
-            await pushed(started_cluster, folder, name)
-
-    asyncio.run(push_all())
-    return started_cluster
-
-
-@asynccontextmanager
-async def workspace_of(
-    folder: Path, settings: ClusterSettings, **environment: str
-) -> AsyncIterator[EngineWorkspace]:
-    config = Config(cluster=settings)
-    home = {"HOME": str(folder.parent / "home"), "PATH": "/usr/bin:/bin"}
-    workspace = EngineWorkspace([folder], config, {**home, **environment})
-    try:
-        yield workspace
-    finally:
-        await workspace.aclose()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_files(git_init(tmp_path / "here"), {"local.py": "needle = 1\n"})
 
 
 def patterns(repositories: dict[str, Path]) -> list[GrepParams]:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
-from winnow.cluster.mappings import MOST_BYTES, PASSAGE_FIELDS, TEXT_FIELDS
-from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, Contents
+from winnow.cluster.mappings import (
+    MOST_BYTES,
+    PASSAGE_FIELDS,
+    TEXT_FIELDS,
+    format_of_records,
+)
+from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES, Contents
 from winnow.index.postings.term_counts import Postings
 from winnow.index.postings.trigrams import trigrams_of
 from winnow.index.store.file_record import FileRecord
+from winnow.symbols.extract.packed import decode_definition
+from winnow.symbols.file_symbols import Definition, Kind
 
 # Lines of a passage of a text that has no chunks, because nothing but its bytes is indexed.
 PLAIN_LINES = 60
@@ -26,6 +34,11 @@ PLAIN_LINES = 60
 MOST_REPEATED = 6
 _PLACES = {field.name: place for place, field in enumerate(FIELDS)}
 _NO_TRIGRAMS = trigrams_of(b"")
+_KINDS = frozenset(get_args(Kind))
+# A text of 4 MiB, the most that is parsed, has less; a hostile cluster may send anything.
+MOST_UNPACKED = 64 * 1024 * 1024
+
+T = TypeVar("T")
 
 
 class Location(Struct, frozen=True):
@@ -169,13 +182,104 @@ class _Passage(Struct, frozen=True):
 
 
 class TextSource(Struct, frozen=True):
-    """The fields of a text document that a request asks for."""
+    """The fields of a text document that a request asks for. ``contents`` and ``symbols`` are
+    packed, see :func:`record_of`."""
 
     repository: str
     locations: Sequence[Location] = ()
     passages: Sequence[_Passage] = ()
+    format: str = ""
+    contents: str = ""
+    symbols: str = ""
 
     @property
     def text(self) -> str:
         """The whole text."""
         return "".join(passage.text or passage.long for passage in self.passages)
+
+
+class TextRecord(Struct, frozen=True):
+    """What the index of this machine would keep of a text. ``contents`` are None for a text whose
+    words are not indexed."""
+
+    language: str
+    contents: Contents | None
+    definitions: Sequence[Definition]
+
+
+def record_of(source: TextSource) -> TextRecord | None:
+    """Return what the pushing machine knew of a text; None if that was another version of Winnow,
+    or if it is damaged."""
+    if source.format != format_of_records():
+        return None
+    text = source.text
+    lines, size = text.count("\n") + 1, len(text.encode("utf-8", "replace"))
+    try:
+        symbols = _unpacked(source.symbols, _Symbols)
+        definitions = list(map(decode_definition, symbols.definitions))
+        if not all(_is_inside(definition, lines, size) for definition in definitions):
+            return None
+        contents = _unpacked(source.contents, Contents) if source.contents else None
+        if contents is not None and not _describes(contents, lines, len(definitions)):
+            return None
+    except (binascii.Error, zlib.error, msgspec.DecodeError, ValueError):
+        return None
+    return TextRecord(symbols.language, contents, definitions)
+
+
+def _unpacked(packed: str, kind: type[T]) -> T:
+    """Return a value from a document. Raises ValueError, zlib.error and msgspec.DecodeError."""
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(base64.b64decode(packed, validate=True), MOST_UNPACKED)
+    if not unpacking.eof:
+        raise ValueError("it is too long, or cut off")
+    return msgspec.msgpack.decode(data, type=kind)
+
+
+def _is_inside(definition: Definition, lines: int, size: int) -> bool:
+    """Return True if a definition can be of a text with some lines and bytes."""
+    return (
+        definition.kind in _KINDS
+        and 0 <= definition.line <= definition.end_line < lines
+        and 0 <= definition.start <= definition.at < definition.end <= size
+        and all(0 <= column <= size for column in definition.columns)
+        and (definition.name + definition.container).isprintable()
+    )
+
+
+def _describes(contents: Contents, lines: int, definitions: int) -> bool:
+    """Return True if contents can be those of a text with some lines and definitions."""
+    described = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS)
+    first, last, number, before, comments = described.astype(np.int64).T
+    return bool(
+        len(contents.fields) == len(FIELDS)
+        and len(contents.measures) == len(MEASURES)
+        and np.isfinite(contents.measures).all()
+        and not contents.vectors
+        and contents.trigrams == _NO_TRIGRAMS
+        and (first >= 1).all()
+        and (first <= last).all()
+        and (last <= lines).all()
+        and (first[1:] > first[:-1]).all()
+        and (number <= definitions).all()
+        and (before <= definitions).all()
+        and (comments <= lines).all()
+        and all(
+            _fit(postings, len(described) if field.unit == "chunk" else 1)
+            for field, postings in zip(FIELDS, contents.fields, strict=True)
+        )
+    )
+
+
+def _fit(postings: Postings, units: int) -> bool:
+    """Return True if postings can be those of a text with this number of units."""
+    terms = np.frombuffer(postings.terms, np.uint64)
+    numbers = np.frombuffer(postings.units, np.uint16)
+    counts = np.frombuffer(postings.counts, np.uint8)
+    return bool(
+        len(terms) == len(numbers) == len(counts)
+        and len(np.frombuffer(postings.lengths, np.uint32)) in (0, units)
+        and int(numbers.max(initial=0)) < max(units, 1)
+        and (units or not len(terms))
+        and (terms[1:] >= terms[:-1]).all()
+    )

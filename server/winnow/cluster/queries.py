@@ -7,14 +7,35 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
+
+from winnow.cluster.documents import token
 from winnow.index.postings.trigrams import TrigramQuery, required_by
 from winnow.text.ripgrep import TextPattern
 
 Query = dict[str, Any]
 
+
+class Words(Struct, frozen=True):
+    """What a query is about: ``terms`` are the numbers of the ranker's terms with their weights,
+    ``names`` may be names of definitions, ``parts`` parts of them, ``text`` may be in paths, and
+    ``patterns`` in lines; one of these must be if it ``must_match``."""
+
+    terms: Sequence[tuple[int, float]]
+    names: Sequence[str] = ()
+    parts: Sequence[str] = ()
+    text: str = ""
+    patterns: Sequence[TextPattern] = ()
+    must_match: bool = False
+
+
 ANY: Query = {"match_all": {}}
 # More conditions of a regular expression cost more than they exclude.
 MOST_CONDITIONS = 12
+# The weights of the evidence, about those of :mod:`winnow.ranking.semantic.candidates`: a text that
+# defines a name, or has an exact text, is always a candidate.
+_BODY, _DEFINITION, _COMMENT, _PATH = 1.0, 0.5, 0.3, 0.8
+_NAMED, _PART_OF_NAME, _EXACT = 30.0, 10.0, 100.0
 _SPECIAL = re.compile(r"[.?+*|{}\[\]()\"\\#@&<>~^$-]")
 _REGEX = re.compile(r"[\\.+*?()\[\]{}|^$]")
 _WILD = re.compile(r"[*?\\]|[^\x00-\x7f]+")
@@ -87,10 +108,59 @@ def _ascii(trigram: int) -> str | None:
 
 
 def _contains(text: str) -> Query:
-    # A field for substrings doesn't find escaped characters.
+    return _has(text, "passages.text")
+
+
+def _has(text: str, field: str) -> Query:
+    """Return the condition that a field for substrings contains a text, in upper or lower case."""
+    # Such a field doesn't find escaped characters.
     parts = _WILD.split(text.lower())
-    return {"wildcard": {"passages.text": {"value": f"*{'*'.join(filter(None, parts))}*"}}}
+    return {"wildcard": {field: {"value": f"*{'*'.join(filter(None, parts))}*"}}}
 
 
 def _nested(query: Query) -> Query:
     return {"nested": {"path": "passages", "query": query}}
+
+
+# --- words ---------------------------------------------------------------------------------
+
+
+def about(words: Words) -> Query:
+    """Return a query that scores texts as the ranker's first stage does: by their best passage, the
+    names that they define, their comments and paths."""
+    evidence = [
+        *_scored(words, "passages.body", _BODY),
+        *_scored(words, "passages.definition", _DEFINITION),
+        *_scored(words, "comment", _COMMENT),
+    ]
+    if words.text:
+        match = {"query": words.text, "boost": _PATH}
+        evidence.append({"match": {"locations.path.code": match}})
+        evidence.append({"match": {"names.code": {**match, "boost": _DEFINITION}}})
+    evidence += [_constant({"term": {"names": {"value": name}}}, _NAMED) for name in words.names]
+    evidence += [_constant(_has(part, "names"), _PART_OF_NAME) for part in words.parts]
+    matching = [may_match(pattern) for pattern in words.patterns[:MOST_CONDITIONS]]
+    evidence += [_constant(condition, _EXACT) for condition in matching if condition != ANY]
+    if not evidence:
+        return ANY
+    if words.must_match and matching and ANY not in matching:
+        either = {"bool": {"should": matching, "minimum_should_match": 1}}
+        return {"bool": {"should": evidence, "filter": [either]}}
+    return {"bool": {"should": evidence, "minimum_should_match": 1}}
+
+
+def _scored(words: Words, field: str, weight: float) -> list[Query]:
+    terms = [
+        {"term": {field: {"value": token(number), "boost": round(weight * own, 3)}}}
+        for number, own in words.terms
+    ]
+    if not terms:
+        return []
+    found = {"bool": {"should": terms, "minimum_should_match": 1}}
+    if not field.startswith("passages."):
+        return [found]
+    return [{"nested": {"path": "passages", "query": found, "score_mode": "max"}}]
+
+
+def _constant(query: Query, score: float) -> Query:
+    return {"constant_score": {"filter": query, "boost": score}}

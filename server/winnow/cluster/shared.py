@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from winnow.cluster import queries
 from winnow.cluster.connection import ClusterUnavailable, converted
 from winnow.cluster.documents import Branch, TextSource
-from winnow.cluster.queries import Query
+from winnow.cluster.queries import Query, Words
 from winnow.text.ripgrep import TextPattern
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 # Texts in an answer to a pattern.
 MATCHING = 400
 MOST_BRANCHES = 10_000
+# Texts in an answer to a question: the ranker's first stage lets 120 files pass.
+ABOUT = 60
 _WITH_TEXT = ["repository", "locations", "key", "passages.text", "passages.long"]
+_WITH_RECORD = [*_WITH_TEXT, "format", "contents", "symbols"]
 
 
 class Candidates(Struct, frozen=True):
@@ -46,6 +49,22 @@ async def matching(
         "sort": [{"repository": "asc"}, {"key": "asc"}],
         "size": MATCHING,
         "_source": _WITH_TEXT,
+        "track_total_hits": True,
+    }
+    return await _ask(client, index, patterns, body)
+
+
+async def about(
+    client: AsyncOpenSearch, index: str, patterns: Sequence[str], words: Words
+) -> Candidates:
+    """Return the texts that may be about some words, the best first."""
+    query = queries.texts(patterns)
+    query["bool"]["must"] = queries.about(words)
+    body = {
+        "query": query,
+        "sort": ["_score", {"repository": "asc"}, {"key": "asc"}],
+        "size": ABOUT,
+        "_source": _WITH_RECORD,
         "track_total_hits": True,
     }
     return await _ask(client, index, patterns, body)
@@ -110,7 +129,7 @@ async def _ask(
     named, found = answer.responses
     branches = _branches_in(named)
     hits = converted(found, _Answer)
-    texts = [converted(hit.source, TextSource) for hit in hits.hits.hits]
+    texts = [converted(hit.source, TextSource) for hit in hits.hits.hits[: body["size"]]]
     return Candidates(
         branches=branches,
         missing=[one for one in patterns if not _selected(one, branches)],

@@ -57,6 +57,7 @@ class ToolMethods:
         limit: int = 20,
         explain: bool = False,
         enable_indexing: bool | None = None,
+        repositories: Sequence[str] = (),
     ) -> CodeSearchResult:
         """Search code and documentation with one query: chooses between files, symbols, text and meaning, and reports its choice."""
     async def consent(
@@ -102,6 +103,7 @@ class ToolMethods:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         max_results: int = 50,
+        repositories: Sequence[str] = (),
     ) -> FindReferencesResult:
         """Find where a symbol is used: calls, imports, types, reads and writes, without namesakes."""
     async def find_symbol(
@@ -117,6 +119,7 @@ class ToolMethods:
         kind: Literal['any', 'function', 'method', 'class', 'struct', 'trait', 'interface', 'enum', 'type', 'const', 'variable', 'field', 'property', 'module', 'namespace', 'constructor', 'enum_member', 'macro', 'union', 'object', 'event', 'operator', 'section'] = 'any',
         exact: bool = False,
         max_results: int = 20,
+        repositories: Sequence[str] = (),
     ) -> FindSymbolResult:
         """Find where functions, classes and other symbols are defined, by name."""
     async def glob(
@@ -195,6 +198,7 @@ class ToolMethods:
         broad_terms: Literal['skip', 'shrink'] = 'skip',
         include_documents: bool = False,
         dry_run: bool = False,
+        repositories: Sequence[str] = (),
     ) -> KeywordSearchResult:
         """keyword_search locates files with a search-and-filter approach."""
     async def read_file(
@@ -254,6 +258,7 @@ class ToolMethods:
         file_types: Sequence[str] = (),
         top_k: int = 10,
         explain: bool = False,
+        repositories: Sequence[str] = (),
     ) -> SemanticSearchResult:
         """Find code by what it does or is about, in plain words."""
     async def tools(

@@ -23,6 +23,7 @@ from collections.abc import (
     Set,
 )
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -34,7 +35,7 @@ from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.passes import ReportProgress
 from winnow.index.builder.state import FolderState
 from winnow.index.builder.throttle import Throttle
-from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles
+from winnow.index.builder.unsaved import UnsavedFile, UnsavedFiles, symbols_of
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.builder.writing import OrderFiles
 from winnow.index.builds import Builds
@@ -47,7 +48,7 @@ from winnow.index.match_candidates import MatchCandidates, match_candidates
 from winnow.index.not_covered import NotCovered
 from winnow.index.occurrences import UnreadFiles, words_for
 from winnow.index.problems import count_left_out, damages, problem_messages
-from winnow.index.snapshot import Snapshot
+from winnow.index.snapshot import Overlay, Snapshot
 from winnow.index.store.reader import StoreVersion
 from winnow.index.updates import Updates
 from winnow.processes.children import Processes
@@ -60,9 +61,11 @@ if TYPE_CHECKING:
     from winnow.index.postings.corpus import Corpus
     from winnow.index.postings.trigrams import Condition
     from winnow.index.store.file_record import FileRecord
+    from winnow.symbols.file_symbols import FileSymbols
 
 # Longest wait of a request for changes to be indexed.
 CATCH_UP_SECONDS = 0.15
+NOTHING: Overlay = MappingProxyType({})
 
 logger = logging.getLogger(__name__)
 
@@ -246,15 +249,17 @@ class WorkspaceIndex:
         buffers: Mapping[Path, str],
         seconds: float = CATCH_UP_SECONDS,
         requested: Collection[str] = (),
+        further: Overlay = NOTHING,
     ) -> AsyncIterator[tuple[Snapshot, IndexState]]:
         """Open a snapshot of everything indexed, with unsaved documents, and its state.
 
         ``requested`` are files that the request is about: they are included as they are now, even
-        if no search covers them. Waits at most ``seconds`` for changed files. Begins the index of a
-        small folder, except within :meth:`beginning_none`. Only one thread at a time may read the
-        snapshot, through :meth:`Snapshot.read`, within the block.
+        if no search covers them. ``further`` are the symbols of files outside the workspace. Waits
+        at most ``seconds`` for changed files. Begins the index of a small folder, except within
+        :meth:`beginning_none`. Only one thread at a time may read the snapshot, through
+        :meth:`Snapshot.read`, within the block.
         """
-        async with self._snapshot(buffers, seconds, requested) as (view, state, _, _):
+        async with self._snapshot(buffers, seconds, requested, further) as (view, state, _, _):
             yield view, state
 
     @contextlib.asynccontextmanager
@@ -262,7 +267,8 @@ class WorkspaceIndex:
         self,
         buffers: Mapping[Path, str],
         seconds: float,
-        requested: Collection[str],
+        requested: Collection[str] = (),
+        further: Overlay = NOTHING,
     ) -> AsyncIterator[
         tuple[Snapshot, IndexState, Sequence[FolderIndex], Mapping[str, UnsavedFile]]
     ]:
@@ -272,7 +278,8 @@ class WorkspaceIndex:
             folders = self.folder_indexes()
             texts = await texts_in_place_of_files(folders, buffers, requested)
             unsaved = await self._documents.known(texts)
-        overlay = {path: document.symbols for path, document in unsaved.items()}
+        own = {path: document.symbols for path, document in unsaved.items()}
+        overlay = {**own, **further}
         async with open_snapshot(folders, overlay) as (view, _):
             state = self.state()
             late = any(path not in unsaved or unsaved[path].text != texts[path] for path in texts)
@@ -287,7 +294,7 @@ class WorkspaceIndex:
         """Open the current texts for ranking: yield a function that returns the corpus, its state,
         and the snapshot that it is read through. All reading is done in a thread: by the snapshot's
         `read`, within the block."""
-        async with self._snapshot(buffers, seconds, ()) as (view, state, folders, unsaved):
+        async with self._snapshot(buffers, seconds) as (view, state, folders, unsaved):
             records = {
                 path: document.record
                 for path, document in unsaved.items()
@@ -346,6 +353,13 @@ class WorkspaceIndex:
             async with contextlib.aclosing(folder.index_files(sorted(below), left)) as batches:
                 async for batch in batches:
                     yield [folder.prefix + path for path in batch]
+
+    async def symbols_of(
+        self, texts: Mapping[str, bytes], seconds: float
+    ) -> dict[str, FileSymbols | None]:
+        """Return the symbols of texts outside the workspace, by absolute path: of those that are
+        parsed in some ``seconds``; None for a text without symbols."""
+        return await symbols_of(self._workers, texts, self._folders.settings().max_parsed, seconds)
 
     async def without_occurrences(
         self, names: Sequence[str], paths: Iterable[str]

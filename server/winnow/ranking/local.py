@@ -122,11 +122,10 @@ def rank_by_matches(
 
 def _with_definitions(hit: Hit, passage: FoundPassage, texts: Sequence[LooseText]) -> Hit:
     """Add the definitions in and around the passage, if its file is parsed."""
-    known = texts[passage.file].definitions
-    if known is None or hit.symbol is not None:
+    text = texts[passage.file]
+    if text.definitions is None or hit.symbol is not None:
         return hit
-    numbers = sorted({*possible_definitions(passage), passage.number - 1})
-    here = [known[number] for number in numbers if 0 <= number < len(known)]
+    here = text.definitions_at(possible_definitions(passage), passage.number - 1)
     return msgspec.structs.replace(hit, definitions=[*defined_here(here, passage.first)])
 
 

@@ -24,11 +24,20 @@ from winnow.text.definition_lines import definition_in
 
 
 class LooseText(NamedTuple):
-    """Some lines of a file by number, from 1, or all, and its definitions; None if unknown."""
+    """Some lines of a file by number, from 1, or all, and its definitions; None if unknown. With
+    ``contents`` that are known, lines are not needed."""
 
     path: str
     lines: Mapping[int, str]
     definitions: Sequence[Definition] | None = None
+    contents: Contents | None = None
+
+    def definitions_at(self, places: range, other: int) -> list[Definition]:
+        """Return the definitions at positions in their list, and at one other position; positions
+        without a definition are ignored."""
+        known = self.definitions or ()
+        numbers = sorted({*places, other})
+        return [known[number] for number in numbers if 0 <= number < len(known)]
 
 
 def empty_corpus(root: str) -> Corpus:
@@ -37,13 +46,17 @@ def empty_corpus(root: str) -> Corpus:
 
 
 def with_texts(
-    corpus: Corpus, files: Mapping[int, LooseText], new: Sequence[tuple[int, str]] = ()
+    corpus: Corpus,
+    files: Mapping[int, LooseText],
+    new: Sequence[tuple[int, str]] = (),
+    roots: Sequence[str] = (),
 ) -> Corpus:
     """Return a corpus that also has the texts of ``files``, by their numbers.
 
-    ``new`` are the roots and paths of files that the corpus does not number yet.
+    ``new`` are the roots and paths of files that the corpus does not number yet, and ``roots``
+    further roots.
     """
-    if not files:
+    if not files and not new:
         return corpus
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     texts: dict[int, Contents] = {}
@@ -65,7 +78,7 @@ def with_texts(
     return Corpus(
         [*corpus.parts, *parts],
         [*corpus.paths, *(path for _, path in new)] if new else corpus.paths,
-        corpus.roots,
+        [*corpus.roots, *roots],
         np.append(corpus.root_of, np.array([root for root, _ in new], np.int32)),
         defined_anywhere,
         {} if new else corpus.cache,
@@ -78,8 +91,10 @@ def _contents(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
     language = language_of(file.path)
     name = language.name if language else ""
     if file.definitions is not None:
-        source = _source(file.lines.values())
         known = file.definitions
+        if file.contents is not None:
+            return file.contents, known
+        source = _source(file.lines.values())
         return _ranked_contents(file.path, source, known, name), known
     texts: list[str] = []
     numbers: list[int] = []

@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote_from_bytes
 
 import msgspec
@@ -38,11 +39,15 @@ class Rule(Struct, frozen=True):
 
 class DisplayPath(Struct, frozen=True):
     """A path in a result, relative to its root. ``root`` is None if there is only one; ``uri`` is
-    None if ``path`` is exact."""
+    None if ``path`` is exact. The others are None for a file of the workspace, see
+    :class:`winnow.types.InRepository`."""
 
     path: str
     root: str | None
     uri: str | None
+    repository: str | None = None
+    commit: str | None = None
+    origin: Literal["cluster"] | None = None
 
 
 class Filters(Struct, frozen=True):
@@ -372,11 +377,13 @@ def search_scope(
     exclude: Sequence[str] = (),
     unsaved: Sequence[Path] = (),
     roots: Sequence[Path] | None = None,
+    further: Sequence[Path] = (),
 ) -> Scope:
     """Return the scope of a search in the repositories of these folders.
 
     ``exclude`` are further globs, ``unsaved`` documents that need not be on disk. ``roots`` are the
-    repositories, if the caller has them. Raises NoWorkspace, NotFound, PathOutsideWorkspace and,
+    repositories, if the caller has them. ``further`` are roots after these, of which the path of
+    the filters excludes nothing. Raises NoWorkspace, NotFound, PathOutsideWorkspace and,
     for an invalid glob, InvalidParams.
     """
     roots = list(search_roots(folders) if roots is None else roots)
@@ -397,10 +404,13 @@ def search_scope(
             )
         roots = [roots[located.place]]
         paths = [located.below if located.below == "." else os.path.join(".", located.below)]
+    roots = [*roots, *further]
+    paths += map(str, further)
     left_out: list[list[str]] = [[] for _ in roots]
     if not filters.include_submodules:
         left_out = [
-            checked_out_submodules(root, paths[0] if filters.path else ".") for root in roots
+            checked_out_submodules(root, paths[0] if filters.path and root == roots[0] else ".")
+            for root in roots
         ]
     if names := [name for submodules in left_out for name in submodules]:
         warnings.append(

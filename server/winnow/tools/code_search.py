@@ -26,16 +26,27 @@ from winnow.search.answer.ranked_by import NotChosen, RankedBy
 from winnow.search.answer.snippets import LINES
 from winnow.search.code.explanation import explain
 from winnow.search.code.query_kind import SearchType
+from winnow.search.shared.opened import opened_scope
+from winnow.search.shared.scope import with_shared
+from winnow.search.shared.wanted import Wanted
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
 from winnow.tools.keyword_search import others_line
-from winnow.tools.recording import searches
+from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, Effects, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers
 from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
-from winnow.types import QUERY_CHARACTERS, HitKind, InFile, Progress, Result, ScopeParams
+from winnow.types import (
+    QUERY_CHARACTERS,
+    HitKind,
+    InRepository,
+    Progress,
+    Repositories,
+    Result,
+    ScopeParams,
+)
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -95,9 +106,10 @@ class CodeSearchParams(ScopeParams, frozen=True, kw_only=True):
             " `index.auto_index_threshold`."
         ),
     ] = UNSET
+    repositories: Repositories = []
 
 
-class CodeHit(InFile, frozen=True, kw_only=True):
+class CodeHit(InRepository, frozen=True, kw_only=True):
     """A file, or lines of a file. Lines start at 1."""
 
     line: Annotated[
@@ -288,7 +300,7 @@ def _index_fallback(result: CodeSearchResult) -> str:
     partial=CodeSearchPartial,
     learn=searches(
         lambda params, result: params.query,
-        lambda result: result.results,
+        lambda result: in_workspace(result.results),
         _index_fallback,
     ),
     uses_index=True,
@@ -325,15 +337,30 @@ async def code_search(
     """  # noqa: E501 - one sentence a line, as agents read it
     if not params.query.strip():
         raise EmptyQuery
+    wanted = Wanted(params.query)
+    if params.repositories:
+        # Costs the import of numpy.
+        from winnow.search.code.search import wanted_texts
+
+        wanted = await asyncio.to_thread(wanted_texts, params.query, _search_type(params))
+    opened = opened_scope(workspace, filters_of(params), params.repositories, wanted)
+    async with opened as scope:
+        return await _answered(workspace, scope, params, progress)
+
+
+async def _answered(
+    workspace: EngineWorkspace, scope: Scope, params: CodeSearchParams, progress: Progress
+) -> CodeSearchResult:
     # Costs the import of numpy.
     from winnow.search.answer.by_model import ModelRanking, RankerOptions, choose_models, warming
     from winnow.search.code.choice import MOST_PLACES, RankedPlaces, choose_places, models_for
     from winnow.search.index.build import index_offer
 
-    options = RankerOptions(params.ranker, params.model, compact=True)
+    options = RankerOptions(
+        params.ranker, params.model, compact=True, is_shared=bool(params.repositories)
+    )
     usable, by_local = choose_models(workspace, options)
     size = max(params.limit, MOST_PLACES) if usable else params.limit
-    scope = workspace.scope(filters_of(params))
     async with warming(workspace, usable):
         answer, warnings = await _searched(workspace, scope, params, size, progress)
     found = answer.found
@@ -363,6 +390,8 @@ async def code_search(
     is_offered = params.enable_indexing is UNSET and answer.search != "file"
     offer = await index_offer(workspace) if is_offered else None
     explanation = await explain(workspace, params.query) if params.explain else None
+    completeness = with_reasons(found.completeness, *[CHANGED] * changed, *chosen.reasons)
+    completeness = with_shared(completeness, scope)
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> CodeSearchResult:
         # A next page would leave out what the model has chosen.
@@ -384,11 +413,12 @@ async def code_search(
             total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated or lacks,
-            completeness=with_reasons(found.completeness, *[CHANGED] * changed, *chosen.reasons),
+            completeness=completeness,
             warnings=[*found.warnings, *warnings, *chosen.warnings, *chosen.left_out(count)],
             usage=chosen.usage,
             redactions=chosen.redactions,
-            cursor=None if lacks else position,
+            # A next page might get other candidates of a cluster.
+            cursor=None if lacks or params.repositories else position,
         )
 
     result = paged(params, found, shown, make, chosen.seen)
@@ -397,6 +427,10 @@ async def code_search(
         progress(f"{result.returned} results", partial=partial)
     is_sent = streams and params.ranker == "local"
     return msgspec.structs.replace(result, results=[]) if is_sent else result
+
+
+def _search_type(params: CodeSearchParams) -> SearchType | None:
+    return None if params.search_type == "auto" else params.search_type
 
 
 async def _searched(
@@ -411,7 +445,7 @@ async def _searched(
     from winnow.search.index.begin import open_and_begin_index
 
     wanted = wanted_hits(params, size)
-    search_type = None if params.search_type == "auto" else params.search_type
+    search_type = _search_type(params)
     enable = None if params.enable_indexing is UNSET else params.enable_indexing
     with workspace.index.beginning_none() if enable is False else contextlib.nullcontext():
         waits = await asyncio.to_thread(needs_index, params.query, search_type)
@@ -444,4 +478,7 @@ def _code_hit(scope: Scope, current: CurrentHit, most: int) -> CodeHit:
         why=current.why or None,
         root=shown.root,
         uri=shown.uri,
+        repository=shown.repository,
+        commit=shown.commit,
+        origin=shown.origin,
     )

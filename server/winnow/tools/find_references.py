@@ -23,10 +23,18 @@ from winnow.search.answer.shorten import shorten
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
-from winnow.tools.recording import searches
+from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.terminal import FOR_AGENTS, FileRow, Style, notes_of, seen_path
-from winnow.types import InFile, PageParams, Pattern, Progress, Result, SearchAnswer
+from winnow.types import (
+    InRepository,
+    PageParams,
+    Pattern,
+    Progress,
+    Repositories,
+    Result,
+    SearchAnswer,
+)
 from winnow.workspace import EngineWorkspace
 
 # Fewer references than this are worth less than the number of references in each file.
@@ -97,9 +105,10 @@ class FindReferencesParams(PageParams, frozen=True, kw_only=True):
     max_results: Annotated[
         int, Meta(description="Maximum number of references to return.", ge=1, le=10_000)
     ] = 50
+    repositories: Repositories = []
 
 
-class ReferencesInFile(InFile, frozen=True, kw_only=True):
+class ReferencesInFile(InRepository, frozen=True, kw_only=True):
     """The number of references in a file."""
 
     references: Annotated[int, Meta(description="Number of references.")]
@@ -158,9 +167,9 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
         lines.append(f"{shown(symbol)}:{symbol.line}: {printable(about)}")
     at = None
     for use in result.references:
-        if (use.root, use.path) != at:
+        if (use.repository, use.root, use.path) != at:
             lines += [""] * bool(lines) + [shown(use)]
-            at = (use.root, use.path)
+            at = (use.repository, use.root, use.path)
         sure = "" if use.confidence == "certain" else ", possible"
         within = f" in {printable(use.within)}" if use.within else ""
         kind = "" if result.callees else f" {use.kind}"
@@ -198,7 +207,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
     partial=FindReferencesPartial,
     learn=searches(
         lambda params, result: result.symbol.name if result.symbol else params.name,
-        lambda result: result.references,
+        lambda result: in_workspace(result.references),
     ),
     uses_index=True,
     short=ShortTool(
@@ -248,12 +257,18 @@ async def find_references(
             params.exclude,
         ),
         progress,
+        params.repositories,
     )
     references, total = found.references, len(found.references)
 
     def stamp(end: int) -> bytes:
         rows = references[:end]
         return cursor.stamp_of([(row.root, row.path, row.line, row.column) for row in rows])
+
+    def after(end: int) -> str | None:
+        # A next page might get other candidates of a cluster.
+        has_cursor = end < total and not params.repositories
+        return cursor.encode(params, end, stamp(end)) if has_cursor else None
 
     first, changed = cursor.resume(params, int, lambda position: min(position, total), stamp)
     completeness = with_reasons(found.completeness, *[CHANGED] * changed)
@@ -275,7 +290,7 @@ async def find_references(
             truncated=end < total or not texts,
             completeness=completeness,
             warnings=found.warnings,
-            cursor=cursor.encode(params, end, stamp(end)) if end < total else None,
+            cursor=after(end),
         )
 
     def counted(files: int) -> FindReferencesResult:
@@ -298,11 +313,18 @@ async def find_references(
 
 def _in_files(references: list[FoundReference], most: int) -> list[ReferencesInFile]:
     """Return the number of references in the files that have the most."""
-    counts: dict[tuple[str, str | None, str | None], int] = {}
+    by_file: dict[tuple[str | None, ...], list[FoundReference]] = {}
     for row in references:
-        key = row.path, row.root, row.uri
-        counts[key] = counts.get(key, 0) + 1
+        by_file.setdefault((row.path, row.root, row.uri, row.repository), []).append(row)
     return [
-        ReferencesInFile(path=path, root=root, uri=uri, references=count)
-        for (path, root, uri), count in sorted(counts.items(), key=lambda item: -item[1])[:most]
+        ReferencesInFile(
+            path=rows[0].path,
+            root=rows[0].root,
+            uri=rows[0].uri,
+            repository=rows[0].repository,
+            commit=rows[0].commit,
+            origin=rows[0].origin,
+            references=len(rows),
+        )
+        for rows in sorted(by_file.values(), key=len, reverse=True)[:most]
     ]

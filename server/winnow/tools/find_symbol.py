@@ -13,14 +13,19 @@ from winnow.errors import SEARCHING, IndexUnavailable
 from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
+from winnow.search.shared.opened import opened_scope
+from winnow.search.shared.scope import with_shared
+from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.rows import FoundSymbol
+from winnow.symbols.search.query import parse
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
-from winnow.tools.recording import searches
+from winnow.text.scope import Scope
+from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
-from winnow.types import Progress, Result, ScopeParams, SearchAnswer
+from winnow.types import Progress, Repositories, Result, ScopeParams, SearchAnswer
 from winnow.workspace import EngineWorkspace
 
 SymbolKind = Literal[
@@ -60,6 +65,7 @@ class FindSymbolParams(ScopeParams, frozen=True, kw_only=True):
     max_results: Annotated[
         int, Meta(description="Maximum number of symbols to return.", ge=1, le=1_000)
     ] = 20
+    repositories: Repositories = []
 
 
 class FindSymbolResult(SearchAnswer, frozen=True, kw_only=True):
@@ -124,7 +130,7 @@ def _rendered(result: FindSymbolResult, style: Style, folder: str | None) -> str
     example={"name": "loadpl"},
     raises=(*SEARCHING, IndexUnavailable),
     partial=FindSymbolPartial,
-    learn=searches(lambda params, result: params.name, lambda result: result.symbols),
+    learn=searches(lambda params, result: params.name, lambda result: in_workspace(result.symbols)),
     uses_index=True,
     of_open_documents=True,
 )
@@ -140,6 +146,15 @@ async def find_symbol(
     - Exact names come first; tests, vendored and generated files come later
     - Read the definition with the `path`, `line` and `end_line` of a result
     """  # noqa: E501 - the first line is the summary
+    wanted = Wanted(params.name, names=parse(params.name).parts)
+    opened = opened_scope(workspace, filters_of(params), params.repositories, wanted)
+    async with opened as scope:
+        return await _answered(workspace, scope, params, progress)
+
+
+async def _answered(
+    workspace: EngineWorkspace, scope: Scope, params: FindSymbolParams, progress: Progress
+) -> FindSymbolResult:
     # Costs the import of numpy.
     from winnow.search.index.begin import begin_index
     from winnow.search.symbols.search import find_symbols
@@ -149,7 +164,6 @@ async def find_symbol(
         await progress.drain()
 
     streams = progress.streaming and not params.max_tokens
-    scope = workspace.scope(filters_of(params))
     await begin_index(workspace, progress)
     progress(f"Searching symbols: {params.name[:60]}")
     search = await find_symbols(
@@ -164,7 +178,7 @@ async def find_symbol(
         send=send if streams and not params.cursor else None,
     )
     found, symbols, scope = search.found, search.symbols(), search.scope
-    completeness = search.completeness()
+    completeness = with_shared(search.completeness(), scope)
     warnings = [*scope.warnings, *search.warnings]
 
     def page_of(
@@ -173,6 +187,8 @@ async def find_symbol(
         end = search.skipped_results + count
         page = symbols[:count]
         has_more = end < max(found.total, len(found.symbols))
+        # A next page might get other candidates of a cluster.
+        has_cursor = has_more and not params.repositories
         return FindSymbolResult(
             root=shown_folder(scope.root),
             symbols=list(map(shorten_symbol, page)) if shorten_symbol else page,
@@ -182,7 +198,7 @@ async def find_symbol(
             truncated=has_more or (shorten_symbol is not None and count > 0),
             completeness=completeness,
             warnings=warnings,
-            cursor=cursor.encode(params, end, search.stamp(end)) if has_more else None,
+            cursor=cursor.encode(params, end, search.stamp(end)) if has_cursor else None,
         )
 
     steps = [functools.partial(page_of, len(symbols), form) for form in (_without_doc, _bare)]

@@ -19,7 +19,7 @@ from winnow.text.paths import shown_folder
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, path_order
-from winnow.tools.recording import searches
+from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
@@ -136,8 +136,6 @@ def plain(result: GrepResult) -> str:
 
 def _rendered(result: GrepResult, style: Style, folder: str | None) -> str:
     def shown(found: GrepMatch | GrepFile) -> str:
-        if found.repository:
-            return style.path(printable(f"{found.repository}:{found.path}"))
         return style.path(seen_path(found, result.root, folder))
 
     lines: list[str] = []
@@ -188,9 +186,7 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     for_people={"max_results": 1_000_000, "context_lines": 0},
     learn=searches(
         lambda params, result: params.pattern,
-        lambda result: [
-            found for found in (*result.matches, *(result.files or ())) if not found.repository
-        ],
+        lambda result: [*in_workspace(result.matches), *in_workspace(result.files or ())],
     ),
     of_open_documents=True,
     short=ShortTool(
@@ -309,6 +305,7 @@ async def _found_in(
 ) -> SharedMatches:
     """Return the matches in the cluster's candidates. A full disk, for example, is no error."""
     from winnow.search.shared.grep import SharedMatches, counts_in, matches_in
+    from winnow.search.shared.session import described, not_written
 
     filters = filters_of(params)
     try:
@@ -321,9 +318,8 @@ async def _found_in(
         is_counted = params.mode == "counts"
         return await counts_in(workspace, answer, query, filters, matches=is_counted)
     except OSError as error:
-        reason = f"its texts cannot be written to a temporary folder: {error.strerror}"
-        state = msgspec.structs.replace(answer.state, answered=False, reason=reason)
-        return SharedMatches(state, [f"repositories: {reason}"])
+        state = not_written(answer, error).state
+        return SharedMatches(state, described(state))
 
 
 def _joined(params: GrepParams, result: GrepResult, found: SharedMatches, count: int) -> GrepResult:

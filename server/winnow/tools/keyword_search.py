@@ -21,13 +21,25 @@ from winnow.ranking.providers import Usage
 from winnow.search.answer.ranked_by import NotChosen, Payload, RankedBy
 from winnow.search.answer.shorten import shorten
 from winnow.search.keyword.rows import Match, RankedFile, TermReport
+from winnow.search.shared.opened import opened_scope
+from winnow.search.shared.scope import with_shared
+from winnow.search.shared.wanted import Wanted
 from winnow.text.paths import shown_folder
+from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
-from winnow.tools.recording import searches
+from winnow.text.scope import Scope
+from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, Effects, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import Style, seen_path
-from winnow.types import QUERY_CHARACTERS, Progress, Result, SearchAnswer, SearchParams
+from winnow.types import (
+    QUERY_CHARACTERS,
+    Progress,
+    Repositories,
+    Result,
+    SearchAnswer,
+    SearchParams,
+)
 from winnow.workspace import EngineWorkspace
 
 NOTHING = "No relevant files found"
@@ -104,6 +116,7 @@ class KeywordSearchParams(SearchParams, frozen=True, kw_only=True):
             pattern="^[0-9]{0,9}$",
         ),
     ] = ""
+    repositories: Repositories = []
 
 
 class KeywordSearchResult(SearchAnswer, frozen=True, kw_only=True):
@@ -156,11 +169,13 @@ class KeywordSearchPartial(Result, frozen=True, kw_only=True):
 
 
 def plain(result: KeywordSearchResult) -> str:
-    """Render lines ``/absolute/path: reason``, best first, then files that were not selected."""
-    lines = [
-        printable(f"{(file.root or result.root).rstrip('/')}/{file.path}: {file.reason}")
-        for file in result.files
-    ]
+    """Render lines ``/absolute/path: reason``, best first, then files that were not selected.
+    The path of a file in a cluster follows its repository."""
+    lines = []
+    for file in result.files:
+        path = f"{(file.root or result.root).rstrip('/')}/{file.path}"
+        shown = f"{file.repository}:{file.path}" if file.repository else path
+        lines.append(printable(f"{shown}: {file.reason}"))
     return "\n".join([*(lines or [NOTHING]), *_others(result)])
 
 
@@ -267,7 +282,7 @@ def _term(term: TermReport) -> str:
     partial=KeywordSearchPartial,
     learn=searches(
         lambda params, result: params.query,
-        lambda result: result.files,
+        lambda result: in_workspace(result.files),
     ),
     uses_index=True,
     # A language model ranks, if there is a key for one.
@@ -292,6 +307,18 @@ async def keyword_search(
     """  # noqa: E501 - the design's own text, line by line
     if not params.query.strip():
         raise EmptyQuery
+    patterns = [TextPattern(term, case_sensitive=False) for term in params.search_terms]
+    wanted = Wanted(" ".join([params.query, *params.search_terms]), patterns)
+    opened = opened_scope(workspace, filters_of(params), params.repositories, wanted)
+    async with opened as scope:
+        result = await _answered(workspace, scope, params, progress)
+    # A next page might get other candidates of a cluster.
+    return msgspec.structs.replace(result, cursor=None) if params.repositories else result
+
+
+async def _answered(
+    workspace: EngineWorkspace, scope: Scope, params: KeywordSearchParams, progress: Progress
+) -> KeywordSearchResult:
     # Not needed to start a server or to print help.
     from winnow.search.answer.by_model import RankerOptions
     from winnow.search.index.begin import begin_index
@@ -301,7 +328,6 @@ async def keyword_search(
     def send(message: str, files: list[RankedFile], ranked_by: RankedBy) -> None:
         progress(message, partial=KeywordSearchPartial(files=files, ranked_by=ranked_by))
 
-    scope = workspace.scope(filters_of(params))
     await begin_index(workspace, progress)
     request = KeywordRequest(
         workspace,
@@ -315,7 +341,8 @@ async def keyword_search(
         send=send,
     )
     options = RankerOptions(
-        params.ranker, params.model, params.dry_run, params.payload == "compact"
+        *(params.ranker, params.model, params.dry_run, params.payload == "compact"),
+        is_shared=bool(params.repositories),
     )
     found, chosen = await search_keywords(request, options)
     offset = int(params.cursor or 0)
@@ -336,7 +363,7 @@ async def keyword_search(
         total_by_index=sum(candidate.is_only_indexed for candidate in found.candidates) or None,
         returned=len(page),
         truncated=has_more,
-        completeness=matches.completeness_of_matches(found, chosen),
+        completeness=with_shared(matches.completeness_of_matches(found, chosen), scope),
         warnings=[*matches.warnings_of_matches(found), *chosen.warnings],
         cursor=str(end) if has_more else None,
         usage=chosen.usage,

@@ -12,11 +12,11 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from winnow.types import Params, Progress, Result, ScopeParams, SearchAnswer
+from winnow.types import InRepository, Params, Progress, Result, ScopeParams, SearchAnswer
 
 if TYPE_CHECKING:
     from winnow.ranking.history.history import SearchHistory
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_RESULTS = 500
 MAX_PATHS = 50
 MAX_PARTIALS = 50
+
+Row = TypeVar("Row", bound=InRepository)
 
 
 class ToolCall(Struct, frozen=True):
@@ -46,6 +48,11 @@ class HasPath(Protocol):
 
 
 Learn = Callable[["SearchHistory", ToolCall], None]
+
+
+def in_workspace(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows about files of the workspace: others are not opened here."""
+    return [row for row in rows if not row.repository]
 
 
 def searches(

@@ -22,18 +22,22 @@ from winnow.search.answer.hits import (
     wanted_hits,
 )
 from winnow.search.code.explanation import Explanation, explain, explained
+from winnow.search.shared.opened import opened_scope
+from winnow.search.shared.scope import with_shared
+from winnow.search.shared.wanted import Wanted
 from winnow.text.paths import shown_folder
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
-from winnow.tools.recording import searches
+from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.scope_filters import filters_of
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of, seen_path
 from winnow.types import (
     QUERY_CHARACTERS,
     IndexOffer,
-    InFile,
+    InRepository,
     Progress,
+    Repositories,
     Result,
     ScopeParams,
     SearchAnswer,
@@ -61,6 +65,7 @@ class SemanticSearchParams(ScopeParams, frozen=True, kw_only=True):
         int, Meta(description="Maximum number of passages to return.", ge=1, le=200)
     ] = 10
     explain: Annotated[bool, EXPLAIN] = False
+    repositories: Repositories = []
 
 
 class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
@@ -88,7 +93,7 @@ class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
     ] = None
 
 
-class Passage(InFile, frozen=True, kw_only=True):
+class Passage(InRepository, frozen=True, kw_only=True):
     """Lines of a file that are about the question: a definition or a paragraph. Lines start at
     1."""
 
@@ -212,7 +217,7 @@ def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
     partial=SemanticSearchPartial,
     learn=searches(
         lambda params, result: params.query,
-        lambda result: result.results,
+        lambda result: in_workspace(result.results),
         lambda result: result.fallback.reason if result.fallback else "",
     ),
     uses_index=True,
@@ -232,6 +237,14 @@ async def semantic_search(
     """  # noqa: E501 - one sentence a line, as agents read it
     if not params.query.strip():
         raise EmptyQuery
+    opened = opened_scope(workspace, filters_of(params), params.repositories, Wanted(params.query))
+    async with opened as scope:
+        return await _answered(workspace, scope, params, progress)
+
+
+async def _answered(
+    workspace: EngineWorkspace, scope: Scope, params: SemanticSearchParams, progress: Progress
+) -> SemanticSearchResult:
     # Costs the import of numpy.
     from winnow.ranking.suggestions import found_little
     from winnow.search.code.semantic import find_passages, suggestions
@@ -239,7 +252,6 @@ async def semantic_search(
     from winnow.search.index.build import index_offer
 
     wanted = wanted_hits(params, params.top_k)
-    scope = workspace.scope(filters_of(params))
     await open_and_begin_index(workspace, progress, waits=True)
     passages = await find_passages(workspace, scope, params.query, wanted, progress)
     found = passages.found
@@ -251,6 +263,7 @@ async def semantic_search(
     hits = await asyncio.to_thread(current_hits, texts, found, first, params.top_k)
     offer = await index_offer(workspace)
     explanation = await explain(workspace, params.query) if params.explain else None
+    completeness = with_shared(with_reasons(found.completeness, *[CHANGED] * changed), scope)
 
     def make(count: int, most: int, truncated: bool, position: str | None) -> SemanticSearchResult:
         return SemanticSearchResult(
@@ -266,9 +279,10 @@ async def semantic_search(
             total_is_lower_bound=not found.all_seen,
             returned=count,
             truncated=truncated,
-            completeness=with_reasons(found.completeness, *[CHANGED] * changed),
+            completeness=completeness,
             warnings=list(found.warnings),
-            cursor=position,
+            # A next page might get other candidates.
+            cursor=None if params.repositories else position,
         )
 
     result = paged(params, found, hits, make)
@@ -294,4 +308,7 @@ def _passage(scope: Scope, current: CurrentHit, most: int) -> Passage:
         why=current.why,
         root=shown.root,
         uri=shown.uri,
+        repository=shown.repository,
+        commit=shown.commit,
+        origin=shown.origin,
     )

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.text.sanitize import printable
-from winnow.types import Answer
+from winnow.types import Answer, InRepository
 
 # Words after this many characters of a query are not highlighted.
 QUERY_CHARACTERS = 1_000
@@ -133,8 +133,11 @@ class FileRow(Protocol):
 def seen_path(row: FileRow, root: str, folder: str | None) -> str:
     """Return the path of a row relative to `folder`, or without one as the answer has it.
 
-    `root` is the root of the answer; a row with another root has an absolute path.
+    `root` is the root of the answer; a row with another root has an absolute path. That of a file
+    in a repository of a cluster follows the repository.
     """
+    if isinstance(row, InRepository) and row.repository:
+        return printable(f"{row.repository}:{row.path}")
     if folder is not None:
         return printable(os.path.relpath(os.path.join(row.root or root, row.path), folder))
     return printable(os.path.join(row.root, row.path) if row.root else row.path)

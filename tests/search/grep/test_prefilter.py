@@ -17,15 +17,20 @@ import winnow.search.grep.search
 import winnow.search.keyword.search
 from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from waiting_for import until
+from winnow.cluster.documents import Branch
 from winnow.errors import InvalidParams, InvalidPattern
 from winnow.index.postings.trigrams import Condition
-from winnow.search.grep.prefilter import PrefilteredFiles
+from winnow.ranking.matched_corpus import LooseText
+from winnow.search.grep.prefilter import PrefilteredFiles, indexed_files, prefilter
+from winnow.search.shared.scope import SharedScope
 from winnow.text.grep import TextSearch
 from winnow.text.listing import list_files
+from winnow.text.ripgrep import TextPattern
+from winnow.text.scope import Filters
 from winnow.tools import TOOLS
 from winnow.tools.grep import GrepResult
 from winnow.tools.keyword_search import KeywordSearchResult
-from winnow.types import Answer, SearchAnswer, no_progress
+from winnow.types import Answer, SearchAnswer, SharedState, no_progress
 from winnow.workspace import EngineWorkspace
 
 STEPS = int(os.environ.get("WINNOW_STEPS", "60"))
@@ -602,3 +607,31 @@ async def test_after_any_change_the_answers_are_still_the_same(
         if chance.random() < 0.2:
             await asyncio.sleep(chance.random() * 0.05)
     assert sum(one is not None for one in prefiltered) > STEPS / 3
+
+
+async def test_each_file_of_a_cluster_may_match(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {f"{number}.py": f"value_{number} = 1\n" for number in range(100)}
+    folder = write_files(git_init(tmp_path / "here"), {**files, "local.py": "needle = 1\n"})
+    further = write_files(tmp_path / "further", {"ok.py": "needle = 2\n", "no.py": "x = 1\n"})
+    workspace = await with_index(make_workspace, folder)
+    local = workspace.scope(Filters(), [further])
+    branch = Branch(
+        ref="team/a", commit="c1", pushed_at="", format="", files=2, bytes=1, masked=0, skipped={}
+    )
+    scope = SharedScope(
+        **{name: getattr(local, name) for name in local.__struct_fields__},
+        state=SharedState(answered=True),
+        branches=[branch],
+        texts={(further / name).as_posix(): LooseText(name, {}) for name in ("ok.py", "no.py")},
+    )
+    needle = TextPattern("needle", case_sensitive=False)
+    [found] = await prefilter(workspace, workspace.run_ripgrep(), scope, [needle])
+    assert found is not None
+    expected = {"local.py", str(further / "ok.py"), str(further / "no.py")}
+    assert (set(found.files), found.searched) == (expected, None)
+    assert not found.binary()
+    listed = await indexed_files(workspace, workspace.run_ripgrep(), scope)
+    assert listed is not None
+    assert expected < set(filter(listed.covers, listed.paths))

@@ -20,6 +20,7 @@ from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.folder_settings import FolderSettings
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FileRecord, FileState, IndexJob
+from winnow.processes.waiting import wait_within
 from winnow.symbols.extract.packed import unpack
 from winnow.symbols.file_symbols import FileSymbols
 from winnow.text.buffers import is_unsaved
@@ -117,6 +118,27 @@ class UnsavedFiles:
             async for _, found in answers:
                 return found
         return None
+
+
+async def symbols_of(
+    workers: IndexWorkers, texts: Mapping[str, bytes], max_parsed: int, seconds: float
+) -> dict[str, FileSymbols | None]:
+    """Return the symbols of texts that no folder has, by path: of those that are parsed in some
+    ``seconds``; None for a text without symbols. Nothing is cached."""
+    found: dict[str, FileSymbols | None] = {}
+    jobs = [
+        IndexJob(b"", os.fsencode(path), 0, text, False, max_parsed) for path, text in texts.items()
+    ]
+
+    async def parse() -> None:
+        async with contextlib.aclosing(workers.extract(jobs, urgent=True)) as answers:
+            async for job, record in answers:
+                symbols = unpack(record.symbols) if record and record.symbols else None
+                found[os.fsdecode(job.path)] = symbols
+
+    with contextlib.suppress(asyncio.TimeoutError, SearchError):
+        await wait_within(parse(), seconds)
+    return found
 
 
 def texts_in_place(

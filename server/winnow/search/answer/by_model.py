@@ -32,16 +32,21 @@ if TYPE_CHECKING:
     from winnow.ranking.prompt import Prompt
 
 
+NOT_SHARED = "texts of a search cluster are not sent to language models"
+
+
 class RankerOptions(msgspec.Struct, frozen=True):
     """The ranker: 'auto' is a ``model`` if one is available. ``dry_run`` sends nothing.
 
-    A model gets all matches, or for a ``compact`` payload, the best passages.
+    A model gets all matches, or for a ``compact`` payload, the best passages. Nothing is sent if
+    the answer ``is_shared``, with texts of a search cluster: consent is for those of the workspace.
     """
 
     ranker: Literal["auto", "llm", "local"] = "auto"
     model: str = ""
     dry_run: bool = False
     compact: bool = False
+    is_shared: bool = False
 
 
 class RankedFiles(msgspec.Struct, frozen=True):
@@ -85,6 +90,10 @@ def choose_models(
         )
     if options.ranker == "local":
         return [], RankedBy(kind="local")
+    if options.is_shared:
+        if options.ranker == "llm":
+            raise InvalidParams("ranker", f"{NOT_SHARED}: use 'local', or omit `repositories`")
+        return [], RankedBy(kind="local", fallback_reason=NOT_SHARED)
     models, unusable = workspace.models.usable(options.model)
     if models:
         return models, RankedBy(kind="local")

@@ -21,6 +21,7 @@ from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.message_files import files_with_terms, matched_texts
 from winnow.search.code.messages import MatchedText, Site, search_terms, sites_in
 from winnow.search.grep.prefilter import IndexedFiles, indexed_files
+from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
@@ -209,7 +210,8 @@ async def _definitions(
     workspace: EngineWorkspace, scope: Scope, paths: set[str]
 ) -> Mapping[str, Sequence[Definition]]:
     """Return the definitions of files in the index; none of those that it lacks."""
-    async with workspace.index.snapshot(workspace.buffers, 0) as (view, _):
+    snapshot = workspace.index.snapshot(workspace.buffers, 0, further=shared_symbols(scope))
+    async with snapshot as (view, _):
 
         def read() -> dict[str, Sequence[Definition]]:
             return {path: view.definitions_in(scope.absolute(path)) for path in paths}

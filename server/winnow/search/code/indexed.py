@@ -28,7 +28,9 @@ from winnow.ranking.local import (
 from winnow.ranking.term_matches import MatchedTerms
 from winnow.search.index.retry import again_if_damaged, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
+from winnow.search.shared.scope import SharedScope, shared_roots
 from winnow.search.symbols.search import SEARCH_SECONDS
+from winnow.text.paths import containing_root
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
 from winnow.types import Hit, IndexState
@@ -114,6 +116,7 @@ async def search_index(
         types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
 
     only = scope.selector(types) if scope.is_filtered else None
+    is_shared = isinstance(scope, SharedScope) and bool(scope.texts)
     embeddings = workspace.config.index.embeddings
     search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings, matched)
     found: list[IndexHits] = []
@@ -123,7 +126,8 @@ async def search_index(
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (make, state, view):
             # Files without vectors, of which only the text is indexed, would lose to the others.
-            source = embeddings if state.knows_all else NO_VECTORS
+            # So would those of a cluster.
+            source = embeddings if state.knows_all and not is_shared else NO_VECTORS
             search_now = msgspec.structs.replace(search_for, embeddings=source)
             searched = await view.read(_search_snapshot, view, make, search_now, state)
             left_out = await left_out_of(workspace, scope, only, view)
@@ -185,6 +189,10 @@ def _search(
 
     boosts = search_for.boosts
     indexed = len(corpus.paths)
+    shared: Mapping[str, LooseText] = {}
+    if isinstance(search_for.scope, SharedScope):
+        shared = search_for.scope.texts
+        corpus = _with_shared(corpus, search_for.scope)
     corpus, matched = _with_matched(corpus, search_for.scope, search_for.matched)
     files = _Files(corpus, search_for.scope, search_for.covers)
     found = search(
@@ -209,15 +217,32 @@ def _search(
                 continue  # it has no evidence
             learned = "close in meaning to the question"
         hit = hit_of(passage, path, learned, matched=passage.file in matched)
-        if passage.symbol is None and len(hits) < search_for.shown and passage.file < indexed:
+        is_known = passage.file < indexed or full in shared
+        if passage.symbol is None and len(hits) < search_for.shown and is_known:
             places = possible_definitions(passage)
-            definitions = view.definitions_at(full, places, passage.number - 1)
+            if full in shared:
+                definitions = shared[full].definitions_at(places, passage.number - 1)
+            else:
+                definitions = view.definitions_at(full, places, passage.number - 1)
             here = [*defined_here(definitions, passage.first)]
             hit = msgspec.structs.replace(hit, definitions=here)
         if passage.file < indexed and len(paths) < search_for.wanted:
             paths.append(full)
         hits.append(hit)
     return hits, paths
+
+
+def _with_shared(corpus: Corpus, scope: SharedScope) -> Corpus:
+    """Return the corpus with the texts of a cluster."""
+    from winnow.ranking.matched_corpus import with_texts
+
+    roots = [root.as_posix() for root in shared_roots(scope)]
+    located = [containing_root(path, roots) for path in scope.texts]
+    new = [(len(corpus.roots) + at[0], at[1]) for at in located if at]
+    numbered = enumerate(scope.texts.values(), len(corpus.paths))
+    # The words of others are not indexed.
+    files = {number: text for number, text in numbered if text.contents or text.lines}
+    return with_texts(corpus, files, new, roots)
 
 
 def _with_matched(

@@ -7,10 +7,8 @@ one finds something; the answer says which, and why not the others.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -18,18 +16,19 @@ from msgspec import Struct
 from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
-from winnow.search.answer.telling_words import MOST_TEXT
+from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Passages, find_passages, suggestions
 from winnow.search.index.state import state_in_words
+from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.search.symbols.search import find_symbols
 from winnow.symbols.search.query import parse
 from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
-from winnow.text.paths import path_of_uri
+from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -91,6 +90,25 @@ async def search_code(
 def needs_index(query: str, search_type: SearchType | None) -> bool:
     """Return True if the likeliest search for a query is by meaning, which only an index allows."""
     return any(reading.search == "semantic" for reading in _readings(query, search_type)[:1])
+
+
+def wanted_texts(query: str, search_type: SearchType | None) -> Wanted:
+    """Return what a cluster searches for: what any reading of the query finds."""
+    found = _readings(query, search_type)
+    patterns = [
+        TextPattern(line.strip(), literal=reading.literal, case_sensitive=False)
+        for reading in found
+        if reading.search == "text"
+        for line in reading.wanted.split("\n")[:MOST_TERMS]
+        if line.strip()
+    ]
+    names = [
+        part
+        for reading in found
+        if reading.search == "symbol"
+        for part in parse(reading.wanted).parts
+    ]
+    return Wanted(query, patterns, names, must_match=found[0].search == "text")
 
 
 # --- which search --------------------------------------------------------------------------
@@ -225,7 +243,7 @@ async def _symbols(
         return HitList(scope, [], 0, incomplete(error.message))
     return HitList(
         scope,
-        [_symbol_hit(scope, symbol) for symbol in search.symbols()],
+        [_symbol_hit(path, symbol) for path, symbol in search.located()],
         search.found.total,
         search.completeness(),
         warnings=[*scope.warnings, *search.warnings],
@@ -251,14 +269,9 @@ async def _may_be_defined(workspace: EngineWorkspace, scope: Scope, name: str) -
     return False
 
 
-def _symbol_hit(scope: Scope, symbol: FoundSymbol) -> Hit:
-    root = symbol.root or str(scope.root)
-    path = path_of_uri(symbol.uri) if symbol.uri else os.path.join(root, symbol.path)
-    below = Path(path or symbol.path)
-    if below.is_relative_to(scope.root):
-        below = below.relative_to(scope.root)
+def _symbol_hit(path: str, symbol: FoundSymbol) -> Hit:
     return Hit(
-        below.as_posix() if not below.is_absolute() else str(below),
+        path,
         "definition",
         symbol.score,
         f"{symbol.kind}{f' in a {symbol.place} file' if symbol.place else ''}",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from winnow.errors import InvalidParams
+from winnow.search.shared.scope import shared_files
 from winnow.storage.paths import is_below
 from winnow.text.buffers import unsaved_paths
 from winnow.text.ripgrep import Ripgrep, TextPattern
@@ -151,11 +152,12 @@ async def indexed_files(
         root, below = scope.locate(path)
         return selects(scope.roots.index(root), below)
 
+    listed = {**folders, **shared_files(scope)}
     paths = set(unsaved)
     for number, root in enumerate(scope.roots):
         prefix = scope.prefix(number)
         # A deleted file has an empty path.
-        paths.update(prefix + path if prefix else path for path in folders[root] if path)
+        paths.update(prefix + path if prefix else path for path in listed[root] if path)
     return IndexedFiles([*paths], covers)
 
 
@@ -184,6 +186,15 @@ def _in_scope(
 ) -> PrefilteredFiles | None:
     """Return the candidates in scope that still exist; None if one has more bytes than ``most``."""
 
+    shared = shared_files(scope)
+
+    def files_of(root: Path) -> list[str]:
+        # A cluster's files are few, and each may match.
+        return shared[root] if root in shared else found.files(root)
+
+    def binary_files_of(root: Path) -> list[str]:
+        return [] if root in shared else found.binary_files(root)
+
     def selected(files: Callable[[Path], list[str]]) -> list[str]:
         paths: list[str] = []
         for number, root in enumerate(scope.roots):
@@ -194,7 +205,7 @@ def _in_scope(
             paths += [prefix + path for path in below] if prefix else below
         return paths
 
-    regular = _regular(selected(found.files), most, size_of)
+    regular = _regular(selected(files_of), most, size_of)
     if regular is None:
         return None
     is_complete = not scope.is_filtered and len(scope.roots) == len(found.paths)
@@ -202,7 +213,7 @@ def _in_scope(
     return PrefilteredFiles(
         regular,
         searched if is_complete else None,
-        lambda: _regular(selected(found.binary_files), None, size_of) or (),
+        lambda: _regular(selected(binary_files_of), None, size_of) or (),
         found.paths,
     )
 
@@ -216,7 +227,8 @@ def _is_plain(scope: Scope) -> bool:
 
 
 def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
-    """Return True if these folders of the index hold all files of the scope.
+    """Return True if these folders of the index hold all files of the scope, except those of a
+    cluster.
 
     A folder below another has an index for itself.
     """
@@ -224,7 +236,8 @@ def _covers(indexed: Iterable[Path], scope: Scope) -> bool:
         folder not in scope.roots and any(is_below(str(folder), str(root)) for root in scope.roots)
         for folder in indexed
     )
-    return set(scope.roots) <= set(indexed) and not any(nested)
+    own = set(scope.roots).difference(shared_files(scope))
+    return own <= set(indexed) and not any(nested)
 
 
 def _is_indexed(workspace: EngineWorkspace, scope: Scope) -> bool:

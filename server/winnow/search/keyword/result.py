@@ -183,6 +183,9 @@ def _ranked_file(
         score=ranked.score,
         root=shown.root,
         uri=shown.uri,
+        repository=shown.repository,
+        commit=shown.commit,
+        origin=shown.origin,
     )
 
 

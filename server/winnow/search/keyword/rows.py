@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import InFile, Result
+from winnow.types import InRepository, Result
 
 TermStatus = Literal["used", "shrunk", "too_broad", "peeled", "no_match", "invalid", "timed_out"]
 
@@ -50,7 +50,7 @@ class PassageOfFile(Result, frozen=True, kw_only=True):
     snippet_line: Annotated[int | None, Meta(description="First line of the snippet.")] = None
 
 
-class RankedFile(InFile, frozen=True, kw_only=True):
+class RankedFile(InRepository, frozen=True, kw_only=True):
     """A file that is relevant to the query."""
 
     reason: Annotated[str, Meta(description="Why it is relevant, in a sentence.")]

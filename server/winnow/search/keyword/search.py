@@ -46,6 +46,7 @@ from winnow.search.keyword import budget
 from winnow.search.keyword.result import KeywordMatches, ranked_files
 from winnow.search.keyword.rows import RankedFile
 from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
+from winnow.search.shared.scope import shared_texts
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.ripgrep import Line, TextPattern
@@ -363,13 +364,15 @@ async def ranked_locally(
         return rank_by_matches(request.query, candidates, matches, boosts), matches
 
     def rank_texts(definitions: Mapping[str, Sequence[Definition]]) -> list[Hit]:
-        whole = whole_texts(best, lines_of, definitions)
+        whole = {**whole_texts(others, lines_of, definitions), **known}
         return rank_by_matches(request.query, candidates, matches, boosts, whole)
 
     hits, matches = await asyncio.to_thread(rank)
     if read:
         best = [hit.path for hit in hits[:READ_FILES]]
-        definitions = await parse(request.workspace, request.scope, best) if parse else {}
+        known = shared_texts(request.scope, best)
+        others = [path for path in best if path not in known]
+        definitions = await parse(request.workspace, request.scope, others) if parse else {}
         hits = await asyncio.to_thread(rank_texts, definitions)
     return ranked(candidates, hits, matches)
 

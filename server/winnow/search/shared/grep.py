@@ -6,10 +6,8 @@ request. So the matches, their columns and the globs are those of a local search
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
@@ -17,8 +15,8 @@ from msgspec import Struct
 from winnow.cluster.documents import Branch
 from winnow.cluster.shared import MATCHING, matching
 from winnow.search.grep.page import GrepMatch, GrepPage
-from winnow.search.shared.session import SharedAnswer, SharedFile, SharedRequest, described
-from winnow.storage.writing import create_file, temporary_folder
+from winnow.search.shared.laid_out import BranchFolder, laid_out
+from winnow.search.shared.session import SharedAnswer, SharedRequest, described
 from winnow.text.buffers import Overlay
 from winnow.text.grep import TextSearch
 from winnow.text.ripgrep import TextPattern
@@ -61,9 +59,10 @@ async def matches_in(
     max_results: int,
 ) -> SharedMatches:
     """Return the matches in the candidates, in the order of repositories and paths."""
-    async with _laid_out(workspace, answer, filters) as (scope, branches):
-        if scope is None:
+    async with laid_out(workspace, answer.files, filters.path) as folders:
+        if not folders:
             return SharedMatches(answer.state, _reasons(answer))
+        scope = _scope(workspace, folders, filters)
         search = _search(workspace, scope, query, context, max_results)
         page = GrepPage(
             *(scope, Overlay(), None),
@@ -75,14 +74,14 @@ async def matches_in(
             async for path, line in lines:
                 page.add(path, line)
         page.end()
-        places = {str(root): branch for root, branch in zip(scope.roots, branches, strict=True)}
+        places = {str(folder.root): folder.branch for folder in folders}
         rows = [
             msgspec.structs.replace(
                 match, root=None, uri=None, origin="cluster", repository=branch.ref,
                 commit=branch.commit,
             )
             for match in page.matches
-            for branch in [places[match.root] if match.root else branches[0]]
+            for branch in [places[match.root] if match.root else folders[0].branch]
         ]  # fmt: skip
     return SharedMatches(
         answer.state,
@@ -102,17 +101,27 @@ async def counts_in(
     matches: bool,
 ) -> SharedMatches:
     """Return the files that match, with the number of their matches if that is wanted."""
-    async with _laid_out(workspace, answer, filters) as (scope, branches):
-        if scope is None:
+    async with laid_out(workspace, answer.files, filters.path) as folders:
+        if not folders:
             return SharedMatches(answer.state, _reasons(answer))
+        scope = _scope(workspace, folders, filters)
         found = await _search(workspace, scope, query, 0, 1).count(matches=matches)
         counts = [
-            (branches[scope.roots.index(root)], below, count)
+            (folders[scope.roots.index(root)].branch, below, count)
             for path, count in found.items()
             for root, below in [scope.locate(path)]
         ]
     total = sum(count for _, _, count in counts)
     return SharedMatches(answer.state, _reasons(answer), counts=counts, total=total)
+
+
+def _scope(workspace: EngineWorkspace, folders: Sequence[BranchFolder], filters: Filters) -> Scope:
+    # Ignored and hidden files were left out when the commit was pushed.
+    wider = msgspec.structs.replace(
+        filters, path="", include_ignored=True, include_hidden=True, include_submodules=True
+    )
+    roots = [folder.root for folder in folders]
+    return search_scope(roots, wider, workspace.config.search.exclude, roots=roots)
 
 
 def _search(
@@ -137,51 +146,3 @@ def _reasons(answer: SharedAnswer) -> list[str]:
             " the pattern or `repositories`"
         )
     return reasons
-
-
-@contextlib.asynccontextmanager
-async def _laid_out(
-    workspace: EngineWorkspace, answer: SharedAnswer, filters: Filters
-) -> AsyncIterator[tuple[Scope | None, list[Branch]]]:
-    """Write the files to a private folder during the block, a folder for each branch, and yield
-    their scope; None if there are none."""
-    files = [file for file in answer.files if _is_below(file.path, filters.path)]
-    by_ref: dict[str, list[SharedFile]] = {}
-    for file in files:
-        by_ref.setdefault(file.branch.ref, []).append(file)
-    if not by_ref:
-        yield None, []
-        return
-    with contextlib.ExitStack() as stack:
-        created = stack.enter_context(temporary_folder(".winnow-"))
-        # Resolved, as all roots are.
-        temporary = await asyncio.to_thread(Path(created).resolve)
-        stack.enter_context(workspace.readable_meanwhile(temporary))
-        folders = await asyncio.to_thread(_write, temporary, by_ref)
-        branches = [by_ref[ref][0].branch for ref in sorted(by_ref)]
-        # Ignored and hidden files were left out when the commit was pushed.
-        wider = msgspec.structs.replace(
-            filters, path="", include_ignored=True, include_hidden=True, include_submodules=True
-        )
-        scope = search_scope(folders, wider, workspace.config.search.exclude, roots=folders)
-        yield scope, branches
-
-
-def _write(temporary: Path, by_ref: Mapping[str, Sequence[SharedFile]]) -> list[Path]:
-    """Write the texts of each branch to a folder, and return the folders."""
-    folders = []
-    for number, ref in enumerate(sorted(by_ref)):
-        folder = temporary / f"{number:05}"
-        for file in by_ref[ref]:
-            target = folder / file.path
-            with contextlib.suppress(OSError):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                create_file(target, file.source.text.encode("utf-8"))
-        folders.append(folder)
-    return folders
-
-
-def _is_below(path: str, wanted: str) -> bool:
-    """Return True if a path of a repository is in the path of the request."""
-    wanted = wanted.replace("\\", "/").removeprefix("./").strip("/") if wanted else ""
-    return wanted in ("", ".") or path == wanted or path.startswith(f"{wanted}/")

@@ -232,6 +232,12 @@ def _names_of(roots: Sequence[Path]) -> list[tuple[str, Path]]:
     return found
 
 
+def not_written(answer: SharedAnswer, error: OSError) -> SharedAnswer:
+    """Return an answer without the files, which cannot be written to a temporary folder."""
+    reason = f"its texts cannot be written to a temporary folder: {error.strerror}"
+    return SharedAnswer(msgspec.structs.replace(answer.state, answered=False, reason=reason))
+
+
 def described(state: SharedState) -> list[str]:
     """Return why an answer may lack rows of the cluster, in words."""
     reasons = []

@@ -12,7 +12,13 @@ import msgspec
 
 from winnow.config.globs import InvalidGlob, glob_regex
 from winnow.errors import InvalidParams, NoSymbol
+from winnow.index.snapshot import Overlay
+from winnow.index.store.file_record import may_have_symbols
+from winnow.search.index.background import open_index
 from winnow.search.index.begin import begin_index
+from winnow.search.shared.opened import opened_scope
+from winnow.search.shared.scope import SharedScope, shared_roots, with_shared
+from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.navigation import Navigation, SymbolAtPosition, SymbolUse, parts_of
 from winnow.search.symbols.requests import (
     Prerequisites,
@@ -27,13 +33,16 @@ from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate, place_of
-from winnow.text.scope import DisplayPath, display_path
+from winnow.text.ripgrep import TextPattern
+from winnow.text.scope import DisplayPath, Filters, Scope
 from winnow.types import Completeness, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 TEXT_CHARACTERS = 300
 OTHERS_NAMED = 5
 UNREAD_NAMED = 3
+# Texts of a cluster are parsed in this time.
+PARSE_SECONDS = 2.0
 _TIERS = {"certain": 0, "likely": 1, "possible": 2}
 
 
@@ -87,8 +96,9 @@ async def find_references(
     selector: SymbolSelector,
     filters: ReferenceFilter,
     progress: Progress,
+    repositories: Sequence[str] = (),
 ) -> References:
-    """Return the references of a symbol.
+    """Return the references of a symbol, with ``repositories`` also in texts of a cluster.
 
     Raises InvalidParams, NoSymbol, NoWorkspace, NotFound and PathOutsideWorkspace.
     """
@@ -102,15 +112,30 @@ async def find_references(
         selector = msgspec.structs.replace(selector, line=located.lines[0])
     if not selector.name and not selector.line:
         raise InvalidParams("name", "pass `name`, or `path` and `line`")
-    accepts = _accepts(filters, roots)
     paths = [absolute(roots, located)] if located else []
     names = parts_of(selector.name)[-1:]
     if not selector.name:
         names = await asyncio.to_thread(_names_at, sources_of(workspace), paths[0], selector)
-    needed = Prerequisites(names, paths)
+    words = [TextPattern(name, literal=True) for name in names]
+    wanted = Wanted(" ".join(names), words, must_match=True)
+    async with opened_scope(workspace, Filters(), repositories, wanted) as scope:
+        needed = Prerequisites(names, paths)
+        return await _references(workspace, scope, selector, filters, needed, progress)
+
+
+async def _references(
+    workspace: EngineWorkspace,
+    scope: Scope,
+    selector: SymbolSelector,
+    filters: ReferenceFilter,
+    needed: Prerequisites,
+    progress: Progress,
+) -> References:
+    roots, accepts = scope.roots, _accepts(filters, scope.roots)
+    further, unparsed = await _parsed(workspace, scope, progress)
 
     def work(navigation: Navigation) -> _Resolved:
-        shown = _Shown(navigation, roots)
+        shown = _Shown(navigation, scope)
         symbol, others = _symbol(navigation, selector, needed.paths, shown)
         found = _callees(navigation, symbol) if filters.callees else navigation.references(symbol)
         uses = [use for use in found if accepts(use)]
@@ -126,27 +151,56 @@ async def find_references(
     progress("Finding references")
     try:
         async with workspace.search_slots:
-            answer = await with_symbols(workspace, needed, work, progress)
+            answer = await with_symbols(
+                *(workspace, needed, work, progress),
+                further=further,
+                further_roots=shared_roots(scope),
+            )
     except NoSymbol as error:
-        raise await _with_problem(workspace, needed, error) from None
-    shown, resolved = _Shown(answer.navigation, roots), answer.result
+        raise await _with_problem(workspace, scope, needed, error) from None
+    shown, resolved = _Shown(answer.navigation, scope), answer.result
     reasons = index_reasons(workspace, answer)
     if resolved.unread:
         reasons.append(shown.unread(resolved.unread))
+    if unparsed:
+        reasons.append(
+            f"repositories: {unparsed} texts were not parsed in {PARSE_SECONDS:g} seconds"
+        )
     definitions = () if resolved.symbol.external else resolved.symbol.places
+    completeness = Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=Skipped(unreadable=len(answer.navigation.changed) or None),
+        timed_out=answer.timed_out,
+        index=answer.state,
+    )
     return References(
         roots,
         next((row for place in definitions if (row := shown.symbol(place))), None),
         resolved.references,
-        Completeness(
-            complete=not reasons,
-            reasons=reasons,
-            skipped=Skipped(unreadable=len(answer.navigation.changed) or None),
-            timed_out=answer.timed_out,
-            index=answer.state,
-        ),
+        with_shared(completeness, scope),
         [*_warnings(selector, resolved, shown), *workspace.ignore_warnings(roots)],
     )
+
+
+async def _parsed(
+    workspace: EngineWorkspace, scope: Scope, progress: Progress
+) -> tuple[Overlay, int]:
+    """Return the symbols of a cluster's files, with the occurrences of names, which it does not
+    have; and the number of files that were not parsed in time."""
+    if not isinstance(scope, SharedScope) or not scope.texts:
+        return {}, 0
+
+    sources = sources_of(workspace, shared_roots(scope))
+
+    def read() -> dict[str, bytes]:
+        files = ((path, sources.read(path)) for path in scope.texts if may_have_symbols(path))
+        return {path: source.data for path, source in files if source is not None}
+
+    await open_index(workspace, progress)
+    texts = await asyncio.to_thread(read)
+    found = await workspace.index.symbols_of(texts, PARSE_SECONDS)
+    return found, len(texts) - len(found)
 
 
 def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list[str]:
@@ -163,14 +217,18 @@ def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list
 
 
 async def _with_problem(
-    workspace: EngineWorkspace, needed: Prerequisites, error: NoSymbol
+    workspace: EngineWorkspace, scope: Scope, needed: Prerequisites, error: NoSymbol
 ) -> NoSymbol:
-    """Return the error, with the reason why the named file is not indexed, if there is one."""
+    """Return the error, with the reason why the named file is not indexed or what a cluster lacks,
+    if there is one."""
     problems = await workspace.index.problems()
     for path in needed.paths:
         if path in problems:
             shown = error.data["path"]
             return NoSymbol(f"The symbols of {shown} are unknown: {problems[path]}", shown)
+    if isinstance(scope, SharedScope) and scope.reasons:
+        reasons = "; ".join(scope.reasons)
+        return NoSymbol(f"{error.message} ({reasons})", error.data["path"])
     return error
 
 
@@ -287,16 +345,19 @@ def _below(roots: Sequence[Path], path: str) -> tuple[Path, str]:
 class _Shown:
     """Makes rows and messages about places in files."""
 
-    def __init__(self, navigation: Navigation, roots: Sequence[Path]) -> None:
+    def __init__(self, navigation: Navigation, scope: Scope) -> None:
         self._navigation = navigation
-        self._roots = roots
+        self._scope = scope
 
     def path(self, path: str) -> DisplayPath:
-        return display_path(*_below(self._roots, path), several=len(self._roots) > 1)
+        root, below = _below(self._scope.roots, path)
+        return self._scope.shown(self._scope.prefix(self._scope.roots.index(root)) + below)
 
     def in_words(self, path: str) -> str:
         """Return a path for a sentence, with its root if there are several."""
         found = self.path(path)
+        if found.repository:
+            return f"{found.repository}:{found.path}"
         return f"{found.root}/{found.path}" if found.root else found.path
 
     def unread(self, unread: Mapping[str, str]) -> str:
@@ -326,6 +387,9 @@ class _Shown:
             path=at.path,
             root=at.root,
             uri=at.uri,
+            repository=at.repository,
+            commit=at.commit,
+            origin=at.origin,
         )
 
     def symbol(self, place: NamePlace) -> ReferencedSymbol | None:
@@ -343,6 +407,9 @@ class _Shown:
             path=at.path,
             root=at.root,
             uri=at.uri,
+            repository=at.repository,
+            commit=at.commit,
+            origin=at.origin,
         )
 
 

@@ -23,8 +23,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from winnow.errors import NoSymbol, SearchError, SearchTimedOut
+from winnow.index.snapshot import Overlay
 from winnow.index.store.file_record import may_have_symbols
-from winnow.index.workspace_index import CATCH_UP_SECONDS
+from winnow.index.workspace_index import CATCH_UP_SECONDS, NOTHING
 from winnow.search.index.background import open_index
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.symbols.navigation import Navigation
@@ -78,8 +79,11 @@ async def with_symbols(
     work: Callable[[Navigation], T],
     progress: Progress,
     early: EarlyResults[E] | None = None,
+    further: Overlay = NOTHING,
+    further_roots: Sequence[Path] = (),
 ) -> SymbolAnswer[T]:
-    """Run the work once the index has what it needs.
+    """Run the work once the index has what it needs. ``further`` are the symbols of files outside
+    the workspace, by absolute path, in ``further_roots``.
 
     Raises what the work raises, and SearchTimedOut instead of NoSymbol if not all files that
     contain the name were indexed in time.
@@ -96,7 +100,9 @@ async def with_symbols(
             await reading.index_files()
             prepared += 1
         await reading.add_occurrences()
-        snapshot = workspace.index.snapshot(workspace.buffers, CATCH_UP_SECONDS, needed.paths)
+        snapshot = workspace.index.snapshot(
+            workspace.buffers, CATCH_UP_SECONDS, needed.paths, further
+        )
         async with snapshot as (view, state):
             # The user may have deleted the store, or another one replaced it, for instance because
             # the disk is full: the relevant files are not in that.
@@ -104,7 +110,7 @@ async def with_symbols(
             if not state.knows_all and lost:
                 stores = None
                 continue
-            navigation = Navigation(view, sources_of(workspace))
+            navigation = Navigation(view, sources_of(workspace, further_roots))
             try:
                 result = await view.read(work, navigation)
             except NoSymbol:
@@ -126,9 +132,10 @@ async def with_symbols(
         workspace.files_changed(navigation.changed)
 
 
-def sources_of(workspace: EngineWorkspace) -> SourceTexts:
-    """Return the texts of files, for one request. Raises NoWorkspace and NotFound."""
-    roots = workspace.search_roots()
+def sources_of(workspace: EngineWorkspace, further: Sequence[Path] = ()) -> SourceTexts:
+    """Return the texts of files, for one request, also of those in ``further`` folders. Raises
+    NoWorkspace and NotFound."""
+    roots = [*workspace.search_roots(), *further]
     return SourceTexts(roots, workspace.buffers, workspace.config.limits.parse_bytes)
 
 

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from winnow.types import InFile
+from winnow.types import InRepository
 
 ReferenceKind = Literal["call", "import", "type", "read", "write", "definition"]
 
 
-class FoundSymbol(InFile, frozen=True, kw_only=True):
+class FoundSymbol(InRepository, frozen=True, kw_only=True):
     """A definition. Lines and columns start at 1; columns count code points."""
 
     name: Annotated[str, Meta(description="The name.")]
@@ -50,7 +50,7 @@ class FoundSymbol(InFile, frozen=True, kw_only=True):
     ] = False
 
 
-class ReferencedSymbol(InFile, frozen=True, kw_only=True):
+class ReferencedSymbol(InRepository, frozen=True, kw_only=True):
     """A symbol whose references were requested, at its definition."""
 
     name: Annotated[str, Meta(description="The name.")]
@@ -65,7 +65,7 @@ class ReferencedSymbol(InFile, frozen=True, kw_only=True):
     signature: Annotated[str, Meta(description="The definition up to the body.")] = ""
 
 
-class FoundReference(InFile, frozen=True, kw_only=True):
+class FoundReference(InRepository, frozen=True, kw_only=True):
     """A use of the symbol. Lines and columns start at 1; columns count code points."""
 
     line: Annotated[int, Meta(description="The line.")]

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import dataclasses
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +31,7 @@ from winnow.search.index.state import (
     nothing_indexed,
     state_in_words,
 )
+from winnow.search.shared.scope import shared_symbols
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.symbols.language import generic_languages
 from winnow.symbols.search.find import Finder, Symbol, SymbolMatches
@@ -45,7 +46,7 @@ from winnow.text.definition_patterns import (
 from winnow.text.paths import containing_root
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.sanitize import on_one_line
-from winnow.text.scope import Filters, Scope, display_path
+from winnow.text.scope import Filters, Scope
 from winnow.text.selection import file_type_globs
 from winnow.types import Completeness, IndexState, PageParams, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -236,7 +237,10 @@ class SymbolSearch:
         """Search the index; return the files on the page that changed after they were indexed,
         and the state of the index."""
         workspace = self.workspace
-        async with workspace.index.snapshot(workspace.buffers, patience) as (view, state):
+        snapshot = workspace.index.snapshot(
+            workspace.buffers, patience, further=shared_symbols(self.scope)
+        )
+        async with snapshot as (view, state):
             self.state = state
             return await view.read(self._find, view), state
 
@@ -252,6 +256,7 @@ class SymbolSearch:
             limit=limit,
             seconds=SEARCH_SECONDS,
             exact=self.exact,
+            roots=[root.as_posix() for root in self.scope.roots],
         )
         self.found = found = finder.find(_absolute(self.workspace.buffers))
         self.skipped_results, self.changed = cursor.resume(
@@ -280,7 +285,9 @@ class SymbolSearch:
     def _only(self) -> list[str] | None:
         """Return the path of the scope if it is a file."""
         file = self.scope.root / self.scope.paths[0]
-        return [file.as_posix()] if self.scope.filters.path and not file.is_dir() else None
+        if not self.scope.filters.path or file.is_dir():
+            return None
+        return [file.as_posix(), *shared_symbols(self.scope)]
 
     def _located(self, path: str) -> tuple[int, str] | None:
         """Return the number of the root that holds a file, and the path below it."""
@@ -330,10 +337,11 @@ class SymbolSearch:
         scope, ripgrep = self.scope, self.ripgrep
         listing = files_with(ripgrep, scope, pattern) if pattern else all_files(ripgrep, scope)
         found: list[str] = []
+        shared = shared_symbols(scope)
         async with contextlib.aclosing(listing) as paths:
             async for path in paths:
-                if may_have_symbols(path):
-                    found.append(scope.absolute(path))
+                if may_have_symbols(path) and (full := scope.absolute(path)) not in shared:
+                    found.append(full)
                 if pattern is None and len(found) == COLD_LISTED:
                     break
         if pattern is not None:
@@ -396,6 +404,10 @@ class SymbolSearch:
         """Return the symbols on the page."""
         return self._shown(self._page_symbols)
 
+    def located(self) -> list[tuple[str, FoundSymbol]]:
+        """Return the symbols on the page with the paths of their files in the scope."""
+        return list(self._rows(self._page_symbols))
+
     def completeness(self) -> Completeness:
         """Return why symbols may be missing."""
         reasons, state = list(self._reasons), self.state
@@ -418,32 +430,38 @@ class SymbolSearch:
         )
 
     def _shown(self, symbols: Iterable[Symbol]) -> list[FoundSymbol]:
-        rows = []
+        return [row for _, row in self._rows(symbols)]
+
+    def _rows(self, symbols: Iterable[Symbol]) -> Iterator[tuple[str, FoundSymbol]]:
         for found in symbols:
             if located := self._located(found.file.path):
                 place, below = located
-                roots, definition = self.scope.roots, found.definition
-                at = display_path(roots[place], below, several=len(roots) > 1)
-                row = FoundSymbol(
-                    name=on_one_line(definition.name),
-                    qualified_name=on_one_line(definition.qualified_name),
-                    kind=definition.kind,
-                    path=at.path,
-                    line=definition.line + 1,
-                    column=definition.columns[1] + 1,
-                    end_line=definition.end_line + 1,
-                    score=round(found.score, 3),
-                    container=on_one_line(definition.container) or None,
-                    signature=definition.signature or None,
-                    doc=definition.doc or None,
-                    private=not definition.exported,
-                    place=found.category,
-                    generic=found.file.language in generic_languages(),
-                    root=at.root,
-                    uri=at.uri,
+                path, definition = self.scope.prefix(place) + below, found.definition
+                at = self.scope.shown(path)
+                yield (
+                    path,
+                    FoundSymbol(
+                        name=on_one_line(definition.name),
+                        qualified_name=on_one_line(definition.qualified_name),
+                        kind=definition.kind,
+                        path=at.path,
+                        line=definition.line + 1,
+                        column=definition.columns[1] + 1,
+                        end_line=definition.end_line + 1,
+                        score=round(found.score, 3),
+                        container=on_one_line(definition.container) or None,
+                        signature=definition.signature or None,
+                        doc=definition.doc or None,
+                        private=not definition.exported,
+                        place=found.category,
+                        generic=found.file.language in generic_languages(),
+                        root=at.root,
+                        uri=at.uri,
+                        repository=at.repository,
+                        commit=at.commit,
+                        origin=at.origin,
+                    ),
                 )
-                rows.append(row)
-        return rows
 
 
 def _absolute(buffers: Mapping[Path, str]) -> list[str]:

@@ -84,7 +84,8 @@ class Finder:
 
     ``accepts`` filters files. ``only`` lists the files to search, if they are few. ``seconds``
     limits the time. ``prune`` stops as soon as the best symbols are known; the total is then a
-    lower bound. ``exact`` requires names equal to the query.
+    lower bound. ``exact`` requires names equal to the query. ``roots`` are those of files that the
+    view has besides its folders.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Finder:
         seconds: float = 1.0,
         prune: bool = False,
         exact: bool = False,
+        roots: Sequence[str] = (),
     ) -> None:
         self.view = view
         self.tables = list(tables)
@@ -111,7 +113,8 @@ class Finder:
         self.until = time.monotonic() + seconds
         self.terms = [_Matcher(term, exact) for term in query.terms]
         self._filters = bool(accepts or query.kinds or query.paths or query.languages)
-        self._roots = sorted((f"{root.rstrip('/')}/" for root in view.roots()), key=len)
+        all_roots = [*view.roots(), *roots]
+        self._roots = sorted((f"{root.rstrip('/')}/" for root in all_roots), key=len)
         self._below = lru_cache(None)(self._below_root)
         self._fits = lru_cache(None)(self._matches_filters)
         # Several containers of a query are often in one file.

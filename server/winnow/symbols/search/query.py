@@ -104,6 +104,12 @@ class SymbolQuery(Struct, frozen=True):
     languages: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> list[str]:
+        """The names and the qualifiers that the query has."""
+        found = (part for term in self.terms for part in (term.text, *term.qualifiers))
+        return list(dict.fromkeys(filter(None, found)))
+
 
 def kinds_of(word: str) -> frozenset[str] | None:
     """Return the kinds that a word selects, or None if it names no kind."""
