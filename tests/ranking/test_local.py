@@ -18,6 +18,7 @@ from winnow.ranking.local import (
 )
 from winnow.ranking.term_matches import matches_of
 from winnow.text.ripgrep import Line
+from winnow.types import Hit
 
 NO_BOOSTS: Mapping[str, float] = {}
 
@@ -289,3 +290,14 @@ def test_the_words_of_query_and_terms_select_lines(
     query: str, terms: list[str], expected: str
 ) -> None:
     assert question_of_terms(query, terms) == expected
+
+
+@pytest.mark.parametrize(
+    ("last", "reason"),
+    [(1, "defines Session in line 2; matches session"), (2, "defines Session; matches session")],
+)
+def test_a_reason_says_where_a_definition_is_that_is_not_shown(last: int, reason: str) -> None:
+    file = candidate("a.py", "def visit():", "class Session:", terms=["session"])
+    matches = matches_of("who is here", ["session"], [file], None)
+    hit = Hit("a.py", "passage", 0.5, "", first=1, last=last)
+    assert ranked([file], [hit], matches)[0].reason == reason

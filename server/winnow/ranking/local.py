@@ -179,6 +179,16 @@ def _strength(matches: MatchedTerms | None) -> float:
     return matches.share + DEFINED * matches.defined if matches is not None else 0.0
 
 
+def _defined(names: Mapping[str, int], hit: Hit | None) -> str:
+    """Return which names a file defines, given with their lines; or where it defines the first, if
+    its passage has none of them."""
+    known = list(names)[:REASON_NAMES]
+    first, last = (hit.first, hit.last) if hit is not None else (None, None)
+    if first is None or last is None or any(first <= names[name] <= last for name in known):
+        return f"defines {', '.join(known)}"
+    return f"defines {known[0]} in line {names[known[0]]}"
+
+
 def _reason(file: Candidate, matches: MatchedTerms | None, hit: Hit | None) -> str:
     """Return the reason: the evidence for the passage, the matching definitions, then the terms
     that match, the weightiest first, as many as fit."""
@@ -190,8 +200,7 @@ def _reason(file: Candidate, matches: MatchedTerms | None, hit: Hit | None) -> s
         for term in sorted(file.counts, key=lambda term: -matches.weights[term])
     ]
     if matches.names and "defines " not in why:
-        names = f"defines {', '.join(matches.names[:REASON_NAMES])}"
-        why = "; ".join(filter(None, [names, why]))
+        why = "; ".join(filter(None, [_defined(matches.names, hit), why]))
     reason = why
     for shown in range(len(terms), 0, -1):
         rest = f" and {len(terms) - shown} more" if shown < len(terms) else ""

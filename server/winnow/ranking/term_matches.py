@@ -25,13 +25,14 @@ class MatchedTerms(Struct, frozen=True):
 
     ``weights`` of the terms that match are at most 1 in sum, which is their ``share``; a term whose
     words are those of the query has a small one. ``defined`` is the same for definitions: a term
-    counts by its share in the name. ``names`` are the defined names of which it is at least half.
+    counts by its share in the name. ``names`` are the defined names of which it is at least half,
+    with their lines.
     """
 
     weights: Mapping[str, float]
     hits: Mapping[str, Sequence[int]]
     defined: float = 0.0
-    names: Sequence[str] = ()
+    names: Mapping[str, int] = {}
 
     @property
     def share(self) -> float:
@@ -70,7 +71,7 @@ def _stems(text: str) -> frozenset[str]:
 def _matches(file: Candidate, weights: Mapping[str, float]) -> MatchedTerms:
     shares = {number: defines(line) for number, line in file.lines.items() if line.ranges}
     defined = 0.0
-    names: dict[str, None] = {}
+    names: dict[str, int] = {}
     for term in sorted(file.hits, key=lambda term: -weights[term]):
         best = max(file.hits[term], key=lambda number: (shares[number], -number), default=None)
         if best is None or not shares[best]:
@@ -78,9 +79,9 @@ def _matches(file: Candidate, weights: Mapping[str, float]) -> MatchedTerms:
         defined += weights[term] * shares[best]
         found = definition_in(file.lines[best].text)
         if found is not None and shares[best] >= NAMED:
-            names[found.name] = None
+            names[found.name] = best
     own = {term: weights[term] for term in file.counts}
-    return MatchedTerms(own, file.hits, defined, list(names))
+    return MatchedTerms(own, file.hits, defined, names)
 
 
 def _term_weights(
