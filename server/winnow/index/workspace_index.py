@@ -326,10 +326,17 @@ class WorkspaceIndex:
         date."""
         if not await self._updates.is_exact(seconds):
             return None
+        return await self.indexed_candidates(conditions, self._updates.is_exact_now)
+
+    async def indexed_candidates(
+        self, conditions: Sequence[Condition], may_read: Callable[[], bool] = lambda: True
+    ) -> list[MatchCandidates] | None:
+        """Return the files that may match as they were indexed last, for each of some conditions.
+        None if the index cannot be read, or ``may_read`` returns False once it is open."""
         folders = self.folder_indexes()
         try:
             async with open_snapshot(folders) as (view, readers):
-                if not self._updates.is_exact_now():  # something has changed meanwhile
+                if not may_read():  # something has changed meanwhile
                     return None
                 return await view.read(match_candidates, folders, readers, conditions)
         except (StoreDamaged, SearchError) as error:

@@ -18,7 +18,7 @@ from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_files import files_with_terms, matched_texts
+from winnow.search.code.message_files import files_with_terms, indexed_files_with, matched_texts
 from winnow.search.code.messages import MatchedText, Site, search_terms, sites_in
 from winnow.search.grep.prefilter import IndexedFiles, indexed_files
 from winnow.search.shared.scope import shared_symbols
@@ -41,7 +41,7 @@ REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
-# if that takes little: in the index or a small tree, and in few files.
+# if that takes little: in the index, and in few files.
 LABEL_WORDS = range(2, 13)
 LABEL_FILES = 20
 # Lines to show around a frame outside of a function.
@@ -227,13 +227,11 @@ async def _sites(
 ) -> list[Site]:
     """Return the places that make the messages of a query, those of the first message first."""
     messages = list(_messages(parts))
-    terms = list(dict.fromkeys(term for message in messages for term in message.terms))
-    if not terms:
+    if not messages:
         return []
     async with workspace.search_slots:
         progress("Searching for the error message")
-        only_labels = all(message.is_label for message in messages)
-        files = await files_with_terms(workspace, scope, terms, quickly=only_labels)
+        files = await _files(workspace, scope, messages)
         texts = CurrentTexts(scope, workspace.buffers)
         width = workspace.config.limits.line_characters
 
@@ -241,7 +239,6 @@ async def _sites(
             return [
                 site
                 for message in messages
-                if not (message.is_label and _count(files, message) > LABEL_FILES)
                 for site in _best_sites(
                     message, matched_texts(texts, files, message.terms, _weight, width)
                 )
@@ -250,10 +247,18 @@ async def _sites(
         return await asyncio.to_thread(best_sites)
 
 
-def _count(files: Mapping[str, Set[str]], message: _Message) -> int:
-    """Return the number of files that may have a term of a message."""
-    terms = set(message.terms)
-    return sum(not terms.isdisjoint(known) for known in files.values())
+async def _files(
+    workspace: EngineWorkspace, scope: Scope, messages: Sequence[_Message]
+) -> Mapping[str, Set[str]]:
+    """Return the files that may have terms of some messages, with these terms, by path."""
+    found: dict[str, Set[str]] = {}
+    terms = [term for message in messages if not message.is_label for term in message.terms]
+    if terms:
+        found |= await files_with_terms(workspace, scope, list(dict.fromkeys(terms)))
+    for text in (message.error.text for message in messages if message.is_label):
+        for path in await indexed_files_with(workspace, scope, text, LABEL_FILES):
+            found[path] = {*found.get(path, ()), text}
+    return found
 
 
 def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:

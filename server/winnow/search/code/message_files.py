@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.messages import BEFORE, STATEMENT_LINES, MatchedText
-from winnow.search.grep.prefilter import is_small, prefilter, unsaved_files
+from winnow.search.grep.prefilter import prefilter, unsaved_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern, cut_line, pattern_problem
 from winnow.text.scope import Scope, clean_path
 from winnow.workspace import EngineWorkspace
@@ -27,11 +27,9 @@ LINES_OF_FILE = 50
 
 
 async def files_with_terms(
-    workspace: EngineWorkspace, scope: Scope, terms: Sequence[str], *, quickly: bool = False
+    workspace: EngineWorkspace, scope: Scope, terms: Sequence[str]
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have some of the terms, with these terms, by path.
-
-    Where the index cannot name the files, ``quickly`` lists those of a small tree only.
 
     Raises InvalidParams for a glob or a file type that ripgrep rejects.
     """
@@ -42,12 +40,37 @@ async def files_with_terms(
     for term, candidates in zip(terms, prefiltered, strict=True):
         for path in candidates.files if candidates else ():
             found.setdefault(path, set()).add(term)
-    is_quick = workspace.index.state().knows_all and is_small(workspace)
-    if not any(prefiltered) and (is_quick or not quickly):
+    if not any(prefiltered):
         found = await _listed(ripgrep, scope, terms)
     for path in await unsaved_files(workspace, ripgrep, scope):
         found[path] = set(terms)
     return found
+
+
+async def indexed_files_with(
+    workspace: EngineWorkspace, scope: Scope, text: str, most: int
+) -> list[str]:
+    """Return the files that may have a text as they were indexed last; none if there are more than
+    ``most`` of them. Takes a fraction of a millisecond."""
+    if scope.filters.file_types or scope.files is not None:
+        return []
+    # Costs the import of numpy.
+    from winnow.index.postings.trigrams import condition_of
+
+    condition = condition_of(TextPattern(text, literal=True, case_sensitive=False))
+    if condition.required.is_any or not workspace.index.state().knows_all_texts:
+        return []
+    found = await workspace.index.indexed_candidates([condition])
+    if not found or found[0].count > most:
+        return []
+    return [
+        scope.prefix(place) + below
+        for place, root in enumerate(scope.roots)
+        if root in found[0].numbers
+        for below in found[0].files(root)
+        # Deleted files have no path.
+        if below and (not scope.is_filtered or scope.selects(place, below, ()))
+    ]
 
 
 async def _listed(ripgrep: Ripgrep, scope: Scope, terms: Sequence[str]) -> dict[str, set[str]]:

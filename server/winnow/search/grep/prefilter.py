@@ -74,7 +74,7 @@ async def prefilter(
     # A process that serves one request has no index that is up to date.
     if not workspace.has_index or not _is_plain(scope):
         return nothing
-    if workspace.lifetime is Lifetime.COMMAND and is_small(workspace):
+    if workspace.lifetime is Lifetime.COMMAND and _is_small(workspace):
         return nothing
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
@@ -138,7 +138,7 @@ async def indexed_files(
     """
     if not workspace.has_index or not _is_plain(scope):
         return None
-    if workspace.lifetime is Lifetime.COMMAND and is_small(workspace):
+    if workspace.lifetime is Lifetime.COMMAND and _is_small(workspace):
         return None
     folders = await workspace.index.files(MOST_SECONDS)
     if not folders or not (_covers(folders, scope) and _is_indexed(workspace, scope)):
@@ -171,7 +171,7 @@ async def unsaved_files(workspace: EngineWorkspace, ripgrep: Ripgrep, scope: Sco
     ]
 
 
-def is_small(workspace: EngineWorkspace) -> bool:
+def _is_small(workspace: EngineWorkspace) -> bool:
     """Return True if a search of all files takes about as long as starting a command. Only such a
     search counts the files that ripgrep skips, as a command without a background process does."""
     return workspace.index.state().files_total < SMALL_TREE
