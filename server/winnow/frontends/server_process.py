@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import io
 import logging
 import os
@@ -34,6 +35,21 @@ ORDERLY_SECONDS = 1.5
 EXIT_SECONDS = 0.05
 LOG_LINES = 1_000
 LOG_SECONDS = 0.2
+
+
+def ignore_closing_generators() -> None:
+    """Don't print that the garbage collector, in another thread, found an asynchronous generator
+    that the event loop was just closing. Broken-off streams of the SDKs leave such ones."""
+    show = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        is_closing = str(unraisable.exc_value) == "async generator already executing"
+        if is_closing and inspect.isasyncgen(unraisable.object):
+            logger.debug("The garbage collector found %r while it was closed", unraisable.object)
+        else:
+            show(unraisable)
+
+    sys.unraisablehook = hook
 
 
 class HardEnd:

@@ -305,8 +305,10 @@ def _serve(options: argparse.Namespace) -> int:
     with _loading():
         from winnow.frontends.lsp.lifecycle import create_server
         from winnow.frontends.lsp.transport import serve_io, serve_tcp
+        from winnow.frontends.server_process import ignore_closing_generators
 
     return_freed_memory()
+    ignore_closing_generators()
     _log_to_stderr(verbose=options.verbose)
     # pygls logs every error response, with its traceback.
     logging.getLogger("pygls").setLevel(logging.INFO if options.verbose else logging.CRITICAL)
