@@ -68,8 +68,8 @@ DROPPED_AT_ONCE = 500
 MERGED = 8
 LEVELS = (64, 512, 2048)
 # A search reads each segment: at the end of a build they are merged. A segment is left alone if it
-# has this many documents and this many times those of all smaller ones together: copying it would
-# cost more than it saves.
+# has more documents than this, and more than this many times those of all smaller ones together:
+# copying it would cost more than it saves.
 LARGE = 1024
 MUCH_LARGER = 2
 # A segment with a smaller share of live documents is rewritten at the end of a build.

@@ -230,8 +230,7 @@ async def _sites(
     if not messages:
         return []
     async with workspace.search_slots:
-        progress("Searching for the error message")
-        files = await _files(workspace, scope, messages)
+        files = await _files(workspace, scope, messages, progress)
         texts = CurrentTexts(scope, workspace.buffers)
         width = workspace.config.limits.line_characters
 
@@ -248,12 +247,13 @@ async def _sites(
 
 
 async def _files(
-    workspace: EngineWorkspace, scope: Scope, messages: Sequence[_Message]
+    workspace: EngineWorkspace, scope: Scope, messages: Sequence[_Message], progress: Progress
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have terms of some messages, with these terms, by path."""
     found: dict[str, Set[str]] = {}
     terms = [term for message in messages if not message.is_label for term in message.terms]
     if terms:
+        progress("Searching for the error message")
         found |= await files_with_terms(workspace, scope, list(dict.fromkeys(terms)))
     for text in (message.error.text for message in messages if message.is_label):
         for path in await indexed_files_with(workspace, scope, text, LABEL_FILES):
