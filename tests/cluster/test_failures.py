@@ -27,6 +27,7 @@ from winnow.search.shared import consent
 from winnow.storage.user_folders import state_folder
 from winnow.symbols.extract.packed import pack
 from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
+from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchParams, code_search
 from winnow.tools.find_references import FindReferencesParams, find_references
 from winnow.tools.find_symbol import FindSymbolParams, find_symbol
@@ -270,35 +271,29 @@ async def test_damaged_data_neither_fails_nor_hides_rows(folder: Path) -> None:
         assert {"good.py", "none.py", "bomb.py"} <= {row.path for row in rows}
 
 
-@pytest.mark.parametrize("tool", ["semantic", "code", "symbol", "references", "keyword"])
-async def test_a_hanging_cluster_delays_no_ranked_search(folder: Path, tool: str) -> None:
-    async def ask(workspace: EngineWorkspace) -> SearchAnswer:
-        everywhere = ["team/*"]
-        if tool == "semantic":
-            semantic = SemanticSearchParams(query="what is needle", repositories=everywhere)
-            return await semantic_search.run(workspace, semantic, no_progress)
-        if tool == "code":
-            code = CodeSearchParams(query="needle", repositories=everywhere)
-            return await code_search.run(workspace, code, no_progress)
-        if tool == "symbol":
-            symbol = FindSymbolParams(name="needle", repositories=everywhere)
-            return await find_symbol.run(workspace, symbol, no_progress)
-        if tool == "references":
-            references = FindReferencesParams(name="needle", repositories=everywhere)
-            return await find_references.run(workspace, references, no_progress)
-        keyword = KeywordSearchParams(
-            query="needle", search_terms=["needle"], ranker="local", repositories=everywhere
-        )
-        return await keyword_search.run(workspace, keyword, no_progress)
-
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("semantic_search", {"query": "what is needle"}),
+        ("code_search", {"query": "needle"}),
+        ("find_symbol", {"name": "needle"}),
+        ("find_references", {"name": "needle"}),
+        ("keyword_search", {"query": "needle", "search_terms": ["needle"], "ranker": "local"}),
+    ],
+)
+async def test_a_hanging_cluster_delays_no_ranked_search(
+    folder: Path, tool: str, params: dict[str, Any]
+) -> None:
+    raw = {**params, "repositories": ["team/*"]}
     async with (
         server(HANGS) as (address, _),
         workspace_of(folder, ClusterSettings(addresses=(address,))) as workspace,
     ):
-        await ask(workspace)
+        await TOOLS[tool].call(workspace, raw, no_progress)
         start = time.monotonic()
-        result = await ask(workspace)
+        result = await TOOLS[tool].call(workspace, raw, no_progress)
         seconds = time.monotonic() - start
+    assert isinstance(result, SearchAnswer)
     assert result.returned == 1
     assert result.completeness.shared is not None
     assert not result.completeness.shared.answered
