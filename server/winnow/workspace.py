@@ -8,9 +8,10 @@ import enum
 import functools
 import importlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 # Time limit for listing the files of a large tree on a cold disk, which happens in the background.
 LIST_SECONDS = 60.0
+# How long ripgrep's place and environment stay known. To find them takes over a millisecond, and a
+# request asks for them several times.
+FOUND_SECONDS = 1.0
 # Document searches that run at once.
 DOCUMENT_SEARCHES = 3
 
@@ -72,6 +76,15 @@ class Lifetime(enum.Enum):
 
     SERVER = "server"  # a session with a client: the index is built in the background
     COMMAND = "command"  # one call or a few: nothing runs after the result is returned
+
+
+class _FoundRipgrep(NamedTuple):
+    """Where ripgrep is and its environment, ``until`` then and for these settings."""
+
+    program: str
+    environment: Mapping[str, str]
+    depends_on: object
+    until: float
 
 
 class SearchSlots(asyncio.Semaphore):
@@ -150,6 +163,7 @@ class EngineWorkspace:
         self.unindexed = UntrackedFilesCache()
         self._report_reading = report_reading
         self._ask_editor = ask_editor
+        self._ripgrep: _FoundRipgrep | None = None
         self._opening: asyncio.Task[None] | None = None
         self.models = self._models()
         self._retired: list[Models] = []
@@ -277,15 +291,29 @@ class EngineWorkspace:
         `seconds` defaults to `limits.search_seconds`. Raise ProgramNotInstalled.
         """
         seconds = seconds or self.config.limits.search_seconds
-        installed = self.installed
+        program, environment = self._found_ripgrep()
         return Ripgrep(
             processes=self.processes,
-            program=installed.ripgrep(self.config.programs.rg),
-            environment=rg_environment(installed.inherited_environment()),
+            program=program,
+            environment=environment,
             deadline=asyncio.get_running_loop().time() + seconds,
             seconds=seconds,
             ignore_files=self.ignore_files,
         )
+
+    def _found_ripgrep(self) -> tuple[str, Mapping[str, str]]:
+        """Return the path of ripgrep and the environment for it, as they were a moment ago. Raise
+        ProgramNotInstalled."""
+        setting = self.config.programs.rg
+        depends_on = (setting, self.config.workspace, tuple(self.folders), dict(self.environment))
+        known, now = self._ripgrep, time.monotonic()
+        if known is None or known.depends_on != depends_on or now > known.until:
+            installed = self.installed
+            program = installed.ripgrep(setting)
+            environment = rg_environment(installed.inherited_environment())
+            known = _FoundRipgrep(program, environment, depends_on, now + FOUND_SECONDS)
+            self._ripgrep = known
+        return known.program, known.environment
 
     @functools.cached_property
     def index(self) -> WorkspaceIndex:

@@ -15,6 +15,7 @@ from winnow.processes.children import Processes
 from winnow.processes.programs import InstalledPrograms
 from winnow.text import ripgrep
 from winnow.text.ripgrep import Line
+from winnow.workspace import EngineWorkspace
 
 pytestmark = pytest.mark.process
 
@@ -185,6 +186,21 @@ def test_a_configured_ripgrep_precedes_path_and_the_packaged_ripgrep(
     assert InstalledPrograms(os.environ, ()).ripgrep() == str(tmp_path / "path/rg")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert Path(InstalledPrograms(os.environ, ()).ripgrep()).name.startswith("rg")
+
+
+@requires_posix
+async def test_a_ripgrep_in_a_folder_that_is_opened_is_not_used_any_more(tmp_path: Path) -> None:
+    programs, project = tmp_path / "programs", tmp_path / "project"
+    programs.mkdir()
+    project.mkdir()
+    (programs / "rg").symlink_to(RG)
+    environment = {"PATH": str(programs)}
+    workspace = EngineWorkspace([project], environment=environment)
+    assert workspace.run_ripgrep().program == str(programs / "rg")
+    workspace.change_folders([programs], [])
+    assert workspace.run_ripgrep().program != str(programs / "rg")
+    assert str(programs) not in workspace.run_ripgrep().environment["PATH"]
+    await workspace.aclose()
 
 
 def test_a_missing_ripgrep_error_explains_how_to_install_it(
