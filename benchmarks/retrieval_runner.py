@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
@@ -42,7 +43,7 @@ def copy_corpus(corpus: Path, folder: Path) -> None:
         shutil.copyfile(corpus / path, folder / path)
 
 
-async def answer(folder: Path, embeddings: str) -> None:
+async def answer(folder: Path, embeddings: Literal["auto", "off"]) -> None:
     """Build the index, then answer questions until the input ends."""
     config = Config(index=IndexSettings(embeddings=embeddings, cpu_throttle_threshold=1.0))
     workspace = EngineWorkspace([folder], config)

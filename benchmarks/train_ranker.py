@@ -40,7 +40,7 @@ from ranked_corpus import corpus_of, history_at
 from scipy.optimize import minimize
 
 from winnow.index.commits.history import CommitHistory
-from winnow.index.vectors.embeddings import AUTO, load_model
+from winnow.index.vectors.embeddings import load_model
 from winnow.ranking.semantic import features as of
 from winnow.ranking.semantic.decision_trees import (
     MAX_LEAVES,
@@ -122,7 +122,7 @@ def samples_of(
 ) -> Iterator[Sample]:
     """Yield the questions about a repository with their features."""
     corpus = corpus_of(folder, embeddings, history)
-    model = load_model(embeddings).model
+    model = load_model(embeddings)
     for question in questions:
         targets = [target["path"] for target in question["targets"]]
         weighed = weigh(corpus, question["query"], dense=model)
@@ -379,7 +379,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    embeddings = "off" if arguments.no_embeddings else AUTO
+    embeddings = "off" if arguments.no_embeddings else "auto"
     samples = list(all_samples(arguments, embeddings))
     basic = [*of.FEATURES] if arguments.no_embeddings else [*of.FEATURES, *of.DENSE_FEATURES]
     for has_commits in (False, True):

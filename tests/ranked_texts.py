@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from winnow.index.postings.contents import Contents, Embed, contents_of
+from winnow.index.postings.contents import Contents, contents_of
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.segment import in_memory
 from winnow.symbols.extract.driver import extract
@@ -15,7 +15,7 @@ from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 
 
-def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | None = None) -> Corpus:
+def corpus_of(files: Mapping[str, str], *, segments: int = 1) -> Corpus:
     """Build the ranked corpus of some files, in this number of segments."""
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     parts: list[dict[int, Contents]] = [{} for _ in range(segments)]
@@ -25,7 +25,7 @@ def corpus_of(files: Mapping[str, str], *, segments: int = 1, embed: Embed | Non
         symbols = extract(language, source) if language else None
         defined = symbols.definitions if symbols else []
         name = symbols.language if symbols else ""
-        text_contents = contents_of(path, source, defined, name, covered=True, embed=embed)
+        text_contents = contents_of(path, source, defined, name, covered=True)
         parts[number % segments][number] = text_contents
         for definition in defined:
             definitions[definition.name].append((number, definition))

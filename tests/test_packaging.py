@@ -24,7 +24,7 @@ from test_examples import requires_packages, run_agent, typescript_agent
 from winnow import __version__
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = {"embeddings", "mcp", "ocr"}
+EXTRAS = {"mcp", "ocr"}
 
 pytestmark = [pytest.mark.slow, requires_posix]
 

@@ -380,7 +380,7 @@ class EngineWorkspace:
         from winnow.index.vectors.embeddings import load_model
         from winnow.ranking.semantic.search import load
 
-        load(load_model(self.config.index.embeddings).model)
+        load(load_model(self.config.index.embeddings))
 
     async def _in_order(self, root: Path, paths: Sequence[str]) -> list[str]:
         """Sort the files of a folder in the order in which they are to be indexed."""

@@ -190,7 +190,7 @@ def test_children_run_no_programs_of_the_workspace(
 @without_coverage
 @pytest.mark.parametrize("how", ["module", "empty entry of PYTHONPATH"])
 def test_a_module_of_the_workspace_is_not_imported(hostile: Path, ran: Path, how: str) -> None:
-    for name in ("msgspec", "argparse", "json", "numpy", "tomli", "wordllama", "pygls"):
+    for name in ("msgspec", "argparse", "json", "numpy", "tomli", "apsw", "pygls"):
         (hostile / f"{name}.py").write_text(f"open('{ran}/{name}', 'w'); raise ImportError\n")
     server = str(Path(winnow.__file__).parent.parent)
     program = "from winnow.__main__ import main; main()"

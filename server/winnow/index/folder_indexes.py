@@ -105,7 +105,7 @@ class FolderIndexes:
         config = self._config()
         masked = config.index.enable_sensitive_filtering
         rules = config.secret_rules if masked else ()
-        model = load_model(config.index.embeddings).model
+        model = load_model(config.index.embeddings)
         return FolderSettings(
             max_bytes=config.limits.parse_bytes,
             max_parsed=most_parsed(

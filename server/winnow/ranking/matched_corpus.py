@@ -18,6 +18,7 @@ from winnow.index.postings.chunks import CHUNK_LINES
 from winnow.index.postings.contents import CHUNK_COLUMNS, Contents, contents_of
 from winnow.index.postings.corpus import Corpus, CorpusPart, Definitions
 from winnow.index.postings.segment import MOST_DOCUMENTS, in_memory
+from winnow.index.vectors.embeddings import EmbeddingModel
 from winnow.symbols.file_symbols import Definition
 from winnow.symbols.language import language_of
 from winnow.text.definition_lines import definition_in
@@ -50,18 +51,20 @@ def with_texts(
     files: Mapping[int, LooseText],
     new: Sequence[tuple[int, str]] = (),
     roots: Sequence[str] = (),
+    model: EmbeddingModel | None = None,
 ) -> Corpus:
     """Return a corpus that also has the texts of ``files``, by their numbers.
 
     ``new`` are the roots and paths of files that the corpus does not number yet, and ``roots``
-    further roots.
+    further roots. ``model`` is that of the corpus's vectors, if it has some.
     """
     if not files and not new:
         return corpus
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     texts: dict[int, Contents] = {}
     for number, file in files.items():
-        texts[number], defined = _contents(file)
+        contents, defined = _contents(file)
+        texts[number] = contents if model is None else model.with_vectors(contents)
         for definition in defined:
             definitions[definition.name].append((number, definition))
     numbers = list(texts)

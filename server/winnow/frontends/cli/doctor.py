@@ -209,14 +209,6 @@ def _packages() -> CheckResult:
 
 def _extras(config: Config) -> Iterator[CheckResult]:
     """Check the extras, which `pip install 'winnow-ls[NAME]'` installs."""
-    # The user's own model folder needs no package.
-    auto = config.index.embeddings == "auto"
-    yield _extra(
-        "embeddings",
-        "semantic searches find passages in other words",
-        is_there=_are_there("wordllama", "tokenizers"),
-        setting=f"`index.embeddings` is '{config.index.embeddings}'" if not auto else "",
-    )
     yield _extra(
         "ocr",
         "Winnow reads scanned pages and pictures",

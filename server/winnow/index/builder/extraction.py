@@ -15,7 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
-from winnow.index.postings.contents import Contents, Embed, contents_of
+from winnow.index.postings.contents import Contents, contents_of
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
     DATA_EXTENSIONS,
@@ -36,7 +36,7 @@ from winnow.index.store.file_record import (
     may_have_symbols,
     record_without_symbols,
 )
-from winnow.index.vectors.embeddings import embedder
+from winnow.index.vectors.embeddings import load_model
 from winnow.privacy.secrets import is_secret_file, mask_secrets
 from winnow.symbols.extract.driver import extract
 from winnow.symbols.extract.packed import only_occurrences, pack
@@ -151,9 +151,10 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    # With the definitions, the text is indexed again.
-    embed = None if problem == NO_DEFINITIONS else embedder(job.embeddings)
-    contents = _contents(path, raw, source, symbols, name, embed, covered=not secrets)
+    contents = _contents(path, raw, source, symbols, name, covered=not secrets)
+    model = load_model(job.embeddings)
+    if contents is not None and model is not None:
+        contents = model.with_vectors(contents)
     return FileRecord(state, name, packed, key, contents, _is_binary(raw))
 
 
@@ -198,7 +199,6 @@ def _contents(
     source: bytes,
     symbols: FileSymbols | None,
     language: str,
-    embed: Embed | None,
     *,
     covered: bool,
 ) -> Contents | None:
@@ -210,7 +210,7 @@ def _contents(
     is_generated = symbols is None and _why_generated(source)
     ranked = b"" if is_generated or path.endswith(DATA_EXTENSIONS) else source
     definitions = symbols.definitions if symbols else ()
-    contents = contents_of(path, ranked, definitions, language, covered=covered, embed=embed)
+    contents = contents_of(path, ranked, definitions, language, covered=covered)
     # Trigrams must not contain masked text either.
     text_of_trigrams = seen if covered else source
     if text_of_trigrams == ranked:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -59,7 +59,7 @@ FIELDS = (
     # The words of import lines, not split: the files that this one uses.
     ContentField("import", "document", frequencies=True),
 )
-_BODY, _DEFINITION, _CONTEXT, _COMMENT, _HEAD, _TYPE, _NAME, _IMPORTED_NAME = range(len(FIELDS))
+BODY, DEFINITION, _CONTEXT, _COMMENT, HEAD, _TYPE, _NAME, _IMPORTED_NAME = range(len(FIELDS))
 # Numbers per document, in the order of `Contents.measures`: lines; definitions outside functions,
 # and the functions among them; lines that import or re-export; 1 if the text says that a program
 # generated it.
@@ -106,13 +106,6 @@ _HEAD_LINES = 80
 _LINE_CHARACTERS = 2_000
 
 
-# Returns the vectors of texts that are split into words, as rows of 8-bit numbers.
-Embed = Callable[[Iterable[Sequence[str]]], bytes]
-# Numbers of defined names and of describing words that represent the document.
-_CARD_NAMES = 60
-_CARD_WORDS = 120
-
-
 def contents_of(
     path: str,
     text: bytes,
@@ -120,12 +113,11 @@ def contents_of(
     language: str,
     *,
     covered: bool,
-    embed: Embed | None = None,
     for_text_search: bool = True,
 ) -> Contents:
-    """Return what the index keeps of a text in UTF-8. Only the file extension of the path counts.
-    Without ``embed`` there are no vectors, and without ``for_text_search`` no trigrams, which take
-    half of the time."""
+    """Return what the index keeps of a text in UTF-8, without vectors. Only the file extension of
+    the path counts. Without ``for_text_search`` there are no trigrams, which take half of the
+    time."""
     chunks = chunks_of(text, definitions)
     lines = _lines(text)
     joined = "\n".join(lines)
@@ -146,26 +138,18 @@ def contents_of(
     imported = [word for line in imports for word in set(words(line))]
     terms = TermCounts(len(FIELDS))
     terms.add(_COMMENT, pack_terms(words(comments)))
-    terms.add(_HEAD, pack_terms(words(head)))
+    terms.add(HEAD, pack_terms(words(head)))
     terms.add(_TYPE, pack_terms(types))
     terms.add(_NAME, pack_names(definition.name for definition in known))
     terms.add(_IMPORTED_NAME, pack_names(imported))
     placed = _placed(chunks, definitions)
     for names in _names_by_chunk(chunks, known):
-        terms.add(_DEFINITION, pack_terms(names))
+        terms.add(DEFINITION, pack_terms(names))
     for place in placed:
         terms.add(_CONTEXT, pack_terms(words(" ".join(place.context))))
     del joined, comments  # in a text of megabytes, the words of its chunks need as much memory
-    card = [definition.name for definition in known[:_CARD_NAMES]] + words(head)[:_CARD_WORDS]
-
-    def chunk_words() -> Iterator[list[str]]:
-        """Yield the words of each chunk, and count their terms."""
-        for a, b in chunks:
-            found = words("\n".join(lines[a - 1 : b]))
-            terms.add(_BODY, pack_terms(found))
-            yield found
-
-    vectors = (embed or _nothing)(chain(chunk_words(), [card]))
+    for a, b in chunks:
+        terms.add(BODY, pack_terms(words("\n".join(lines[a - 1 : b]))))
     return Contents(
         trigrams=trigrams_of(text if for_text_search else b""),
         chunks=_numbered(chunks, placed, lines).tobytes(),
@@ -177,16 +161,8 @@ def contents_of(
             len(imports),
             float(bool(_GENERATED.search(head[:_GENERATED_CHARACTERS]))),
         ],
-        vectors=vectors,
         covered=covered,
     )
-
-
-def _nothing(texts: Iterable[Sequence[str]]) -> bytes:
-    """Consume the texts and return no vectors."""
-    for _ in texts:
-        pass
-    return b""
 
 
 def _lines(text: bytes) -> list[str]:

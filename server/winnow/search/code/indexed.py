@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from winnow.index.builder.disk_scan import ContentExclusions
 from winnow.index.not_covered import NotCovered
-from winnow.index.store.file_record import NO_VECTORS
 from winnow.index.workspace_index import CATCH_UP_SECONDS
 from winnow.ranking.candidates import Candidate
 from winnow.ranking.local import (
@@ -116,7 +115,6 @@ async def search_index(
         types = await file_type_globs(ripgrep, scope.root, scope.filters.file_types)
 
     only = scope.selector(types) if scope.is_filtered else None
-    is_shared = isinstance(scope, SharedScope) and bool(scope.texts)
     embeddings = workspace.config.index.embeddings
     search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings, matched)
     found: list[IndexHits] = []
@@ -125,11 +123,7 @@ async def search_index(
     async def search() -> tuple[list[str], IndexState]:
         snapshot = workspace.index.corpus(workspace.buffers, patience)
         async with snapshot as (make, state, view):
-            # Files without vectors, of which only the text is indexed, would lose to the others.
-            # So would those of a cluster.
-            source = embeddings if state.knows_all and not is_shared else NO_VECTORS
-            search_now = msgspec.structs.replace(search_for, embeddings=source)
-            searched = await view.read(_search_snapshot, view, make, search_now, state)
+            searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
         found[:] = [IndexHits(searched.hits, searched.knows, state, True, left_out, searched.model)]
         return searched.changed, state
@@ -165,7 +159,7 @@ def _search_snapshot(
     from winnow.index.vectors.embeddings import load_model
 
     corpus = make()
-    model = load_model(search_for.embeddings).model
+    model = load_model(search_for.embeddings)
     hits, paths = _search(view, corpus, search_for, model)
     has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
     return _Searched(
@@ -192,8 +186,8 @@ def _search(
     shared: Mapping[str, LooseText] = {}
     if isinstance(search_for.scope, SharedScope):
         shared = search_for.scope.texts
-        corpus = _with_shared(corpus, search_for.scope)
-    corpus, matched = _with_matched(corpus, search_for.scope, search_for.matched)
+        corpus = _with_shared(corpus, search_for.scope, model)
+    corpus, matched = _with_matched(corpus, search_for.scope, search_for.matched, model)
     files = _Files(corpus, search_for.scope, search_for.covers)
     found = search(
         corpus,
@@ -232,7 +226,7 @@ def _search(
     return hits, paths
 
 
-def _with_shared(corpus: Corpus, scope: SharedScope) -> Corpus:
+def _with_shared(corpus: Corpus, scope: SharedScope, model: EmbeddingModel | None) -> Corpus:
     """Return the corpus with the texts of a cluster."""
     from winnow.ranking.matched_corpus import with_texts
 
@@ -242,11 +236,14 @@ def _with_shared(corpus: Corpus, scope: SharedScope) -> Corpus:
     numbered = enumerate(scope.texts.values(), len(corpus.paths))
     # The words of others are not indexed.
     files = {number: text for number, text in numbered if text.contents or text.lines}
-    return with_texts(corpus, files, new, roots)
+    return with_texts(corpus, files, new, roots, model)
 
 
 def _with_matched(
-    corpus: Corpus, scope: Scope, matched: Sequence[tuple[Candidate, MatchedTerms]]
+    corpus: Corpus,
+    scope: Scope,
+    matched: Sequence[tuple[Candidate, MatchedTerms]],
+    model: EmbeddingModel | None,
 ) -> tuple[Corpus, dict[int, MatchedTerms]]:
     """Return the corpus with the files that have matches, and the matches by file number."""
     if not matched:
@@ -274,7 +271,7 @@ def _with_matched(
         found[number] = matches
         if number >= len(has_text) or not has_text[number]:
             lacking[number] = loose_text(file)
-    return with_texts(corpus, lacking, new), found
+    return with_texts(corpus, lacking, new, model=model), found
 
 
 class _Files:

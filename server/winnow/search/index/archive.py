@@ -43,7 +43,7 @@ async def export_index(
     commit = await head_commit(
         folder.root, workspace.processes, installed.which("git"), installed.inherited_environment()
     )
-    model = load_model(workspace.config.index.embeddings).model
+    model = load_model(workspace.config.index.embeddings)
     store = await folder.disk.current()
 
     def write() -> Manifest:

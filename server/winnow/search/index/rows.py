@@ -123,5 +123,5 @@ class IndexStatus(Result, frozen=True, kw_only=True):
         Meta(description="Why background work waits now: pause, load, memory or requests."),
     ] = None
     embeddings: Annotated[
-        str | None, Meta(description="The model of the stored vectors, or why there are none.")
+        str | None, Meta(description="The model of the stored vectors; null if there are none.")
     ] = None

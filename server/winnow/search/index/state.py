@@ -15,7 +15,7 @@ from winnow.index.problems import not_covered
 from winnow.index.snapshot import Snapshot
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import REPLACED
-from winnow.index.vectors.embeddings import model_or_reason
+from winnow.index.vectors.embeddings import load_model
 from winnow.index.workspace_index import WorkspaceIndex
 from winnow.processes.memory import anonymous_bytes
 from winnow.search.index.background import open_index
@@ -81,7 +81,7 @@ async def current_status(workspace: EngineWorkspace) -> IndexStatus:
         workers_memory_mb=round(sum(map(anonymous_bytes, index.worker_pids)) / 1e6, 1),
         paused=paused,
         waits_for=index.throttle.reason or None,
-        embeddings=model_or_reason(settings.embeddings),
+        embeddings=model.name if (model := load_model(settings.embeddings)) else None,
     )
 
 
