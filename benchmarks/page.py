@@ -138,9 +138,9 @@ PARTS = {
         "The development half of semble's public annotations: 25 repositories, 18 languages. The"
         " shipped ranker was trained on these questions, so its quality here is not a valid"
         " measure. Judged by rankers that were trained without the repository in question, it is"
-        " .874, and .881 with embeddings; where the commits of the repository are known, .888 and"
-        " .886 (`benchmarks/run ranker`). semble is faster because it doesn't check its answers"
-        " against the current files.",
+        " .881, and .887 where the commits of the repository are known (`benchmarks/run ranker`)."
+        " semble is faster because it doesn't check its answers "
+        "against the current files.",
     ),
     "search-box": Part(
         "The search box",
@@ -168,11 +168,10 @@ PARTS = {
         [
             "train_ranker.py --annotations {retrieval_annotations}"
             " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
-            " --commits {ranker_commits} --clones {ranker_clones} --no-embeddings"
+            " --commits {ranker_commits} --clones {ranker_clones}"
         ],
-        "NDCG@10 by file, without embeddings, cross-validated by repository: annotations, and the"
-        " subjects of commits as queries for the files that they changed. Needs"
-        " `winnow-ls[benchmark]`.",
+        "NDCG@10 by file, cross-validated by repository: annotations, and the subjects of commits"
+        " as queries for the files that they changed. Needs `winnow-ls[benchmark]`.",
         long=True,
     ),
     "index-build": Part(

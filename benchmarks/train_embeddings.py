@@ -1,10 +1,11 @@
 """Train the vectors of terms, from public commits and comments.
 
-    python benchmarks/train_embeddings.py collect CLONES PAIRS.npz [--without owner/name ...]
+    python benchmarks/train_embeddings.py collect CLONES PAIRS.npz
     python benchmarks/train_embeddings.py train PAIRS.npz [--save]
 
-CLONES has bare clones, `owner+name/repo`. Leave out the repositories that the vectors are measured
-on: `--without FILE` names one per line. `train` needs PyTorch, and a GPU or some patience.
+CLONES has bare clones of the repositories that `embedding_repositories.txt` lists, each as
+`owner+name/repo`. Those that Winnow is measured on are not among them. `train` needs PyTorch, and a
+GPU or some patience.
 
 A pair is a text of people and code: the message of a commit and a part of a file that it changed,
 as it was before, or a comment and the lines below it. Vectors are trained by contrast (van den Oord
@@ -38,6 +39,7 @@ import numpy.typing as npt
 from winnow.index.postings.terms import term_number, terms_of, words
 from winnow.index.vectors import embeddings
 
+LIST = Path(__file__).parent / "embedding_repositories.txt"
 MODEL = Path(embeddings.__file__).parent / "model"
 DIMENSIONS = 128
 # Of each repository.
@@ -233,13 +235,10 @@ def rows_of(clone: Path) -> list[Row]:
     return rows
 
 
-def collect(clones: Path, without: set[str], target: Path) -> None:
+def collect(clones: Path, target: Path) -> None:
     """Write the pairs of all clones as arrays."""
-    folders = [
-        folder
-        for folder in sorted(clones.glob("*+*"))
-        if folder.name.replace("+", "/", 1) not in without
-    ]
+    listed = sorted(LIST.read_text().split())
+    folders = [clones / repository.replace("/", "+", 1) for repository in listed]
     with ProcessPoolExecutor() as pool:
         rows = [row for found in pool.map(rows_of, folders) for row in found]
     known = _known_terms(rows)
@@ -431,15 +430,13 @@ def main() -> None:
     collecting = commands.add_parser("collect")
     collecting.add_argument("clones", type=Path)
     collecting.add_argument("pairs", type=Path)
-    collecting.add_argument("--without", type=Path, help="a file that names repositories")
     training = commands.add_parser("train")
     training.add_argument("pairs", type=Path)
     training.add_argument("--save", action="store_true")
     arguments = parser.parse_args()
     began = time.monotonic()
     if arguments.command == "collect":
-        without = set(arguments.without.read_text().split()) if arguments.without else set()
-        collect(arguments.clones, without, arguments.pairs)
+        collect(arguments.clones, arguments.pairs)
     else:
         trainer = Trainer(arguments.pairs)
         table, length = trainer.train()

@@ -3,7 +3,7 @@
     python benchmarks/train_ranker.py --annotations dev.jsonl --repositories repos.json \
         --corpora DIR --commits DIR --clones DIR [--save] [--no-embeddings]
 
-Needs `winnow-ls[benchmark,embeddings]`, and about ten minutes.
+Needs `winnow-ls[benchmark]`, and about ten minutes.
 
 Annotations are questions about repositories with the files that answer them. Commits are real
 queries: the subjects that people wrote, and the files that they changed, in an older tree. Their

@@ -96,7 +96,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "processes/sandbox.py": ({"executes", "opens"}, "the C library; O_PATH"),
     "documents/library/texts.py": ({"opens"}, "its own source files"),
     "documents/rga/settings.py": ({"writes"}, "symlinks in the user's own cache folder"),
-    "index/vectors/embeddings.py": ({"opens"}, "package data"),
     "ranking/semantic/decision_trees.py": ({"opens"}, "package data"),
     "workspace.py": ({"opens"}, "opens an index, not a file"),
     "index/store/store.py": (
