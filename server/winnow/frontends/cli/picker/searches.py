@@ -81,16 +81,18 @@ class Searches:
     async def _is_building(self) -> bool:
         from winnow.frontends.cli.picker import answers
 
-        done = None
-        if self._engine is None:
-            done = await from_event_loop.run(["index-status", "--format=json"], lambda line: None)
-        if done is None:
-            with contextlib.suppress(SearchError):
-                status = await (await self._opened_engine()).index_status()
-                return answers.is_building(status.completeness)
-        elif done.code != FAILED:
-            return answers.is_building(answers.decoded_status(done.output).completeness)
-        return False
+        if self._engine is not None:
+            try:
+                status = await self._engine.index_status()
+            except SearchError:
+                return False
+            return answers.is_building(status.completeness)
+        done = await from_event_loop.run(["index-status", "--format=json"], lambda line: None)
+        if done is None:  # the process is too busy to answer
+            return True
+        if done.code == FAILED:
+            return False
+        return answers.is_building(answers.decoded_status(done.output).completeness)
 
     async def record(self, choice: Choice) -> None:
         """Record that the user has opened a row, for later rankings."""
