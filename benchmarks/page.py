@@ -178,6 +178,15 @@ PARTS = {
         " ranker was trained on these questions, which favors all rows of Winnow except the one"
         " without an index.",
     ),
+    "issue-tokens": Part(
+        "Tokens until all files of an issue",
+        ["issue_tokens.py --issues {issues} --mirrors {issue_mirrors} --sample 12"],
+        "What an agent reads until it has the files that the fix of an issue changed: it searches"
+        " with the issue's text, reads the places in order, and stops when it has all files."
+        " `tools` is the list of tools, `answer` the first answer. A file that isn't found counts"
+        " as 32,000 tokens. Twelve issues, evenly over the list.",
+        long=True,
+    ),
     "ranker": Part(
         "Semantic search, with rankers that were not trained on the questions",
         [
@@ -403,6 +412,8 @@ def options_of() -> argparse.ArgumentParser:
     parser.add_argument("--retrieval-repositories", metavar="FILE", help="repos.json beside them")
     parser.add_argument("--newcomer-corpora", metavar="FOLDER", help="see benchmarks/newcomer.py")
     parser.add_argument("--newcomer-checkout", metavar="FOLDER", help="a checkout of 4d7211d")
+    parser.add_argument("--issues", metavar="FILE", help="see benchmarks/issue_tokens.py")
+    parser.add_argument("--issue-mirrors", metavar="FOLDER", help="bare clones of these")
     parser.add_argument("--ranker-commits", metavar="FOLDER", help="see benchmarks/train_ranker.py")
     parser.add_argument("--ranker-clones", metavar="FOLDER", help="bare clones of these")
     parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbol_search.py")
