@@ -1,6 +1,7 @@
 """Ask 26 questions of people who are new to six code bases, at the command line.
 
     python benchmarks/newcomer.py --corpora FOLDER [FOLDER...] [--command search] [--keep-index]
+                                  [--checkout FOLDER]
 
 The tasks were written before the command `winnow QUESTION` existed, with places that were found by
 reading the code, not with Winnow. A task is what a newcomer types: a question, a name, or an error
@@ -9,6 +10,8 @@ line, identified by a part of its text. `name` also accepts a passage that is pr
 the function of such a place (`src/evict.c:662-690  performEvictions`). Files are reported, too.
 
 Each code base is copied, and its index is deleted before each task, unless `--keep-index` is set.
+The code bases are folders below one of `--corpora`: django-5.1.4, redis (7.0.15), rxjs-7.8.1, tokio
+(1.53.1), cobra (1.9.1) and commons-lang (3.18.0). `--checkout` runs another checkout of Winnow.
 `time` is the time from the start of the process to its end, `keys` the number of characters to
 type, with quotes and Enter, and `lines` the number of lines on standard output. The process runs
 with the settings and the environment of the caller; `WINNOW_BACKGROUND=0` measures it alone.
@@ -17,6 +20,7 @@ with the settings and the environment of the caller; `WINNOW_BACKGROUND=0` measu
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import shutil
@@ -195,13 +199,15 @@ class Row(NamedTuple):
     lines: int
 
 
-def run(task: Task, folder: Path, command: Sequence[str]) -> Row:
+def run(task: Task, folder: Path, command: Sequence[str], checkout: Path | None) -> Row:
     """Type a task's question in a folder."""
     typed = [*command, task.question]
+    environment = {**os.environ, "PYTHONPATH": str(checkout / "server")} if checkout else None
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "winnow", *typed],
         cwd=folder,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -249,8 +255,10 @@ def main() -> int:
     parser.add_argument("--corpora", nargs="+", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--command", default="", help="a command and its options")
     parser.add_argument("--keep-index", action="store_true")
+    parser.add_argument("--checkout", type=Path, help="run this checkout of Winnow")
     options = parser.parse_args()
     command = shlex.split(options.command)
+    checkout = options.checkout and options.checkout.resolve()
     rows = []
     print(
         f"{'right':6}{'name':6}{'file':6}{'time':>7}{'keys':>6}{'lines':>7}  question: first result"
@@ -265,7 +273,7 @@ def main() -> int:
             for task in (task for task in TASKS if task.corpus == corpus):
                 if not options.keep_index:
                     shutil.rmtree(folder / ".winnow", ignore_errors=True)
-                row = run(task, folder, command)
+                row = run(task, folder, command, checkout)
                 rows.append(row)
                 marks = ["yes" if good else "no" for good in row[2:5]]
                 print(

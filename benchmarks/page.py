@@ -150,6 +150,21 @@ PARTS = {
         " other row is one kind of search for all queries. The numbers are first results that are"
         " right.",
     ),
+    "newcomer": Part(
+        "Questions of newcomers",
+        [
+            "newcomer.py --corpora {newcomer_corpora}",
+            "newcomer.py --corpora {newcomer_corpora} --checkout {newcomer_checkout}"
+            " --command code-search",
+        ],
+        "26 tasks in six code bases, typed at the command line with no index on disk: now, and with"
+        " commit 4d7211d, when a question needed a command. The first result is right if it has the"
+        " line that was written down before; `name` also accepts a part of the same function, and"
+        " `file` any lines of the file. `keys` are the characters to type, with quotes and Enter,"
+        " and `lines` those on standard output. The time is the whole command's, without a"
+        " background process, on a busy machine.",
+        long=True,
+    ),
     "tokens": Part(
         "Tokens until the right file",
         [
@@ -162,6 +177,15 @@ PARTS = {
         " their complete answers cost more than semble's five. As in the table above, the index's"
         " ranker was trained on these questions, which favors all rows of Winnow except the one"
         " without an index.",
+    ),
+    "issue-tokens": Part(
+        "Tokens until all files of an issue",
+        ["issue_tokens.py --issues {issues} --mirrors {issue_mirrors} --sample 12"],
+        "What an agent reads until it has the files that the fix of an issue changed: it searches"
+        " with the issue's text, reads the places in order, and stops when it has all files."
+        " `tools` is the list of tools, `answer` the first answer. A file that isn't found counts"
+        " as 32,000 tokens. Twelve issues, evenly over the list.",
+        long=True,
     ),
     "ranker": Part(
         "Semantic search, with rankers that were not trained on the questions",
@@ -385,6 +409,10 @@ def options_of() -> argparse.ArgumentParser:
     )
     parser.add_argument("--retrieval-corpora", metavar="FOLDER", help="their repositories")
     parser.add_argument("--retrieval-repositories", metavar="FILE", help="repos.json beside them")
+    parser.add_argument("--newcomer-corpora", metavar="FOLDER", help="see benchmarks/newcomer.py")
+    parser.add_argument("--newcomer-checkout", metavar="FOLDER", help="a checkout of 4d7211d")
+    parser.add_argument("--issues", metavar="FILE", help="see benchmarks/issue_tokens.py")
+    parser.add_argument("--issue-mirrors", metavar="FOLDER", help="bare clones of these")
     parser.add_argument("--ranker-commits", metavar="FOLDER", help="see benchmarks/train_ranker.py")
     parser.add_argument("--ranker-clones", metavar="FOLDER", help="bare clones of these")
     parser.add_argument("--symbol-truth", metavar="FOLDER", help="see benchmarks/symbol_search.py")

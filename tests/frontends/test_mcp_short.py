@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,12 @@ async def test_tools_outside_the_short_list_are_named_with_a_remedy(project: Pat
             {"path": "src/loader.py", "lines": "2-3"},
             {"path": "src/loader.py", "spans": "2-3"},
         ),
+        ("read", {"path": "src/loder.py:2-3"}, {"path": "src/loader.py:2-3"}),
+        (
+            "read",
+            {"file": "src/loader.py", "start_line": 2, "end_line": 3},
+            {"path": "src/loader.py", "spans": "2-3"},
+        ),
         ("references", {"symbol": "load_plugin"}, {"name": "load_plugin"}),
     ],
 )
@@ -132,6 +139,20 @@ async def test_an_unclear_call_is_not_corrected(
         answer = await client.call_tool(name, params)
     assert answer.is_error
     assert "Corrected call" not in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("read", {"path": "src"}), ("references", {"name": "nothing_like_it"})],
+)
+async def test_an_error_names_only_tools_of_the_short_list(
+    name: str, params: dict[str, Any], project: Path
+) -> None:
+    async with connected_here(project, *SHORT) as client:
+        answer = await client.call_tool(name, params)
+    assert answer.is_error
+    assert "`search` or `grep`" in text_of(answer)
+    assert not {"tree", "glob", "find_symbol"}.intersection(re.findall(r"\w+", text_of(answer)))
 
 
 def test_every_tool_of_the_short_list_changes_nothing_and_sends_nothing() -> None:

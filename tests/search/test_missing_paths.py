@@ -130,7 +130,7 @@ async def test_search_docs_finds_nothing_at_a_missing_path_and_names_it(
         ("src/loder.py", "src/loader.py"),
         ("scr/loader.py", "src/loader.py"),
         ("SRC/Loader.py", "src/loader.py"),
-        ("src/loder.py:12", "src/loader.py"),
+        ("src/loder.py:12", "src/loader.py:12"),
         ("doc/plugin.md", "docs/plugins.md"),
         ("src/unrelated_name.py", ""),
         ("src/*.py", ""),

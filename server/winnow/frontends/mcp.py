@@ -54,6 +54,12 @@ continues an answer."""
 SHORT_INSTRUCTIONS = """\
 Searches the current code of one workspace. Start with `search`; then `read` the places."""
 
+# Tools that messages name, and what the short list has instead.
+_INSTEAD = (
+    ("see `tree` or `glob`", "pass it to `search` or `grep`"),
+    ("find_symbol or grep", "`search` or `grep`"),
+)
+
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
@@ -201,7 +207,7 @@ class _Session:
             result = await self._call(context, tool, raw)
         except SearchError as error:
             # A result for the model, which can act on it, not a protocol error.
-            text = error.message
+            text = error.message if self.all_tools else _for_short_list(error.message)
             if call := corrected(tool, params.arguments or {}, error):
                 text += f"\nCorrected call: {params.name} {msgspec.json.encode(call).decode()}"
             return types.CallToolResult(
@@ -281,6 +287,13 @@ class _Session:
             raise MCPError(types.INVALID_PARAMS, error.message, error.data) from None
         text = types.TextResourceContents(uri=uri, mime_type="text/plain", text=tool.plain(result))
         return types.ReadResourceResult(contents=[text])
+
+
+def _for_short_list(message: str) -> str:
+    """Return a message that names only tools of the short list."""
+    for named, instead in _INSTEAD:
+        message = message.replace(named, instead)
+    return message
 
 
 def _bare(schema: Any) -> Any:

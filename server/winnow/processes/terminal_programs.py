@@ -25,7 +25,9 @@ def installed_program(name: str, environment: Mapping[str, str], repository: Pat
 
 def page(text: str, command: list[str]) -> bool:
     """Show a text, until the user has seen enough. Return False if the pager can't be started."""
-    environment = {"LESS": LESS, "LESSSECURE": "1", **os.environ}
+    # The user's own options need not show colors.
+    options = f"-R {os.environ['LESS']}" if "LESS" in os.environ else LESS
+    environment = {"LESSSECURE": "1", **os.environ, "LESS": options}
     try:
         with (
             _without_interrupts(),

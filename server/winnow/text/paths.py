@@ -84,11 +84,13 @@ def locate(path: str, roots: Sequence[Path], unsaved: Sequence[Path] = ()) -> Lo
                 return Located(place, below, real)
     if missing is None:
         raise PathOutsideWorkspace(path)
+    lines = ""
     if found := place_of(path):
         with contextlib.suppress(NotFound):
             located = locate(found[0], roots, unsaved)
             return structs.replace(located, lines=located.lines or found[1])
-    hint, meant = _hint(path, *missing, several=len(roots) > 1)
+        lines = path[len(found[0]) :]
+    hint, meant = _hint(path, *missing, lines, several=len(roots) > 1)
     raise NotFound(path, hint, meant)
 
 
@@ -116,16 +118,17 @@ def paths_of_deleted(path: str, roots: Sequence[Path]) -> Iterator[str]:
             yield deleted
 
 
-def _hint(path: str, missing: str, root: str, *, several: bool) -> tuple[str, str]:
-    """Return a sentence that suggests a path instead of a missing one, and that path."""
+def _hint(path: str, missing: str, root: str, lines: str, *, several: bool) -> tuple[str, str]:
+    """Return a sentence that suggests a path instead of a missing one, and that path. It keeps the
+    ``lines`` at the end of the missing one."""
     # Only errors need this module, which imports this one.
     from winnow.text.nearby import close_path
 
     if {"*", "?"}.intersection(path):
         return "`path` is not a glob pattern here", ""
-    if not (close := close_path(missing, root)):
+    if not (close := close_path(missing.removesuffix(lines), root)):
         return "", ""
-    shown = shown_path(os.path.join(root, close) if several else close)[0]
+    shown = shown_path(os.path.join(root, close) if several else close)[0] + lines
     return f"Did you mean {shown!r}?", shown
 
 

@@ -25,6 +25,9 @@ _OTHER_NAMES = {
     "context_lines": ("context", "lines_of_context"),
     "literal": ("fixed_strings", "fixed", "is_literal"),
 }
+# The first and the last line of a file, which `spans` has as one text.
+_FIRST = ("start_line", "line_start", "first_line", "from_line", "start")
+_LAST = ("end_line", "line_end", "last_line", "to_line", "end")
 _LIMITS = (*LIMITS, "top_k", "k", "count", "num_results", "n", "max", "head_limit")
 SIMILAR = 0.75
 
@@ -58,7 +61,17 @@ def _with_known_params(tool: Tool[Any, Any], raw: Mapping[str, Any]) -> dict[str
         known = name if name in kinds else _meant(name, kinds)
         if known and known not in call:
             call[known] = _of_kind(kinds[known], value)
+    if "spans" in kinds and "spans" not in call and (lines := _lines_of(raw)):
+        call["spans"] = lines
     return call
+
+
+def _lines_of(raw: Mapping[str, Any]) -> str:
+    """Return the lines that two params name, as a span, or ""."""
+    first, last = (
+        next((raw[name] for name in names if name in raw), None) for names in (_FIRST, _LAST)
+    )
+    return f"{first}-{last}" if first is not None and last is not None else ""
 
 
 def _kinds(tool: Tool[Any, Any]) -> dict[str, inspection.Type]:

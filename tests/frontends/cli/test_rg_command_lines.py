@@ -108,6 +108,30 @@ def test_records_have_the_marks_of_ripgrep(line: str, project: Path) -> None:
     assert sorted(ours.stdout.splitlines()) == sorted(theirs.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("for_grep", "for_ripgrep"),
+    [
+        ("-rn load_plugin .", "load_plugin ."),
+        ("-RHE 'load_(plugin|module)' src", "'load_(plugin|module)' src"),
+        ("-a load_plugin", "-a load_plugin"),
+    ],
+)
+def test_flags_of_grep_that_ripgrep_does_not_need(
+    for_grep: str, for_ripgrep: str, project: Path
+) -> None:
+    theirs = ripgrep(project, shlex.split(for_ripgrep)).replace("./", "")
+    ours = winnow(project, "grep", *shlex.split(for_grep))
+    assert (ours.returncode, ours.stderr) == (0, "")
+    assert set(rows(ours.stdout)) == set(rows_of_ripgrep(theirs))
+
+
+def test_a_pattern_behind_e_may_begin_with_a_sign(project: Path) -> None:
+    write_files(project, {"src/oom.py": "fail('-OOM command')\n--flag\n"})
+    ours = winnow(project, "grep", "-e", "-OOM", "-e", "--flag")
+    assert ours.returncode == 0, ours.stderr
+    assert [number for _, number, _, _ in rows(ours.stdout)] == [1, 2]
+
+
 def ripgrep(folder: Path, arguments: list[str]) -> str:
     """Return the output of ripgrep, with the names of files and the numbers of lines."""
     named = any(name in ("-c", "-ci") for name in arguments)

@@ -180,6 +180,8 @@ def test_a_long_answer_on_a_terminal_is_paged(project: Path, pager: str) -> None
     write_files(project, {"src/long.py": "plugin = 1\n" * 60})
     paged = on_a_terminal(project, "grep", "plugin = 1", PAGER=pager)
     assert "paged with FRX" in paged
+    own = on_a_terminal(project, "grep", "plugin = 1", PAGER=pager, LESS="-i -Pprompt")
+    assert "paged with -R -i -Pprompt" in own
     assert "60\x1b[0m" in paged or "60:" in paged
     for short in (["grep", "no_such_thing"], ["grep", "plugin = 1", "src/long.py", "-n", "-l"]):
         assert "paged" not in on_a_terminal(project, *short, PAGER=pager)

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from winnow.frontends.cli.guarded import FAILED
 
-SEARCH = "search"
+SEARCH, GREP = "search", "grep"
 # A word that is at least so similar to a command is a mistyped command, not a question.
 SIMILAR = 0.75
 
@@ -37,7 +37,7 @@ def parsed(
     if is_question:
         arguments.insert(0, SEARCH)
     # Positional arguments behind an option are left over.
-    options, rest = parser.parse_known_args(arguments)
+    options, rest = parser.parse_known_args(_with_whole_patterns(arguments))
     takes_paths = "tool" in options and options.tool.takes_paths
     takes_rest = takes_paths or "where" in options
     unknown = [word for word in rest if not takes_rest or (word[:1] == "-" and word != "-")]
@@ -52,6 +52,17 @@ def parsed(
         # Without quotes: winnow how is a session deleted
         options.query, options.path = " ".join([options.query, *options.path]), []
     return options
+
+
+def _with_whole_patterns(arguments: Sequence[str]) -> list[str]:
+    """Join `-e` and a pattern such as `-OOM`, which argparse takes for an option."""
+    whole = list(arguments[:1])
+    for word in arguments[1:]:
+        if arguments[0] == GREP and whole[-1] == "-e" and word.startswith("-"):
+            whole[-1] += word
+        else:
+            whole.append(word)
+    return whole
 
 
 def _is_path(word: str, folder: Path) -> bool:

@@ -29,8 +29,16 @@ _PARAMS: tuple[tuple[tuple[str, ...], str, Any, str], ...] = (
     (("-w", "--word-regexp"), "word", True, "match whole words only"),
     (("-F", "--fixed-strings"), "literal", True, "the pattern is text"),
     (("-U",), "multiline", True, "same as --multiline"),
+    (("-a", "--text"), "include_binary", True, "same as --include-binary"),
     (("--hidden",), "include_hidden", True, "same as --include-hidden"),
     (("--no-ignore",), "include_ignored", True, "same as --include-ignored"),
+)
+# What grep needs flags for, such as `grep -rnE`, and Winnow always does.
+_ALWAYS_ON = (
+    ("-n", "--line-number"),
+    ("-H", "--with-filename"),
+    ("-r", "-R", "--recursive"),
+    ("-E", "--extended-regexp"),
 )
 _FORMS = (
     (("-l", "--files-with-matches"), "files", "print only the paths of files that match"),
@@ -69,7 +77,8 @@ def _add_flags_of_grep(command: argparse.ArgumentParser) -> None:
     command.add_argument("-A", "--after-context", **count, help="show N lines after each match")
     command.add_argument("-B", "--before-context", **count, help="show N lines before each match")
     command.add_argument("-C", "--context", **count, help="show N lines around each match")
-    command.add_argument("-n", "--line-number", action="store_true", help="always on")
+    for names in _ALWAYS_ON:
+        command.add_argument(*names, action="store_true", help="always on")
     _append(command, "-e", "--regexp", dest="patterns", metavar="PATTERN", help="a pattern")
     [pattern] = [action for action in command._actions if action.dest == "pattern"]
     pattern.nargs, pattern.required = "?", False  # -e is the other way

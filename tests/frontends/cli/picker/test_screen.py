@@ -244,6 +244,46 @@ command.run()
 """
 
 
+def test_a_complete_index_brings_a_better_answer(project: Path) -> None:
+    program = [sys.executable, "-c", BETTER]
+    with terminal(program, project, child_environment(project.parent)) as shown:
+        shown.wait_for(HINT)
+        shown.type("anything")
+        shown.wait_for("first.py", "> second.py", "not complete")
+        shown.press("Down")
+        shown.wait_for("> first.py")
+        (project / "complete").touch()
+        shown.wait_for("third.py")
+        shown.wait_for("> first.py")
+        shown.wait_without("not complete")
+        shown.press("Enter")
+        assert shown.ended() == 0
+        assert shown.text().strip() == "first.py"
+
+
+BETTER = """
+import asyncio, os
+from winnow.frontends.cli.picker import command, searches
+from winnow.frontends.cli.picker.state import Answer, Row
+
+def rows(*names):
+    return [Row(name, os.path.abspath(name)) for name in names]
+
+async def search(self, query, notify):
+    if os.path.exists("complete"):
+        return Answer(rows("third.py", "first.py", "second.py"))
+    return Answer(rows("second.py", "first.py"), notes=["not complete"], is_early=True)
+
+async def is_building(self):
+    return not os.path.exists("complete")
+
+searches.POLL_SECONDS = 0.01
+searches.Searches.search = search
+searches.Searches._is_building = is_building
+command.run()
+"""
+
+
 def test_an_answer_without_results_says_so(project: Path) -> None:
     with picker(project) as shown:
         shown.type("zzqx_nowhere")

@@ -109,6 +109,23 @@ async def test_problems_of_settings_are_notes(background: str, project: Path, ho
                 assert not notes[0].startswith("winnow: ")
 
 
+@pytest.mark.parametrize("background", ["0", "1"])
+async def test_an_answer_before_the_index_is_complete_is_early(
+    background: str, project: Path, home: Path
+) -> None:
+    # So many files that the first search doesn't wait until all are indexed.
+    write_files(project, {f"src/many/file_{n}.py": f"def f{n}(): pass\n" for n in range(3000)})
+    environment = {**environment_of(home), "WINNOW_BACKGROUND": background}
+    with started(project, environment_of(home)):
+        async with searches(project, environment) as opened:
+            early = await answer(opened, "which plugins are loaded first")
+            assert early.is_early
+            await opened.wait_for_index()
+            complete = await answer(opened, "which plugins are loaded first")
+            assert not complete.is_early
+            assert complete.notes == []
+
+
 async def test_a_failed_search_says_why(tmp_path: Path, home: Path) -> None:
     async with searches(home, child_environment(home)) as opened:
         with pytest.raises(SearchFailed, match="home folder"):

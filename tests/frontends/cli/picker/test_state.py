@@ -156,3 +156,34 @@ def test_a_preview_of_a_row_that_is_no_longer_selected_is_not_shown() -> None:
     assert picker.preview == Preview(A)
     picker.previewed(Preview(B))
     assert picker.preview == Preview(B)
+
+
+def test_a_better_answer_keeps_the_selected_row() -> None:
+    picker = answered(A, B)
+    picker.move(1)
+    picker.refreshed(1, Answer([C, A, B], search_id="2"))
+    assert picker.choose(Action.OPEN) == Choice(Action.OPEN, B, 3, "2")
+
+
+def test_a_better_answer_keeps_the_file_of_the_selected_row() -> None:
+    picker = answered(Row("a.py", "/project/a.py", 5))
+    picker.refreshed(1, Answer([C, Row("a.py", "/project/a.py", 7)]))
+    assert picker.selected == 1
+
+
+def test_a_better_answer_without_the_selected_row_keeps_the_position() -> None:
+    picker = answered(A, B)
+    picker.move(1)
+    picker.refreshed(1, Answer([A, C]))
+    assert picker.row == C
+    picker.refreshed(1, Answer([A]))
+    assert picker.row == A
+    picker.refreshed(1, Answer())
+    assert picker.row is None
+
+
+def test_a_better_answer_to_an_earlier_query_is_not_shown() -> None:
+    picker = answered(A)
+    typed(picker, "needles")
+    picker.refreshed(1, Answer([B]))
+    assert picker.row == A

@@ -13,7 +13,9 @@ from winnow.frontends.cli.picker.state import Answer, Row
 from winnow.text.paths import path_of_uri
 from winnow.text.sanitize import printable
 from winnow.tools.code_search import CodeHit, CodeSearchResult, advice, summary
+from winnow.tools.index_status import IndexStatusResult
 from winnow.tools.terminal import seen_path, word_pattern, worded_for_people
+from winnow.types import Completeness
 
 
 class Failure(msgspec.Struct):
@@ -38,12 +40,23 @@ def answer_of(result: CodeSearchResult, query: str, folder: str) -> Answer:
         notes=[printable(note) for note in notes],
         words=word_pattern(query),
         search_id=result.search_id,
+        is_early=is_building(result.completeness),
     )
+
+
+def is_building(completeness: Completeness) -> bool:
+    """Return True if the index did not have all files yet, and is going to."""
+    return completeness.index is not None and completeness.index.state in ("opening", "building")
 
 
 def decoded(output: str) -> CodeSearchResult:
     """Return the result that a command has printed. Raise ValueError."""
     return msgspec.json.decode(output, type=CodeSearchResult)
+
+
+def decoded_status(output: str) -> IndexStatusResult:
+    """Return the status of the index that a command has printed. Raise ValueError."""
+    return msgspec.json.decode(output, type=IndexStatusResult)
 
 
 def problem_of(output: str, errors: str) -> str:

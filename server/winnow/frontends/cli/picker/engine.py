@@ -19,6 +19,7 @@ from winnow.search.index.background import IndexKeeper
 from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
+from winnow.tools.index_status import IndexStatusResult
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -47,6 +48,12 @@ class Engine:
         self._keeper.begin_if_indexed()
         result = await TOOLS["code_search"].call(self._workspace, params, _Waits(notify))
         assert isinstance(result, CodeSearchResult)
+        return result
+
+    async def index_status(self) -> IndexStatusResult:
+        """Return the status of the index. Raise SearchError."""
+        result = await TOOLS["index_status"].call(self._workspace, {}, no_progress)
+        assert isinstance(result, IndexStatusResult)
         return result
 
     async def feedback(self, params: Mapping[str, Any]) -> None:

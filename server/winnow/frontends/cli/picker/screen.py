@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -168,8 +169,10 @@ class Screen:
 
         await asyncio.sleep(TYPING_SECONDS)
         timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, report, "searching…")
+        answer = None
         try:
-            self._picker.answered(number, await self._searches.search(query, report))
+            answer = await self._searches.search(query, report)
+            self._picker.answered(number, answer)
         except SearchFailed as failed:
             self._picker.failed(number, str(failed))
         finally:
@@ -177,6 +180,16 @@ class Screen:
         self._list.first = 0
         self._moved()
         self._end(self._picker.decided())
+        if answer is not None and answer.is_early:
+            await self._refresh(number, query)
+
+    async def _refresh(self, number: int, query: str) -> None:
+        """Search again once the index is complete."""
+        await self._searches.wait_for_index()
+        with contextlib.suppress(SearchFailed):  # the earlier answer stays
+            answer = await self._searches.search(query, lambda notice: None)
+            self._picker.refreshed(number, answer)
+            self._moved()
 
     def _moved(self) -> None:
         """Show the preview of the selected row."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ENGINE = "winnow.frontends.cli.picker.engine"
 # More results than people look at; a better query is the faster way.
 ROWS = 30
+# How often to look whether the index is complete.
+POLL_SECONDS = 1.0
 # How long the picker stays open at most to record the chosen row.
 FEEDBACK_SECONDS = 1.0
 Notify = Callable[[str], object]
@@ -68,6 +70,29 @@ class Searches:
             result = answers.decoded(done.output)
         answer = answers.answer_of(result, query, str(self._folder))
         return answer._replace(notes=[*answer.notes, *self._notices])
+
+    async def wait_for_index(self) -> None:
+        """Wait until the index is no longer being built."""
+        is_building = True
+        while is_building:
+            await asyncio.sleep(POLL_SECONDS)
+            is_building = await self._is_building()
+
+    async def _is_building(self) -> bool:
+        from winnow.frontends.cli.picker import answers
+
+        if self._engine is not None:
+            try:
+                status = await self._engine.index_status()
+            except SearchError:
+                return False
+            return answers.is_building(status.completeness)
+        done = await from_event_loop.run(["index-status", "--format=json"], lambda line: None)
+        if done is None:  # the process is too busy to answer
+            return True
+        if done.code == FAILED:
+            return False
+        return answers.is_building(answers.decoded_status(done.output).completeness)
 
     async def record(self, choice: Choice) -> None:
         """Record that the user has opened a row, for later rankings."""

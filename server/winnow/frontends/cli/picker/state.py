@@ -29,13 +29,17 @@ class Row(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The rows of an answer, its size in words, and what it lacks. ``words`` are highlighted."""
+    """The rows of an answer, its size in words, and what it lacks. ``words`` are highlighted.
+
+    ``is_early`` is True if the index was still being built.
+    """
 
     rows: Sequence[Row] = ()
     summary: str = ""
     notes: Sequence[str] = ()
     words: re.Pattern[str] | None = None
     search_id: str = ""
+    is_early: bool = False
 
 
 class Preview(NamedTuple):
@@ -104,6 +108,12 @@ class Picker:
         if number == self._number:
             self._show(answer)
 
+    def refreshed(self, number: int, answer: Answer) -> None:
+        """Show a better answer to the same query, with the same row selected if it is there."""
+        if number == self._number:
+            self.selected = _position(self.row, answer.rows, self.selected)
+            self.answer = answer
+
     def failed(self, number: int, problem: str) -> None:
         """Show why a search has failed, unless the query has changed since."""
         self.answered(number, Answer(notes=[problem]))
@@ -157,3 +167,16 @@ class Picker:
             return None
         action, self._wanted = self._wanted, None
         return self.choose(action)
+
+
+def _position(selected: Row | None, rows: Sequence[Row], index: int) -> int:
+    """Return where a row is among new ones: at best the same place, otherwise the same file,
+    otherwise the same position."""
+    if selected is not None:
+        places = [(row.file, row.line) for row in rows]
+        if (selected.file, selected.line) in places:
+            return places.index((selected.file, selected.line))
+        files = [row.file for row in rows]
+        if selected.file in files:
+            return files.index(selected.file)
+    return max(0, min(index, len(rows) - 1))
