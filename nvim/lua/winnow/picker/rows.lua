@@ -314,7 +314,7 @@ local function format(item, options, columns)
     fill(columns.file + columns.text + 2 * #GAP)
     add(cut(reason, columns.reason), 'WinnowReason')
   end
-  local lines = { (line:gsub('%s+$', '')) } ---@type string[]
+  local lines = { line:match('.*%S') or '' } ---@type string[]
   if options.reasons == 'below' then
     local below = INDENT .. GAP .. cut(reason, options.width - 4)
     lines[#lines + 1] = below
