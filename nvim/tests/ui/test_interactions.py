@@ -409,6 +409,9 @@ def test_question_mark_lists_the_keys(editor: Editor) -> None:
     editor.press("?")
     screen = editor.see("switch query and filter")
     assert "<C-g>" in box(screen, " keys ").text
+    assert "╰ <C-f> scrolls ─" in "\n".join(screen)
+    editor.press("<C-f>")
+    editor.see("? <F1>               these keys")
     editor.press("<C-_>")
     assert box(editor.see(" details "), " details ").lines[0].endswith("base.py:586")
     editor.press("?")
