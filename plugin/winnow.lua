@@ -8,9 +8,3 @@ local file = vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))
 local folder = vim.fs.joinpath(vim.fs.dirname(vim.fs.dirname(file)), 'nvim')
 vim.opt.runtimepath:append(folder)
 dofile(vim.fs.joinpath(folder, 'plugin/winnow.lua'))
-
--- Managers create help tags only for a folder `doc` at the top.
-local doc = vim.fs.joinpath(folder, 'doc')
-if not vim.uv.fs_stat(vim.fs.joinpath(doc, 'tags')) then
-  pcall(vim.cmd.helptags, doc)
-end

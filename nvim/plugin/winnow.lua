@@ -50,3 +50,10 @@ vim.api.nvim_create_autocmd('LspAttach', {
     end
   end,
 })
+
+-- Managers create help tags only for a folder `doc` at the top of a repository.
+local source = assert(debug.getinfo(1, 'S')).source --[[@as string]]
+local doc = vim.fs.abspath(vim.fs.joinpath(vim.fs.dirname(source:sub(2)), '../doc'))
+if not vim.uv.fs_stat(vim.fs.joinpath(doc, 'tags')) then
+  pcall(vim.cmd.helptags, doc)
+end

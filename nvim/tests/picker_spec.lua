@@ -349,7 +349,7 @@ return {
       end
       local nothing = summary_of('Winnow grep load_plugin_from_cache')
       t.contains(nothing, '  No results')
-      t.contains(nothing, '0 of 0 matches')
+      t.contains(nothing, '╰ no matches ')
       t.contains(nothing, 'include_ignored')
       t.contains(summary_of('Winnow grep ('), 'unclosed group')
       t.project()

@@ -19,12 +19,12 @@ local function need(...)
 end
 
 ---Run a Neovim whose plugin manager installs a clone of this repository. Return what it prints.
----@param manager string the environment variable with the manager's folder
+---@param manager? string the environment variable with the manager's folder
 ---@param setup string Lua code; `%s` is the address of the clone
 ---@return string
 local function install(manager, setup)
-  local folder = vim.env[manager]
-  if not folder or vim.fn.isdirectory(folder) == 0 then
+  local folder = manager and vim.env[manager] or vim.env.VIMRUNTIME
+  if manager and vim.fn.isdirectory(vim.env[manager] or '') == 0 then
     t.skip(manager .. ' is not a folder')
   end
   local home = vim.fn.tempname()
@@ -53,6 +53,7 @@ local function install(manager, setup)
       vim.cmd('help winnow')
       print(vim.json.encode({
         vim.fs.basename(vim.api.nvim_buf_get_name(0)),
+        vim.fn.line('.'),
         require('winnow.config').current.history,
         vim.lsp.config.winnow.cmd[2],
       }))
@@ -81,7 +82,7 @@ return {
         }, { rocks = { enabled = false } })
       ]]
       )
-      t.contains(printed, '["winnow.txt",7,"serve"]')
+      t.contains(printed, '["winnow.txt",1,7,"serve"]')
     end,
   },
   {
@@ -95,7 +96,46 @@ return {
         require('winnow').setup({ history = 7 })
       ]]
       )
-      t.contains(printed, '["winnow.txt",7,"serve"]')
+      t.contains(printed, '["winnow.txt",1,7,"serve"]')
+    end,
+  },
+  {
+    'paq-nvim installs the repository',
+    function()
+      local printed = install(
+        'WINNOW_PAQ',
+        [[
+        require('paq')({ { url = %q, as = 'winnow' } })
+        local done = false
+        vim.api.nvim_create_autocmd('User', {
+          pattern = 'PaqDoneInstall',
+          callback = function()
+            done = true
+          end,
+        })
+        vim.cmd('silent PaqInstall')
+        vim.wait(30000, function()
+          return done
+        end)
+        vim.cmd.packadd('winnow')
+        require('winnow').setup({ history = 7 })
+      ]]
+      )
+      t.contains(printed, '["winnow.txt",1,7,"serve"]')
+    end,
+  },
+  {
+    'the folder of a checkout on the runtime path is the plugin',
+    function()
+      local printed = install(
+        nil,
+        [[
+        vim.opt.rtp:append(((%q):gsub('^file://', '')) .. '/nvim')
+        vim.cmd.runtime('plugin/winnow.lua')
+        require('winnow').setup({ history = 7 })
+      ]]
+      )
+      t.contains(printed, '["winnow.txt",1,7,"serve"]')
     end,
   },
   {

@@ -30,7 +30,7 @@ local NOUNS = {
   text = { 'files with this text', 'file with this text' },
 }
 
----Return "20 of 134 files", or "20 of at least 134 files" if the total is a lower bound.
+---Return "20 of 134 files", "20 of at least 134 files" if the total is a lower bound, or "no files".
 ---@param mode winnow.Mode
 ---@param answer winnow.Answer
 ---@param shown integer
@@ -39,6 +39,9 @@ function M.count(mode, answer, shown)
   local total = math.max(answer.total_matches or answer.total_found, shown)
   local nouns = NOUNS[answer.search_type_used or mode] or { 'results', 'result' }
   local at_least = answer.total_is_lower_bound and 'at least ' or ''
+  if total == 0 then
+    return 'no ' .. nouns[1]
+  end
   local noun = total == 1 and nouns[2] or nouns[1]
   return ('%s of %s%s %s'):format(format_number(shown), at_least, format_number(total), noun)
 end
@@ -89,7 +92,7 @@ local STATUS = {
   no_match = 'no match',
   invalid = 'not a regular expression',
   timed_out = 'timed out',
-  shrunk = 'shrunk',
+  shrunk = 'narrowed',
 }
 
 ---@param terms? { term: string, status: string, detail?: string }[]
@@ -114,6 +117,14 @@ local function unread(failed)
   end
   local more = #failed > 1 and (' and %d more'):format(#failed - 1) or ''
   return ('not read: %s (%s)%s'):format(first.path, first.reason, more)
+end
+
+---@param terms? { status: string }[]
+---@return boolean
+local function is_narrowed(terms)
+  return vim.iter(terms or {}):any(function(report)
+    return report.status == 'shrunk'
+  end)
 end
 
 ---Return the state of an incomplete index.
@@ -148,6 +159,7 @@ function M.notice(answer)
   return index_state(completeness)
     or pending(answer)
     or unread(answer.failed)
+    or (is_narrowed(answer.terms) and 'broad terms narrowed')
     or (not completeness.complete and 'incomplete' or nil)
 end
 
@@ -172,7 +184,8 @@ function M.details(answer)
   -- A mode for one kind of search needs no reason for it.
   add('%s', answer.reason and not vim.startswith(answer.reason, 'search_type is') and answer.reason)
   add('engine: %s', answer.engine)
-  add('ranked locally: %s', by and by.fallback_reason)
+  -- Without results, the ranker does not matter.
+  add('ranked locally: %s', answer.total_found ~= 0 and by and by.fallback_reason)
   add_all(answer.warnings)
   add('%s', unused_terms(answer.terms))
   add('%s', answer.fallback and answer.fallback.reason)

@@ -183,9 +183,9 @@ local function passage(found)
   local why = found.why or ''
   -- A model may choose another line of the same place.
   fields.key = ('%s\0%s\0%d'):format(fields.root or '', fields.file or fields.path, first)
-  fields.reason = (found.symbol and why ~= '') and ('%s · %s'):format(found.symbol, why)
-    or found.symbol
-    or why
+  local is_named = not found.symbol or (why .. fields.text):find(found.symbol, 1, true)
+  -- A narrow column shows only the start.
+  fields.reason = is_named and why or why == '' and found.symbol or why .. ' · ' .. found.symbol
   return fields
 end
 

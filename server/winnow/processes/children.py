@@ -13,6 +13,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -74,6 +75,7 @@ class Processes:
         self._slots = asyncio.Semaphore(limit)
         self._readable = readable
         self._tried: dict[str, bool] = {}
+        self._trying = threading.Lock()
         self._alive: set[Child] = set()
         self._starting = 0
         self._closed = False
@@ -310,9 +312,14 @@ class Child:
         """Start the program, in the sandbox if possible, with limited memory. Raises OSError."""
         bounded = partial(_limit_memory, size=self.memory_bytes)
         if self._sandboxed and self._owner._readable:
-            allowed, tried = self._owner._readable, self._owner._tried
             sandboxed = await _start_sandboxed(
-                self._arguments, allowed, tried, bounded, options, alone=self._alone
+                self._arguments,
+                self._owner._readable,
+                self._owner._tried,
+                self._owner._trying,
+                bounded,
+                options,
+                alone=self._alone,
             )
             if sandboxed:
                 return sandboxed
@@ -556,6 +563,7 @@ async def _start_sandboxed(
     arguments: Sequence[str],
     readable: Callable[[], Iterable[ReadablePath]],
     tried: dict[str, bool],
+    trying: threading.Lock,
     begun: Callable[[int], None],
     options: Mapping[str, Any],
     *,
@@ -564,8 +572,9 @@ async def _start_sandboxed(
     """Start a program in a restricted thread, in which it may run no other if it is ``alone``.
     Return None if it cannot run in the sandbox.
 
-    ``tried`` caches which programs can. The thread calls ``begun`` with the process id at once,
-    because the event loop may be late. Raises OSError.
+    ``tried`` caches which programs can. Of starts at the same time, ``trying`` lets one try. The
+    thread calls ``begun`` with the process id at once, because the event loop may be late. Raises
+    OSError.
     """
     # Nothing else needs these imports.
     from winnow.processes import sandbox
@@ -579,8 +588,9 @@ async def _start_sandboxed(
         own = (ReadablePath(program), ReadablePath(os.path.realpath(program)))
         folder = ReadablePath(os.fspath(options["cwd"]), is_folder=True)
         sandbox.restrict_thread([*readable(), *own, folder], program if alone else "")
-        if program not in tried:
-            tried[program] = sandbox.is_of_system(program) or _runs(program, options)
+        with trying:
+            if program not in tried:
+                tried[program] = sandbox.is_of_system(program) or _runs(program, options)
         if not tried[program]:
             return None
         process = subprocess.Popen(arguments, bufsize=0, **options)

@@ -2,6 +2,7 @@
 -- The last files stay in memory, and are read again only if they changed.
 
 local client = require('winnow.client')
+local config = require('winnow.config')
 local place = require('winnow.place')
 
 local M = {}
@@ -333,7 +334,10 @@ function Preview:toggle_page(title, lines)
   vim.wo[win].number, vim.wo[win].cursorline = false, false
   vim.wo[win].wrap, vim.wo[win].linebreak = true, true
   self._windows:set_title('preview', title)
-  self._windows:set_footer('preview', '', 'WinnowReason', '')
+  local fits = vim.api.nvim_win_text_height(win, {}).all <= vim.api.nvim_win_get_height(win)
+  local key = (config.current.keys.preview_down or {})[1]
+  local hint = not fits and key and key .. ' scrolls' or ''
+  self._windows:set_footer('preview', hint, 'WinnowReason', '')
   return true
 end
 

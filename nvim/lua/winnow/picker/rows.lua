@@ -211,19 +211,31 @@ local function longest_path(items)
   return icon('a') and longest + 2 or longest
 end
 
+---@param items winnow.Item[]
+---@return integer
+local function longest_reason(items)
+  local longest = 0
+  for _, item in ipairs(items) do
+    longest = math.max(longest, cells(one_line(item.reason)))
+  end
+  return longest
+end
+
 ---Return the widths of the columns for these items.
 ---@param items winnow.Item[]
 ---@param options winnow.RowOptions
 ---@return winnow.Columns
 local function columns_of(items, options)
   local room = options.width - #INDENT - 1
-  local has_reasons = options.reasons == 'beside' and room >= REASONS_FROM
+  local shows_reasons = options.reasons == 'beside' and room >= REASONS_FROM
+  local longest = shows_reasons and longest_reason(items) or 0
+  local has_reasons = longest > 0
   local gaps = has_reasons and 2 * #GAP or #GAP
   local share = has_reasons and FILE_SHARE or FILE_SHARE_WITHOUT_REASONS
   local file = math.min(MAX_FILE, longest_path(items), math.floor((room - gaps) * share))
   ---@cast file integer
   local rest = room - gaps - file
-  local reason = has_reasons and math.min(MAX_REASON, math.floor(rest / 2)) or 0
+  local reason = has_reasons and math.min(MAX_REASON, longest, math.floor(rest / 2)) or 0
   ---@cast reason integer
   return { file = file, text = rest - reason, reason = reason }
 end
@@ -302,7 +314,7 @@ local function format(item, options, columns)
     fill(columns.file + columns.text + 2 * #GAP)
     add(cut(reason, columns.reason), 'WinnowReason')
   end
-  local lines = { (line:gsub('%s+$', '')) } ---@type string[]
+  local lines = { line:match('.*%S') or '' } ---@type string[]
   if options.reasons == 'below' then
     local below = INDENT .. GAP .. cut(reason, options.width - 4)
     lines[#lines + 1] = below
@@ -479,7 +491,7 @@ function M.write(buf, items, options)
   local lines, rows = {}, {}
   local per_item = options.reasons == 'below' and 2 or 1
   local columns = columns_of(items, options)
-  local key = ('%d %d %s'):format(options.width, columns.file, options.reasons)
+  local key = ('%d %d %d %s'):format(options.width, columns.file, columns.reason, options.reasons)
   for index, item in ipairs(items) do
     local row = row_of(item, options, columns, key)
     rows[index] = row

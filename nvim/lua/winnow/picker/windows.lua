@@ -8,7 +8,7 @@ local config = require('winnow.config')
 local M = {}
 
 -- On a narrower screen, the list and the preview are one above the other.
-local SIDE_BY_SIDE_COLUMNS = 120
+local SIDE_BY_SIDE_COLUMNS = 100
 -- A smaller screen is used completely.
 local SMALL_COLUMNS, SMALL_LINES = 140, 30
 -- Side by side, with borders: a list with a column for reasons, and a preview with lines of code,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -41,6 +42,16 @@ from winnow.tools.registry import Tool, check_texts
 from winnow.types import Result
 from winnow.workspace import EngineWorkspace, Lifetime
 
+# An editor searches as soon as the server is ready. The first search would import these in the
+# event loop, which takes three times as long while a thread imports the index.
+NEEDED_BY_SEARCHES = (
+    "winnow.ranking.history.history",
+    "winnow.search.index.begin",
+    "winnow.search.keyword.index_results",
+    "winnow.search.keyword.search",
+    "winnow.search.keyword.suggested_terms",
+)
+
 logger = logging.getLogger(__name__)
 
 REQUEST_FAILED = -32803
@@ -50,6 +61,8 @@ CONFIGURATION_SECONDS = 5.0
 
 def create_server() -> WinnowServer:
     """Return a server with every tool as a request, to be started on a transport."""
+    for module in NEEDED_BY_SEARCHES:
+        importlib.import_module(module)
     server = WinnowServer()
     for tool in TOOLS.values():
         server.feature(tool.method)(_handler(server, tool))

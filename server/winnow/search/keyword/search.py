@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from winnow.search.keyword.index_results import IndexRanker, IndexResults
 
 # Send the first local ranking this long after the first match, and later rankings less often.
-FIRST_PARTIAL_SECONDS = 0.05
+FIRST_PARTIAL_SECONDS = 0.02
 NEXT_PARTIAL_SECONDS = 0.4
 # A partial result waits this long for the index: longer if the client has an earlier one.
 PARTIAL_SECONDS = 0.06
