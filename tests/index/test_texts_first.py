@@ -142,7 +142,7 @@ async def test_a_search_by_meaning_answers_from_the_texts(
     workspace = make_server(project)
     async with only_texts(workspace) as building:
         found = await call(workspace, "semantic_search", **MEANING)
-        assert found.engine == "lexical"
+        assert found.engine == "lexical+embeddings"
         assert found.fallback is None
         best = {hit.path for hit in found.results[:2]}
         assert best == {"post/scales.py", "post/copy_of_scales.py"}
