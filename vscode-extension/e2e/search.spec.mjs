@@ -427,6 +427,7 @@ test('results stay in a view, grouped by file, which opens previews', async () =
   // Below each file, the line of code.
   await editor.sees(item(1), new RegExp(`^${places[0][0]}\\.py`))
   await editor.sees(item(2), /\w/)
+  assert.match((await item(2).locator('.highlight').allInnerTexts()).join(' '), /password|hash/i)
   const showsResult = async (index) => {
     const [name, line] = places[index]
     await page.locator('.tab.active', { hasText: name }).waitFor()

@@ -351,7 +351,7 @@ export class Picker {
   private preview(delay: number): void {
     const { rows, active } = this.state
     const row = rows.find(({ key }) => key === active) ?? rows[0]
-    if (row) this.timers.start('preview', delay, () => void this.services.previews.show(row.place))
+    if (row) this.timers.start('preview', delay, () => void this.services.previews.show(row.place, this.pick.value))
   }
 
   // --- actions -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 import * as vscode from 'vscode'
 
+import { highlightsOf } from './core/highlights'
 import { offsetOfColumn, type Place } from './core/places'
 import { log, messageOf } from './log'
 
@@ -49,8 +50,8 @@ export class Previews implements vscode.Disposable {
     )
   }
 
-  /** Preview a place. A later call supersedes this one. */
-  async show(place: Place): Promise<void> {
+  /** Preview a place, with the words of the query highlighted. A later call supersedes this one. */
+  async show(place: Place, query: string): Promise<void> {
     const call = ++this.latestCall
     await this.queue
     if (call !== this.latestCall) return
@@ -70,7 +71,7 @@ export class Previews implements vscode.Disposable {
         })
         if (call !== this.latestCall) return
         editor.revealRange(range, vscode.TextEditorRevealType.InCenter)
-        this.highlight(editor, place, range)
+        this.highlight(editor, place, range, query)
       })
     } catch (error) {
       // Binary, deleted or too large. The row stays, and opening it reports the error.
@@ -156,9 +157,16 @@ export class Previews implements vscode.Disposable {
     return column
   }
 
-  private highlight(editor: vscode.TextEditor, place?: Place, range?: vscode.Range): void {
-    editor.setDecorations(this.line, place?.line === undefined || !range ? [] : [range])
-    editor.setDecorations(this.match, range && !range.isEmpty ? [range] : [])
+  private highlight(editor: vscode.TextEditor, place: Place, range: vscode.Range, query: string): void {
+    const { document } = editor
+    const { line } = range.start
+    const isPlace = place.line !== undefined
+    const words = isPlace ? highlightsOf(query, document.lineAt(line).text) : []
+    editor.setDecorations(this.line, isPlace ? [range] : [])
+    editor.setDecorations(
+      this.match,
+      range.isEmpty ? words.map(([start, end]) => new vscode.Range(line, start, line, end)) : [range],
+    )
   }
 }
 

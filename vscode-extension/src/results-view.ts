@@ -2,6 +2,7 @@ import * as vscode from 'vscode'
 
 import { asMarkdown, placeText } from './core/export'
 import { byFile, type FileGroup } from './core/groups'
+import { highlightsOf } from './core/highlights'
 import { iconOf, type Search, searchTitle } from './core/kinds'
 import { type Place, splitPath } from './core/places'
 import type { Line, Row } from './core/rows'
@@ -212,8 +213,9 @@ function leafItem(node: Extract<Node, { kind: 'row' | 'line' }>): vscode.TreeIte
   const { row } = node
   const isRow = node.kind === 'row'
   const nested = isRow && row.lines.length > 1
+  const label = isRow ? row.code || row.name : node.line.text
   const item = new vscode.TreeItem(
-    isRow ? row.code || row.name : node.line.text,
+    { label, highlights: highlightsOf(node.search.text, label) },
     nested ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None,
   )
   const { line } = isRow ? row.place : node.line.place
