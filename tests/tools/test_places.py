@@ -58,7 +58,7 @@ async def test_a_place_outside_is_refused(
 async def test_a_place_in_a_missing_file_is_not_found(
     project: Path, make_workspace: MakeWorkspace
 ) -> None:
-    with pytest.raises(NotFound, match=r"'src/loder.py:3'.*Did you mean 'src/loader.py'"):
+    with pytest.raises(NotFound, match=r"'src/loder.py:3'.*Did you mean 'src/loader.py:3'"):
         await read(make_workspace(project), path="src/loder.py:3")
 
 

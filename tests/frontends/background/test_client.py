@@ -42,6 +42,7 @@ IRRELEVANT = {
     "LOCALAPPDATA": "only on Windows",
     "NO_COLOR": "sent",
     "TERM": "sent",
+    "LESS": "only in the process of the command",
     "PAGER": "only in the process of the command",
 }
 
