@@ -30,7 +30,7 @@ local NOUNS = {
   text = { 'files with this text', 'file with this text' },
 }
 
----Return "20 of 134 files", "20 of at least 134 files" if the total is a lower bound, or "no files".
+---Return "20 of 134 files", "20 of at least 134 files" if the total is a lower bound, "no files".
 ---@param mode winnow.Mode
 ---@param answer winnow.Answer
 ---@param shown integer
