@@ -233,6 +233,18 @@ def test_a_trace_in_a_bug_report_is_parsed_alike(language: str) -> None:
     assert parts.errors == tuple(ErrorMessage(*error) for error in errors)
 
 
+@pytest.mark.parametrize("language", [name for name in TRACES if name != "a log"])
+def test_a_trace_pasted_into_a_field_of_one_line_is_parsed_alike(language: str) -> None:
+    text, frames, errors = TRACES[language]
+    parts = parse_query(" ".join(text.splitlines()))
+    # The function of a frame of Go is on the line before, whose beginning is not certain.
+    of_go = language == "go"
+    assert parts.frames == tuple(
+        Frame(path, line, "" if of_go else name) for path, line, name in frames
+    )
+    assert parts.errors == tuple(ErrorMessage(*error) for error in errors)
+
+
 @pytest.mark.parametrize(
     "text",
     [

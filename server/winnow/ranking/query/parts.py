@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from winnow.ranking.query.errors import ErrorMessage, is_log
 from winnow.ranking.query.frames import Frame, places_in
+from winnow.ranking.query.pasted import with_line_breaks
 from winnow.ranking.query.traces import MOST_FRAMES, Traces, is_traceback
 from winnow.symbols.language import language_of
 from winnow.types import QUERY_CHARACTERS
@@ -246,6 +247,8 @@ def _lines(query: str) -> list[str]:
     if "\x1b" in text:
         text = _COLORS.sub("", text)
     lines = "".join(_without_comments(text)).splitlines()
+    if len(lines) == 1:
+        lines = with_line_breaks(lines[0])
     half = MOST_LINES // 2
     return lines if len(lines) <= MOST_LINES else lines[:half] + lines[-half:]
 
