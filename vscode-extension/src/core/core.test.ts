@@ -152,17 +152,41 @@ describe('recent searches', () => {
   })
 })
 
-test('the index summary shows progress, pause and problems', () => {
+describe('the index summary', () => {
   const folder = { folder: '/r', state: 'ready' as const, files_indexed: 1200, files_total: 1200 }
-  expect(summaryOf({ folders: [folder] })).toMatchObject({ icon: 'search', text: 'Winnow: ready', isBuilding: false })
-  expect(summaryOf({ folders: [{ ...folder, state: 'building', files_indexed: 30 }] })).toMatchObject({
-    icon: 'sync~spin',
-    text: 'Winnow: indexing 2 %',
+  const building = { ...folder, state: 'building' as const, files_indexed: 0 }
+
+  test('says when the index is ready, paused or being updated', () => {
+    expect(summaryOf({ folders: [folder] })).toMatchObject({ icon: 'search', text: 'Winnow: ready', isBuilding: false })
+    expect(summaryOf({ folders: [folder], paused: true }).icon).toBe('debug-pause')
+    const stale = { ...folder, state: 'stale' as const }
+    expect(summaryOf({ folders: [stale] })).toMatchObject({ text: 'Winnow: updating', isBuilding: true })
   })
-  expect(summaryOf({ folders: [folder], paused: true }).icon).toBe('debug-pause')
-  const broken = summaryOf({ folders: [{ ...folder, problem: 'disk full' }] })
-  expect(broken).toMatchObject({ icon: 'warning', text: 'Winnow: index problem' })
-  expect(broken.lines[0]).toBe('Index of /r: ready, 1,200 of 1,200 files: disk full')
+
+  test('counts texts and definitions, half each', () => {
+    const shown = (texts: number | undefined, definitions: number) =>
+      summaryOf({ folders: [{ ...building, files_indexed: definitions, ...(texts === undefined ? {} : { texts_indexed: texts }) }] })
+    expect(shown(undefined, 0)).toMatchObject({ icon: 'sync~spin', text: 'Winnow: indexing 0 %' })
+    expect(shown(600, 0).text).toBe('Winnow: indexing 25 %')
+    expect(shown(1200, 0).text).toBe('Winnow: indexing 50 %')
+    expect(shown(1200, 600).text).toBe('Winnow: indexing 75 %')
+    expect(shown(undefined, 1200).text).toBe('Winnow: indexing 99 %')
+    expect(shown(1200, 600).lines[0]).toBe('Index of /r: building, the texts of 1,200 and the definitions of 600 of 1,200 files')
+  })
+
+  test('shows problems, but a folder without files is none', () => {
+    const broken = summaryOf({ folders: [{ ...folder, problem: 'disk full' }] })
+    expect(broken).toMatchObject({ icon: 'warning', text: 'Winnow: index problem' })
+    expect(broken.lines[0]).toBe('Index of /r: ready, 1,200 of 1,200 files: disk full')
+    const empty = { ...folder, files_indexed: 0, files_total: 0, problem: 'the folder has no files to search' }
+    expect(summaryOf({ folders: [empty] })).toMatchObject({
+      icon: 'info',
+      text: 'Winnow: no files',
+      lines: ['Index of /r: ready, no files: the folder has no files to search'],
+    })
+    expect(summaryOf({ folders: [folder, empty] }).text).toBe('Winnow: ready')
+    expect(summaryOf({ folders: [folder, { ...empty, state: 'none' }] }).text).toBe('Winnow: index problem')
+  })
 })
 
 test('an exported search has its title, notes and the reason for each result', () => {

@@ -46,9 +46,9 @@ describe('the title', () => {
   test('adds only what changes how to read the list', () => {
     const completeness = { ...ANSWER.completeness, complete: false, timed_out: true, skipped: { ignored: 0, binary: 3, too_large: 1 } }
     expect(titleOf('q', ofCode({ ...CODE, completeness, warnings: ['3 in ignored files'] }))).toBe('q · local · stopped early')
-    const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000 }
+    const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000, texts_indexed: 1800 }
     const building = { ...ANSWER.completeness, index }
-    expect(titleOf('q', ofCode({ ...CODE, completeness: building }))).toBe('q · local · index at 40 %')
+    expect(titleOf('q', ofCode({ ...CODE, completeness: building }))).toBe('q · local · index at 50 %')
   })
 
   test('does not mention keys', () => {

@@ -1,5 +1,6 @@
 /** Summarize an answer: who ordered it, for the title, and everything else for the info button. */
 
+import { percentOf } from './index-state'
 import type {
   CodeSearchResult,
   FallbackAnswer,
@@ -103,7 +104,7 @@ function headline(
 function noteOf({ completeness: { timed_out: isTimedOut, index } }: SearchAnswer): string {
   if (isTimedOut) return 'stopped early'
   if (index?.state !== 'building' || !index.files_total) return ''
-  return `index at ${Math.floor((100 * index.files_indexed) / index.files_total)} %`
+  return `index at ${percentOf([index])} %`
 }
 
 function resultCount(

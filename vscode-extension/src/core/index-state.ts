@@ -1,7 +1,7 @@
 /** Summarize the state of the index. */
 
 import { formatNumber } from './numbers'
-import type { FolderStatus, IndexStatusResult } from './protocol'
+import type { FolderStatus, IndexedFiles, IndexStatusResult } from './protocol'
 
 export interface IndexSummary {
   readonly icon: string
@@ -16,30 +16,51 @@ export function summaryOf(index: IndexStatusResult['index']): IndexSummary {
   const states = index.folders.map((folder) => folder.state)
   const isPaused = index.paused ?? states.includes('paused')
   const isBuilding = states.some((state) => state === 'building' || state === 'stale')
-  const done = sum(index.folders, (folder) => folder.files_indexed)
-  const all = sum(index.folders, (folder) => folder.files_total)
   const lines = index.folders.map(folderLine)
   if (index.waits_for) lines.push(`Waiting: ${index.waits_for}`)
   if (index.memory_mb) lines.push(`${Math.round(index.memory_mb)} MB of memory`)
-  const problem = index.folders.find((folder) => folder.problem)?.problem
-  const percent = all ? Math.floor((100 * done) / all) : 0
   const [icon, state] = isPaused
     ? ['debug-pause', 'indexing paused']
     : isBuilding
-      ? ['sync~spin', `indexing ${percent} %`]
-      : problem
-        ? ['warning', 'index problem']
-        : ['search', states.some((state) => state !== 'none') ? 'ready' : 'no index']
-  const text = `Winnow: ${state}`
-  return { icon, text, lines, isBuilding, isPaused }
+      ? ['sync~spin', states.includes('building') ? `indexing ${percentOf(index.folders)} %` : 'updating']
+      : settled(index.folders)
+  return { icon, text: `Winnow: ${state}`, lines, isBuilding, isPaused }
+}
+
+/**
+ * Return how much of the files is indexed, in percent: 50 as soon as all texts are, and more with
+ * their definitions. An index that is being built is never complete.
+ */
+export function percentOf(folders: readonly IndexedFiles[]): number {
+  const done = sum(folders, (folder) => folder.files_indexed + textsOf(folder))
+  const all = 2 * sum(folders, (folder) => folder.files_total)
+  return all ? Math.min(99, Math.floor((100 * done) / all)) : 0
+}
+
+/** Return the icon and the state of an index that isn't changing. */
+function settled(folders: readonly FolderStatus[]): [icon: string, state: string] {
+  if (folders.some(hasProblem)) return ['warning', 'index problem']
+  if (folders.every(({ state }) => state === 'none')) return ['search', 'no index']
+  return folders.some((folder) => folder.files_total) ? ['search', 'ready'] : ['info', 'no files']
+}
+
+/** Return true unless a folder has no problem but why its index has no files. */
+function hasProblem({ problem, state, files_total: all }: FolderStatus): boolean {
+  return problem !== undefined && (state === 'none' || all > 0)
 }
 
 function folderLine(folder: FolderStatus): string {
   const { files_indexed: done, files_total: all } = folder
   const problem = folder.problem ? `: ${folder.problem}` : ''
-  return `Index of ${folder.folder}: ${folder.state}, ${formatNumber(done)} of ${formatNumber(all)} files${problem}`
+  const texts = textsOf(folder) > done ? `the texts of ${formatNumber(textsOf(folder))} and the definitions of ` : ''
+  const files = all ? `${texts}${formatNumber(done)} of ${formatNumber(all)} files` : 'no files'
+  return `Index of ${folder.folder}: ${folder.state}, ${files}${problem}`
 }
 
-function sum(folders: readonly FolderStatus[], count: (folder: FolderStatus) => number): number {
+function textsOf({ files_indexed: done, texts_indexed: texts }: IndexedFiles): number {
+  return Math.max(done, texts ?? 0)
+}
+
+function sum(folders: readonly IndexedFiles[], count: (folder: IndexedFiles) => number): number {
   return folders.reduce((total, folder) => total + count(folder), 0)
 }

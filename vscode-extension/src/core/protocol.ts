@@ -13,10 +13,15 @@ export interface ServerRequest<P, R, Partial = never> {
 
 const request = <P, R, Partial = never>(method: string): ServerRequest<P, R, Partial> => ({ method })
 
-export interface IndexState {
-  state: 'none' | 'opening' | 'building' | 'ready' | 'stale'
+export interface IndexedFiles {
   files_indexed: number
   files_total: number
+  /** Set if there are more texts than `files_indexed`: their definitions follow. */
+  texts_indexed?: number
+}
+
+export interface IndexState extends IndexedFiles {
+  state: 'none' | 'opening' | 'building' | 'ready' | 'stale'
 }
 
 export interface Completeness {
@@ -285,11 +290,9 @@ export const documentText = request<{ path: string; cursor?: string }, DocumentT
 
 // --- index and feedback --------------------------------------------------------------------
 
-export interface FolderStatus {
+export interface FolderStatus extends IndexedFiles {
   folder: string
   state: 'building' | 'none' | 'opening' | 'paused' | 'ready' | 'stale'
-  files_indexed: number
-  files_total: number
   problem?: string
 }
 
