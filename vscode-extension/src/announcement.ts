@@ -20,7 +20,7 @@ export class Announcement {
     if (this.state.get(ANNOUNCED, false)) return
     await this.state.update(ANNOUNCED, true)
     const chosen = await vscode.window.showInformationMessage(
-      'Winnow is indexing this folder, so that searches are fast. The index is stored in the folder `.winnow` and stays on this machine.',
+      'Winnow is indexing this folder, so that searches are fast. The index is stored in the folder .winnow and stays on this machine.',
       'OK',
       STOP,
     )
