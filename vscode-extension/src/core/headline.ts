@@ -14,6 +14,7 @@ import type {
   TermReport,
   Usage,
 } from './protocol'
+import { MAX_LINE } from './rows'
 
 export interface Headline {
   /** The model that ranked, or `local`. */
@@ -196,9 +197,6 @@ function capitalized(text: string): string {
 /** The server names tools, which the box doesn't have. */
 const IGNORED = /^ignored and hidden files are not searched here\b/
 const HOW_TO_SEARCH_IGNORED = 'ignored and hidden files were not searched; >ignored "text searches them, too'
-
-/** Characters of a line in the box. */
-const MAX_LINE = 84
 
 /** The box shows the whole query, so the title needs only its start. */
 const MAX_CHARACTERS = 36

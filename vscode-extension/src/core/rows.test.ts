@@ -53,7 +53,10 @@ test('a hit shows its folder if the workspace has several', () => {
 test('the second line has the code and the reason, and is never empty', () => {
   const file = { path: 'a.py', reason: 'about it', terms: [], matches: [], line: 14 }
   expect(secondLine(rowOfFile({ ...file, line_text: '  def it():' }, '/r'))).toBe('def it():  —  about it')
-  expect(secondLine(rowOfFile({ ...file, line_text: 'x'.repeat(99) }, '/r'))).toMatch(/^x{52}…  —  about it$/)
+  // A short reason leaves more room for the code.
+  const long = { ...file, line_text: 'x'.repeat(99) }
+  expect(secondLine(rowOfFile(long, '/r'))).toMatch(/^x{70}…  —  about it$/)
+  expect(secondLine(rowOfFile({ ...long, reason: 'y'.repeat(48) }, '/r'))).toMatch(/^x{51}…  —  y{48}$/)
   expect(secondLine(rowOfFile(file, '/r'))).toBe('about it')
   expect(secondLine(rowOfNotChosen({ path: 'src/a.py', line: 3 }, '/r'))).toBe('src/a.py')
 })
@@ -105,6 +108,13 @@ test('a definition is shown by its name', () => {
   const hit = { path: 'src/a.py', kind: 'definition' as const, line: 3, symbol: 'A.run', why: 'method in a test file' }
   expect(rowOfCode(hit, '/r')).toMatchObject({ icon: 'symbol-method', name: 'A.run', where: 'src/a.py:3', reason: 'definition in a test file' })
   expect(rowOfCode({ ...hit, why: 'enum member' }, '/r').reason).toBe('definition')
+})
+
+test('a frame of a stack trace says so', () => {
+  const hit = { path: 'src/a.py', line: 3, best_line: 5, symbol: 'A.run', why: 'frame 2 of the stack trace: `run`' }
+  const frame = { icon: 'debug-stackframe', reason: 'frame 2 of the stack trace' }
+  expect(rowOfCode({ ...hit, kind: 'definition' }, '/r')).toMatchObject({ name: 'A.run', where: 'src/a.py:5', ...frame })
+  expect(rowOfCode({ ...hit, kind: 'passage' }, '/r')).toMatchObject({ name: 'a.py:5', ...frame })
 })
 
 test('a passage shows its best line and opens there', () => {

@@ -48,13 +48,19 @@ export function oneLine(text: string): string {
   return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line
 }
 
-/** Longer code would hide the reason after it. */
+/** Characters of a line in the box. */
+export const MAX_LINE = 84
+
+/** Longer code would hide the reason after it. A short reason leaves more room. */
 const MAX_CODE = 52
+
+const BEFORE_REASON = '  —  '
 
 /** Return the second line of a row. It is never empty, so all rows have the same height. */
 export function secondLine({ code, reason, displayPath }: Row): string {
   if (!code || !reason) return code || reason || displayPath
-  return `${code.length > MAX_CODE ? `${code.slice(0, MAX_CODE)}…` : code}  —  ${reason}`
+  const room = Math.max(MAX_CODE, MAX_LINE - BEFORE_REASON.length - reason.length)
+  return `${code.length > room ? `${code.slice(0, room - 1)}…` : code}${BEFORE_REASON}${reason}`
 }
 
 export function rowOfFile(file: RankedFile, root: string): Row {
@@ -170,6 +176,7 @@ export function rowOfCode(hit: CodeHit, root: string): Row {
 }
 
 function iconOfHit(hit: CodeHit): string {
+  if (hit.why && FRAME.test(hit.why)) return 'debug-stackframe'
   if (hit.kind === 'definition') return symbolIcon(/^\w+/.exec(hit.why ?? '')?.[0] ?? '')
   return hit.kind === 'file' ? FILE : PASSAGE
 }
@@ -183,7 +190,12 @@ function codeOf(hit: CodeHit, line: number | undefined): string {
 /** A reason of more characters is cut to its first clause. */
 const MAX_REASON = 48
 
+/** The reason of a place that a stack trace names, and its function, which the row shows. */
+const FRAME = /^frame \d+ of the stack trace/
+
 function reasonOf(hit: CodeHit): string {
+  const frame = FRAME.exec(hit.why ?? '')
+  if (frame) return frame[0]
   // The server says the kind of the symbol, which the icon and the code show.
   if (hit.kind === 'definition') return `definition${hit.why?.replace(/^\w+( \w+)?(?=$| in )/, '') ?? ''}`
   const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : ''
