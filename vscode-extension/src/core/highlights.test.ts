@@ -15,6 +15,12 @@ test('a word inside of another one is not found', () => {
   expect(marked('is it', 'this.isItem')).toEqual([])
 })
 
+test('common words are highlighted only alone or in exact text', () => {
+  expect(marked('how does a worker steal from other workers', '// from the local queue, so other workers')).toEqual(['workers'])
+  expect(marked('other', 'is_other(other)')).toEqual(['other', 'other'])
+  expect(marked('"from the', '// from the local queue')).toEqual(['from', 'the'])
+})
+
 test('prefixes of the box are no words, terms are', () => {
   expect(marked('@Client.send', 'def send(client)')).toEqual(['send', 'client'])
   expect(marked('"permission denied"', "raise Error('Permission denied')")).toEqual(['Permission', 'denied'])

@@ -4,16 +4,23 @@ import { parseQuery } from './query'
 
 /** Shorter words, such as `is`, occur in many others. */
 const LEAST = 3
+/** Longer words that say nothing about the code, unless they are searched as exact text or alone. */
+const COMMON = new Set(
+  ('and are but can did does for from has have how into its other others the their them then there they this that was ' +
+    'what when where which who whose why will with you').split(' '),
+)
 /** Endings that code often lacks: `hashed` stands for `hash`, too. */
 const ENDINGS = [/ing$/, /ed$/, /es$/, /s$/]
 
 /** Return where the words of a query begin and end in a text, in UTF-16 units. */
 export function highlightsOf(query: string, text: string): [number, number][] {
-  const { words, terms } = parseQuery(query)
-  const found = [words, ...terms]
-    .flatMap((typed) => typed.match(/[\p{L}\p{N}]+/gu) ?? [])
+  const { kind, words, terms } = parseQuery(query)
+  const typed = [words, ...terms]
+    .flatMap((text) => text.match(/[\p{L}\p{N}]+/gu) ?? [])
     .map((word) => word.toLowerCase())
     .filter((word) => word.length >= LEAST)
+  const telling = kind === 'text' ? typed : typed.filter((word) => !COMMON.has(word))
+  const found = (telling.length ? telling : typed)
     .flatMap((word) => formsOf(word).flatMap((form) => occurrences(text, form)))
     .sort(([left], [right]) => left - right)
   return merged(found)
