@@ -335,10 +335,11 @@ class Hit(Struct, frozen=True):
     """A search result: a file, or lines of it. ``path`` is as ripgrep prints it.
 
     ``first`` and ``last`` are its lines, from 1. A match has ``marks`` instead: the matching lines,
-    with a weight each; ``matches`` is their total number. ``score`` is at most 1 for hits from the
-    index. ``why`` says in a few words why it was found, and ``about`` what the file's path and
-    earlier feedback contribute to that. ``definitions`` are those in and around the lines, in the
-    order of the text; None if unknown.
+    with a weight each; ``matches`` is their total number. ``best`` is the line that matters, if
+    that is known before the text is read. ``score`` is at most 1 for hits from the index. ``why``
+    says in a few words why it was found, and ``about`` what the file's path and earlier feedback
+    contribute to that. ``definitions`` are those in and around the lines, in the order of the text;
+    None if unknown.
     """
 
     path: str
@@ -352,6 +353,7 @@ class Hit(Struct, frozen=True):
     marks: Mapping[int, float] = {}
     about: Sequence[str] = ()
     definitions: Sequence[DefinedHere] | None = None
+    best: int | None = None
 
 
 class Progress:

@@ -159,8 +159,9 @@ async def test_a_frame_of_the_jvm_is_found_by_its_package(workspace: EngineWorks
         "\tat org.example.Bank.open(Bank.java:5)\n\tat org.other.Main.main(Main.java:5)\n"
     )
     first = (await search(workspace, trace)).results[0]
-    assert (first.path, first.why) == (
+    assert (first.path, first.best_line, first.why) == (
         "java/src/org/example/Bank.java",
+        5,
         "frame 1 of the stack trace: `Bank.open`",
     )
 

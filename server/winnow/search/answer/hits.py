@@ -159,8 +159,10 @@ def _current_hit(texts: CurrentTexts, at: int, hit: Hit, wanted: Wanted) -> Curr
     if hit.definitions is not None:
         return _current_place(lines, passage, at, hit, hit.definitions, wanted)
     if hit.first is not None:
-        best = passage.best_line() if hit.kind == "passage" and hit.symbol is None else None
-        return current(hit.first, passage.last, passage, best or hit.first)
+        best = hit.best
+        if best is None and hit.kind == "passage" and hit.symbol is None:
+            best = passage.best_line()
+        return current(hit.first, passage.last, passage, min(best or hit.first, passage.last))
     best = passage.best_line()
     if best is None:
         return current(None, None)

@@ -27,7 +27,7 @@ from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import shared_ending
 from winnow.text.scope import Scope
-from winnow.types import Hit, Progress
+from winnow.types import Hit, HitKind, Progress
 from winnow.workspace import EngineWorkspace
 
 # Frames further up are the program's start, or a framework.
@@ -190,14 +190,14 @@ def _frame_hit(place: _Place, definitions: Sequence[Definition]) -> Hit:
     why = f"frame {place.at} of the stack trace"
     if frame.function:
         why = f"{why}: `{frame.function}`"
-    if function is None:
-        first, last = max(1, frame.line - AROUND), frame.line + AROUND
-        return Hit(place.path, "passage", 0.0, why, first, last, marks={frame.line: MARK})
-    first, last = function.line + 1, function.end_line + 1
-    marks = {frame.line: MARK} if first <= frame.line <= last else {}
-    return Hit(
-        place.path, "definition", 0.0, why, first, last, function.qualified_name, marks=marks
-    )
+    kind: HitKind = "passage" if function is None else "definition"
+    first, last = max(1, frame.line - AROUND), frame.line + AROUND
+    if function is not None:
+        first, last = function.line + 1, function.end_line + 1
+    symbol = function.qualified_name if function is not None else None
+    best = frame.line if first <= frame.line <= last else None
+    marks = {frame.line: MARK} if best else {}
+    return Hit(place.path, kind, 0.0, why, first, last, symbol, marks=marks, best=best)
 
 
 def _enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
