@@ -6,7 +6,7 @@ import { linesOf, titleOf } from './core/headline'
 import { withQuery } from './core/history'
 import { iconOf, type Search } from './core/kinds'
 import { feedback } from './core/protocol'
-import { isSearchable, parseQuery } from './core/query'
+import { hintsFor, isSearchable, parseQuery } from './core/query'
 import { type Row, secondLine } from './core/rows'
 import type { Searches } from './core/searches'
 import { Timers } from './core/timers'
@@ -53,12 +53,6 @@ const TERMS = button('list-ordered', 'Search by Terms…')
 const CONSENT = button('sparkle', 'Let a Language Model Rank…')
 const IN_VIEW = button('list-tree', 'Show in Results View')
 const DETAILS = button('info', 'How These Results Were Found')
-
-const HINTS: readonly [string, string][] = [
-  ['@', 'symbols: @Client.send'],
-  ['"', 'exact text: "permission denied", or /a regular expression/'],
-  ['>docs ', 'PDFs, office files, e-books and archives'],
-]
 
 /** The parts of the extension that the box uses. */
 export interface PickerServices {
@@ -159,7 +153,7 @@ export class Picker {
     this.updates++
     this.state = box.typed(this.state, text)
     this.pick.busy = false
-    if (!isSearchable(parseQuery(text))) {
+    if (!isSearchable(parseQuery(text)) || hintsFor(text).length) {
       this.start()
       return
     }
@@ -174,14 +168,14 @@ export class Picker {
       label: `$(history) ${text}`,
       run: () => this.retype(text),
     }))
-    const hints = HINTS.map(([prefix, description]) => ({
+    const hints = hintsFor(this.state.text).map(([prefix, description]) => ({
       label: prefix.trim(),
       description,
       run: () => this.retype(prefix),
     }))
     const recent = { label: 'recent', kind: vscode.QuickPickItemKind.Separator }
     // Events name rows by their index. With a separator first, a late one would be a move to the second result.
-    this.pick.items = this.pick.value.trim() ? [] : [...hints, ...(history.length ? [recent] : []), ...history]
+    this.pick.items = [...hints, ...(this.state.text || !history.length ? [] : [recent, ...history])]
     this.showTitle()
   }
 
@@ -303,7 +297,7 @@ export class Picker {
       buttons: row.document ? [DOCUMENT, TO_SIDE] : [TO_SIDE],
     }))
     if (chosenCount < rows.length) {
-      const label = chosenCount ? 'also found, not chosen by the model' : 'not chosen by the model'
+      const label = chosenCount ? 'also found' : 'not chosen by the model'
       items.splice(chosenCount, 0, { label, kind: vscode.QuickPickItemKind.Separator })
     }
     // A row that the user moved to stays where it is on the screen.

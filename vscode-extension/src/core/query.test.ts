@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { EMPTY, formatQuery, isSearchable, parseQuery } from './query'
+import { EMPTY, formatQuery, hintsFor, isSearchable, parseQuery } from './query'
 
 describe('typed text', () => {
   test.each([
@@ -47,5 +47,14 @@ describe('typed text', () => {
     expect(searchable.map((typed) => isSearchable(parseQuery(typed)))).toEqual([
       false, true, false, true, false, true, true, true,
     ])
+  })
+
+  test('is completed if it begins a prefix', () => {
+    const hints = (typed: string) => hintsFor(typed).map(([prefix]) => prefix)
+    expect(hints('')).toEqual(['@', '"', '>docs '])
+    expect(hints('>')).toEqual(['>docs ', '>type:', '>in:', '>changed ', '>ignored ', '>terms '])
+    expect(hints('>t')).toEqual(['>type:', '>terms '])
+    expect(['>docs', '>type:', '>type:py', '>= 1', 'a'].flatMap(hints)).toEqual([])
+    for (const prefix of hints('>')) expect(parseQuery(`${prefix}x`).words).not.toMatch(/^>/)
   })
 })

@@ -37,6 +37,26 @@ const MIN_LETTERS = 2
 const PREFIX = /^>(docs|terms|changed|ignored|type:(\S*)|in:("[^"]*"?|\S*))(?:\s+|$)/
 const TERMS = ' -- '
 
+const HINTS = [
+  ['@', 'symbols: @Client.send'],
+  ['"', 'exact text: "permission denied", or /a regular expression/'],
+  ['>docs ', 'PDFs, office files, e-books and archives'],
+] as const
+const PREFIXES = [
+  HINTS[2],
+  ['>type:', 'files of a type: >type:py,html'],
+  ['>in:', 'a folder: >in:src/app'],
+  ['>changed ', 'files that differ from the last commit'],
+  ['>ignored ', 'ignored and hidden files too, as exact text'],
+  ['>terms ', 'terms that you choose, or the server: >terms how is it parsed -- parse, lexer'],
+] as const
+
+/** Return what can be typed, with descriptions: examples at first, and prefixes that begin with the text. */
+export function hintsFor(text: string): readonly (readonly [prefix: string, description: string])[] {
+  if (!text) return HINTS
+  return text.startsWith('>') ? PREFIXES.filter(([prefix]) => prefix.startsWith(text) && prefix.trim() !== text) : []
+}
+
 export function parseQuery(typed: string): Query {
   let query = EMPTY
   let rest = typed.trim()
