@@ -36,6 +36,21 @@ function rankedBy(name, models, program) {
   return JSON.parse(answer).ranked_by.model
 }
 
+/** Return the names of the tools that the MCP server of a program offers. */
+function toolsOf(program) {
+  const clientInfo = { name: 'test', version: '1' }
+  const messages = [
+    { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/list' },
+  ]
+  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('')
+  const env = { PATH: '', HOME: temporary('home'), WINNOW_BACKGROUND: '0' }
+  const output = execFileSync(program, ['mcp'], { cwd: project(), env, input, encoding: 'utf-8' })
+  const [, { result }] = output.trim().split('\n').map((line) => JSON.parse(line))
+  return result.tools.map(({ name }) => name)
+}
+
 async function answersWithoutPython() {
   const env = { PATH: onlyThesePrograms(), PYTHONPATH: '' }
   const installing = Date.now()
@@ -71,6 +86,7 @@ async function answersWithoutPython() {
     await editor.page.keyboard.press('Enter')
     await editor.answered('openai')
     for (const name of Object.keys(models)) assert.equal(rankedBy(name, models, program), name)
+    assert.deepEqual(toolsOf(program), ['search', 'grep', 'references', 'read'])
   })
   // A running model keeps the test from ending.
   await answers.finally(() => model.stop())
