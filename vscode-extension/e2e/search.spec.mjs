@@ -15,9 +15,32 @@ let editor
 let page
 let folder
 
+const SHOP = 'src/main/java/org/example/shop'
+
 before(async () => {
   model = await startModel()
   folder = workspace()
+  mkdirSync(path.join(folder, SHOP), { recursive: true })
+  writeFileSync(path.join(folder, SHOP, 'Shop.java'), `package org.example.shop;
+
+public class Shop {
+    public static void main(String[] args) {
+        System.out.println(new Cart().total());
+    }
+}
+`)
+  writeFileSync(path.join(folder, SHOP, 'Cart.java'), `package org.example.shop;
+
+import java.util.Optional;
+
+public class Cart {
+    private Optional<Integer> discount = Optional.empty();
+
+    int total() {
+        return 100 - discount.orElseThrow();
+    }
+}
+`)
   editor = await startEditor({ folder, settings: modelSettings(model.address) })
   page = editor.page
 })
@@ -108,7 +131,13 @@ test('results appear as the user types, with the line of code and a reason', asy
 test('the box opens with nothing typed, and one letter searches nothing', async () => {
   await editor.openBox('Control+Alt+W')
   for (const hint of ['symbols: @Client.send', 'PDFs, office files']) await editor.sees(editor.rows.filter({ hasText: hint }), /\w/)
-  await page.keyboard.type('M')
+  // A prefix is completed, too.
+  await page.keyboard.type('>t')
+  await editor.sees(editor.first, /^>type: ?files of a type/)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await until(async () => (await editor.input.inputValue()) === '>terms ', 'the prefix in the box')
+  await editor.input.fill('M')
   await until(async () => (await editor.rows.count()) === 0, 'no rows for one letter')
   await closePick()
 })
@@ -143,7 +172,7 @@ test('without a selected row, Enter asks the model, whose choices come first', a
   const [first, second, third] = await editor.rowTexts()
   assert.match(first, /\.py:\d+ ?django.* — runs the migrations in order$/)
   assert.match(second, / — writes down which were applied$/)
-  assert.match(third, /also found, not chosen by the model/)
+  assert.match(third, /also found$/)
   const visible = (await editor.visibleRows()).map(({ text }) => text)
   assert.match(visible[1], /^\s*\S+\.py:\d+django.*\n.* —  writes down which were/)
   assert.ok(visible.length >= 5, visible.join('\n'))
@@ -372,6 +401,40 @@ test("text is found as the user types, in the answer's order, and opens at the m
   const rows = await editor.rowTexts()
   assert.ok(rows.length > 0 && rows.every((row) => /class \w+Executor/.test(row)), rows.join('\n'))
   await closePick()
+})
+
+test('a pasted stack trace leads to its deepest frame in the workspace', async () => {
+  const query = 'django/db/models/query.py'
+  const line = lineOf(query, 'raise self.model.DoesNotExist(')
+  const packages = '/srv/shop/lib/python3.12/site-packages'
+  const python = `Traceback (most recent call last):
+  File "${packages}/django/core/handlers/exception.py", line 55, in inner
+    response = get_response(request)
+               ^^^^^^^^^^^^^^^^^^^^^
+  File "/srv/shop/carts/views.py", line 12, in cart
+    cart = Cart.objects.get(pk=pk)
+  File "${packages}/django/db/models/manager.py", line 87, in manager_method
+    return getattr(self.get_queryset(), name)(*args, **kwargs)
+  File "${packages}/${query}", line ${line}, in get
+    raise self.model.DoesNotExist(
+carts.models.Cart.DoesNotExist: the shop has another message.`
+  const java = `Exception in thread "main" java.util.NoSuchElementException: No value present
+\tat java.base/java.util.Optional.orElseThrow(Optional.java:377)
+\tat org.example.shop.Cart.total(Cart.java:9)
+\tat org.example.shop.Shop.main(Shop.java:5)`
+  const traces = [
+    [python, new RegExp(`query\\.py:${line}.* raise self\\.model\\..*frame 1 of the stack trace$`)],
+    [java, /Cart\.java:9.* return 100 - .*frame 2 of the stack trace$/],
+  ]
+  for (const [trace, first] of traces) {
+    await editor.openBox('Control+Alt+W')
+    await page.evaluate((text) => navigator.clipboard.writeText(text), trace)
+    await page.keyboard.press('Control+V')
+    await editor.answered()
+    assert.doesNotMatch(await editor.input.inputValue(), /\n/)
+    await editor.sees(editor.first, first)
+    await closePick()
+  }
 })
 
 test('Enter before the answer opens its first row', async () => {
