@@ -126,6 +126,13 @@ export const BASE_SETTINGS = {
   'files.autoSave': 'off',
 }
 
+/** The names of this extension's settings that belong to the machine. */
+const OF_MACHINE = new Set(
+  JSON.parse(readFileSync(path.join(EXTENSION, 'package.json'), 'utf-8'))
+    .contributes.configuration.flatMap(({ properties }) => Object.entries(properties))
+    .flatMap(([name, { scope }]) => (scope === 'machine' ? [name] : [])),
+)
+
 /** The browser, shared by all editors of a spec. */
 let browser
 const openBrowser = () =>
@@ -158,10 +165,11 @@ export async function withEditor(options, run) {
 export async function startEditor({ folder, settings = {}, env = {}, trusted = true, extensions = EXTENSIONS }) {
   const data = temporary('data')
   // A remote window reads settings of the machine only from a file of their own.
-  for (const name of ['User', 'Machine']) {
+  const file = ([name]) => (OF_MACHINE.has(name) ? 'Machine' : 'User')
+  const files = Object.groupBy(Object.entries({ ...BASE_SETTINGS, ...settings }), file)
+  for (const [name, entries] of Object.entries(files)) {
     mkdirSync(path.join(data, name), { recursive: true })
-    const text = JSON.stringify({ ...BASE_SETTINGS, ...settings })
-    writeFileSync(path.join(data, name, 'settings.json'), text)
+    writeFileSync(path.join(data, name, 'settings.json'), JSON.stringify(Object.fromEntries(entries)))
   }
   const home = temporary('home')
   const environment = {
