@@ -86,7 +86,7 @@ async function answersWithoutPython() {
     await editor.page.keyboard.press('Enter')
     await editor.answered('openai')
     for (const name of Object.keys(models)) assert.equal(rankedBy(name, models, program), name)
-    assert.deepEqual(toolsOf(program), ['search', 'grep', 'references', 'read'])
+    assert.deepEqual(toolsOf(program).sort(), ['grep', 'read', 'references', 'search'])
   })
   // A running model keeps the test from ending.
   await answers.finally(() => model.stop())
