@@ -63,6 +63,10 @@ export class Server implements vscode.Disposable {
     return this.client?.state === State.Running
   }
 
+  get isStarting(): boolean {
+    return this.client?.state === State.Starting
+  }
+
   /**
    * Send a request and return its result. Start the server if necessary.
    *

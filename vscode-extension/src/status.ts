@@ -78,8 +78,9 @@ export class Status implements vscode.Disposable {
 
   private show(): void {
     const { summary } = this
-    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : '$(circle-slash) Winnow: not running'
-    const lines = summary?.lines ?? ['The server is not running.']
+    const [icon, state] = this.server.isStarting ? ['sync~spin', 'starting'] : ['circle-slash', 'not running']
+    this.item.text = summary ? `$(${summary.icon}) ${summary.text}` : `$(${icon}) Winnow: ${state}`
+    const lines = summary?.lines ?? [`The server is ${state}.`]
     const markdown = new vscode.MarkdownString()
     for (const line of ['**Winnow**', ...lines]) {
       markdown.appendMarkdown(`${line}\n\n`)
