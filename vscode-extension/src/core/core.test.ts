@@ -185,7 +185,7 @@ describe('the index summary', () => {
       lines: ['Index of /r: ready, no files: the folder has no files to search'],
     })
     expect(summaryOf({ folders: [folder, empty] }).text).toBe('Winnow: ready')
-    expect(summaryOf({ folders: [folder, { ...empty, state: 'none' }] }).text).toBe('Winnow: index problem')
+    expect(summaryOf({ folders: [{ ...empty, state: 'none' }] }).text).toBe('Winnow: no index')
   })
 })
 

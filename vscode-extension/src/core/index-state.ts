@@ -39,14 +39,10 @@ export function percentOf(folders: readonly IndexedFiles[]): number {
 
 /** Return the icon and the state of an index that isn't changing. */
 function settled(folders: readonly FolderStatus[]): [icon: string, state: string] {
-  if (folders.some(hasProblem)) return ['warning', 'index problem']
+  // Of an index without files, the problem is only why it has none: the tooltip shows it.
+  if (folders.some(({ problem, files_total: all }) => problem && all)) return ['warning', 'index problem']
   if (folders.every(({ state }) => state === 'none')) return ['search', 'no index']
   return folders.some((folder) => folder.files_total) ? ['search', 'ready'] : ['info', 'no files']
-}
-
-/** Return true unless a folder has no problem but why its index has no files. */
-function hasProblem({ problem, state, files_total: all }: FolderStatus): boolean {
-  return problem !== undefined && (state === 'none' || all > 0)
 }
 
 function folderLine(folder: FolderStatus): string {
