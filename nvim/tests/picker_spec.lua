@@ -297,6 +297,40 @@ return {
     end,
   },
   {
+    'only rows near the visible ones are formatted, and scrolling formats the others',
+    function()
+      t.shared_project()
+      t.setup()
+      local names = {}
+      for number = 1, 400 do
+        names[number] = ('f%03d'):format(number)
+      end
+      local picker, partial = scripted('keyword', 'q')
+      partial(ranking('local', unpack(names)))
+      local height = vim.api.nvim_win_get_height(picker.windows.list)
+      local lines = t.listed(picker)
+      t.equal({ 400, '' }, { #lines, lines[3 * height] })
+      local function check(first)
+        vim.cmd.redraw()
+        -- The first is the border.
+        local rows = vim.list_slice(t.visible(picker.windows.list), 2, height + 1)
+        for index, row in ipairs(rows) do
+          local name = ('f%03d'):format(first + index - 1)
+          t.contains(row, ('  %s:3  text '):format(name))
+          t.contains(row, (' because of %s '):format(name))
+        end
+      end
+      check(1)
+      press(picker, '<C-p>')
+      check(400 - height + 1)
+      vim.api.nvim_win_call(picker.windows.list, function()
+        vim.fn.winrestview({ lnum = 200, topline = 200 })
+      end)
+      vim.api.nvim_exec_autocmds('WinScrolled', {})
+      check(200)
+    end,
+  },
+  {
     'stop cancels the search and ends the busy state immediately, and close cancels too',
     function()
       t.shared_project()

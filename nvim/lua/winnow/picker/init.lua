@@ -197,7 +197,6 @@ end
 ---@param offset? integer number of lines to keep between the top of the window and the current item
 function Picker:_show_current(offset)
   local row = (self.current - 1) * self.per_item
-  rows.mark_current(self.windows.list_buf, row, self.per_item)
   vim.api.nvim_win_set_cursor(self.windows.list, { row + 1, 0 })
   vim.api.nvim_win_call(self.windows.list, function()
     if offset then
@@ -208,7 +207,17 @@ function Picker:_show_current(offset)
       vim.cmd('normal! ' .. vim.keycode('<C-e>'))
     end
   end)
+  self:_show_rows()
   self.preview:show(self:item())
+end
+
+---Write the rows that are visible, and highlight the current one.
+function Picker:_show_rows()
+  local list, buf = self.windows.list, self.windows.list_buf
+  rows.show(buf, vim.fn.line('w0', list), vim.fn.line('w$', list))
+  if #self.shown > 0 then
+    rows.mark_current(buf, (self.current - 1) * self.per_item, self.per_item)
+  end
 end
 
 ---Show the state of the search in a line, and the position in the results.
@@ -600,6 +609,12 @@ function Picker:_create_autocmds()
     self:draw()
     self.preview:refresh()
   end)
+  -- Neovim tells of a scrolled window before it draws it.
+  self:_on('WinScrolled', function()
+    if self.windows:is_open() then
+      self:_show_rows()
+    end
+  end)
   self:_on('WinClosed', function(event)
     if
       self.windows:has(tonumber(event.match) --[[@as integer]])
@@ -765,6 +780,7 @@ function M.resume()
   vim.api.nvim_win_call(self.windows.list, function()
     vim.fn.winrestview({ topline = state.topline })
   end)
+  self:_show_rows()
   if state.search_again and state.search.folder == self.folder then
     self:start(self.request)
   end

@@ -1,8 +1,9 @@
 -- Write the picker's list: one line for each item, in columns for the file, the line of code and
 -- the reason, so that results line up.
 --
--- Lines are formatted once for each width of the columns. Highlights are set only for the visible
--- lines, while Neovim draws them.
+-- A list may be long, and it is drawn many times while results arrive. So only the lines near the
+-- visible ones are formatted, once for each width of the columns, and highlights are set while
+-- Neovim draws them.
 
 local config = require('winnow.config')
 local place = require('winnow.place')
@@ -45,8 +46,9 @@ local CURRENT_PRIORITY, MATCH_PRIORITY = 4150, 4200
 ---What a list's buffer shows.
 ---@class winnow.View
 ---@field items winnow.Item[]
----@field rows winnow.Row[]
+---@field rows table<integer, winnow.Row> the rows written so far, by the index of their item
 ---@field per_item integer
+---@field columns winnow.Columns
 ---@field options winnow.RowOptions
 
 ---The shown lists, by buffer.
@@ -196,29 +198,36 @@ end
 ---@field text integer
 ---@field reason integer 0 if there is no column for reasons
 
----Return the columns that the longest path of the items needs, with its line and place.
----@param items winnow.Item[]
----@return integer
-local function longest_path(items)
-  local longest = 0
-  for _, item in ipairs(items) do
-    if item.path ~= '' then
-      local needed = cells(item.path) + #tostring(item.lnum) + 1
-      needed = needed + (item.place and cells(item.place) + 3 or 0)
-      longest = math.max(longest, needed)
-    end
+---The columns that the path of an item needs, with its line and place, and those of its reason.
+---@type table<winnow.Item, [integer, integer]>
+local needed = setmetatable({}, { __mode = 'k' })
+
+---@param item winnow.Item
+---@return [integer, integer]
+local function needed_by(item)
+  local path = 0
+  if item.path ~= '' then
+    path = cells(item.path) + #tostring(item.lnum) + 1
+    path = path + (item.place and cells(item.place) + 3 or 0)
   end
-  return icon('a') and longest + 2 or longest
+  return { path, cells(one_line(item.reason)) }
 end
 
+---Return the columns that the longest path and the longest reason of the items need.
 ---@param items winnow.Item[]
----@return integer
-local function longest_reason(items)
-  local longest = 0
+---@return integer path
+---@return integer reason
+local function longest(items)
+  local path, reason = 0, 0
   for _, item in ipairs(items) do
-    longest = math.max(longest, cells(one_line(item.reason)))
+    local widths = needed[item]
+    if not widths then
+      widths = needed_by(item)
+      needed[item] = widths
+    end
+    path, reason = math.max(path, widths[1]), math.max(reason, widths[2])
   end
-  return longest
+  return icon('a') and path + 2 or path, reason
 end
 
 ---Return the widths of the columns for these items.
@@ -227,15 +236,14 @@ end
 ---@return winnow.Columns
 local function columns_of(items, options)
   local room = options.width - #INDENT - 1
-  local shows_reasons = options.reasons == 'beside' and room >= REASONS_FROM
-  local longest = shows_reasons and longest_reason(items) or 0
-  local has_reasons = longest > 0
+  local longest_path, longest_reason = longest(items)
+  local has_reasons = options.reasons == 'beside' and room >= REASONS_FROM and longest_reason > 0
   local gaps = has_reasons and 2 * #GAP or #GAP
   local share = has_reasons and FILE_SHARE or FILE_SHARE_WITHOUT_REASONS
-  local file = math.min(MAX_FILE, longest_path(items), math.floor((room - gaps) * share))
+  local file = math.min(MAX_FILE, longest_path, math.floor((room - gaps) * share))
   ---@cast file integer
   local rest = room - gaps - file
-  local reason = has_reasons and math.min(MAX_REASON, longest, math.floor(rest / 2)) or 0
+  local reason = has_reasons and math.min(MAX_REASON, longest_reason, math.floor(rest / 2)) or 0
   ---@cast reason integer
   return { file = file, text = rest - reason, reason = reason }
 end
@@ -335,9 +343,9 @@ local formatted = setmetatable({}, { __mode = 'k' })
 ---@param item winnow.Item
 ---@param options winnow.RowOptions
 ---@param columns winnow.Columns
----@param key string identifies the options and the columns
 ---@return winnow.Row
-local function row_of(item, options, columns, key)
+local function row_of(item, options, columns)
+  local key = ('%d %d %d %s'):format(options.width, columns.file, columns.reason, options.reasons)
   local kept = formatted[item]
   if not kept or kept.key ~= key then
     kept = { key = key, row = format(item, options, columns) }
@@ -429,7 +437,10 @@ end
 ---@param view winnow.View
 ---@param index integer of an item
 local function highlight_item(buf, view, index)
-  local row = view.rows[index] --[[@as winnow.Row]]
+  local row = view.rows[index]
+  if not row then
+    return
+  end
   local item = view.items[index] --[[@as winnow.Item]]
   local line = (index - 1) * view.per_item
   for _, mark in ipairs(row.marks) do
@@ -458,7 +469,7 @@ vim.api.nvim_set_decoration_provider(NAMESPACE, {
     if not view then
       return false
     end
-    local last = math.min(math.floor(bottom / view.per_item) + 1, #view.rows)
+    local last = math.min(math.floor(bottom / view.per_item) + 1, #view.items)
     for index = math.floor(top / view.per_item) + 1, last do
       highlight_item(buf, view, index)
     end
@@ -468,40 +479,76 @@ vim.api.nvim_set_decoration_provider(NAMESPACE, {
 
 -- The buffer --------------------------------------------------------------------------------
 
----Replace the lines of a buffer that differ.
+---Replace the lines of a buffer from a line, counted from 0, that differ.
 ---@param buf integer
+---@param from integer
 ---@param lines string[]
-local function set_lines(buf, lines)
-  local before = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+local function set_lines(buf, from, lines)
+  local before = vim.api.nvim_buf_get_lines(buf, from, from + #lines, false)
   local same = 0
   while same < #lines and lines[same + 1] == before[same + 1] do
     same = same + 1
   end
-  if same < #lines or #lines < #before then
-    vim.api.nvim_buf_set_lines(buf, same, -1, false, vim.list_slice(lines, same + 1))
+  if same < #lines then
+    local rest = vim.list_slice(lines, same + 1)
+    vim.api.nvim_buf_set_lines(buf, from + same, from + #before, false, rest)
   end
 end
 
----Write items into a buffer.
+---Add empty lines to a buffer, or remove lines, until it has this number of lines.
+---@param buf integer
+---@param count integer
+local function set_line_count(buf, count)
+  local before = vim.api.nvim_buf_line_count(buf)
+  local more = {}
+  for index = 1, count - before do
+    more[index] = ''
+  end
+  if before ~= count then
+    vim.api.nvim_buf_set_lines(buf, math.min(before, count), -1, false, more)
+  end
+end
+
+---Write items into a buffer: the number of lines now, the lines themselves with |show()|.
 ---@param buf integer
 ---@param items winnow.Item[]
 ---@param options winnow.RowOptions
 ---@return integer per_item number of lines of each item
 function M.write(buf, items, options)
-  local lines, rows = {}, {}
   local per_item = options.reasons == 'below' and 2 or 1
   local columns = columns_of(items, options)
-  local key = ('%d %d %d %s'):format(options.width, columns.file, columns.reason, options.reasons)
-  for index, item in ipairs(items) do
-    local row = row_of(item, options, columns, key)
-    rows[index] = row
-    for _, line in ipairs(row.lines) do
-      lines[#lines + 1] = line
-    end
-  end
-  set_lines(buf, lines)
-  views[buf] = { items = items, rows = rows, per_item = per_item, options = options }
+  set_line_count(buf, #items * per_item)
+  views[buf] = {
+    items = items,
+    rows = {},
+    per_item = per_item,
+    columns = columns,
+    options = options,
+  }
   return per_item
+end
+
+---Write the items that a window shows, and as many lines above and below them, because scrolling is
+---drawn first.
+---@param buf integer
+---@param top integer the first visible line, from 1
+---@param bottom integer the last one
+function M.show(buf, top, bottom)
+  local view = views[buf]
+  if not view then
+    return
+  end
+  local margin = bottom - top + 1
+  local first = math.max(1, math.floor((top - margin - 1) / view.per_item) + 1)
+  local last = math.min(#view.items, math.ceil((bottom + margin) / view.per_item))
+  local lines = {}
+  for index = first, last do
+    local item = view.items[index] --[[@as winnow.Item]]
+    local row = view.rows[index] or row_of(item, view.options, view.columns)
+    view.rows[index] = row
+    vim.list_extend(lines, row.lines)
+  end
+  set_lines(buf, (first - 1) * view.per_item, lines)
 end
 
 ---Write a message into a buffer, instead of items.
@@ -523,8 +570,8 @@ function M.write_message(buf, paragraphs, width, group)
     end
     lines[#lines + 1] = INDENT .. line
   end
-  set_lines(buf, lines)
   views[buf] = nil
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.api.nvim_buf_clear_namespace(buf, CURRENT, 0, -1)
   for row = 0, #lines - 1 do
     vim.api.nvim_buf_set_extmark(buf, CURRENT, row, 0, { end_row = row + 1, hl_group = group })
