@@ -385,6 +385,10 @@ return {
       t.contains(nothing, '  No results')
       t.contains(nothing, '╰ no matches ')
       t.contains(nothing, 'include_ignored')
+      t.contains(
+        summary_of('Winnow code zxqvwk_nothing_here'):gsub('[│%s]+', ' '),
+        'use `:Winnow grep include_ignored=true include_hidden=true`'
+      )
       t.contains(summary_of('Winnow grep ('), 'unclosed group')
       t.project()
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })

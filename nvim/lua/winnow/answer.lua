@@ -7,6 +7,25 @@ local M = {}
 -- How to consent to a remote model. With the number of results, it fits a narrow list.
 local ALLOW = ':Winnow consent to use a model'
 
+-- The server names tools and their params, for which users type commands.
+---@type [string, string][]
+local COMMANDS = {
+  { '`index (%w+)`', '`:Winnow index %1`' },
+  {
+    '`grep` or `glob` with include_ignored and include_hidden',
+    '`:Winnow grep include_ignored=true include_hidden=true`',
+  },
+}
+
+---@param text string
+---@return string
+local function with_commands(text)
+  for _, replacement in ipairs(COMMANDS) do
+    text = text:gsub(replacement[1], replacement[2])
+  end
+  return text
+end
+
 ---Return a number with commas between groups of digits.
 ---@param number integer
 ---@return string
@@ -169,7 +188,7 @@ end
 function M.details(answer)
   local lines = {}
   local function add(format, value)
-    local line = value and format:format(value)
+    local line = value and with_commands(format:format(value))
     -- A fallback is often also a reason why the answer is incomplete.
     if line and not vim.list_contains(lines, line) then
       lines[#lines + 1] = line
@@ -207,7 +226,7 @@ function M.problem(err)
   if destinations and #destinations > 0 then
     return 'no language model is available; ' .. ALLOW
   end
-  return err.message or tostring(err)
+  return with_commands(err.message or tostring(err))
 end
 
 ---Notify the user of a finished search in one line: the number of results, and the most important
