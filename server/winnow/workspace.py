@@ -460,10 +460,6 @@ class EngineWorkspace:
         if self.has_index:
             self.index.files_changed(paths)
 
-    @property
-    def ripgrep_environment(self) -> dict[str, str]:
-        return rg_environment(self.installed.inherited_environment())
-
     def sharing(self, folder: Path, config: Config) -> EngineWorkspace:
         """Return a workspace of another folder that shares this one's processes, slots and models.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import importlib
 import logging
@@ -15,7 +16,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcServerNotInitialized
 
 from winnow import config as configuration
-from winnow.errors import InvalidParams, RootRefused, SearchError
+from winnow.errors import InvalidParams, ProgramNotInstalled, RootRefused, SearchError
 from winnow.frontends import config_files
 from winnow.frontends.lsp.convert import folders_of, path_of
 from winnow.frontends.lsp.editor import (
@@ -45,11 +46,14 @@ from winnow.workspace import EngineWorkspace, Lifetime
 # An editor searches as soon as the server is ready. The first search would import these in the
 # event loop, which takes three times as long while a thread imports the index.
 NEEDED_BY_SEARCHES = (
+    "apsw.sqlite_extra",
+    "winnow.processes.sandbox",
     "winnow.ranking.history.history",
     "winnow.search.index.begin",
     "winnow.search.keyword.index_results",
     "winnow.search.keyword.search",
     "winnow.search.keyword.suggested_terms",
+    "winnow.text.readable_files",
 )
 
 logger = logging.getLogger(__name__)
@@ -189,6 +193,8 @@ def _add_lifecycle(server: WinnowServer) -> None:
         options = params.initialization_options
         server.options = options if isinstance(options, dict) else {}
         configure(server)
+        with contextlib.suppress(ProgramNotInstalled):  # searches report it
+            server.engine.run_ripgrep()  # finds it
         server.protocol.documents.tell = functools.partial(_viewed, server.engine)
         end_on_signals(server.engine)
         if params.process_id is not None:

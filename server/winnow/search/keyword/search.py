@@ -49,7 +49,7 @@ from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.search.shared.scope import shared_texts
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
-from winnow.text.ripgrep import Line, TextPattern
+from winnow.text.ripgrep import Line, Ripgrep, TextPattern
 from winnow.text.scope import Filters, Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -234,21 +234,21 @@ async def find(request: KeywordRequest) -> KeywordMatches:
 async def _searched(request: KeywordRequest) -> TermSearch:
     """Return the matches of ripgrep."""
     workspace = request.workspace
-    limits = workspace.config.limits
+    ripgrep = workspace.run_ripgrep()
     search = TermSearch(
         processes=workspace.processes,
         ignore_files=workspace.ignore_files,
-        rg=workspace.ripgrep,
-        environment=workspace.ripgrep_environment,
+        rg=ripgrep.program,
+        environment=ripgrep.environment,
         scope=request.scope,
-        limits=limits,
-        deadline=asyncio.get_running_loop().time() + limits.search_seconds,
+        limits=workspace.config.limits,
+        deadline=ripgrep.deadline,
         terms=[TermMatches(term) for term in request.terms],
         evidence=request.found.set,
         context=request.context,
     )
     request.progress(f"Searching for {len(search.terms)} terms")
-    await _prefilter(request, search)
+    await _prefilter(request, search, ripgrep)
     sender = asyncio.create_task(_send_while_searching(request, search))
     try:
         async with _overlaid(request, search):
@@ -269,12 +269,10 @@ def _usable(request: KeywordRequest, search: TermSearch) -> KeywordMatches:
     return KeywordMatches(search, kept, candidates, request.documents)
 
 
-async def _prefilter(request: KeywordRequest, search: TermSearch) -> None:
+async def _prefilter(request: KeywordRequest, search: TermSearch, ripgrep: Ripgrep) -> None:
     """Restrict the search of each term to the files that can match it, using the index."""
-    workspace = request.workspace
     queries = [TextPattern(found.term, case_sensitive=False) for found in search.terms]
-    ripgrep = workspace.run_ripgrep()
-    prefiltered = await prefilter(workspace, ripgrep, request.scope, queries)
+    prefiltered = await prefilter(request.workspace, ripgrep, request.scope, queries)
     for found, files in zip(search.terms, prefiltered, strict=True):
         if files:
             search.candidates[found.term] = files.files
