@@ -106,7 +106,7 @@ class Limits(Section, frozen=True, kw_only=True):
     """Maximum output of one search term, in bytes. A term with more output is too broad."""
     total_bytes: Annotated[int, Meta(ge=1)] = 128 * 1024
     """Maximum output of all search terms together, in bytes. The last terms are dropped until it
-    fits."""
+    fits, and of a question the words that are in the most files."""
     line_characters: Annotated[int, Meta(ge=40)] = 500
     """Maximum length of a line in a result, in characters. Longer lines are cut around the
     match."""

@@ -21,7 +21,7 @@ from conftest import (
     requires_posix,
     write_files,
 )
-from winnow.config import Config, IndexSettings
+from winnow.config import Config, IndexSettings, Limits
 from winnow.errors import EmptyQuery, InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.tools import TOOLS
@@ -303,6 +303,20 @@ async def test_a_question_is_answered_by_its_words_without_an_index(
     assert str(result.results[0].why).startswith("defines load_plugins; ")
     assert str(result.results[0].why).endswith("; matches plugins")
     assert "index.enabled is off" in result.completeness.reasons[0]
+
+
+async def test_words_in_the_fewest_files_are_used_if_not_all_fit(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    frequent = {f"src/{number:02}.py": "scheduler = 1\n" * 4 for number in range(20)}
+    git_init(tmp_path)
+    write_files(tmp_path, {**frequent, "src/idle.py": "idle = park(worker)\n"})
+    limits = Limits(total_bytes=1_000)
+    config = Config(index=IndexSettings(enabled=False), limits=limits)
+    result = await search(make_workspace(tmp_path, config=config), "how is the scheduler idle")
+    assert [found.path for found in result.results] == ["src/idle.py"]
+    assert "not searched for: scheduler" in result.completeness.reasons
+
 
 
 async def test_unsaved_text_counts_and_the_saved_text_does_not(

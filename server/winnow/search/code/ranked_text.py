@@ -121,6 +121,8 @@ async def _rank(
     search_request = KeywordRequest(
         *(workspace, scope, query, list(dict.fromkeys(terms)), progress),
         shrink=True,
+        # The order of the words says nothing about their worth.
+        by_rarity=True,
         # The index has the whole texts.
         context=0 if by_index else CONTEXT_LINES,
     )

@@ -78,8 +78,9 @@ class KeywordRequest:
 
     ``shrink`` keeps terms that are too broad, in a smaller form. ``send`` gets partial results
     of up to ``max_results`` files; ``has_sent`` is True after the first. ``found`` is set when
-    there are new matches. ``boosts`` raise files because of feedback, by absolute path. ``context``
-    is the number of lines around each match.
+    there are new matches. If the matches of all terms don't fit the limit, those of the first terms
+    are used, or ``by_rarity``, those of the terms in the fewest files. ``boosts`` raise files
+    because of feedback, by absolute path. ``context`` is the number of lines around each match.
     """
 
     workspace: EngineWorkspace
@@ -88,6 +89,7 @@ class KeywordRequest:
     terms: Sequence[str]
     progress: Progress
     shrink: bool = False
+    by_rarity: bool = False
     include_documents: bool = False
     context: int = CONTEXT_LINES
     max_results: int = 0
@@ -264,7 +266,7 @@ async def _searched(request: KeywordRequest) -> TermSearch:
 def _usable(request: KeywordRequest, search: TermSearch) -> KeywordMatches:
     """Return the usable matches. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
     _refuse_hopeless(search)
-    kept = _terms_that_fit(search)
+    kept = _terms_that_fit(search, by_rarity=request.by_rarity)
     candidates = candidates_of(kept, request.documents)
     return KeywordMatches(search, kept, candidates, request.documents)
 
@@ -401,11 +403,14 @@ def _refuse_hopeless(search: TermSearch) -> None:
         raise SearchTimedOut(search.limits.search_seconds)
 
 
-def _terms_that_fit(search: TermSearch) -> list[TermMatches]:
-    """Return the terms whose matches are used: as many from the first as fit the limit."""
+def _terms_that_fit(search: TermSearch, *, by_rarity: bool) -> list[TermMatches]:
+    """Return the terms whose matches are used: as many as fit the limit, from the first or from the
+    rarest."""
     usable = [found for found in search.terms if not found.over and not found.invalid]
-    count = budget.terms_that_fit([_sized(found) for found in usable], search.limits.total_bytes)
-    return usable[: max(1, count)]
+    by_worth = sorted(usable, key=lambda found: len(_sized(found))) if by_rarity else usable
+    sizes = [_sized(found) for found in by_worth]
+    kept = by_worth[: max(1, budget.terms_that_fit(sizes, search.limits.total_bytes))]
+    return [found for found in usable if found in kept]
 
 
 def _sized(found: TermMatches) -> budget.Files:
