@@ -105,6 +105,15 @@ def place_of(path: str) -> tuple[str, tuple[int, int | None]] | None:
     return path, (first, last or None)
 
 
+def lines_of_part(located: Located) -> tuple[int, int] | None:
+    """Return the lines of a part of a file, such as `a.py:12-40`; None for a file or a place in it,
+    such as `a.py:12`."""
+    first, last = located.lines or (0, None)
+    if last is None:
+        return None
+    return min(first, last), max(first, last)
+
+
 def is_symbol_name(text: str) -> bool:
     """Return True if a text may be the name of a symbol: `send` is, `src/send` is not."""
     return _SYMBOL_NAME.fullmatch(text) is not None

@@ -20,7 +20,7 @@ from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorks
 from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
 from winnow.storage.state_folder import OWN_FOLDER, state_root
 from winnow.storage.untrusted import UnusableFile, read_untrusted
-from winnow.text.paths import is_in_later_root, locate, shown_folder
+from winnow.text.paths import is_in_later_root, lines_of_part, locate, shown_folder
 
 IGNORE_FILE = ".winnowignore"
 # Of `.winnowignore` and `.gitmodules`. Each line becomes a pattern to match with every path.
@@ -72,9 +72,10 @@ class Scope(Struct, frozen=True):
     ``include``, if there are any, and must not match the rules of its root in ``ignored``.
 
     If ``files`` is given, it lists the files of the scope, and ripgrep's arguments do not count
-    (see :mod:`winnow.text.selection`). ``links`` are pairs of a target and the symlink in ``paths``
-    that leads to it; ``follows_links`` is True if symlinks are searched. ``warnings`` are for the
-    reader of results, ``filters`` the request for the scope.
+    (see :mod:`winnow.text.selection`). ``lines`` are the first and the last line of a part of a
+    file (`a.py:12-40`), to which `grep` is confined. ``links`` are pairs of a target and the
+    symlink in ``paths`` that leads to it; ``follows_links`` is True if symlinks are searched.
+    ``warnings`` are for the reader of results, ``filters`` the request for the scope.
     """
 
     roots: tuple[Path, ...]
@@ -83,6 +84,7 @@ class Scope(Struct, frozen=True):
     include: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[tuple[Rule, ...], ...] = ()
     files: tuple[str, ...] | None = None
+    lines: tuple[int, int] | None = None
     links: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     filters: Filters = Filters()
@@ -393,6 +395,7 @@ def search_scope(
         if not folder.is_dir()
     ]
     paths = [".", *map(str, roots[1:])]
+    lines = None
     if filters.path:
         located = locate(filters.path, roots, unsaved)
         if not _searchable(located.real, unsaved):
@@ -402,6 +405,7 @@ def search_scope(
                 f"{filters.path} is in several workspace folders: searched in"
                 f" {roots[located.place]}; pass an absolute path to choose"
             )
+        lines = lines_of_part(located)
         roots = [roots[located.place]]
         paths = [located.below if located.below == "." else os.path.join(".", located.below)]
     roots = [*roots, *further]
@@ -443,6 +447,7 @@ def search_scope(
         tuple(arguments),
         include,
         ignored,
+        lines=lines,
         warnings=tuple(warnings),
         filters=filters,
     )

@@ -378,7 +378,7 @@ async def _matches(params: GrepParams, search: GrepSearch, progress: Progress) -
         partial = GrepPartial(matches=list(page.matches))
         progress(f"{page.returned} matches", partial=partial)
     finished, timed_out = search.text.finished, search.text.timed_out
-    total = search.text.total if search.text.total is not None else page.seen
+    total = search.total if search.total is not None else page.seen
     truncated = page.more or timed_out or (page.full and not finished)
     has_cursor = truncated and search.text.ordered
     result = GrepResult(

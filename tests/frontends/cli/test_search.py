@@ -215,6 +215,12 @@ def test_a_pager_in_a_folder_of_the_repository_on_the_path_is_not_run(project: P
         assert "plugin = 1" in shown
 
 
+def test_lines_of_several_paths_are_refused(project: Path) -> None:
+    done = winnow(project, "grep", "plugin", "src/loader.py:1-5", "src/main.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "lines, as in `a.py:12-40`, need a single path" in done.stderr
+
+
 def test_a_missing_path_behind_a_word_is_reported(project: Path) -> None:
     done = winnow(project, "load_plugin", "no/such.py")
     assert (done.returncode, done.stdout) == (2, "")

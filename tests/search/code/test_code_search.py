@@ -318,7 +318,6 @@ async def test_words_in_the_fewest_files_are_used_if_not_all_fit(
     assert "not searched for: scheduler" in result.completeness.reasons
 
 
-
 async def test_unsaved_text_counts_and_the_saved_text_does_not(
     workspace: EngineWorkspace, project: Path
 ) -> None:

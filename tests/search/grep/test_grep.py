@@ -210,6 +210,24 @@ async def test_scope_is_controllable(make_workspace: MakeWorkspace, project: Pat
     assert ".hidden/secret.py" in await files(include_hidden=True)
 
 
+async def test_a_path_with_a_range_of_lines_is_searched_only_there(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    git_init(tmp_path)
+    write_files(tmp_path, {"a.py": "call()\n" * 9, "b.py": "call()\n"})
+    workspace = make_workspace(tmp_path)
+    part = await grep(workspace, "call", path="a.py:3-5", max_results=2)
+    assert places(part) == [("a.py", 3, 1), ("a.py", 4, 1)]
+    assert (part.total_matches, part.truncated) == (3, True)
+    rest = await grep(workspace, "call", path="a.py:3-5", max_results=2, cursor=part.cursor)
+    assert places(rest) == [("a.py", 5, 1)]
+    counts = await grep(workspace, "call", path="a.py#L3-L5", mode="counts")
+    assert counts.files == [GrepFile(path="a.py", matches=3)]
+    assert (await grep(workspace, "call", path="a.py:3")).total_matches == 9
+    none = await grep(workspace, "call", path="a.py:20-30")
+    assert none.warnings == ["0 matches in lines 20 to 30; other lines were not searched"]
+
+
 async def test_modes_answer_files_and_counts(make_workspace: MakeWorkspace, project: Path) -> None:
     workspace = make_workspace(project)
     counts = await grep(workspace, "load_plugin", mode="counts")

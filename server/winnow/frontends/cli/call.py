@@ -24,7 +24,7 @@ from winnow.frontends.cli import ripgrep_flags
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
-from winnow.text.paths import Located, is_symbol_name, locate, path_of_uri
+from winnow.text.paths import Located, is_symbol_name, lines_of_part, locate, path_of_uri
 from winnow.text.sanitize import printable
 from winnow.text.scope import Filters, repository_root
 from winnow.text.selection import file_types
@@ -151,6 +151,8 @@ def _add_scope(raw: dict[str, Any], options: argparse.Namespace, folder: Path) -
     raw.pop("path", None)
     if paths:
         below = [locate(path, [root]) for path in paths]
+        if any(map(lines_of_part, below)):
+            raise InvalidParams("path", "lines, as in `a.py:12-40`, need a single path")
         within = [_glob_of(one) for one in below if one.below != "."]
         if len(within) == len(paths):
             raw["include"] = _intersected(raw["include"], within)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +31,7 @@ from winnow.search.answer.completeness import (
 from winnow.search.grep.page import GrepMatch, GrepPage
 from winnow.search.grep.prefilter import PrefilteredFiles, prefilter
 from winnow.text.buffers import Overlay, unsaved_overlay
-from winnow.text.grep import TextSearch
+from winnow.text.grep import FoundLine, TextSearch
 from winnow.text.listing import list_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
 from winnow.text.scope import Filters, Scope
@@ -71,7 +73,7 @@ class GrepSearch:
         streamed_at = loop.time() - STREAM_SECONDS
         stop = _StopWhenFull(self.text, page)
         try:
-            async with contextlib.aclosing(self.text.lines()) as lines:
+            async with contextlib.aclosing(self._lines()) as lines:
                 async for path, line in lines:
                     page.add(path, line)
                     stop.check()
@@ -90,16 +92,39 @@ class GrepSearch:
 
         Raises InvalidPattern, and SearchTimedOut if nothing was found in time.
         """
-        counts = await self.text.count(matches=matches)
+        if self.text.scope.lines:
+            counts = await self._count_in_part(matches=matches)
+        else:
+            counts = await self.text.count(matches=matches)
         if self.text.timed_out and not counts:
             raise SearchTimedOut(self.text.ripgrep.seconds)
         return counts
 
+    async def _lines(self) -> AsyncGenerator[FoundLine, None]:
+        """Yield matching lines with their context, of those lines that are searched."""
+        first, last = self.text.scope.lines or (1, sys.maxsize)
+        async with contextlib.aclosing(self.text.lines()) as lines:
+            async for path, line in lines:
+                if first <= line.number <= last:
+                    yield path, line
+
+    async def _count_in_part(self, *, matches: bool) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        async with contextlib.aclosing(self._lines()) as lines:
+            async for path, line in lines:
+                if line.line.ranges:
+                    counts[path] += len(line.line.ranges) if matches else 1
+        return dict(counts)
+
+    @property
+    def total(self) -> int | None:
+        """The number of matches, if all were counted."""
+        return None if self.text.scope.lines else self.text.total
+
     @property
     def is_total_known(self) -> bool:
         """True if all matches were counted."""
-        search = self.text
-        return (search.finished and not search.long_lines) or search.total is not None
+        return (self.text.finished and not self.text.long_lines) or self.total is not None
 
     async def completeness(self, page: GrepPage | None, *, changed: bool) -> Completeness:
         """Return what the search skipped; ``changed`` is True if earlier pages have changed."""
@@ -146,6 +171,9 @@ class GrepSearch:
     async def excluded_matches(self) -> list[str]:
         """Return warnings about matches in files that the search excludes, if it has none."""
         search = self.text
+        if search.scope.lines:
+            first, last = search.scope.lines
+            return [f"0 matches in lines {first} to {last}; other lines were not searched"]
         counter, other_counter = (_ExcludedCounter(self) for _ in range(2))
 
         async def count(filters: Filters) -> int:
