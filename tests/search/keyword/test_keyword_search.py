@@ -123,6 +123,21 @@ async def test_a_broad_term_can_be_shrunk_instead(
     assert "first 3 matches of each file" in result.completeness.reasons[0]
 
 
+async def test_a_broad_term_keeps_the_matches_found_in_time(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_late(search: terms.TermSearch, found: object) -> None:
+        search.timed_out = True
+
+    monkeypatch.setattr(terms.TermSearch, "_shrink", too_late)
+    write_files(project, {f"broad_{number}.txt": "broad word\n" * 1000 for number in range(9)})
+    result = await search(make_workspace(project), "broad", "word", broad_terms="shrink")
+    assert statuses(result)["broad"] == "shrunk"
+    assert {path.partition("_")[0] for path in paths(result)} == {"broad"}
+    assert result.completeness.timed_out
+    assert "of 'broad', only the matches found in time were used" in result.completeness.reasons
+
+
 @pytest.mark.parametrize("left", ["no room for a path", "no time to count"])
 async def test_a_warning_reports_that_shrunk_terms_leave_nothing(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch, left: str

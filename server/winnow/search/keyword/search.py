@@ -45,7 +45,7 @@ from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
 from winnow.search.keyword.result import KeywordMatches, ranked_files
 from winnow.search.keyword.rows import RankedFile
-from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
+from winnow.search.keyword.terms import CONTEXT_LINES, IN_TIME, TermMatches, TermSearch
 from winnow.search.shared.scope import shared_texts
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
@@ -68,7 +68,7 @@ EXCLUDED_SECONDS = 1.0
 ParseFiles = Callable[
     [EngineWorkspace, Scope, Sequence[str]], Awaitable[Mapping[str, Sequence[Definition]]]
 ]
-TOO_BROAD = "these words are in too many files to rank: use more specific terms"
+TOO_BROAD = "no file with these frequent words fits the limits of time and size: use rarer words"
 ONLY_INDEX = "no search term gave usable matches; these files come from the index"
 
 
@@ -407,10 +407,16 @@ def _terms_that_fit(search: TermSearch, *, by_rarity: bool) -> list[TermMatches]
     """Return the terms whose matches are used: as many as fit the limit, from the first or from the
     rarest."""
     usable = [found for found in search.terms if not found.over and not found.invalid]
-    by_worth = sorted(usable, key=lambda found: len(_sized(found))) if by_rarity else usable
+    by_worth = sorted(usable, key=_rarity) if by_rarity else usable
     sizes = [_sized(found) for found in by_worth]
     kept = by_worth[: max(1, budget.terms_that_fit(sizes, search.limits.total_bytes))]
     return [found for found in usable if found in kept]
+
+
+def _rarity(found: TermMatches) -> tuple[bool, int]:
+    """Return a key that sorts the terms in the fewest files first, and last those that there was no
+    time to count, which are frequent."""
+    return found.shrunk == IN_TIME, len(_sized(found))
 
 
 def _sized(found: TermMatches) -> budget.Files:

@@ -36,6 +36,8 @@ BATCH_GROWTH = 2.0
 RESTART_SECONDS = 0.25
 # The steps to shrink a broad term: lines of context, and matching lines per file.
 LADDER: tuple[tuple[int, int | None], ...] = ((5, None), (2, None), (2, 3), (0, 2))
+# What is left of a broad term that there was no time to shrink.
+IN_TIME = "the matches found in time"
 # More files than this fit no step of the ladder: (0, 2) takes over 160 bytes per file.
 LADDER_FILES = 400
 
@@ -100,7 +102,7 @@ class TermSearch:
         """Search for every term until the deadline; the results are in ``terms``.
 
         A term over its limit keeps its matches until the search ends, for partial results.
-        ``shrink`` keeps such terms in smaller forms, if time allows.
+        ``shrink`` keeps such terms in smaller forms, or with the matches found in time.
         """
         await self._search_all()
         if shrink:
@@ -137,6 +139,8 @@ class TermSearch:
         for found in self.terms:
             if found.over and not self.timed_out:
                 await self._shrink(found)
+            if found.over and self.timed_out and found.files:
+                found.over, found.shrunk = False, IN_TIME
 
     async def _shrink(self, found: TermMatches) -> None:
         """Keep a term that is over its limit, with as many matches as fit.
