@@ -114,6 +114,10 @@ def test_records_have_the_marks_of_ripgrep(line: str, project: Path) -> None:
         ("-rn load_plugin .", "load_plugin ."),
         ("-RHE 'load_(plugin|module)' src", "'load_(plugin|module)' src"),
         ("-a load_plugin", "-a load_plugin"),
+        ("-S Loader", "-S Loader"),
+        ("-S 'load\\S'", "-S 'load\\S'"),
+        ("-is loader src", "-is loader src"),
+        ("--sort path --color never loader", "loader"),
     ],
 )
 def test_flags_of_grep_that_ripgrep_does_not_need(
@@ -159,6 +163,11 @@ def rows(output: str) -> Iterator[Row]:
             yield path, int(found[1]), found[2] == ":", found[3]
         elif line and not line.startswith(("--", "[")):
             path = line
+
+
+def test_colors_on_request(project: Path) -> None:
+    assert "\x1b[" in winnow(project, "grep", "--color", "always", "load_plugin").stdout
+    assert "\x1b[" not in winnow(project, "grep", "load_plugin").stdout
 
 
 def matches_in(output: str) -> list[dict[str, Any]]:

@@ -71,6 +71,8 @@ async def call(
     tool: Tool[Any, Any], options: argparse.Namespace, caller: Caller, opened: Opened
 ) -> Outcome:
     """Call a tool with the options of a command, in the workspace that ``opened`` opens."""
+    if (color := getattr(options, "color", "auto")) != "auto":
+        caller = caller._replace(style=Style(color == "always"))
     try:
         raw = params_of(tool, options, caller.folder)
         with contextlib.closing(_Status(caller)) as status:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,9 +24,13 @@ from winnow.tools.grep import GrepResult
 from winnow.tools.registry import Tool
 from winnow.tools.terminal import seen_path
 
+# The last of -i, -s and -S counts; -S depends on the pattern.
+SMART = "smart"
 # Flags of `winnow grep` that set a param.
 _PARAMS: tuple[tuple[tuple[str, ...], str, Any, str], ...] = (
     (("-i", "--ignore-case"), "case_sensitive", False, "ignore upper and lower case"),
+    (("-S", "--smart-case"), "case_sensitive", SMART, "ignore case if the pattern is lower case"),
+    (("-s",), "case_sensitive", True, "distinguish upper and lower case, the default"),
     (("-w", "--word-regexp"), "word", True, "match whole words only"),
     (("-F", "--fixed-strings"), "literal", True, "the pattern is text"),
     (("-U",), "multiline", True, "same as --multiline"),
@@ -73,6 +78,9 @@ def _add_flags_of_grep(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             *names, dest=param, action="store_const", const=value, default=None, help=help_
         )
+    colors: dict[str, Any] = {"metavar": "WHEN", "choices": ("auto", "always", "never")}
+    command.add_argument("--color", default="auto", help="auto, always or never", **colors)
+    command.add_argument("--sort", choices=("path",), help="always on")
     count: dict[str, Any] = {"type": int, "metavar": "N"}
     command.add_argument("-A", "--after-context", **count, help="show N lines after each match")
     command.add_argument("-B", "--before-context", **count, help="show N lines before each match")
@@ -106,6 +114,10 @@ def params_of_grep(options: argparse.Namespace) -> dict[str, Any]:
                 texts = [*map(escaped, texts)]
                 params["literal"] = False
             params["pattern"] = "|".join(f"(?:{each})" for each in texts)
+    if options.case_sensitive == SMART:
+        pattern = params.get("pattern", options.pattern)
+        # An escape such as \W is no capital.
+        params["case_sensitive"] = any(map(str.isupper, re.sub(r"\\.", "", pattern)))
     around = (options.after_context, options.before_context, options.context)
     if counts := [count for count in around if count is not None]:
         params["context_lines"] = max(counts)
