@@ -385,10 +385,9 @@ return {
       t.contains(nothing, '  No results')
       t.contains(nothing, '╰ no matches ')
       t.contains(nothing, 'include_ignored')
-      t.contains(
-        summary_of('Winnow code zxqvwk_nothing_here'):gsub('[│%s]+', ' '),
-        'use `:Winnow grep include_ignored=true include_hidden=true`'
-      )
+      local undefined = summary_of('Winnow code zxqvwk_nothing_here'):gsub('[│%s]+', ' ')
+      t.contains(undefined, 'use `:Winnow grep include_ignored=true include_hidden=true`')
+      t.equal(1, select(2, undefined:gsub('nothing is defined with the name', '')))
       t.contains(summary_of('Winnow grep ('), 'unclosed group')
       t.project()
       t.setup(nil, { cmd = { 'no-such-winnow', 'serve' } })

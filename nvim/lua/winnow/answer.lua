@@ -190,7 +190,10 @@ function M.details(answer)
   local function add(format, value)
     local line = value and with_commands(format:format(value))
     -- A fallback is often also a reason why the answer is incomplete.
-    if line and not vim.list_contains(lines, line) then
+    local is_told = line and vim.iter(lines):any(function(earlier)
+      return earlier:find(line, 1, true) ~= nil
+    end)
+    if line and not is_told then
       lines[#lines + 1] = line
     end
   end
