@@ -182,18 +182,31 @@ function M.notice(answer)
     or (not completeness.complete and 'incomplete' or nil)
 end
 
+---Return true if one of the lines contains a text.
+---@param lines string[]
+---@param text string
+---@return boolean
+local function has_text(lines, text)
+  for _, line in ipairs(lines) do
+    if line:find(text, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
 ---Return everything about an answer: how it was found, warnings, and what it lacks.
 ---@param answer winnow.Answer
 ---@return string[]
 function M.details(answer)
   local lines = {}
   local function add(format, value)
-    local line = value and with_commands(format:format(value))
+    if not value then
+      return
+    end
+    local line = with_commands(format:format(value))
     -- A fallback is often also a reason why the answer is incomplete.
-    local is_told = line and vim.iter(lines):any(function(earlier)
-      return earlier:find(line, 1, true) ~= nil
-    end)
-    if line and not is_told then
+    if not has_text(lines, line) then
       lines[#lines + 1] = line
     end
   end
