@@ -246,6 +246,15 @@ async def test_the_complete_index_is_that_of_one_pass(
     assert segments_on_disk(project) == names
 
 
+async def test_a_command_that_waits_for_the_index_reads_each_text_once(
+    project: Path, make_workspace: MakeWorkspace, definitions: Definitions
+) -> None:
+    definitions.may_begin.set()
+    built = await call(make_workspace(project), "index", action="build")
+    assert built.done
+    assert definitions.parts() == {"definitions": sorted(FILES)}
+
+
 async def test_a_later_build_reads_no_text_again(
     project: Path, make_server: MakeServer, definitions: Definitions
 ) -> None:

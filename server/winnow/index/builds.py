@@ -133,16 +133,23 @@ class Builds:
 
     # --- building --------------------------------------------------------------------------
 
-    async def build(self, report: ReportProgress | None = None, consent: bool = False) -> None:
+    async def build(
+        self,
+        report: ReportProgress | None = None,
+        consent: bool = False,
+        *,
+        texts_first: bool = True,
+    ) -> None:
         """Update the index of all folders, unless the settings disable it. With ``consent``,
-        include folders that are indexed only on request."""
+        include folders that are indexed only on request. Without ``texts_first``, the index is
+        complete earlier, but answers later."""
         if not self._may_build(consent):
             return
         if self._watching:
             await self._open_before()
             if not self._may_build(consent):
                 return
-        task = asyncio.create_task(self._build(report, consent))
+        task = asyncio.create_task(self._build(report, consent, texts_first))
         self._running.add(task)
         try:
             await asyncio.wait({task})
@@ -164,12 +171,15 @@ class Builds:
             await asyncio.sleep(pause)
             await self._throttle.turn()
 
-    async def _build(self, report: ReportProgress | None, consent: bool) -> None:
+    async def _build(
+        self, report: ReportProgress | None, consent: bool, texts_first: bool
+    ) -> None:
         self.was_requested = True
         self.has_consent |= consent
         for folder in self._folders.known():
             self.build_when_there(folder)
         for folder in self._folders.current():
+            folder.work.texts_first = texts_first
             with recorded_problem(folder):
                 await self._build_one(folder, report, consent)
 

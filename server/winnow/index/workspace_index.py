@@ -159,10 +159,17 @@ class WorkspaceIndex:
             async with open_snapshot(folders) as (view, _):
                 await view.read(lambda: self._derive(self._corpus(view, folders, {})))
 
-    async def build(self, report: ReportProgress | None = None, consent: bool = False) -> None:
+    async def build(
+        self,
+        report: ReportProgress | None = None,
+        consent: bool = False,
+        *,
+        texts_first: bool = True,
+    ) -> None:
         """Update the index of all folders, unless the settings disable it. With ``consent``,
-        include folders that are indexed only on request."""
-        await self._builds.build(report, consent)
+        include folders that are indexed only on request. Without ``texts_first``, the index is
+        complete earlier, but answers later."""
+        await self._builds.build(report, consent, texts_first=texts_first)
         self._filling.begin()
 
     @property

@@ -85,7 +85,8 @@ async def index(workspace: EngineWorkspace, params: IndexParams, progress: Progr
     if params.action == "build" and workspace.lifetime is Lifetime.SERVER:
         workspace.start_indexing(True)
     elif params.action == "build":
-        await build_index(workspace, progress, consent=True)
+        # The caller waits until the index is complete.
+        await build_index(workspace, progress, consent=True, texts_first=False)
     elif params.action == "clear":
         await workspace.index.clear()
     elif workspace.lifetime is Lifetime.COMMAND:

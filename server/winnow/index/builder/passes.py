@@ -55,6 +55,8 @@ class FolderWork:
         self.policy = BuildPolicy.IF_SMALL
         self.pending: BuildRequest | None = None  # for the next check, unless it is built before
         self.building = asyncio.Lock()  # one build at a time
+        # Whether a build indexes all texts before any definitions, which takes a third longer.
+        self.texts_first = True
         self.indexed = 0  # files that were compared with the disk
         self.texts = 0  # the same, including those of which only the text is indexed
         # True once a build has indexed the text of each file that it found.

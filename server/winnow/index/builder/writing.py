@@ -178,7 +178,8 @@ class ChangeWriter:
         left = await self._reuse.reuse(left, overtaken)
         if len(left) > FEW_CHANGES and not urgent:
             left = await self._ordered(self._root, left)
-        if counts and len(left) > MANY_NEW and not (urgent or self._lifecycle.state.is_complete):
+        is_partial = not (urgent or self._lifecycle.state.is_complete)
+        if counts and is_partial and self._work.texts_first and len(left) > MANY_NEW:
             progress.set_left(len(left))
             left = await self._index_texts(left, overtaken, progress)
         progress.set_left(len(left))

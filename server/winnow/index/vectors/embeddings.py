@@ -21,7 +21,6 @@ from winnow.index.postings.contents import BODY, DEFINITION, HEAD, Contents
 from winnow.index.postings.term_counts import Postings, TermCounts
 from winnow.index.postings.terms import pack_terms, words
 from winnow.index.store.file_record import NO_VECTORS
-from winnow.index.vectors.best import starts_of
 
 Rows = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.uint64]
@@ -33,8 +32,8 @@ _FOLDER, _FILES = Path(__file__).parent / "model", ("terms", "vectors", "others"
 # the limit of 8 bits.
 _MOST_DEVIATIONS = 4.0
 _MOST_NUMBER = 127
-# Terms whose vectors are added at a time: they take some megabytes.
-_TOGETHER = 8192
+# Weights of terms in texts that are multiplied at a time: they take some megabytes.
+_TOGETHER = 1 << 18
 _LEAST_LENGTH = 1e-9
 _LENGTH_BYTES = 4  # of a number in `Postings.lengths`
 # Constants of splitmix64's finalizer (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
@@ -67,7 +66,8 @@ class EmbeddingModel:
         counts = TermCounts(1)
         for text in texts:
             counts.add(0, pack_terms(words(text)))
-        return self._of_entries(*_entries(counts.postings()[0]), len(texts))
+        terms, owners, frequencies = _entries(counts.postings()[0])
+        return self._of_entries(terms, owners.astype(np.int64), frequencies, len(texts))
 
     def with_vectors(self, contents: Contents) -> Contents:
         """Return the contents of a text with the vectors of its chunks and of the document."""
@@ -77,31 +77,31 @@ class EmbeddingModel:
     def of_fields(self, fields: Sequence[Postings]) -> Rows:
         """Return a unit vector for each chunk of a text, and one for the document: that of the
         names it defines and of its own description."""
-        body = fields[BODY]
-        chunks = self._of_entries(*_entries(body), len(body.lengths) // _LENGTH_BYTES)
-        about = [_entries(fields[field]) for field in (DEFINITION, HEAD)]
-        terms, _, counts = map(np.concatenate, zip(*about, strict=True))
-        document = self._of_entries(terms, np.zeros(len(terms), np.uint16), counts, 1)
-        return np.concatenate([chunks, document])
+        chunks = len(fields[BODY].lengths) // _LENGTH_BYTES
+        entries = [_entries(fields[field]) for field in (BODY, DEFINITION, HEAD)]
+        terms, units, counts = map(np.concatenate, zip(*entries, strict=True))
+        texts = units.astype(np.int64)
+        texts[len(entries[0][0]) :] = chunks  # the document
+        return self._of_entries(terms, texts, counts, chunks + 1)
 
     def _of_entries(
         self,
         terms: Numbers,
-        units: npt.NDArray[np.uint16],
+        texts: npt.NDArray[np.int64],
         counts: npt.NDArray[np.uint8],
         size: int,
     ) -> Rows:
         """Return the vectors of ``size`` texts, from their terms and frequencies."""
         found = np.zeros((size, self.dimensions), np.float32)
-        order = np.argsort(units, kind="stable")
-        terms, units = terms[order], units[order]
-        weights = 1 + np.log(counts[order].astype(np.float32))
-        for at in range(0, len(terms), _TOGETHER):
-            some = slice(at, at + _TOGETHER)
-            owners = units[some]
-            starts = starts_of(owners)
-            weighted = self._rows(terms[some]) * weights[some, None]
-            found[owners[starts]] += np.add.reduceat(weighted, starts, axis=0)
+        weights = 1 + np.log(counts, dtype=np.float32)
+        distinct, columns = np.unique(terms, return_inverse=True)
+        most = _TOGETHER // max(size, 1) + 1
+        for at in range(0, len(distinct), most):
+            rows = self._rows(distinct[at : at + most])
+            here = (columns >= at) & (columns < at + most)
+            places = texts[here] * len(rows) + columns[here] - at
+            table = np.bincount(places, weights[here], size * len(rows)).astype(np.float32)
+            found += table.reshape(size, len(rows)) @ rows
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
         return found
 

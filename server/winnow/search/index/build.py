@@ -20,8 +20,11 @@ def build_started(workspace: EngineWorkspace) -> list[str]:
     return [started, *[PAUSED] * is_paused]
 
 
-async def build_index(workspace: EngineWorkspace, progress: Progress, *, consent: bool) -> None:
-    """Build the index now. With `consent`, also index a folder that is too large by default."""
+async def build_index(
+    workspace: EngineWorkspace, progress: Progress, *, consent: bool, texts_first: bool = True
+) -> None:
+    """Build the index now. With `consent`, also index a folder that is too large by default.
+    Without `texts_first`, the index is complete earlier, but answers later."""
 
     def report(done: int, total: int) -> None:
         message = f"Indexing: {done:,} of {total:,} files"
@@ -30,7 +33,7 @@ async def build_index(workspace: EngineWorkspace, progress: Progress, *, consent
     progress("Indexing")
     return_freed_memory()  # as a language server does when it starts
     with workspace.index.throttle.hurry():
-        await workspace.index.build(report, consent)
+        await workspace.index.build(report, consent, texts_first=texts_first)
 
 
 async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
