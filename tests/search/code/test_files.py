@@ -23,12 +23,16 @@ PATHS = [
     "src/models/user.py",
     "src/models/query.py",
     "src/models/sql/query.py",
+    "src/models.py",
+    "lib/src_models.py",
     "tests/test_executor.py",
     "Makefile",
     ".env",
     "größe.py",
     "app/[id]/page.tsx",
 ]
+
+IN_MODELS = ["src/models/query.py", "src/models/user.py", "src/models/sql/query.py"]
 
 
 @pytest.fixture
@@ -59,6 +63,8 @@ async def found(files: EngineWorkspace, name: str, path: str = "") -> list[str]:
         ("ss", ["src/auth/session_store.py"]),
         ("agent engine", ["src/agent/engine.rs"]),
         ("auth", ["src/auth/__init__.py", "src/auth/session_store.py"]),
+        ("src/auth", ["src/auth/__init__.py", "src/auth/session_store.py"]),
+        ("src/models", ["src/models.py", *IN_MODELS]),
         ("src/auth/", ["src/auth/__init__.py", "src/auth/session_store.py"]),
         ("makefile", ["Makefile"]),
         ("GRÖSSE.py", []),

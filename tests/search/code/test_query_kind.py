@@ -55,6 +55,7 @@ TABLE = [
     ("$fn", "symbol text"),
     ("$scope.user", "symbol text"),
     ("empty?", "symbol text"),
+    ("select!", "symbol symbol(select) text"),
     ("__init__", "symbol text"),
     ("foo()", "symbol(foo) text"),
     ("Vec<T>", "symbol(Vec) text"),

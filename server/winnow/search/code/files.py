@@ -20,9 +20,10 @@ from winnow.text.scope import Scope, path_matcher
 from winnow.types import COMPLETE, Hit, Progress
 from winnow.workspace import EngineWorkspace
 
-# Scores of a query with folders: the end of a file's path, the folders in order with others between
-# them, and other folders.
+# Scores of a query with folders: the end of a file's path, a folder with the file below it, the
+# folders in order with others between them, and other folders.
 END_OF_PATH = 0.99
+BELOW_FOLDER = 0.95
 FURTHER_FOLDERS = 0.9
 OTHER_FOLDERS = 0.5
 # A word that matches only the name of a folder.
@@ -155,8 +156,11 @@ class _Word:
         folders = folded.split("/")[:-1]
         if self.name is None:  # everything below some folders
             return PREFIX if _in_order(self.folders, folders) else 0.0
-        if folded.endswith("/" + self.folded):
+        stem = folded if self.is_whole_name else re.sub(r"(?<=[^/])\.[^/]*\Z", "", folded)
+        if f"/{stem}".endswith(f"/{self.folded}"):
             return END_OF_PATH
+        if self.folders and f"/{self.folded}/" in f"/{folded}":
+            return BELOW_FOLDER
         value = self._name_score(path.rpartition("/")[2])
         if not self.folders:
             inside = max((self._folder_score(folder) for folder in folders), default=0.0)

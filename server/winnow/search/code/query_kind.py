@@ -194,7 +194,9 @@ def _one_word(text: str) -> list[QueryReading]:
         return [QueryReading("semantic", text, "its script puts no spaces between words")]
     if _SYMBOL.fullmatch(text):
         why = "it is a word" if _is_plain(text) else "it has the form of a name"
-        return [_symbol(text, why), as_text]
+        # Ruby's methods may end with `!`, and Rust's macros are called with it.
+        macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
+        return [_symbol(text, why), *macro, as_text]
     return [QueryReading("text", text, "it has signs that no name and no path has")]
 
 
