@@ -136,6 +136,10 @@ test('a passage shows its best line and opens there', () => {
     reason: 'mentions load, plugins, entry points and modules',
     place: { line: 22 },
   })
+  const reasonFor = (why: string) => rowOfCode({ ...passage, symbol: 'A.load', why }, '/r').reason
+  expect(reasonFor('defines load; mentions plugins')).toBe('mentions plugins')
+  expect(reasonFor('defines unload; mentions plugins')).toBe('defines unload; mentions plugins')
+  expect(reasonFor('defines load')).toBe('defines load')
   const { best_line, snippet_line, ...first } = passage
   expect(rowOfCode(first, '/r')).toMatchObject({ name: 'a.py:10', code: '@cached' })
 })

@@ -200,7 +200,12 @@ function reasonOf(hit: CodeHit): string {
   if (hit.kind === 'definition') return `definition${hit.why?.replace(/^\w+( \w+)?(?=$| in )/, '') ?? ''}`
   const count = hit.matches && hit.matches > 1 ? `${hit.matches} matching lines` : ''
   const why = hit.why ?? (count || (hit.kind === 'file' ? 'file name matches' : ''))
-  return oneLine(why.length > MAX_REASON ? (why.split('; ')[0] ?? why) : why)
+  const [first = '', ...others] = why.split('; ')
+  // The row shows what it defines.
+  const isShown = others.length > 0 && first === `defines ${hit.symbol?.split('.').at(-1)}`
+  const telling = isShown ? others : [first, ...others]
+  const reason = telling.join('; ')
+  return oneLine(reason.length > MAX_REASON ? (telling[0] ?? reason) : reason)
 }
 
 export function rowsOfDocument(document: DocumentMatches): Row[] {
