@@ -10,6 +10,8 @@ SearchError
   StateUnavailable       the user's state folder cannot be read or written
   NotFound               a path does not exist
   NoSymbol               no symbol at the position, or with the name
+  NotInRepository        a file is not in the search cluster
+  RepositoryUnavailable  a file of the search cluster cannot be read
   UnknownSearch          no search has the id
   NotAFile               a folder, a FIFO, a device, or an unreadable file
   NotAFolder             a file instead of a folder
@@ -151,6 +153,30 @@ class NoSymbol(SearchError):
 
     def __init__(self, problem: str, path: str = "") -> None:
         super().__init__(problem, path=path)
+
+
+class NotInRepository(SearchError):
+    """The search cluster has no such file in the repository, or hides it from this user."""
+
+    kind = "not_found"
+
+    def __init__(self, repository: str, path: str) -> None:
+        super().__init__(
+            f"The search cluster has no file {path!r} in {repository}, or you have no access to it",
+            path=path,
+            repository=repository,
+        )
+
+
+class RepositoryUnavailable(SearchError):
+    """A file of the search cluster cannot be read. ``reason`` says why."""
+
+    kind = "repository_unavailable"
+
+    def __init__(self, repository: str, reason: str) -> None:
+        super().__init__(
+            f"{repository} cannot be read: {reason}", repository=repository, reason=reason
+        )
 
 
 class UnknownSearch(SearchError):

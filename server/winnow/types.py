@@ -15,6 +15,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from winnow.config import RepositoryPattern
+
 # --- shared by every tool ------------------------------------------------------------------
 
 
@@ -277,11 +279,11 @@ class ScopeParams(PageParams, frozen=True, kw_only=True):
 
 # Scope: repositories that are not in this workspace.
 Repositories = Annotated[
-    list[Annotated[str, Meta(min_length=1, max_length=300, pattern=r"^[A-Za-z0-9_*?./@+-]+$")]],
+    list[RepositoryPattern],
     Meta(
         description="Also search these repositories of the team's search cluster, such as"
         " 'team/project', 'team/*', or 'team/project@branch'. The query is sent there. Only the"
-        " first page has their results.",
+        " first page has their results. Default: `cluster.repositories` of the user's settings.",
         max_length=50,
     ),
 ]

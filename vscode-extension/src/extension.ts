@@ -4,6 +4,7 @@ import { AgentTools } from './agents'
 import { Announcement } from './announcement'
 import { registerParticipant } from './chat'
 import { Consent } from './consent'
+import { REPOSITORY_SCHEME } from './core/places'
 import { Searches } from './core/searches'
 import { Documents, SCHEME } from './documents'
 import { EditorModel } from './editor-model'
@@ -13,6 +14,7 @@ import { ServerMissing } from './locator'
 import { log, messageOf } from './log'
 import { chooseFromHistory, Picker, type PickerServices, type PickerState } from './picker'
 import { Previews } from './previews'
+import { Repositories } from './repositories'
 import { ResultsView } from './results-view'
 import { Secrets } from './secrets'
 import { Server } from './server'
@@ -52,12 +54,13 @@ let stopServer: (() => Promise<void>) | undefined
 
 /** The commands and the objects they share. */
 class Extension {
-  private readonly previews = new Previews()
+  private readonly previews: Previews = new Previews((uri) => this.repositories.locate(uri))
   private readonly searches = new Searches()
   private readonly features = new LanguageFeatures()
   private readonly model = new EditorModel()
   private readonly secrets: Secrets
   private readonly server: Server
+  private readonly repositories: Repositories
   private readonly status: Status
   private readonly view: ResultsView
   private readonly consent: Consent
@@ -68,6 +71,7 @@ class Extension {
   constructor(private readonly context: vscode.ExtensionContext) {
     this.secrets = new Secrets(context)
     this.server = new Server(context, this.previews, this.secrets, this.model, this.features)
+    this.repositories = new Repositories(this.server)
     this.consent = new Consent(this.server)
     const announcement = new Announcement(context.workspaceState, this.server)
     this.status = new Status(this.server, this.features, announcement)
@@ -99,6 +103,7 @@ class Extension {
       this.features,
       ...this.commands(),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, new Documents(this.server)),
+      vscode.workspace.registerTextDocumentContentProvider(REPOSITORY_SCHEME, this.repositories),
       registerParticipant(this.context, this.server, this.model),
       new AgentTools(this.context, this.server, this.secrets),
       vscode.workspace.onDidChangeConfiguration((event) => void this.configurationChanged(event)),

@@ -90,7 +90,7 @@ function foldersOf(path: string): string[] {
   return folders
 }
 
-function folderOfRow({ path }: Row): string[] {
+function folderOfRow({ path, repository }: Row): string[] {
   const end = path.lastIndexOf('/')
-  return end > 0 ? [path.slice(0, end)] : []
+  return end > 0 && !repository ? [path.slice(0, end)] : []
 }

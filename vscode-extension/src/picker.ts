@@ -384,7 +384,8 @@ export class Picker {
   }
 
   private reportOpened(row: Row): void {
-    if (!this.searchId) return
+    // The history is about files of the workspace.
+    if (!this.searchId || row.repository) return
     const rank = this.state.rows.findIndex(({ key }) => key === row.key) + 1
     const params = { search_id: this.searchId, path: row.path, action: 'opened' as const, rank }
     this.services.server.request(feedback, params, NONE).catch((error: unknown) => {

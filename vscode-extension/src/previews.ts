@@ -40,7 +40,8 @@ export class Previews implements vscode.Disposable {
     borderColor: new vscode.ThemeColor('editor.findMatchHighlightBorder'),
   })
 
-  constructor() {
+  /** `locate` returns the URI to open, such as that of a file that is the same as one in a repository. */
+  constructor(private readonly locate: (uri: vscode.Uri) => Promise<Located>) {
     this.disposables.push(
       this.line,
       this.match,
@@ -55,9 +56,11 @@ export class Previews implements vscode.Disposable {
     const call = ++this.latestCall
     await this.queue
     if (call !== this.latestCall) return
-    const uri = uriOf(place)
-    this.previewed.add(uri.toString())
+    const target = uriOf(place)
     try {
+      const { uri } = await this.locate(target)
+      if (call !== this.latestCall) return
+      this.previewed.add(uri.toString())
       const document = await vscode.workspace.openTextDocument(uri)
       await this.enqueue(async () => {
         if (call !== this.latestCall) return
@@ -75,14 +78,14 @@ export class Previews implements vscode.Disposable {
       })
     } catch (error) {
       // Binary, deleted or too large. The row stays, and opening it reports the error.
-      log.debug(`No preview for ${uri.toString()}: ${messageOf(error)}`)
+      log.debug(`No preview for ${target.toString()}: ${messageOf(error)}`)
     }
   }
 
   /** Close the previews and open a place: in a preview tab, which the next one replaces, or to stay. */
   async open(place: Place, options: OpenOptions = {}): Promise<void> {
     this.latestCall++
-    const uri = uriOf(place)
+    const { uri, notes } = await this.locate(uriOf(place))
     const document = await vscode.workspace.openTextDocument(uri)
     const { start } = rangeIn(document, place)
     const { column = await this.close(), isTab = opensPreviewTabs(), keepsFocus = false } = options
@@ -96,6 +99,7 @@ export class Previews implements vscode.Disposable {
       })
     })
     await this.release(uri)
+    if (notes.length) void vscode.window.showInformationMessage(`Winnow: ${notes.join('. ')}.`)
   }
 
   /** Close the previews. */
@@ -168,6 +172,12 @@ export class Previews implements vscode.Disposable {
       range.isEmpty ? words.map(([start, end]) => new vscode.Range(line, start, line, end)) : [range],
     )
   }
+}
+
+/** The URI to open, and what the user should know about its text. */
+export interface Located {
+  readonly uri: vscode.Uri
+  readonly notes: readonly string[]
 }
 
 export interface OpenOptions {

@@ -196,8 +196,8 @@ function idOf(node: Node): string {
   return node.kind === 'row' ? row : `${row}\0${node.line.place.line}:${node.line.place.columns?.[0]}`
 }
 
-function fileItem({ displayPath, target, rows }: FileGroup): vscode.TreeItem {
-  const { name, folder } = splitPath(displayPath)
+function fileItem({ path, displayPath, target, rows }: FileGroup): vscode.TreeItem {
+  const { name, folder } = splitPath({ path, shown: displayPath })
   const item = new vscode.TreeItem(name, vscode.TreeItemCollapsibleState.Expanded)
   item.description = [folder, rows.length > 1 ? String(rows.length) : ''].filter(Boolean).join('  ')
   item.tooltip = displayPath

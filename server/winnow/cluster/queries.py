@@ -66,6 +66,13 @@ def texts(patterns: Sequence[str], *conditions: Query) -> Query:
     return {"bool": {"filter": filters}}
 
 
+def at(ref: str, path: str) -> Query:
+    """Return a condition that the text at a path of a branch meets, and perhaps a text that is
+    there in another branch."""
+    places = [{"term": {"locations.ref": ref}}, {"term": {"locations.path": path}}]
+    return {"bool": {"filter": places}}
+
+
 # --- exact text ----------------------------------------------------------------------------
 
 

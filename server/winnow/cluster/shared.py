@@ -24,6 +24,8 @@ MATCHING = 400
 MOST_BRANCHES = 10_000
 # Texts in an answer to a question: the ranker's first stage lets 120 files pass.
 ABOUT = 60
+# Texts in an answer about a path, which other branches may have with other texts.
+AT_PATH = 50
 _WITH_TEXT = ["repository", "locations", "key", "passages.text", "passages.long"]
 _WITH_RECORD = [*_WITH_TEXT, "format", "contents", "symbols"]
 
@@ -68,6 +70,17 @@ async def about(
         "track_total_hits": True,
     }
     return await _ask(client, index, patterns, body)
+
+
+async def text_at(client: AsyncOpenSearch, index: str, ref: str, path: str) -> Candidates:
+    """Return the text at a path of a branch, and perhaps others, see :func:`queries.at`."""
+    body = {
+        "query": queries.texts([ref], queries.at(ref, path)),
+        "size": AT_PATH,
+        "_source": _WITH_RECORD,
+        "track_total_hits": True,
+    }
+    return await _ask(client, index, [ref], body)
 
 
 async def branches_of(client: AsyncOpenSearch, index: str, patterns: Sequence[str]) -> list[Branch]:

@@ -27,6 +27,10 @@ REMOVED: dict[tuple[str, ...], str] = {
 }
 
 Positive = Annotated[float, Meta(gt=0)]
+# The name of a repository in a cluster, perhaps with wildcards and a branch.
+RepositoryPattern = Annotated[
+    str, Meta(min_length=1, max_length=300, pattern=r"^[A-Za-z0-9_*?./@+-]+$")
+]
 # ripgrep gets these as arguments.
 Glob = Annotated[str, Meta(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 # A regular expression with bounded search time: at least three plain characters, then characters
@@ -323,6 +327,9 @@ class ClusterSettings(Section, frozen=True, kw_only=True):
     index: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9._-]{0,99}$")] = "winnow"
     """The index, or an alias of it. It is created by the first push. An administrator may give each
     team an alias that shows it only its repositories."""
+    repositories: Annotated[tuple[RepositoryPattern, ...], Meta(max_length=50)] = ()
+    """Repositories of the cluster that every search also covers, such as `team/*`, unless it names
+    others, or none. Each query is sent to the cluster, also while you type."""
     token_env: str = "WINNOW_CLUSTER_TOKEN"  # noqa: S105 (a name)
     """Environment variable that holds the token, or `user:password`. If it is not set, the token is
     that of the service `winnow` and the address's host in the system's keyring."""

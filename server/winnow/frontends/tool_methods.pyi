@@ -210,6 +210,8 @@ class ToolMethods:
         spans: Sequence[Span | str] = (),
         outline: bool = False,
         max_lines: int = 500,
+        repository: str = '',
+        commit: str = '',
         line_endings: Literal['normalize', 'keep'] = 'normalize',
     ) -> ReadFileResult:
         """Read line ranges of a file, several in one call."""

@@ -165,7 +165,7 @@ def _params_for(params: P, copies: Copies, problem: NoWorkspace) -> P:
     changes: dict[str, Any] = {
         name: True for name in ("include_ignored", "include_hidden") if name in fields
     }
-    if path := getattr(params, "path", ""):
+    if (path := getattr(params, "path", "")) and not getattr(params, "repository", ""):
         below = copies.below(path)
         if below is None:
             raise problem

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -14,15 +16,18 @@ from winnow.errors import (
     InvalidParams,
     NotAFile,
     NotFound,
+    NotInRepository,
     NoWorkspace,
     PathOutsideWorkspace,
+    RepositoryUnavailable,
     SearchTimedOut,
     UnreadableDocument,
 )
 from winnow.search.answer import cursor
 from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
-from winnow.text.paths import is_symbol_name, shown_folder
+from winnow.search.shared.place import REPOSITORY, SharedPlace, place_below, shared_place
+from winnow.text.paths import is_symbol_name, locate, shown_folder
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
@@ -56,7 +61,7 @@ class ReadFileParams(PageParams, frozen=True, kw_only=True):
         Meta(
             description="File to read, absolute or relative to the root, as results show it; also"
             " with lines: 'a.py:12-40'. Or the name of a symbol, to read its definition:"
-            " 'Client.send'.",
+            " 'Client.send'. Or a file of the team's search cluster: 'team/project:a.py:12-40'.",
             min_length=1,
             max_length=4_000,
         ),
@@ -77,6 +82,23 @@ class ReadFileParams(PageParams, frozen=True, kw_only=True):
     max_lines: Annotated[
         int, Meta(description="Maximum number of lines, of all spans together.", ge=1, le=10_000)
     ] = 500
+    repository: Annotated[
+        str,
+        Meta(
+            description="The repository in the team's search cluster, as results name it; `path` is"
+            " relative to it. If a clone of it is open and has the same text, that file is read.",
+            max_length=500,
+            pattern=f"^({REPOSITORY})?$",
+        ),
+    ] = ""
+    commit: Annotated[
+        str,
+        Meta(
+            description="With `repository`: the commit in the result. A warning says if the cluster"
+            " has the text of another commit by now.",
+            max_length=100,
+        ),
+    ] = ""
     line_endings: Annotated[
         Literal["normalize", "keep"],
         Meta(
@@ -100,7 +122,7 @@ class Chunk(Result, frozen=True, kw_only=True):
 class ReadFileResult(Answer, frozen=True, kw_only=True):
     """``total_found`` and ``returned`` count lines."""
 
-    path: Annotated[str, Meta(description="The file, relative to `root`.")]
+    path: Annotated[str, Meta(description="The file, relative to `root`, or to the `repository`.")]
     chunks: Annotated[list[Chunk], Meta(description="The requested lines, in order.")]
     encoding: Annotated[
         str,
@@ -141,6 +163,14 @@ class ReadFileResult(Answer, frozen=True, kw_only=True):
         str | None,
         Meta(description="The exact name as a URI, if the path is not valid Unicode."),
     ] = None
+    repository: Annotated[
+        str | None,
+        Meta(
+            description="The repository in the search cluster whose text this is. Absent for a file"
+            " of this workspace."
+        ),
+    ] = None
+    commit: Annotated[str | None, Meta(description="The commit of that text.")] = None
 
 
 # --- rendering -----------------------------------------------------------------------------
@@ -177,6 +207,8 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
         yield "the file is empty"
     if result.document:
         yield f"text of a document: {result.document}"
+    if result.repository:
+        yield f"from the search cluster: {result.repository}, commit {result.commit}"
     if result.unsaved:
         yield "unsaved text from the editor"
     if result.encoding != "utf-8":
@@ -211,6 +243,8 @@ def _notes(result: ReadFileResult) -> Iterator[str]:
         BinaryFile,
         UnreadableDocument,
         SearchTimedOut,
+        NotInRepository,
+        RepositoryUnavailable,
     ),
     learn=reads,
     of_open_documents=True,
@@ -238,15 +272,37 @@ async def read_file(
     - Lines are numbered from 1, as in the search tools; ranges may extend beyond the file
     - Unsaved text in the editor takes precedence over the file on disk
     - Files of any size; binary files are refused, lines longer than 2,000 characters are cut
+    - `team/project:src/a.py`, as searches with `repositories` print it, reads from the team's search cluster, at the commit that was pushed
     - Documents (PDF, Word, Excel, archives, …) are read as text, with a ruler before each page or part
     """  # noqa: E501 - one sentence a line, as agents read it
     progress(f"Reading {params.path}")
     request = request_of(params)
-    if params.outline:
+    if place := await asyncio.to_thread(_shared_place, workspace, params):
+        # Costs the import of what reads the cluster's documents.
+        from winnow.search.shared.reading import read_shared_text
+
+        found = await read_shared_text(workspace, request, place, outline=params.outline)
+    elif params.outline:
         found = await _outline(workspace, request)
     else:
         found = await _lines_or_definition(workspace, request, progress)
     return await asyncio.to_thread(page_of, params, found)
+
+
+def _shared_place(workspace: EngineWorkspace, params: ReadFileParams) -> SharedPlace | None:
+    """Return the place in a repository of the search cluster that the params name, if it is one."""
+    if params.repository:
+        return place_below(params.repository, params.path, params.commit)
+    place = shared_place(params.path) if workspace.config.cluster.addresses else None
+    if place is None:
+        return None
+    # Neither `src/a:b.py` nor `src/a.py:name` of the workspace.
+    for path in (params.path, place.repository):
+        with contextlib.suppress(NotFound, PathOutsideWorkspace):
+            located = locate(path, workspace.search_roots(), tuple(workspace.buffers))
+            if path == params.path or os.path.isfile(located.real):
+                return None
+    return place
 
 
 async def _outline(workspace: EngineWorkspace, request: ReadRequest) -> FileText:
@@ -339,6 +395,8 @@ def _result(
         root=shown_folder(found.root),
         path=found.located.shown,
         uri=found.uri,
+        repository=found.repository,
+        commit=found.commit,
         total_lines=reading.seen if reading.ended else None,
         chunks=_chunks(lines, params.line_endings == "keep"),
         encoding=reading.encoding.name,

@@ -96,8 +96,10 @@ def searches(
 
 
 def reads(history: SearchHistory, call: ToolCall) -> None:
-    """Record a call of a tool that reads a file."""
+    """Record a call of a tool that reads a file of the workspace."""
     result: Any = call.result
+    if getattr(result, "repository", None):
+        return
     history.viewed(f"{result.root.rstrip('/')}/{result.path}")
 
 

@@ -39,6 +39,8 @@ _START_END = ["start", "end"]
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # The param that limits the tokens of an answer.
 BUDGET = "max_tokens"
+# The param that names repositories of a search cluster.
+REPOSITORIES = "repositories"
 # A result of the short list's search with its lines.
 TOKENS_OF_RESULT = 160
 # Longer than any param may be.
@@ -249,7 +251,7 @@ class Tool(Generic[P, R]):
 
     async def call(self, workspace: EngineWorkspace, raw: object, progress: Progress) -> R:
         """Run the tool with params as plain data. Raise InvalidParams and the tool's own errors."""
-        params = self.parse(raw)
+        params = self.parse(self._with_repositories(workspace, raw))
         if self.learn is None or not workspace.config.learning.enabled:
             return await with_restarts(lambda: self._run(workspace, params, progress))
         began, recording = time.perf_counter(), RecordingProgress(progress)
@@ -258,6 +260,16 @@ class Tool(Generic[P, R]):
         call = ToolCall(self.name, params, result, seconds, recording.partials)
         self.learn(workspace.history, call)
         return result
+
+    def _with_repositories(self, workspace: EngineWorkspace, raw: object) -> object:
+        """Return the params of a call, with the repositories of the user's settings if this is a
+        search that names none. A language model that is required gets no texts of a cluster."""
+        names = workspace.config.cluster.repositories
+        if not names or not isinstance(raw, dict) or raw.get("ranker") == "llm":
+            return raw
+        if REPOSITORIES not in self.params.__struct_fields__ or raw.get(REPOSITORIES) is not None:
+            return raw
+        return {**raw, REPOSITORIES: list(names)}
 
     async def _run(self, workspace: EngineWorkspace, params: P, progress: Progress) -> R:
         if self.of_open_documents and workspace.buffers and workspace.has_no_folder:

@@ -16,7 +16,7 @@ test('a text from a file has no links, images or formats', () => {
 })
 
 test('an item has its folder, code and reason on lines of their own', () => {
-  const row = { name: 'a.py:1', displayPath: 'src/my_app/a.py', where: 'src/my_app', code: 'def f():', reason: 'definition' } as Row
+  const row = { name: 'a.py:1', path: 'src/my_app/a.py', displayPath: 'src/my_app/a.py', where: 'src/my_app', code: 'def f():', reason: 'definition' } as Row
   expect(afterLink(row)).toBe(' src\\/my\\_app  \n   `def f():`  \n   definition\n')
   expect(afterLink({ ...row, code: '', reason: '' })).toBe(' src\\/my\\_app\n')
   const definition = { ...row, name: 'Shop.f', where: 'src/my_app/a.py:1', code: '', reason: '' }

@@ -25,8 +25,8 @@ export function afterLink(row: Row): string {
 }
 
 /** Return the folder and the symbol. The editor shows the file and the line in the link itself. */
-function around({ name, where, displayPath }: Row): string {
-  const file = splitPath(displayPath)
+function around({ name, where, path, displayPath }: Row): string {
+  const file = splitPath({ path, shown: displayPath })
   return name.startsWith(file.name) ? where : [file.folder, name].filter(Boolean).join('  ')
 }
 

@@ -116,6 +116,7 @@ test('requests have the scope of the query', () => {
     file_types: ['py'],
     path: 'src',
     include: ['/a[[]1[]].py'],
+    repositories: [],
   })
   // The index has no ignored files.
   expect(kindOf({ ...EMPTY, isIgnored: true })).toBe(kindOf({ ...EMPTY, kind: 'text' }))

@@ -3,6 +3,7 @@
 import type { Row } from './rows'
 
 export interface FileGroup {
+  readonly path: string
   readonly displayPath: string
   /** The first row's target: the file, or the extracted text of a document. */
   readonly target: string
@@ -18,6 +19,7 @@ export function byFile(rows: readonly Row[]): FileGroup[] {
     else groups.set(row.displayPath, [row])
   }
   return [...groups].map(([displayPath, group]) => ({
+    path: group[0]?.path ?? '',
     displayPath,
     target: group[0]?.place.target ?? '',
     rows: group,

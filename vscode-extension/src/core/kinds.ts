@@ -59,6 +59,11 @@ function scope(query: Query, { exclude, changed }: Choices): protocol.ScopeParam
   }
 }
 
+/** Search no repositories of the cluster: its texts are not sent to models, and it has no changed files. */
+function repositories({ isChanged }: Query, { asksModel }: Choices): { repositories?: string[] } {
+  return isChanged || asksModel ? { repositories: [] } : {}
+}
+
 function ranker({ asksModel, model }: Choices): { ranker: 'auto' | 'local'; model?: string } {
   return { ranker: asksModel ? 'auto' : 'local', ...(model ? { model } : {}) }
 }
@@ -82,6 +87,7 @@ const ANY = kind({
     limit: 50,
     ...ranker(choices),
     ...scope(query, choices),
+    ...repositories(query, choices),
   }),
   collector: (root) =>
     new Ranking<protocol.CodeSearchPartial, protocol.CodeSearchResult>(root, {
@@ -105,6 +111,7 @@ const TERMS = kind({
     // Many files contain a question's words. With less context, such terms are still useful.
     broad_terms: 'shrink' as const,
     ...fileScope(query, choices),
+    ...repositories(query, choices),
   }),
   collector: (root) =>
     new Ranking<protocol.KeywordSearchPartial, protocol.KeywordSearchResult>(root, {
@@ -119,7 +126,12 @@ const SYMBOLS = kind({
   icon: 'symbol-class',
   request: protocol.findSymbol,
   streams: false,
-  params: (query, choices) => ({ name: query.words, max_results: 100, ...scope(query, choices) }),
+  params: (query, choices) => ({
+    name: query.words,
+    max_results: 100,
+    ...scope(query, choices),
+    ...repositories(query, choices),
+  }),
   collector: (root) =>
     new Appending<{ symbols: protocol.FoundSymbol[] }, protocol.FindSymbolResult>(
       root,
@@ -138,6 +150,7 @@ const TEXT = kind({
     context_lines: 0,
     max_results: 200,
     ...fileScope(query, choices),
+    ...repositories(query, choices),
   }),
   collector: (root) =>
     new Appending<{ matches: protocol.GrepMatch[] }, protocol.GrepResult>(root, (value, base) =>

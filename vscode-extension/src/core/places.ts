@@ -4,18 +4,38 @@ import type { Located } from './protocol'
 
 /** A line of a file or of a document's text. Without a line, the entire file. */
 export interface Place {
-  /** A `file:` or `winnow-doc:` URI, or an absolute path. */
+  /** A `file:`, `winnow-doc:` or `winnow:` URI, or an absolute path. */
   readonly target: string
   readonly line?: number | undefined
   /** The start and exclusive end column, 1-based, in code points. */
   readonly columns?: readonly [number, number] | undefined
 }
 
-/** Return the absolute path of a hit, or its URI if the path is not Unicode. */
+/** The scheme of files in the search cluster: `winnow:///team/project@commit:/src/a.py`. */
+export const REPOSITORY_SCHEME = 'winnow'
+
+/** A file of a repository in the search cluster. */
+export interface RepositoryFile {
+  readonly repository: string
+  readonly commit: string
+  readonly path: string
+}
+
+/** Return the absolute path of a hit, its URI if the path is not Unicode, or one in the cluster. */
 export function targetOf(hit: Located, root: string): string {
   if (hit.uri) return hit.uri
+  if (hit.repository) {
+    const path = encodeURI(`/${hit.repository}@${hit.commit ?? ''}:/${hit.path}`)
+    return `${REPOSITORY_SCHEME}://${path.replace(/[?#]/g, encodeURIComponent)}`
+  }
   const base = hit.root ?? root
   return base.endsWith('/') || base.endsWith('\\') ? base + hit.path : `${base}/${hit.path}`
+}
+
+/** Return the file that the path of a URI names; a repository's name may contain the name of a branch after `@`. */
+export function repositoryFile(path: string): RepositoryFile | undefined {
+  const [, repository, commit, file] = /^\/([^:]+)@([^@:]*):\/(.+)$/s.exec(path) ?? []
+  return repository && file ? { repository, commit: commit ?? '', path: file } : undefined
 }
 
 /** Convert a 1-based column in code points to an offset in UTF-16 units. */
@@ -27,14 +47,20 @@ export function offsetOfColumn(text: string, column: number): number {
   return offset
 }
 
-/** Return the path to display: it starts with the folder's name if the workspace has several. */
+/** Identify the file of a hit. */
+export function keyOf(hit: Located): string {
+  return `${hit.repository ?? hit.root ?? ''}\0${hit.path}`
+}
+
+/** Return the path to display: it starts with the folder's name if the workspace has several, or with the repository. */
 export function displayPath(hit: Located): string {
+  if (hit.repository) return `${hit.repository}:${hit.path}`
   const name = hit.root?.split(/[\\/]/).filter(Boolean).at(-1)
   return name ? `${name}/${hit.path}` : hit.path
 }
 
-/** Split a path relative to a root, with `/`, into its name and folder. */
-export function splitPath(path: string): { name: string; folder: string } {
-  const end = path.lastIndexOf('/')
-  return { name: path.slice(end + 1), folder: path.slice(0, Math.max(end, 0)) }
+/** Split a displayed path into the name of the file and the folder before it, perhaps of a repository. */
+export function splitPath({ path, shown }: { path: string; shown: string }): { name: string; folder: string } {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return { name, folder: shown.slice(0, shown.length - name.length).replace(/\/$/, '') }
 }

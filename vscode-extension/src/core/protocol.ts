@@ -46,11 +46,16 @@ export interface SearchAnswer extends Answer {
   search_id: string
 }
 
-/** The location of a hit. `root` is set only with several folders, `uri` only if the path is not Unicode. */
+/**
+ * The location of a hit. `root` is set only with several folders, `uri` only if the path is not
+ * Unicode. The path of a hit in the search cluster is relative to its `repository`.
+ */
 export interface Located {
   path: string
   root?: string
   uri?: string
+  repository?: string
+  commit?: string
 }
 
 export interface ScopeParams {
@@ -60,6 +65,8 @@ export interface ScopeParams {
   file_types?: string[]
   include_ignored?: boolean
   include_hidden?: boolean
+  /** By default, those of the user's settings. */
+  repositories?: string[]
 }
 
 // --- keyword search ------------------------------------------------------------------------
@@ -247,6 +254,21 @@ export const changedFiles = request<
   { pattern: string; scope: 'changed'; max_results: number },
   Answer & { files: Located[] }
 >('$/glob')
+
+// --- files of the search cluster -----------------------------------------------------------
+
+export interface FileContent extends Answer {
+  path: string
+  /** Absent for a file of the workspace. */
+  repository?: string
+  chunks: { content: string }[]
+  cursor?: string
+}
+
+export const readFile = request<
+  { path: string; repository: string; commit: string; max_lines: number; cursor?: string },
+  FileContent
+>('$/readFile')
 
 // --- documents -----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { placeText } from './export'
-import { offsetOfColumn, targetOf } from './places'
+import { offsetOfColumn, repositoryFile, splitPath, targetOf } from './places'
 import { oneLine, rowOfCode, rowOfFile, rowOfGrep, rowOfNotChosen, rowOfSymbol, rowsOfDocument, secondLine } from './rows'
 
 describe('places', () => {
@@ -15,6 +15,35 @@ describe('places', () => {
     expect(targetOf({ path: 'b.py' }, '/')).toBe('/b.py')
     expect(targetOf({ path: '?', uri: 'file:///%FF' }, '/root')).toBe('file:///%FF')
   })
+
+  test.each([
+    ['team/project', 'c1', 'src/a.py'],
+    ['team/project@feature/x', '0a1b', 'src/@types/a:b #?%20é.ts'],
+    ['project', '', 'README.md'],
+  ])('the URI of a file of %s names its repository, commit and path', (repository, commit, path) => {
+    const uri = new URL(targetOf({ path, repository, commit }, '/root'))
+    expect([uri.protocol, uri.host, uri.search, uri.hash]).toEqual(['winnow:', '', '', ''])
+    expect(repositoryFile(decodeURIComponent(uri.pathname))).toEqual({ repository, commit, path })
+  })
+
+  test('a displayed path is split before the name of the file', () => {
+    expect(splitPath({ path: 'src/a.py', shown: 'src/a.py' })).toEqual({ name: 'a.py', folder: 'src' })
+    expect(splitPath({ path: 'a.py', shown: 'a.py' })).toEqual({ name: 'a.py', folder: '' })
+    expect(splitPath({ path: 'a.py', shown: 'team/project:a.py' })).toEqual({ name: 'a.py', folder: 'team/project:' })
+  })
+})
+
+test('a row of the search cluster names its repository', () => {
+  const hit = { path: 'src/parts.py', line: 4, kind: 'match' as const, repository: 'team/parts', commit: 'c1' }
+  const row = rowOfCode(hit, '/root')
+  expect(row).toMatchObject({
+    name: 'parts.py:4',
+    where: 'team/parts:src',
+    place: { target: 'winnow:///team/parts@c1:/src/parts.py', line: 4 },
+    repository: 'team/parts',
+  })
+  expect(placeText(row)).toBe('team/parts:src/parts.py:4')
+  expect(row.key).not.toBe(rowOfCode({ path: 'src/parts.py', line: 4, kind: 'match' }, '/root').key)
 })
 
 test('a ranked file has its reason on the second line and opens at its best line', () => {

@@ -1,6 +1,6 @@
 /** Convert the hits of every kind of search to rows of a list. */
 
-import { displayPath, type Place, splitPath, targetOf } from './places'
+import { displayPath, keyOf, type Place, splitPath, targetOf } from './places'
 import type {
   CodeHit,
   DocumentMatch,
@@ -28,6 +28,8 @@ export interface Row {
   readonly place: Place
   /** The path from the answer, for `$/feedback`. */
   readonly path: string
+  /** The repository of a file in the search cluster. */
+  readonly repository?: string | undefined
   readonly displayPath: string
   /** The URI of the original document if `place` is in its extracted text. */
   readonly document?: string
@@ -64,13 +66,13 @@ export function secondLine({ code, reason, displayPath }: Row): string {
 }
 
 export function rowOfFile(file: RankedFile, root: string): Row {
-  const { name, folder } = splitPath(displayPath(file))
+  const { name, folder } = splitPath({ path: file.path, shown: displayPath(file) })
   const target = file.preview_uri ?? targetOf(file, root)
   const lines = file.matches.map((match) => lineOfMatch(match, target))
   const line = file.line ?? lines[0]?.place.line ?? file.passage?.start_line
   const best = lines.find((candidate) => candidate.place.line === line)
   return {
-    key: `${file.root ?? ''}\0${file.path}`,
+    key: keyOf(file),
     icon: PASSAGE,
     name: line ? `${name}:${line}` : name,
     where: folder,
@@ -78,6 +80,7 @@ export function rowOfFile(file: RankedFile, root: string): Row {
     reason: oneLine(file.reason),
     place: { target, line, columns: best?.place.columns },
     path: file.path,
+    repository: file.repository,
     displayPath: displayPath(file),
     lines,
   }
@@ -94,11 +97,11 @@ function lineOfMatch(match: Match, target: string): Line {
 }
 
 export function rowOfGrep(match: GrepMatch, root: string): Row {
-  const { name, folder } = splitPath(displayPath(match))
+  const { name, folder } = splitPath({ path: match.path, shown: displayPath(match) })
   const matchLine = match.preview.find((line) => line.line === match.line) ?? match.preview[0]
   const columns = match.end_line && match.end_line > match.line ? undefined : match.match_range
   return {
-    key: `${match.root ?? ''}\0${match.path}\0${match.line}:${match.column}`,
+    key: `${keyOf(match)}\0${match.line}:${match.column}`,
     icon: PASSAGE,
     name: `${name}:${match.line}`,
     where: folder,
@@ -106,6 +109,7 @@ export function rowOfGrep(match: GrepMatch, root: string): Row {
     reason: '',
     place: { target: targetOf(match, root), line: match.line, columns },
     path: match.path,
+    repository: match.repository,
     displayPath: displayPath(match),
     lines: [],
   }
@@ -139,10 +143,10 @@ function symbolIcon(kind: string): string {
 }
 
 export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
-  const { name, folder } = splitPath(displayPath(symbol))
+  const { name, folder } = splitPath({ path: symbol.path, shown: displayPath(symbol) })
   const last = symbol.column + [...symbol.name].length
   return {
-    key: `${symbol.root ?? ''}\0${symbol.path}\0${symbol.line}:${symbol.column}`,
+    key: `${keyOf(symbol)}\0${symbol.line}:${symbol.column}`,
     icon: symbolIcon(symbol.kind),
     name: symbol.qualified_name,
     where: [folder, `${name}:${symbol.line}`].filter(Boolean).join('/'),
@@ -150,6 +154,7 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
     reason: [symbol.kind.replaceAll('_', ' '), symbol.place && `in a ${symbol.place} file`].filter(Boolean).join(' '),
     place: { target: targetOf(symbol, root), line: symbol.line, columns: [symbol.column, last] },
     path: symbol.path,
+    repository: symbol.repository,
     displayPath: displayPath(symbol),
     lines: [],
   }
@@ -157,12 +162,12 @@ export function rowOfSymbol(symbol: FoundSymbol, root: string): Row {
 
 /** Convert a place in code. The row shows its best line and opens there. */
 export function rowOfCode(hit: CodeHit, root: string): Row {
-  const { name, folder } = splitPath(displayPath(hit))
+  const { name, folder } = splitPath({ path: hit.path, shown: displayPath(hit) })
   const line = hit.best_line ?? hit.line
   const inFile = line ? `${name}:${line}` : name
   const isDefinition = hit.kind === 'definition'
   return {
-    key: `${hit.root ?? ''}\0${hit.path}\0${hit.line ?? ''}`,
+    key: `${keyOf(hit)}\0${hit.line ?? ''}`,
     icon: iconOfHit(hit),
     name: isDefinition && hit.symbol ? hit.symbol : inFile,
     where: isDefinition ? [folder, inFile].filter(Boolean).join('/') : [folder, hit.symbol].filter(Boolean).join('  '),
@@ -170,6 +175,7 @@ export function rowOfCode(hit: CodeHit, root: string): Row {
     reason: reasonOf(hit),
     place: { target: targetOf(hit, root), line },
     path: hit.path,
+    repository: hit.repository,
     displayPath: displayPath(hit),
     lines: [],
   }
@@ -209,9 +215,9 @@ function reasonOf(hit: CodeHit): string {
 }
 
 export function rowsOfDocument(document: DocumentMatches): Row[] {
-  const { name, folder } = splitPath(displayPath(document))
+  const { name, folder } = splitPath({ path: document.path, shown: displayPath(document) })
   return document.matches.map((match) => ({
-    key: `${document.root ?? ''}\0${document.path}\0${match.line}`,
+    key: `${keyOf(document)}\0${match.line}`,
     icon: 'book',
     name: [name, whereInDocument(match)].filter(Boolean).join(' · '),
     where: folder,

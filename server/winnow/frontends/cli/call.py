@@ -22,6 +22,7 @@ from winnow.config.globs import GLOB_CHARACTERS, escaped, glob_regex
 from winnow.errors import InvalidParams, SearchError
 from winnow.frontends.cli import ripgrep_flags
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
+from winnow.search.shared.place import shared_place
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
 from winnow.text.paths import Located, is_symbol_name, lines_of_part, locate, path_of_uri
@@ -124,9 +125,16 @@ def params_of(tool: Tool[Any, Any], options: argparse.Namespace, folder: Path) -
     if tool.takes_paths:
         _add_scope(raw, options, folder)
     elif path := raw.get("path"):
-        is_symbol = tool.name == "read_file" and _names_a_symbol(path, folder)
-        raw["path"] = path if is_symbol else _from_folder(path, folder)
+        is_read = tool.name == "read_file" and (
+            raw.get("repository") or _is_shared(path, folder) or _names_a_symbol(path, folder)
+        )
+        raw["path"] = path if is_read else _from_folder(path, folder)
     return raw
+
+
+def _is_shared(path: str, folder: Path) -> bool:
+    """Return True for a place in a repository of a cluster, such as `team/project:a.py`."""
+    return shared_place(path) is not None and not os.path.lexists(folder / path)
 
 
 def _names_a_symbol(path: str, folder: Path) -> bool:

@@ -71,6 +71,7 @@ class FileText(Struct, frozen=True):
     """The lines that were read, and the file that they come from.
 
     `document` is the format of a document whose text was read. `seconds` is the time limit.
+    `repository` and `commit` are those of a text from a search cluster.
     """
 
     root: Path
@@ -82,6 +83,8 @@ class FileText(Struct, frozen=True):
     document: str | None
     seconds: float
     warnings: Sequence[str]
+    repository: str | None = None
+    commit: str | None = None
 
     @property
     def uri(self) -> str | None:
@@ -124,7 +127,7 @@ async def _document(
         _, located, document = await asyncio.to_thread(document_at, workspace.search_roots(), path)
     except SearchError:
         return None, None  # `read_text` reports it
-    written = _text_of(located, workspace.buffers)
+    written = unsaved_text(located, workspace.buffers)
     if formats()[document.format].is_text or (
         written and is_written(written.encode("utf-8", "replace"))
     ):
@@ -151,12 +154,10 @@ def read_text(
     located = locate(request.path, roots, tuple(buffers))
     root = roots[located.place]
     if located.lines and request.ranges == merge_ranges([]):
-        request = structs.replace(request, ranges=[_around(*located.lines)])
-    bounds = ReadLimits(
-        lines=request.max_lines, line_characters=LINE_CHARACTERS, bytes=limits.answer_bytes
-    )
+        request = structs.replace(request, ranges=[lines_of_place(*located.lines)])
+    bounds = bounds_of(request, limits)
     shown = shown_path(located.below)[0]
-    with _source(located, root, _text_of(located, buffers), document) as source:
+    with _source(located, root, unsaved_text(located, buffers), document) as source:
         stamp = source.stamp()
         try:
             reading = read_lines(
@@ -189,7 +190,14 @@ def read_text(
     )
 
 
-def _around(first: int, last: int | None) -> LineRange:
+def bounds_of(request: ReadRequest, limits: Limits) -> ReadLimits:
+    """Return the limits of an answer."""
+    return ReadLimits(
+        lines=request.max_lines, line_characters=LINE_CHARACTERS, bytes=limits.answer_bytes
+    )
+
+
+def lines_of_place(first: int, last: int | None) -> LineRange:
     """Return the lines of a place: those that it names, or some around a single one."""
     if last is None:
         return LineRange(max(1, first - LINES_BEFORE), first + LINES_AFTER)
@@ -199,7 +207,7 @@ def _around(first: int, last: int | None) -> LineRange:
 # --- sources -------------------------------------------------------------------------------
 
 
-def _text_of(located: Located, buffers: Mapping[Path, str]) -> str | None:
+def unsaved_text(located: Located, buffers: Mapping[Path, str]) -> str | None:
     """Return the text of the open document at a path, however the client spells it."""
     for path, text in buffers.items():
         with contextlib.suppress(OSError, ValueError):

@@ -9,9 +9,7 @@ import asyncio
 import contextlib
 import importlib
 import os
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,7 +24,8 @@ from winnow.privacy.outbound import destination_of, is_this_machine
 from winnow.privacy.outbound.audit_log import RequestEnd, SentRequest, now
 from winnow.processes.waiting import wait_within
 from winnow.search.shared import consent
-from winnow.storage.untrusted import UnusableFile, read_untrusted
+from winnow.search.shared.clones import Clone, clones_in
+from winnow.search.shared.place import is_inside
 from winnow.types import SharedState
 from winnow.workspace import EngineWorkspace
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from opensearchpy import AsyncOpenSearch
 
 SERVICE = "search cluster"
-_ORIGIN = re.compile(rb'^\[remote "origin"\]\s*$(?:\n\s+\w+ = .*$)*?\n\s*url = (.+?)\s*$', re.M)
 
 # Asks the cluster, with the index and the patterns of repositories.
 Ask = Callable[["AsyncOpenSearch", str, Sequence[str]], Awaitable[Candidates]]
@@ -60,18 +58,28 @@ class SharedAnswer(Struct, frozen=True):
 class SharedRequest:
     """A request to the cluster, which runs until :meth:`answer` is awaited, or its time is over.
 
-    ``said`` is the text of the request, for the log. Use it as a context manager: leaving it
+    ``said`` is the text of the request, for the log. The files of repositories that are open in
+    the workspace are left out, unless it ``reads_open``. Use it as a context manager: leaving it
     cancels the request.
     """
 
     def __init__(
-        self, workspace: EngineWorkspace, patterns: Sequence[str], said: str, ask: Ask
+        self,
+        workspace: EngineWorkspace,
+        patterns: Sequence[str],
+        said: str,
+        ask: Ask,
+        *,
+        reads_open: bool = False,
+        least_seconds: float = 0.0,
     ) -> None:
         self._workspace = workspace
         self._patterns = list(dict.fromkeys(patterns))
         self._said = said
         self._ask = ask
-        self._open_here: list[tuple[str, Path]] = []
+        self._seconds = max(workspace.config.cluster.seconds, least_seconds)
+        self._reads_open = reads_open
+        self._clones: list[Clone] = []
         self._task = asyncio.create_task(self._answer())
 
     async def __aenter__(self) -> SharedRequest:
@@ -92,11 +100,13 @@ class SharedRequest:
         # Takes half a second, once in a process; the time of the request begins after that.
         with contextlib.suppress(ImportError):
             await asyncio.to_thread(importlib.import_module, "opensearchpy")
-        self._open_here = await asyncio.to_thread(_names_of, self._workspace.roots())
+        if not self._reads_open:
+            roots = self._workspace.roots()
+            self._clones = await asyncio.to_thread(lambda: list(clones_in(roots)))
         try:
-            return await wait_within(self._found_by(settings), settings.seconds)
+            return await wait_within(self._found_by(settings), self._seconds)
         except asyncio.TimeoutError:
-            milliseconds = round(1000 * settings.seconds)
+            milliseconds = round(1000 * self._seconds)
             return _nothing(f"the cluster did not answer within {milliseconds} ms")
         except ClusterUnavailable as error:
             return _nothing(str(error))
@@ -117,10 +127,10 @@ class SharedRequest:
         git = workspace.installed.which("git")
         environment = workspace.installed.inherited_environment()
         for branch in branches:
-            for name, root in self._open_here:
-                if _is_open(branch.ref, [name]):
+            for clone in self._clones:
+                if clone.has(branch.ref):
                     count = await count_commits_since(
-                        *(branch.commit, root, workspace.processes, git, environment)
+                        *(branch.commit, clone.root, workspace.processes, git, environment)
                     )
                     behind |= {branch.ref: count} if count else {}
         return behind
@@ -149,7 +159,7 @@ class SharedRequest:
         outcome: RequestEnd | None = None
         try:
             # The time is limited by `_answer`, which says so.
-            environment, seconds = self._workspace.environment, 2 * settings.seconds
+            environment, seconds = self._workspace.environment, 2 * self._seconds
             async with connected(settings, environment, seconds=seconds) as client:
                 found = await self._ask(client, settings.index, self._patterns)
             outcome = RequestEnd(id=sent.id, time=now(), outcome="answered")
@@ -164,14 +174,13 @@ class SharedRequest:
 
     def _found(self, candidates: Candidates) -> SharedAnswer:
         branches = candidates.branches
-        names = [name for name, _ in self._open_here]
-        here = [ref for ref in branches if _is_open(ref, names)]
+        here = [ref for ref in branches if any(clone.has(ref) for clone in self._clones)]
         searched = [branch for ref, branch in branches.items() if ref not in here]
         files = [
             SharedFile(branches[place.ref], place.path, text)
             for text in candidates.texts
             for place in text.locations
-            if place.ref in branches and place.ref not in here and _is_inside(place.path)
+            if place.ref in branches and place.ref not in here and is_inside(place.path)
         ]
         reason = None
         if candidates.failed:
@@ -200,36 +209,6 @@ def _log_end(log: Callable[[RequestEnd], None], ended: RequestEnd) -> None:
 
 def _nothing(reason: str) -> SharedAnswer:
     return SharedAnswer(SharedState(answered=False, reason=reason))
-
-
-def _is_inside(path: str) -> bool:
-    """Return True for a path that cannot lead out of a folder."""
-    parts = path.split("/")
-    return (
-        bool(path)
-        and "\0" not in path
-        and not {"", ".", ".."} & set(parts)
-        and (os.sep == "/" or (os.sep not in path and ":" not in path))
-    )
-
-
-def _is_open(ref: str, names: Sequence[str]) -> bool:
-    """Return True if a folder of the workspace is a clone of a repository; other branches than the
-    default one are not there."""
-    return any(name == ref or name.endswith(f"/{ref}") for name in names)
-
-
-def _names_of(roots: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Return the paths of the remote repositories that folders are clones of, with the folders."""
-    found = []
-    for root in roots:
-        with contextlib.suppress(OSError, UnusableFile):
-            origin = _ORIGIN.search(read_untrusted(root / ".git" / "config"))
-            if origin:
-                url = origin[1].decode("utf-8", "replace").rstrip("/").removesuffix(".git")
-                name = re.sub(r"^\w+://[^/]+/|^[^/]+:", "", url).strip("/")
-                found.append((name, root))
-    return found
 
 
 def not_written(answer: SharedAnswer, error: OSError) -> SharedAnswer:
