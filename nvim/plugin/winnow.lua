@@ -40,6 +40,14 @@ vim.api.nvim_create_autocmd('BufReadCmd', {
     require('winnow.document').read(event.buf, event.match)
   end,
 })
+vim.api.nvim_create_autocmd('BufReadCmd', {
+  group = group,
+  pattern = 'winnow://*',
+  desc = 'Read a file of the search cluster',
+  callback = function(event)
+    require('winnow.repository').read(event.buf, event.match)
+  end,
+})
 vim.api.nvim_create_autocmd('LspAttach', {
   group = group,
   desc = 'Answer standard methods only where no other server does',

@@ -26,9 +26,10 @@ function M.set_lines(buf)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, new_lines)
 end
 
+---Replace the text of a buffer, which cannot be changed.
 ---@param buf integer
 ---@param lines string[]
-local function fill(buf, lines)
+function M.fill(buf, lines)
   vim.bo[buf].modifiable = true
   -- Quickfix entries are marks. Without `:lockmarks`, replacing the empty line would move them
   -- down.
@@ -38,13 +39,16 @@ local function fill(buf, lines)
   vim.bo[buf].modified = false
 end
 
----@param uri string
+---Send a request and wait for its answer.
+---@param buf integer
+---@param method string
+---@param params table
 ---@return table? answer
 ---@return string? problem
-local function text_of(buf, uri)
+function M.request(buf, method, params)
   local result, failed, over = nil, nil, false
   local folder = client.root(buf)
-  client.call(folder, '$/documentText', { path = uri }, function(answer, problem)
+  client.call(folder, method, params, function(answer, problem)
     result, failed, over = answer, problem, true
   end)
   local has_ended = vim.wait(READ_MS, function()
@@ -60,12 +64,12 @@ function M.read(buf, uri)
   vim.bo[buf].buftype = 'nofile'
   vim.bo[buf].swapfile = false
   vim.bo[buf].undolevels = -1
-  local answer, problem = text_of(buf, uri)
+  local answer, problem = M.request(buf, '$/documentText', { path = uri })
   if not answer then
-    fill(buf, { 'Could not read this document: ' .. problem })
+    M.fill(buf, { 'Could not read this document: ' .. problem })
     return message.fail(problem --[[@as string]])
   end
-  fill(buf, vim.split((answer.text:gsub('\n$', '')), '\n'))
+  M.fill(buf, vim.split((answer.text:gsub('\n$', '')), '\n'))
   vim.b[buf].winnow_document = { file = M.file(uri), parts = answer.line_map }
   vim.bo[buf].filetype = 'winnow-doc'
   if answer.truncated or #(answer.failed or {}) > 0 or #answer.warnings > 0 then

@@ -17,6 +17,14 @@ local M = {}
 ---@param lnum integer
 ---@return winnow.Draft
 local function place(result, lnum)
+  if result.repository then
+    return {
+      path = ('%s:%s'):format(result.repository, result.path),
+      repository = result.repository,
+      file = require('winnow.repository').name(result),
+      lnum = lnum,
+    }
+  end
   return {
     path = result.path,
     root = result.root,

@@ -41,6 +41,16 @@ function M.list_column(item)
   return M.byte_column(line, item.col) + 1
 end
 
+---Return the folder of an item, which is empty at the top, and the name of its file.
+---@param item winnow.Item
+---@return string folder
+---@return string name
+function M.split(item)
+  local start = item.repository and #item.repository + 2 or 1
+  local name = item.path:sub(start):match('[^/]*$') or ''
+  return (item.path:sub(1, #item.path - #name):gsub('/$', '')), name
+end
+
 local COMMANDS = { split = 'split', vsplit = 'vsplit', tab = 'tab split' }
 
 ---Return true if a file can replace what a window shows: not in a list, terminal or side bar, not

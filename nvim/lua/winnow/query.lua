@@ -18,6 +18,8 @@ local FILES = {
   include_submodules = 'boolean',
 }
 
+local REPOSITORIES = { repositories = 'list' }
+
 ---@alias winnow.ParamKind 'string'|'list'|'boolean'|'number'|string[]
 
 ---A request whose query and params are present, possibly empty.
@@ -35,7 +37,7 @@ M.KINDS = vim.split(
 ---Params that can be typed, with the kind of each. Lua code can pass any param.
 ---@type table<winnow.Mode, table<string, winnow.ParamKind?>>
 M.params = {
-  keyword = vim.tbl_extend('error', SCOPE, FILES, {
+  keyword = vim.tbl_extend('error', SCOPE, FILES, REPOSITORIES, {
     ranker = { 'auto', 'llm', 'local' },
     model = 'string',
     broad_terms = { 'skip', 'shrink' },
@@ -50,12 +52,12 @@ M.params = {
     max_results = 'number',
     timeout = 'number',
   }),
-  symbols = vim.tbl_extend('error', SCOPE, {
+  symbols = vim.tbl_extend('error', SCOPE, REPOSITORIES, {
     kind = M.KINDS,
     exact = 'boolean',
     max_results = 'number',
   }),
-  grep = vim.tbl_extend('error', SCOPE, FILES, {
+  grep = vim.tbl_extend('error', SCOPE, FILES, REPOSITORIES, {
     literal = 'boolean',
     case_sensitive = 'boolean',
     word = 'boolean',
@@ -66,15 +68,15 @@ M.params = {
     follow_symlinks = 'boolean',
     max_results = 'number',
   }),
-  semantic = vim.tbl_extend('error', SCOPE, { top_k = 'number' }),
-  code = vim.tbl_extend('error', SCOPE, {
+  semantic = vim.tbl_extend('error', SCOPE, REPOSITORIES, { top_k = 'number' }),
+  code = vim.tbl_extend('error', SCOPE, REPOSITORIES, {
     search_type = { 'auto', 'text', 'semantic', 'symbol', 'file' },
     enable_indexing = 'boolean',
     ranker = { 'auto', 'llm', 'local' },
     model = 'string',
     limit = 'number',
   }),
-  files = vim.tbl_extend('error', SCOPE, { limit = 'number' }),
+  files = vim.tbl_extend('error', SCOPE, REPOSITORIES, { limit = 'number' }),
 }
 
 ---Options of the plugin, which are not sent to the server: where to show the results.

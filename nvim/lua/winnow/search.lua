@@ -187,7 +187,8 @@ end
 ---@param item winnow.Item
 function Search:opened(item)
   local id = self.answer and self.answer.search_id
-  if id and item.rank then
+  -- The history is about files of the workspace.
+  if id and item.rank and not item.repository then
     require('winnow').feedback('opened', item, id, self.folder)
   end
 end

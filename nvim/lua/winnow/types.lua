@@ -9,7 +9,7 @@
 
 ---A result: a place in a file, with its line and reason.
 ---@class winnow.Item: winnow.Draft
----@field file string absolute path, or the URI of a document's text
+---@field file string absolute path, or the name of a buffer with a text from the server
 ---@field text string the line, or the most relevant part of it; may be empty
 ---@field reason string why it was found; empty if the line is the reason
 ---@field matches winnow.Range[] the ranges to highlight
@@ -18,7 +18,8 @@
 
 ---The fields of an item that come from the answer.
 ---@class winnow.Draft
----@field path string the path in the answer, relative to the root
+---@field path string the path in the answer, relative to the root; it follows that of a repository
+---@field repository? string the repository of a file in the search cluster
 ---@field root? string the root of `path`, if it differs from the answer's
 ---@field file? string
 ---@field lnum integer from 1

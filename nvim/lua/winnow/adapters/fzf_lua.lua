@@ -47,7 +47,7 @@ local function previewer(items)
     end
     local column = require('winnow.place').list_column(item)
     local entry = { path = item.file, line = item.lnum, col = math.max(column, 1) }
-    if vim.startswith(item.file, 'winnow-doc://') then
+    if require('winnow.repository').is_virtual(item.file) then
       entry.bufnr = vim.fn.bufadd(item.file)
       vim.fn.bufload(entry.bufnr)
     end

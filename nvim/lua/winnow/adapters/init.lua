@@ -41,17 +41,17 @@ end
 ---@param item winnow.Item
 ---@return winnow.Chunk[]
 function M.chunks(item)
-  local folder, name = item.path:match('^(.*)/([^/]*)$')
+  local folder, name = require('winnow.place').split(item)
   ---@type winnow.Chunk[]
   local chunks = {
-    { name or item.path, 'WinnowName' },
+    { name, 'WinnowName' },
     { item.is_file and '' or (':%d'):format(item.lnum), 'WinnowLine' },
     { item.place and (' (%s)'):format(item.place) or '', 'WinnowPlace' },
   }
   for _, part in ipairs({
     { item.reason, 'WinnowReason' },
     { vim.trim(item.text), 'WinnowText' },
-    { folder or '', 'WinnowPath' },
+    { folder, 'WinnowPath' },
   }) do
     if part[1] ~= '' then
       chunks[#chunks + 1] = { '  ' }

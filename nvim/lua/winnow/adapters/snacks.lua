@@ -13,7 +13,7 @@ local function entry(item)
   return {
     text = adapters.line(item),
     file = item.file,
-    buf = vim.startswith(item.file, 'winnow-doc://') and vim.fn.bufadd(item.file) or nil,
+    buf = require('winnow.repository').is_virtual(item.file) and vim.fn.bufadd(item.file) or nil,
     pos = { item.lnum, math.max(place.list_column(item) - 1, 0) },
     winnow = item,
   }

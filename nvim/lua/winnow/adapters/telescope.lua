@@ -28,14 +28,14 @@ end
 
 ---@param item winnow.Item
 local function entry(item)
-  local is_document = vim.startswith(item.file, 'winnow-doc://')
+  local is_virtual = require('winnow.repository').is_virtual(item.file)
   return {
     value = item,
     ordinal = adapters.line(item),
     display = display,
     filename = item.file,
-    -- The previewer reads files itself, but can show a buffer with a document's text.
-    bufnr = is_document and vim.fn.bufadd(item.file) or nil,
+    -- The previewer reads files itself, but can show a buffer with a text from the server.
+    bufnr = is_virtual and vim.fn.bufadd(item.file) or nil,
     lnum = item.lnum,
     col = place.list_column(item),
   }

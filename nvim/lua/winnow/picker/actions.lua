@@ -224,7 +224,7 @@ end
 function M.search_in_files(picker)
   local patterns, seen = {}, {}
   for _, item in ipairs(picker:selected_or_all()) do
-    if not seen[item.path] and #patterns < MAX_FILES then
+    if not item.repository and not seen[item.path] and #patterns < MAX_FILES then
       seen[item.path] = true
       patterns[#patterns + 1] = pattern(item.path)
     end

@@ -254,9 +254,8 @@ end
 ---@param width integer
 ---@return winnow.Chunk[]
 local function file_chunks(item, width)
-  local path = one_line(item.path)
-  local folder, name = path:match('^(.*)/([^/]*)$')
-  folder, name = folder or '', name or path
+  local folder, name = place.split(item)
+  folder, name = one_line(folder), one_line(name)
   local glyph, group = icon(name)
   local chunks = {} ---@type winnow.Chunk[]
   if glyph then

@@ -1,0 +1,110 @@
+-- Files of repositories in the search cluster, in read-only buffers
+-- `winnow://team/project@commit:/src/a.py`.
+
+local client = require('winnow.client')
+local document = require('winnow.document')
+local message = require('winnow.message')
+
+local M = {}
+
+local SCHEME = 'winnow://'
+-- The server's limit for an answer.
+local MAX_LINES = 10000
+
+---Return the name of the buffer of a file.
+---@param found { path: string, repository: string, commit?: string }
+---@return string
+function M.name(found)
+  return ('%s%s@%s:/%s'):format(SCHEME, found.repository, found.commit or '', found.path)
+end
+
+---Return the params of a request to read the file that a name of a buffer stands for, or nil.
+---@param name string
+---@return { path: string, repository: string, commit: string }?
+function M.params(name)
+  local repository, commit, path = name:match('^winnow://([^:]+)@([^@:]*):/(.+)$')
+  return repository and { path = path, repository = repository, commit = commit } or nil
+end
+
+---Show the file of the workspace instead of a buffer with the same text, except in previews.
+---@param buf integer
+---@param file string
+local function replace(buf, file)
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    if vim.api.nvim_win_get_config(win).relative == '' and not vim.wo[win].previewwindow then
+      local view = vim.api.nvim_win_call(win, vim.fn.winsaveview)
+      local own = vim.fn.bufadd(file)
+      vim.bo[own].buflisted = true
+      vim.api.nvim_win_set_buf(win, own)
+      vim.api.nvim_win_call(win, function()
+        vim.fn.winrestview(view)
+      end)
+    end
+  end
+end
+
+---Request a file, page by page. Return its text, and the first answer or the problem.
+---@param buf integer
+---@param params table
+---@return string? text
+---@return table|string answer
+---@return string[] notes
+local function text_of(buf, params)
+  local parts, notes, first = {}, {}, nil
+  local cursor ---@type string?
+  repeat
+    local page = vim.tbl_extend('force', params, { max_lines = MAX_LINES, cursor = cursor })
+    local answer, problem = document.request(buf, '$/readFile', page)
+    if not answer then
+      return nil, problem --[[@as string]], notes
+    end
+    first = first or answer
+    for _, chunk in ipairs(answer.chunks) do
+      parts[#parts + 1] = chunk.content
+    end
+    vim.list_extend(notes, answer.warnings)
+    vim.list_extend(notes, answer.completeness.reasons)
+    cursor = answer.cursor
+  until not cursor
+  return table.concat(parts), first --[[@as table]], notes
+end
+
+---Fill a buffer with the text of a file. If the workspace has the same file, show that.
+---@param buf integer
+---@param name string
+function M.read(buf, name)
+  vim.bo[buf].buftype = 'nofile'
+  vim.bo[buf].swapfile = false
+  vim.bo[buf].undolevels = -1
+  local params = M.params(name)
+  if not params then
+    return message.fail('this is no file of a repository: ' .. name)
+  end
+  local text, answer, notes = text_of(buf, params)
+  if not text then
+    document.fill(buf, { 'Could not read this file: ' .. answer })
+    return message.fail(answer --[[@as string]])
+  end
+  document.fill(buf, vim.split((text:gsub('\n$', '')), '\n'))
+  -- The name of a buffer is no path: `Makefile` would not be one.
+  local kind = vim.filetype.match({ filename = params.path, buf = buf })
+  vim.bo[buf].filetype = kind or ''
+  if not answer.repository then
+    local file = vim.fs.joinpath(answer.root, answer.path)
+    return vim.schedule(function()
+      replace(buf, file)
+    end)
+  end
+  if #notes > 0 then
+    message.warn(table.concat(notes, '; '))
+  end
+end
+
+---Return true if a buffer's text comes from the server.
+---@param file string
+---@return boolean
+function M.is_virtual(file)
+  return vim.startswith(file, SCHEME) or vim.startswith(file, 'winnow-doc://')
+end
+
+return M
