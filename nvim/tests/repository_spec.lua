@@ -4,20 +4,20 @@ local t = require('support')
 
 local NAME = 'winnow://team/parts@c1:/src/parts.py'
 
--- The address of a cluster with one repository, which ends with this process.
-local address ---@type string?
-
+---Start a cluster with one repository. Return its address.
 ---@return string
 local function cluster()
-  if not address then
-    local script = vim.fs.joinpath(t.plugin, '../tests/fake_cluster.py')
-    vim.system({ 'python3', script }, {
-      stdin = true,
-      stdout = function(_, line)
-        address = address or (line and vim.trim(line))
-      end,
-    })
-  end
+  local address ---@type string?
+  local script = vim.fs.joinpath(t.plugin, '../tests/fake_cluster.py')
+  local process = vim.system({ 'python3', script }, {
+    stdin = true,
+    stdout = function(_, line)
+      address = address or (line and vim.trim(line))
+    end,
+  })
+  t.at_end(function()
+    process:kill('sigkill')
+  end)
   return t.wait('the cluster', function()
     return address
   end)
@@ -89,9 +89,13 @@ return {
     function()
       project()
       local found
-      require('winnow').search('grep', { query = 'split_parts', params = { repositories = {} } }, function(items)
-        found = items
-      end)
+      require('winnow').search(
+        'grep',
+        { query = 'split_parts', params = { repositories = {} } },
+        function(items)
+          found = items
+        end
+      )
       t.wait('the answer', function()
         return found
       end)
@@ -106,7 +110,10 @@ return {
     function()
       local text = 'PART_BYTES = 1024\n\n\ndef split_parts(data):\n    return data[:PART_BYTES]\n'
       local folder = project({ ['src/parts.py'] = text })
-      t.write(folder .. '/.git/config', '[remote "origin"]\n\turl = git@example.com:team/parts.git\n')
+      t.write(
+        folder .. '/.git/config',
+        '[remote "origin"]\n\turl = git@example.com:team/parts.git\n'
+      )
       vim.cmd.edit(vim.fn.fnameescape(NAME))
       vim.api.nvim_win_set_cursor(0, { 4, 4 })
       t.wait('the file', function()

@@ -39,6 +39,8 @@ local projects = {}
 ---@type table<string, string>
 local shared = {}
 local originals = {}
+---@type (fun())[]
+local endings = {}
 
 function M.write(path, text)
   vim.fn.mkdir(vim.fs.dirname(path), 'p')
@@ -119,6 +121,12 @@ function M.equal(expected, actual, message)
       2
     )
   end
+end
+
+---Call a function at the end of the test.
+---@param finish fun()
+function M.at_end(finish)
+  endings[#endings + 1] = finish
 end
 
 ---@param text string
@@ -390,6 +398,10 @@ function M.clean_up()
     holder[name] = value
   end
   originals = {}
+  for _, finish in ipairs(endings) do
+    finish()
+  end
+  endings = {}
   local picker = package.loaded['winnow.picker']
   if picker and picker.get() then
     picker.get():close()

@@ -1,7 +1,6 @@
 -- Files of repositories in the search cluster, in read-only buffers
 -- `winnow://team/project@commit:/src/a.py`.
 
-local client = require('winnow.client')
 local document = require('winnow.document')
 local message = require('winnow.message')
 
@@ -56,7 +55,9 @@ local function text_of(buf, params)
     local page = vim.tbl_extend('force', params, { max_lines = MAX_LINES, cursor = cursor })
     local answer, problem = document.request(buf, '$/readFile', page)
     if not answer then
-      return nil, problem --[[@as string]], notes
+      return nil,
+        problem, --[[@as string]]
+        notes
     end
     first = first or answer
     for _, chunk in ipairs(answer.chunks) do
@@ -66,7 +67,9 @@ local function text_of(buf, params)
     vim.list_extend(notes, answer.completeness.reasons)
     cursor = answer.cursor
   until not cursor
-  return table.concat(parts), first --[[@as table]], notes
+  return table.concat(parts),
+    first, --[[@as table]]
+    notes
 end
 
 ---Fill a buffer with the text of a file. If the workspace has the same file, show that.
