@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from unittest import mock
@@ -20,6 +22,7 @@ from frontends.background.background_process import (
     running,
     started,
 )
+from winnow.frontends.cli.picker.preview import read_shared_preview
 from winnow.frontends.cli.picker.searches import Searches, SearchFailed
 from winnow.frontends.cli.picker.state import Action, Answer, Choice
 
@@ -30,6 +33,19 @@ pytestmark = [pytest.mark.process, requires_posix]
 def home() -> Iterator[Path]:
     with home_folder() as folder:
         yield folder
+
+
+@contextlib.contextmanager
+def fake_cluster() -> Iterator[str]:
+    """Start a search cluster with one repository, and yield its address."""
+    script = Path(__file__).parents[3] / "fake_cluster.py"
+    with subprocess.Popen(
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
 
 
 @contextlib.asynccontextmanager
@@ -140,3 +156,26 @@ async def test_the_chosen_row_is_recorded(project: Path, home: Path) -> None:
             await opened.record(Choice(Action.OPEN, found.rows[0], 1, found.search_id))
         done = offered(project, "search-metrics", "--json", environment=environment)
     assert json.loads(done.output)["satisfaction"]["opened"] == 1
+
+
+async def test_a_row_of_the_search_cluster_is_read(project: Path, tmp_path: Path) -> None:
+    pytest.importorskip("opensearchpy", reason="winnow-ls[cluster] is not installed")
+    with fake_cluster() as address:
+        settings = tmp_path / "settings.toml"
+        settings.write_text(
+            f'[cluster]\naddresses = ["{address}"]\nrepositories = ["team/*"]\nseconds = 10\n'
+        )
+        environment = {**child_environment(tmp_path), "WINNOW_CONFIG": str(settings)}
+        async with searches(project, environment) as opened:
+            found = await answer(opened, "split_parts")
+            [row] = [row for row in found.rows if row.file == "src/parts.py"]
+            assert row.path == "team/parts:src/parts.py"
+            assert (row.repository, row.commit) == ("team/parts", "c1")
+            shown = await read_shared_preview(row, opened)
+            whole = await opened.read(row)
+            missing = await read_shared_preview(row._replace(file="none.py"), opened)
+    assert shown.first == 1
+    assert shown.lines[3] == "def split_parts(data):"
+    assert whole.text.startswith("PART_BYTES = 1024\n")
+    assert whole.local is None
+    assert "has no file 'none.py' in team/parts" in missing.problem

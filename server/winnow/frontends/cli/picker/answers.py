@@ -14,6 +14,7 @@ from winnow.text.paths import path_of_uri
 from winnow.text.sanitize import printable
 from winnow.tools.code_search import CodeHit, CodeSearchResult, advice, summary
 from winnow.tools.index_status import IndexStatusResult
+from winnow.tools.read_file import ReadFileResult
 from winnow.tools.terminal import seen_path, word_pattern, worded_for_people
 from winnow.types import Completeness
 
@@ -59,6 +60,11 @@ def decoded_status(output: str) -> IndexStatusResult:
     return msgspec.json.decode(output, type=IndexStatusResult)
 
 
+def decoded_file(output: str) -> ReadFileResult:
+    """Return the lines that a command has printed. Raise ValueError."""
+    return msgspec.json.decode(output, type=ReadFileResult)
+
+
 def problem_of(output: str, errors: str) -> str:
     """Return why a command has failed, as one line."""
     try:
@@ -79,6 +85,8 @@ def _code(hit: CodeHit, line: int | None) -> str:
 
 def _row(hit: CodeHit, root: str, folder: str) -> Row:
     file = (path_of_uri(hit.uri) if hit.uri else None) or os.path.join(hit.root or root, hit.path)
+    if hit.repository:
+        file = hit.path
     best = hit.best_line or hit.line
     return Row(
         path=seen_path(hit, root, folder),
@@ -89,4 +97,6 @@ def _row(hit: CodeHit, root: str, folder: str) -> Row:
         code=printable(_code(hit, best)),
         why=printable(hit.why or ""),
         root=hit.root or root,
+        repository=hit.repository or "",
+        commit=hit.commit or "",
     )

@@ -20,6 +20,7 @@ from winnow.text.scope import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.index_status import IndexStatusResult
+from winnow.tools.read_file import ReadFileResult
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
 
@@ -48,6 +49,12 @@ class Engine:
         self._keeper.begin_if_indexed()
         result = await TOOLS["code_search"].call(self._workspace, params, _Waits(notify))
         assert isinstance(result, CodeSearchResult)
+        return result
+
+    async def read(self, params: Mapping[str, Any]) -> ReadFileResult:
+        """Return lines of a file. Raise SearchError."""
+        result = await TOOLS["read_file"].call(self._workspace, params, no_progress)
+        assert isinstance(result, ReadFileResult)
         return result
 
     async def index_status(self) -> IndexStatusResult:

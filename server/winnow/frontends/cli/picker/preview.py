@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from winnow.errors import SearchError
+from winnow.frontends.cli.picker.searches import Searches, SearchFailed
 from winnow.frontends.cli.picker.state import Preview, Row
 from winnow.storage.paths import real_path
 from winnow.text.paths import open_regular
@@ -20,17 +22,36 @@ TAB = 4
 def read_preview(row: Row) -> Preview:
     """Return the preview of a row. Reads the file itself: the tool `read` would record that the
     user has opened it."""
-    best = row.best or 1
-    first = max(1, best - LINES_AROUND)
+    first = first_line(row)
     try:
         descriptor = open_regular(real_path(row.file), real_path(row.root))
         with os.fdopen(descriptor, "rb", buffering=0) as file:
-            read = read_lines(file.read, [LineRange(first, best + LINES_AROUND)], LIMITS)
+            read = read_lines(file.read, [LineRange(first, (row.best or 1) + LINES_AROUND)], LIMITS)
     except NoText:
         return Preview(row, problem="not a text file")
     except SearchError as error:
         return Preview(row, problem=printable(error.message))
     except OSError as error:
         return Preview(row, problem=f"the file cannot be read: {error.strerror}")
-    lines = [printable(line.text.expandtabs(TAB)) for line in read.lines]
-    return Preview(row, first, lines, "" if lines else "the file has no such line")
+    return preview_of(row, first, [line.text for line in read.lines])
+
+
+async def read_shared_preview(row: Row, searches: Searches) -> Preview:
+    """Return the preview of a row of the search cluster."""
+    first = first_line(row)
+    try:
+        text = (await searches.read(row, first, LIMITS.lines)).text
+    except SearchFailed as failed:
+        return Preview(row, problem=printable(str(failed)))
+    return preview_of(row, first, text.removesuffix("\n").split("\n") if text else [])
+
+
+def first_line(row: Row) -> int:
+    """Return the first line to show."""
+    return max(1, (row.best or 1) - LINES_AROUND)
+
+
+def preview_of(row: Row, first: int, lines: Sequence[str]) -> Preview:
+    """Return the preview with these lines."""
+    shown = [printable(line.expandtabs(TAB)) for line in lines]
+    return Preview(row, first, shown, "" if shown else "the file has no such line")

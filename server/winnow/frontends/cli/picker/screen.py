@@ -30,7 +30,7 @@ from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.styles import Style
 
 from winnow.frontends.cli.picker import view
-from winnow.frontends.cli.picker.preview import read_preview
+from winnow.frontends.cli.picker.preview import read_preview, read_shared_preview
 from winnow.frontends.cli.picker.searches import Searches, SearchFailed
 from winnow.frontends.cli.picker.state import Action, Choice, Picker
 
@@ -201,7 +201,11 @@ class Screen:
     async def _read_preview(self) -> None:
         row, shown = self._picker.row, self._picker.preview
         if row is not None and (shown is None or shown.row != row):
-            self._picker.previewed(await asyncio.to_thread(read_preview, row))
+            if row.repository:
+                preview = await read_shared_preview(row, self._searches)
+            else:
+                preview = await asyncio.to_thread(read_preview, row)
+            self._picker.previewed(preview)
             self._application.invalidate()
 
     def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from winnow.errors import SearchError
 from winnow.frontends.background import from_event_loop
 from winnow.frontends.cli.guarded import FAILED
-from winnow.frontends.cli.picker.state import Answer, Choice
+from winnow.frontends.cli.picker.state import Answer, Choice, Row
 from winnow.processes.waiting import wait_within
 from winnow.text.sanitize import printable
 
@@ -25,11 +25,20 @@ if TYPE_CHECKING:
 ENGINE = "winnow.frontends.cli.picker.engine"
 # More results than people look at; a better query is the faster way.
 ROWS = 30
+# Lines to read of a file: the limit of the tool.
+MOST_LINES = 10_000
 # How often to look whether the index is complete.
 POLL_SECONDS = 1.0
 # How long the picker stays open at most to record the chosen row.
 FEEDBACK_SECONDS = 1.0
 Notify = Callable[[str], object]
+
+
+class SharedFile(NamedTuple):
+    """The text of a file of the search cluster, and the same file of the workspace, if any."""
+
+    text: str
+    local: str | None
 
 
 class SearchFailed(Exception):
@@ -71,6 +80,29 @@ class Searches:
         answer = answers.answer_of(result, query, str(self._folder))
         return answer._replace(notes=[*answer.notes, *self._notices])
 
+    async def read(self, row: Row, first: int = 1, most: int = MOST_LINES) -> SharedFile:
+        """Return a file of the search cluster, from a line on. Raise SearchFailed."""
+        from winnow.frontends.cli.picker import answers
+
+        where = {"repository": row.repository, "commit": row.commit}
+        command = ["read", "--format=json", f"--limit={most}", f"--spans={first}-"]
+        command += [*(f"--{name}={value}" for name, value in where.items()), "--", row.file]
+        done = None if self._engine else await from_event_loop.run(command, lambda line: None)
+        if done is None:
+            params = {**where, "path": row.file, "max_lines": most, "spans": [f"{first}-"]}
+            engine = await self._opened_engine()
+            try:
+                result = await engine.read(params)
+            except SearchError as error:
+                raise SearchFailed(error.message) from None
+        elif done.code == FAILED:
+            raise SearchFailed(answers.problem_of(done.output, done.errors))
+        else:
+            result = answers.decoded_file(done.output)
+        text = "".join(chunk.content for chunk in result.chunks)
+        local = None if result.repository else os.path.join(result.root, result.path)
+        return SharedFile(text, local)
+
     async def wait_for_index(self) -> None:
         """Wait until the index is no longer being built."""
         is_building = True
@@ -95,7 +127,9 @@ class Searches:
         return answers.is_building(answers.decoded_status(done.output).completeness)
 
     async def record(self, choice: Choice) -> None:
-        """Record that the user has opened a row, for later rankings."""
+        """Record that the user has opened a row, for later rankings of the workspace's files."""
+        if choice.row.repository:
+            return
         found = {"search_id": choice.search_id, "path": choice.row.file, "rank": choice.rank}
         with contextlib.suppress(asyncio.TimeoutError):
             await wait_within(self._record(found), FEEDBACK_SECONDS)

@@ -16,7 +16,7 @@ HINT = "Type a question, a name or a file name, or paste an error message."
 class Row(NamedTuple):
     """A result: ``path`` relative to the current folder, ``file`` the absolute path, which must be
     below ``root``, and the lines ``line`` to ``last``. ``best`` is the line to open, with the text
-    ``code``."""
+    ``code``. The ``file`` of a ``repository`` in the search cluster is relative to it."""
 
     path: str
     file: str
@@ -26,6 +26,8 @@ class Row(NamedTuple):
     code: str = ""
     why: str = ""
     root: str = ""
+    repository: str = ""
+    commit: str = ""
 
 
 class Answer(NamedTuple):
