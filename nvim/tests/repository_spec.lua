@@ -7,9 +7,12 @@ local NAME = 'winnow://team/parts@c1:/src/parts.py'
 ---Start a cluster with one repository. Return its address.
 ---@return string
 local function cluster()
+  if vim.system({ 'python', '-c', 'import opensearchpy' }):wait().code ~= 0 then
+    t.skip('winnow-ls[cluster] is not installed')
+  end
   local address ---@type string?
   local script = vim.fs.joinpath(t.plugin, '../tests/fake_cluster.py')
-  local process = vim.system({ 'python3', script }, {
+  local process = vim.system({ 'python', script }, {
     stdin = true,
     stdout = function(_, line)
       address = address or (line and vim.trim(line))

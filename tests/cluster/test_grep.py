@@ -127,6 +127,7 @@ async def test_hostile_patterns(filled: Cluster, folder: Path, literal: bool) ->
     patterns = [
         *("*", "?", "\\", "a*b", "c\\d", "[x]", "(y)", "{z}", "|", "^", "$", ".", '"', "#~<>@&"),
         *("kelvin", "KELVIN", "short", "strasse", "stra\u00dfe", "i\u0307stanbul", "CAF\u00c9"),
+        "ort \u0130stan",
         *("xneedley", "x{10}", "(?i)kelvin", "(|a)", "a|b|", ".*", "^$", "\\s+", "end$", "one\r"),
         *("o\\w+$", "\\p{L}+", "[^a-z]", "(?-u:\\xc3)", "e{0}", "\\bshort\\b", "*?", " ", "\u65e5"),
     ]  # fmt: skip

@@ -38,8 +38,10 @@ def format_of_records() -> str:
 def index_body(shards: int = SHARDS, replicas: int = REPLICAS) -> dict[str, Any]:
     """Return the body of the request that creates the index."""
     terms = {"type": "text", "analyzer": "terms", "norms": False}
-    # With values by column: the source of a nested document is not checked.
-    text = {"type": "wildcard", "normalizer": "folded", "doc_values": True}
+    # A `wildcard` field would read each text that has the trigrams, which this machine does anyway.
+    text = {"type": "text", "analyzer": "trigrams", "norms": False, "index_options": "docs"}
+    # With values by column: the source is not checked.
+    name = {"type": "wildcard", "normalizer": "folded", "doc_values": True}
     count = {"type": "integer"}
     passages = {
         "type": "nested",
@@ -59,7 +61,10 @@ def index_body(shards: int = SHARDS, replicas: int = REPLICAS) -> dict[str, Any]
             "refresh_interval": "5s",
             "mapping.nested_objects.limit": 70_000,
             "analysis": {
-                "tokenizer": {"code_words": {"type": "pattern", "pattern": "[^\\p{L}\\p{N}_$]+"}},
+                "tokenizer": {
+                    "code_words": {"type": "pattern", "pattern": "[^\\p{L}\\p{N}_$]+"},
+                    "three_characters": {"type": "ngram", "min_gram": 3, "max_gram": 3},
+                },
                 "filter": {
                     "code_parts": {
                         "type": "word_delimiter_graph",
@@ -76,6 +81,12 @@ def index_body(shards: int = SHARDS, replicas: int = REPLICAS) -> dict[str, Any]
                 "analyzer": {
                     "code": _CODE,
                     "terms": {"type": "custom", "tokenizer": "whitespace"},
+                    "trigrams": {
+                        "type": "custom",
+                        "char_filter": ["long_s"],
+                        "tokenizer": "three_characters",
+                        "filter": ["lowercase"],
+                    },
                 },
             },
         },
@@ -97,7 +108,7 @@ def index_body(shards: int = SHARDS, replicas: int = REPLICAS) -> dict[str, Any]
                 "is_long": {"type": "boolean"},
                 **dict.fromkeys(TEXT_FIELDS, terms),
                 **{f"{field}_length": count for field in TEXT_FIELDS},
-                "names": {**text, "fields": {"code": code}},
+                "names": {**name, "fields": {"code": code}},
                 "symbols": {"type": "binary"},
                 "contents": {"type": "binary"},
                 "ref": {"type": "keyword"},

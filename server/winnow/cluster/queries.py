@@ -32,6 +32,8 @@ class Words(Struct, frozen=True):
 ANY: Query = {"match_all": {}}
 # More conditions of a regular expression cost more than they exclude.
 MOST_CONDITIONS = 12
+# Trigrams of a text.
+MOST_TRIGRAMS = 48
 # The weights of the evidence, about those of :mod:`winnow.ranking.semantic.candidates`: a text that
 # defines a name, or has an exact text, is always a candidate.
 _BODY, _DEFINITION, _COMMENT, _PATH = 1.0, 0.5, 0.3, 0.8
@@ -39,6 +41,7 @@ _NAMED, _PART_OF_NAME, _EXACT = 30.0, 10.0, 100.0
 _SPECIAL = re.compile(r"[.?+*|{}\[\]()\"\\#@&<>~^$-]")
 _REGEX = re.compile(r"[\\.+*?()\[\]{}|^$]")
 _WILD = re.compile(r"[*?\\]|[^\x00-\x7f]+")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def in_branches(patterns: Sequence[str], field: str) -> Query:
@@ -82,8 +85,8 @@ def may_match(pattern: TextPattern) -> Query:
         return ANY
     is_literal = pattern.literal or not _REGEX.search(pattern.pattern)
     if is_literal:
-        lines = [line for line in pattern.pattern.split("\n") if line]
-        conditions = [_nested(_contains(line)) for line in lines]
+        lines = map(_contains, pattern.pattern.split("\n"))
+        conditions = [_nested(line) for line in lines if line != ANY]
         found = {"bool": {"filter": conditions}} if conditions else ANY
     else:
         required = required_by(pattern)
@@ -109,13 +112,21 @@ def _required(query: TrigramQuery, leaf: Any) -> Query:
 
 
 def _ascii(trigram: int) -> str | None:
-    """Return the characters of a trigram; None for bytes of others, which may be parts of one."""
+    """Return the characters of a trigram; None for bytes of others, which may be parts of one, and
+    for more than one line, which may be in two passages."""
     found = trigram.to_bytes(4, "big")[1:]
-    return found.decode("ascii") if found.isascii() else None
+    return found.decode("ascii") if found.isascii() and b"\n" not in found else None
 
 
 def _contains(text: str) -> Query:
-    return _has(text, "passages.text")
+    """Return a condition that each passage with a line meets that contains a text, in upper or
+    lower case: it has the trigrams of the text."""
+    # Other characters may be several in lower case.
+    parts = [part.lower() for part in _NOT_ASCII.split(text)]
+    found = sorted({part[at : at + 3] for part in parts for at in range(len(part) - 2)})
+    step = -(-len(found) // MOST_TRIGRAMS) or 1
+    terms = [{"term": {"passages.text": {"value": trigram}}} for trigram in found[::step]]
+    return {"bool": {"filter": terms}} if terms else ANY
 
 
 def _has(text: str, field: str) -> Query:
