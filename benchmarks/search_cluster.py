@@ -11,7 +11,8 @@ answers that took longer than 300 ms.
 
 `--growth` pushes files of each folder, up to `--bytes` of text, and copies of them in which a third
 of the identifiers differ. At each number of repositories, it asks the same questions of the cluster
-and of a local index of the same files: with `grep` and with `semantic_search`, without vectors.
+and of a local index of the same files: with `grep` and with `semantic_search`, without vectors. All
+pushes use the same workers: starting them takes longer than pushing a small repository.
 
 Needs OpenSearch, see install_cluster in scripts/environment.
 """
@@ -32,6 +33,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 
@@ -40,6 +42,9 @@ sys.path.append(str(ROOT / "tests"))
 
 from cluster.nodes import DATA_NODES, MANAGER, Cluster, installed, pushed  # noqa: E402
 from winnow.config import Config, IndexSettings, LearningSettings  # noqa: E402
+from winnow.index.builder.workers import IndexWorkers  # noqa: E402
+from winnow.processes.children import Processes  # noqa: E402
+from winnow.search.shared import push as push_module  # noqa: E402
 from winnow.tools.grep import GrepParams, grep  # noqa: E402
 from winnow.tools.semantic_search import SemanticSearchParams, semantic_search  # noqa: E402
 from winnow.types import no_progress  # noqa: E402
@@ -196,8 +201,26 @@ async def measure(cluster: Cluster, top: Path, home: Path, questions: Sequence[s
         print(f"  {where}: grep {found}; semantic_search {ranked}{more}", flush=True)
 
 
+class KeptWorkers(IndexWorkers):
+    """Workers that do not end with a push."""
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+    async def end(self) -> None:
+        """End the workers."""
+        await super().aclose()
+
+
 async def grow(cluster: Cluster, top: Path, options: argparse.Namespace) -> None:
     """Push ever more repositories, and measure at each number of them."""
+    workers = KeptWorkers(Processes(), os.environ)
+    with mock.patch.object(push_module, "IndexWorkers", lambda *_: workers):
+        await _grow(cluster, top, options)
+    await workers.end()
+
+
+async def _grow(cluster: Cluster, top: Path, options: argparse.Namespace) -> None:
     samples = [sample_of(folder, options.bytes) for folder in options.folders]
     home = top.parent / "home"
     home.mkdir()

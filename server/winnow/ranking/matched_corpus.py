@@ -84,7 +84,7 @@ def with_texts(
         [*corpus.roots, *roots],
         np.append(corpus.root_of, np.array([root for root, _ in new], np.int32)),
         defined_anywhere,
-        {} if new else corpus.cache,
+        {"first paths": corpus.cache.get("paths")} if new else corpus.cache,
         corpus.histories,
     )
 

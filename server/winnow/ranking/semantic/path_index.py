@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -132,18 +133,25 @@ class PathIndex:
     ``name_terms[name_starts[i] : name_starts[i + 1]]``; the folder ``folders[i]`` has its own in
     the same way. ``of_names`` and ``of_folders`` find files and folders by these terms. ``parents``
     is the parent of each folder, or -1.
+
+    ``base`` is the index of the first paths, if there is one: the other ones are added to a copy.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], base: PathIndex | None = None) -> None:
         self._paths = paths
         self._traits: dict[int, Traits] = {}
         self._files_by_name: dict[str, list[int]] | None = None
         self._named: dict[str, tuple[list[int], list[float]]] = {}
-        numbers: dict[str, int] = {}
-        of_word: dict[str, list[int]] = {}
-        self._stems: Counter[tuple[str, str]] = Counter()
-        of_folder = self._numbers = dict[str, int]()
-        folder_terms: list[list[int]] = []
+        # In the order of the paths.
+        self._term_numbers: dict[str, int] = dict(base._term_numbers if base else {})
+        self._of_word: dict[str, list[int]] = dict(base._of_word if base else {})
+        self._stems: Counter[tuple[str, str]] = Counter(base._stems if base else {})
+        self._numbers: dict[str, int] = dict(base._numbers if base else {})
+        self._terms_of_folders: list[list[int]] = list(base._terms_of_folders if base else [])
+        self._parents: list[int] = list(base._parents if base else [])
+        self._terms_of_names: list[list[int]] = list(base._terms_of_names if base else [])
+        numbers, of_word, of_folder = self._term_numbers, self._of_word, self._numbers
+        folder_terms, names, parents = self._terms_of_folders, self._terms_of_names, self._parents
 
         def numbered(name: str) -> list[int]:
             found = of_word.get(name)
@@ -164,11 +172,12 @@ class PathIndex:
                 parents.append(parent)
             return found
 
-        parents: list[int] = []
-        folders = np.empty(len(paths), np.int32)
-        names: list[list[int]] = []
-        for number, path in enumerate(paths):
-            around, name, _ = name_of(path)
+        known = len(names)
+        folders: Numbers = np.empty(len(paths), np.int32)
+        if base:
+            folders[:known] = base.folders
+        for number in range(known, len(paths)):
+            around, name, _ = name_of(paths[number])
             self._stems[around, name] += 1
             folders[number] = folder(around)
             names.append(numbered(name))
@@ -180,12 +189,14 @@ class PathIndex:
         self.folder_terms, self.folder_starts = _flat(folder_terms, places)
         self.of_names = TermRows(self.name_terms, self.name_starts, len(numbers))
         self.of_folders = TermRows(self.folder_terms, self.folder_starts, len(numbers))
-        self.folders = folders
+        self.folders: Numbers = folders
         self.parents = np.array(parents, np.int32)
         self.files = sum(map(bool, paths))
         self.ranks = np.empty(len(paths), np.int32)
-        by_path = sorted(range(len(paths)), key=paths.__getitem__)
-        self.ranks[by_path] = np.arange(len(paths), dtype=np.int32)
+        # Sorting what is almost sorted is fast.
+        by_path = [*(base._by_path if base else ()), *range(known, len(paths))]
+        self._by_path: list[int] = sorted(by_path, key=paths.__getitem__)
+        self.ranks[self._by_path] = np.arange(len(paths), dtype=np.int32)
 
     def traits(self, file: int) -> Traits:
         """Return the kind of a file."""
@@ -302,5 +313,5 @@ def _flat(rows: Sequence[Sequence[int]], places: Numbers) -> tuple[Numbers, Numb
     """Return all rows in one array, with each number replaced by its place, and their starts."""
     starts = np.zeros(len(rows) + 1, np.int32)
     np.cumsum([len(row) for row in rows], out=starts[1:])
-    numbers = np.fromiter((number for row in rows for number in row), np.int32, int(starts[-1]))
+    numbers = np.fromiter(chain.from_iterable(rows), np.int32, int(starts[-1]))
     return places[numbers], starts

@@ -234,7 +234,8 @@ def _has_commits(corpus: Corpus) -> bool:
 def _path_index(corpus: Corpus) -> PathIndex:
     index = corpus.cache.get("paths")
     if not isinstance(index, PathIndex):
-        index = corpus.cache["paths"] = PathIndex(corpus.paths)
+        base = corpus.cache.get("first paths")
+        index = corpus.cache["paths"] = PathIndex(corpus.paths, base)
     return index
 
 
