@@ -215,7 +215,7 @@ class KeptWorkers(IndexWorkers):
 async def grow(cluster: Cluster, top: Path, options: argparse.Namespace) -> None:
     """Push ever more repositories, and measure at each number of them."""
     workers = KeptWorkers(Processes(), os.environ)
-    with mock.patch.object(push_module, "IndexWorkers", lambda *_: workers):
+    with mock.patch.object(push_module, "IndexWorkers", return_value=workers):
         await _grow(cluster, top, options)
     await workers.end()
 
