@@ -42,7 +42,8 @@ vim.api.nvim_create_autocmd('BufReadCmd', {
 })
 vim.api.nvim_create_autocmd('BufReadCmd', {
   group = group,
-  pattern = 'winnow://*',
+  -- Pages such as `winnow://status` have other names.
+  pattern = 'winnow://*@*:/*',
   desc = 'Read a file of the search cluster',
   callback = function(event)
     require('winnow.repository').read(event.buf, event.match)

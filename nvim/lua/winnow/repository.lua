@@ -6,7 +6,6 @@ local message = require('winnow.message')
 
 local M = {}
 
-local SCHEME = 'winnow://'
 -- The server's limit for an answer.
 local MAX_LINES = 10000
 
@@ -14,7 +13,7 @@ local MAX_LINES = 10000
 ---@param found { path: string, repository: string, commit?: string }
 ---@return string
 function M.name(found)
-  return ('%s%s@%s:/%s'):format(SCHEME, found.repository, found.commit or '', found.path)
+  return ('winnow://%s@%s:/%s'):format(found.repository, found.commit or '', found.path)
 end
 
 ---Return the params of a request to read the file that a name of a buffer stands for, or nil.
@@ -79,10 +78,7 @@ function M.read(buf, name)
   vim.bo[buf].buftype = 'nofile'
   vim.bo[buf].swapfile = false
   vim.bo[buf].undolevels = -1
-  local params = M.params(name)
-  if not params then
-    return message.fail('this is no file of a repository: ' .. name)
-  end
+  local params = assert(M.params(name), 'the pattern of the autocommand requires all parts')
   local text, answer, notes = text_of(buf, params)
   if not text then
     document.fill(buf, { 'Could not read this file: ' .. answer })
@@ -107,7 +103,7 @@ end
 ---@param file string
 ---@return boolean
 function M.is_virtual(file)
-  return vim.startswith(file, SCHEME) or vim.startswith(file, 'winnow-doc://')
+  return M.params(file) ~= nil or vim.startswith(file, 'winnow-doc://')
 end
 
 return M
