@@ -171,9 +171,7 @@ class Builds:
             await asyncio.sleep(pause)
             await self._throttle.turn()
 
-    async def _build(
-        self, report: ReportProgress | None, consent: bool, texts_first: bool
-    ) -> None:
+    async def _build(self, report: ReportProgress | None, consent: bool, texts_first: bool) -> None:
         self.was_requested = True
         self.has_consent |= consent
         for folder in self._folders.known():

@@ -106,8 +106,8 @@ def _hostile() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("text", _hostile().values(), ids=_hostile())
-def test_a_megabyte_is_parsed_in_less_than_a_second(text: str) -> None:
+def test_a_megabyte_is_parsed_in_seconds(text: str) -> None:
     start = time.process_time()
     parse_query(text)
-    # 0.1 to 0.5 seconds.
-    assert time.process_time() - start < 1
+    # 0.1 to 0.5 seconds, twice as long on a busy machine; hours if it grew with the square.
+    assert time.process_time() - start < 10
