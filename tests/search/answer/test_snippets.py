@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Snippet, Wanted
+from winnow.search.answer.snippets import FEWER_LINES, LINES, Excerpt, Snippet, Wanted
 
 
 def shown(text: str, words: dict[str, float], most: int = 4, **more: object) -> Snippet | None:
@@ -49,7 +49,7 @@ def test_a_part_always_shows_its_best_line() -> None:
     lines = ["load(a)", *["."] * 30, "load(b)", *["."] * 2, "x = load(c)", "."]
     passage = Excerpt(lines, 1, len(lines), Wanted({"load": 1.0}), head=False)
     for best in (1, 12, 31, 35):
-        for most in (FEW_LINES, LINES):
+        for most in (*FEWER_LINES, LINES):
             found = passage.part(1, len(lines), best).snippet(most)
             assert found is not None
             assert found.first <= best <= found.first + found.text.count("\n")
@@ -77,7 +77,7 @@ def test_control_characters_are_shown_as_signs() -> None:
     st.lists(st.sampled_from(["", "  ", "a", "a b", "def b():", "zzz"]), max_size=40),
     st.integers(1, 45),
     st.integers(1, 45),
-    st.sampled_from([FEW_LINES, LINES]),
+    st.sampled_from([*FEWER_LINES, LINES]),
     st.booleans(),
 )
 def test_a_snippet_is_lines_of_the_passage(

@@ -457,6 +457,22 @@ async def test_an_answer_is_shortened_in_steps_until_it_fits(many: EngineWorkspa
     assert {(True, True), (False, True), (False, False)} <= seen
 
 
+async def test_a_shorter_answer_has_fewer_lines_before_it_has_none(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    body = "".join(f"    weigh(parcel, {number})\n" for number in range(20))
+    files = {f"{name}.py": f"def {name}_parcel():\n{body}" for name in ("take", "send", "lose")}
+    workspace = make_workspace(write_files(git_init(tmp_path / "post"), files))
+    await workspace.index.build()
+    size = estimated_tokens(await search(workspace, "where is a parcel weighed"))
+    lines = set()
+    for tokens in range(size, size // 3, -20):
+        short = await search(workspace, "where is a parcel weighed", max_tokens=tokens)
+        if short.returned == len(files):
+            lines |= {len((one.snippet or "").splitlines()) for one in short.results}
+    assert lines == {12, 8, 4, 2, 1, 0}
+
+
 async def test_results_are_streamed_and_not_sent_again(many: EngineWorkspace) -> None:
     recorder = Recorder()
     recorder.streaming = True

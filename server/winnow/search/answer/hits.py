@@ -17,7 +17,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import fractions
 from winnow.search.answer.places import place_in, reason
 from winnow.search.answer.shorten import shorten
-from winnow.search.answer.snippets import FEW_LINES, LINES, Excerpt, Wanted
+from winnow.search.answer.snippets import FEWER_LINES, LINES, Excerpt, Wanted
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import PathResolver
 from winnow.text.scope import Scope
@@ -235,7 +235,7 @@ def paged(
         position = cursor.encode(params, end, _stamp(found, end)) if more else None
         return make(count, most, more or most < LINES, position)
 
-    steps = [lambda most=most: answer(len(hits), most) for most in (FEW_LINES, 0)]
+    steps = [lambda most=most: answer(len(hits), most) for most in (*FEWER_LINES, 0)]
     steps += [lambda count=count: answer(count, 0) for count in fractions(len(hits))[1:]]
     return shorten(answer(len(hits), LINES), params.max_tokens, steps if hits else [])
 

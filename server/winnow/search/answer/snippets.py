@@ -17,7 +17,8 @@ from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
 
 LINES = 12
-FEW_LINES = 4
+# In an answer that must be shorter, one after the other.
+FEWER_LINES = (8, 4, 2, 1)
 # A longer line is cut around the first word of the query.
 LINE_CHARACTERS = 240
 # Lines to show after the last relevant line, and before the first.
