@@ -533,7 +533,7 @@ def _advice(problem: str) -> str:
         return "pass `multiline` for matches over line ends"
     if "not supported" in problem or "size limit" in problem:
         return "use a simpler pattern"
-    return "escape special characters with a backslash, or pass `literal`"
+    return "escape special characters with a backslash, or pass `literal` (`-F`)"
 
 
 def _listed(output: bytes) -> Iterator[tuple[str, int]]:
