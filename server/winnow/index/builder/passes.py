@@ -18,7 +18,7 @@ from msgspec import Struct
 ReportProgress = Callable[[int, int], None]
 
 # The part of the work on a file that its text is.
-TEXT_SHARE = 0.2
+TEXT_SHARE = 1 / 3
 
 
 class BuildPolicy(enum.Enum):

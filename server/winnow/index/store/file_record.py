@@ -79,10 +79,10 @@ class IndexJob(Struct, frozen=True, array_like=True):
     text of more than ``max_parsed`` bytes gets no symbols. ``embeddings`` is the source of vectors,
     see :func:`winnow.index.vectors.embeddings.load_model`.
 
-    ``part`` is what to extract. "text" is only the text, in a fifth of the time: a file that has
-    definitions gets no vectors, and the problem `NO_DEFINITIONS`. "definitions" leaves out the
-    occurrences of names except their declarations. "occurrences" is only these occurrences, without
-    contents, and only if the text contains one of some ``names`` as a word, if there are any.
+    ``part`` is what to extract. "text" is only the text, in half the time: a file that may
+    have definitions gets the problem `NO_DEFINITIONS`. "definitions" leaves out the occurrences of
+    names except their declarations. "occurrences" is only these occurrences, without contents, and
+    only if the text contains one of some ``names`` as a word, if there are any.
     """
 
     root: bytes
