@@ -16,12 +16,20 @@ function M.name(found)
   return ('winnow://%s@%s:/%s'):format(found.repository, found.commit or '', found.path)
 end
 
+---@class winnow.RepositoryFile
+---@field path string
+---@field repository string
+---@field commit string
+
 ---Return the params of a request to read the file that a name of a buffer stands for, or nil.
 ---@param name string
----@return { path: string, repository: string, commit: string }?
+---@return winnow.RepositoryFile?
 function M.params(name)
   local repository, commit, path = name:match('^winnow://([^:]+)@([^@:]*):/(.+)$')
-  return repository and { path = path, repository = repository, commit = commit } or nil
+  if not (repository and commit and path) then
+    return nil
+  end
+  return { path = path, repository = repository, commit = commit }
 end
 
 ---Show the file of the workspace instead of a buffer with the same text, except in previews.
@@ -41,24 +49,22 @@ local function replace(buf, file)
   end
 end
 
----Request a file, page by page. Return its text, and the first answer or the problem.
+---Request a file, page by page. Return its text, the first answer and notes, or the problem.
 ---@param buf integer
----@param params table
----@return string? text
----@return table|string answer
----@return string[] notes
+---@param params winnow.RepositoryFile
+---@return { text: string, first: table, notes: string[] }? found
+---@return string? problem
 local function text_of(buf, params)
-  local parts, notes, first = {}, {}, nil
+  local parts, notes = {}, {}
+  local answers = {} ---@type table[]
   local cursor ---@type string?
   repeat
     local page = vim.tbl_extend('force', params, { max_lines = MAX_LINES, cursor = cursor })
     local answer, problem = document.request(buf, '$/readFile', page)
     if not answer then
-      return nil,
-        problem, --[[@as string]]
-        notes
+      return nil, problem
     end
-    first = first or answer
+    answers[#answers + 1] = answer
     for _, chunk in ipairs(answer.chunks) do
       parts[#parts + 1] = chunk.content
     end
@@ -66,9 +72,8 @@ local function text_of(buf, params)
     vim.list_extend(notes, answer.completeness.reasons)
     cursor = answer.cursor
   until not cursor
-  return table.concat(parts),
-    first, --[[@as table]]
-    notes
+  local first = answers[1] --[[@as table]]
+  return { text = table.concat(parts), first = first, notes = notes }
 end
 
 ---Fill a buffer with the text of a file. If the workspace has the same file, show that.
@@ -79,23 +84,24 @@ function M.read(buf, name)
   vim.bo[buf].swapfile = false
   vim.bo[buf].undolevels = -1
   local params = assert(M.params(name), 'the pattern of the autocommand requires all parts')
-  local text, answer, notes = text_of(buf, params)
-  if not text then
-    document.fill(buf, { 'Could not read this file: ' .. answer })
-    return message.fail(answer --[[@as string]])
+  local found, problem = text_of(buf, params)
+  if not found then
+    problem = problem or 'no answer'
+    document.fill(buf, { 'Could not read this file: ' .. problem })
+    return message.fail(problem)
   end
-  document.fill(buf, vim.split((text:gsub('\n$', '')), '\n'))
+  document.fill(buf, vim.split((found.text:gsub('\n$', '')), '\n'))
   -- The name of a buffer is no path: `Makefile` would not be one.
   local kind = vim.filetype.match({ filename = params.path, buf = buf })
   vim.bo[buf].filetype = kind or ''
-  if not answer.repository then
-    local file = vim.fs.joinpath(answer.root, answer.path)
+  if not found.first.repository then
+    local file = vim.fs.joinpath(found.first.root, found.first.path)
     return vim.schedule(function()
       replace(buf, file)
     end)
   end
-  if #notes > 0 then
-    message.warn(table.concat(notes, '; '))
+  if #found.notes > 0 then
+    message.warn(table.concat(found.notes, '; '))
   end
 end
 

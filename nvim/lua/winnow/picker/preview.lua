@@ -259,8 +259,8 @@ function Preview:_load(item)
     end)
   end
   local spans = { { start = start, ['end'] = item.lnum + CONTEXT_LINES } }
-  local params = require('winnow.repository').params(item.file) or { path = item.file }
-  params.spans = spans
+  local file = require('winnow.repository').params(item.file) or { path = item.file }
+  local params = vim.tbl_extend('force', file, { spans = spans })
   self:_fetch(item, stamp, '$/readFile', params, function(answer)
     local chunk = answer.chunks[1] or { content = '', start = 1 }
     return chunk.content, chunk.start
