@@ -94,13 +94,14 @@ def test_two_commands_at_once_start_one_process(project: Path, home: Path) -> No
     first = wait_until(lambda: running(project, environment), "the process")
     assert first is not None
 
+    def is_own(process: psutil.Process) -> bool:
+        with contextlib.suppress(psutil.Error):  # it may end meanwhile
+            own: list[str] = process.cmdline()[-2:]
+            return own == ["winnow.frontends.background", str(project)]
+        return False
+
     def processes() -> list[int]:
-        own = ["winnow.frontends.background", str(project)]
-        return [
-            process.pid
-            for process in psutil.process_iter()
-            if alive(process.pid) and process.cmdline()[-2:] == own
-        ]
+        return [process.pid for process in psutil.process_iter() if is_own(process)]
 
     wait_until(lambda: processes() == [first.pid], processes)
     control.stop(environment, project)
