@@ -133,16 +133,8 @@ class Builds:
 
     # --- building --------------------------------------------------------------------------
 
-    async def build(
-        self,
-        report: ReportProgress | None = None,
-        consent: bool = False,
-        *,
-        texts_first: bool = True,
-    ) -> None:
-        """Update the index of all folders, unless the settings disable it. With ``consent``,
-        include folders that are indexed only on request. Without ``texts_first``, the index is
-        complete earlier, but answers later."""
+    async def build(self, report: ReportProgress | None, consent: bool, texts_first: bool) -> None:
+        """Update the index of all folders as :meth:`WorkspaceIndex.build` says."""
         if not self._may_build(consent):
             return
         if self._watching:

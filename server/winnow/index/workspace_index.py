@@ -169,7 +169,7 @@ class WorkspaceIndex:
         """Update the index of all folders, unless the settings disable it. With ``consent``,
         include folders that are indexed only on request. Without ``texts_first``, the index is
         complete earlier, but answers later."""
-        await self._builds.build(report, consent, texts_first=texts_first)
+        await self._builds.build(report, consent, texts_first)
         self._filling.begin()
 
     @property
