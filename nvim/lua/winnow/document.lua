@@ -26,6 +26,14 @@ function M.set_lines(buf)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, new_lines)
 end
 
+---Make a buffer one for a text of the server, which is on no disk.
+---@param buf integer
+function M.prepare(buf)
+  vim.bo[buf].buftype = 'nofile'
+  vim.bo[buf].swapfile = false
+  vim.bo[buf].undolevels = -1
+end
+
 ---Replace the text of a buffer, which cannot be changed.
 ---@param buf integer
 ---@param lines string[]
@@ -61,9 +69,7 @@ end
 ---@param buf integer
 ---@param uri string
 function M.read(buf, uri)
-  vim.bo[buf].buftype = 'nofile'
-  vim.bo[buf].swapfile = false
-  vim.bo[buf].undolevels = -1
+  M.prepare(buf)
   local answer, problem = M.request(buf, '$/documentText', { path = uri })
   if not answer then
     M.fill(buf, { 'Could not read this document: ' .. problem })

@@ -80,9 +80,7 @@ end
 ---@param buf integer
 ---@param name string
 function M.read(buf, name)
-  vim.bo[buf].buftype = 'nofile'
-  vim.bo[buf].swapfile = false
-  vim.bo[buf].undolevels = -1
+  document.prepare(buf)
   local params = assert(M.params(name), 'the pattern of the autocommand requires all parts')
   local found, problem = text_of(buf, params)
   if not found then
