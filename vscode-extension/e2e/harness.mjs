@@ -331,7 +331,7 @@ export class Editor {
   }
 
   /** Wait until an element's readable text matches, ignoring line breaks. Return the readable part. */
-  async sees(locator, pattern) {
+  async sees(locator, pattern, timeout = TIMEOUT) {
     let seen
     await until(
       async () => {
@@ -339,6 +339,7 @@ export class Editor {
         return pattern.test((seen?.text ?? '').replace(/\s+/g, ' ').trim())
       },
       () => `${pattern} to be readable; readable is ${JSON.stringify(seen)}`,
+      timeout,
     )
     return seen
   }
@@ -464,9 +465,10 @@ export class Editor {
     return this.page.evaluate(() => window.__recorded)
   }
 
-  /** Wait until the index is ready. */
+  /** Wait until the index is ready, which takes long if its low priority matters. */
   async indexed() {
-    await this.sees(this.page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]'), /^Winnow: ready$/)
+    const status = this.page.locator('.statusbar-item[id="winnow-ls.winnow.winnow.status"]')
+    await this.sees(status, /^Winnow: ready$/, 4 * TIMEOUT)
   }
 
   /** Run an action of the probe and return its result. */
