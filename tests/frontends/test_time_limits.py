@@ -29,12 +29,12 @@ FILES = {
 SEARCHES = [
     pytest.param(
         *("grep", ["grep", f"needle|{UNENDING}"], {"pattern": f"needle|{UNENDING}"}),
-        *(["a.py", "b.txt"], "stopped after 3 seconds"),
+        *(["a.py", "b.txt"], "stopped after 3 s"),
         id="grep",
     ),
     pytest.param(
         *("code_search", ["search", f"where is {UNENDING}"], {"query": f"where is {UNENDING}"}),
-        *(["a.py", "b.txt"], "stopped after 3 seconds"),
+        *(["a.py", "b.txt"], "stopped after 3 s"),
         id="search",
     ),
     pytest.param(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from conftest import MakeWorkspace, aged, git, git_commit, write_files
 from index.test_texts import FILES, folder_of, holding, read_files
 from indexed import fill
 from winnow.index.builder import other_indexes, reuse
-from winnow.index.builder.other_indexes import copy_texts, sampled, similar_roots, write_sample
+from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
 from winnow.index.store import rows
 from winnow.index.store.store import Store
 from winnow.storage import state_folder
@@ -44,6 +44,10 @@ async def two_clones(make_workspace: MakeWorkspace, folder: Path) -> tuple[Path,
     return clones
 
 
+def take_nothing(*arguments: Any, **options: Any) -> bool:
+    return False
+
+
 async def facts(workspace: EngineWorkspace) -> dict[str, Any]:
     """Return what an index answers about every file, and which files have some texts."""
     found: dict[str, Any] = {}
@@ -68,6 +72,9 @@ async def test_a_clone_reuses_the_index_of_another_clone(
     (await folder_of(workspace).store()).check()
     found = await facts(workspace)
     assert found["text only_in_8"] == ["src/renamed.py"]
+    # Nothing is left of texts that no file has here.
+    with (await folder_of(workspace).store()).read() as reader:
+        assert reader.file_count() == reader._row("SELECT count(*) FROM file")[0]
     # A build from nothing stores the same.
     alone = make_workspace(second, environment={"XDG_STATE_HOME": str(tmp_path / "state")})
     await alone.index.build()
@@ -82,6 +89,7 @@ async def test_many_texts_are_copied_in_several_transactions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, second = await two_clones(make_workspace, tmp_path)
+    monkeypatch.setattr(reuse, "take_texts", take_nothing)
     monkeypatch.setattr("winnow.index.store.store.COPIED_AT_ONCE", 4)
     monkeypatch.setattr("winnow.index.store.store.MOST_DOCUMENTS", 10)
     read_files.clear()
@@ -93,20 +101,24 @@ async def test_many_texts_are_copied_in_several_transactions(
     assert await holding(workspace, "only_in_9") == ["src/m9.py"]
 
 
-async def test_a_file_that_changes_before_its_data_is_copied_is_indexed_as_it_is(
+@pytest.mark.parametrize("step", ["take_texts", "copy_texts"])
+async def test_a_file_that_changes_before_its_data_is_reused_is_indexed_as_it_is(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
     read_files: list[str],
     monkeypatch: pytest.MonkeyPatch,
+    step: str,
 ) -> None:
     _, second = await two_clones(make_workspace, tmp_path)
+    original = getattr(reuse, step)
 
-    def late(*arguments: Any) -> Generator[list[str], None, None]:
+    def late(*arguments: Any, **options: Any) -> Any:
         (second / "src/m3.py").unlink()
         write_files(second, {"src/m4.py": "def written_late(): ...\n"})
-        return copy_texts(*arguments)
+        return original(*arguments, **options)
 
-    monkeypatch.setattr(reuse, "copy_texts", late)
+    monkeypatch.setattr(reuse, "take_texts", take_nothing)
+    monkeypatch.setattr(reuse, step, late)
     read_files.clear()
     workspace = make_workspace(second)
     await workspace.index.build()

@@ -122,7 +122,7 @@ async def bash(workspace: EngineWorkspace, params: BashParams, progress: Progres
             " add `| head`, or search for less"
         )
     if output.timed_out:
-        reasons.append(f"the programs were killed after {params.timeout} seconds")
+        reasons.append(f"the programs were killed after {params.timeout} s")
     if output.stderr:
         reasons.append(SEE_STDERR)
     lines = output.stdout.count("\n") + bool(output.stdout and output.stdout[-1] != "\n")

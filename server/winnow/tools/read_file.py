@@ -449,7 +449,7 @@ def _reasons(params: ReadFileParams, found: FileText, cut: int, shortened: bool)
         yield f"{_count(cut)} of more than {limit:,} characters: cut"
     if found.reading.missed:
         yield (
-            f"stopped after {found.seconds:g} seconds at line {found.reading.seen:,}: not every"
+            f"stopped after {found.seconds:g} s at line {found.reading.seen:,}: not every"
             " requested line was reached"
         )
     _, stamp = cursor.decode(params, int) or (1, found.stamp)

@@ -62,7 +62,7 @@ async def test_every_reason_is_reported(project: Path, make_workspace: MakeWorks
     ) == Completeness(
         complete=False,
         reasons=[
-            "stopped after 10 seconds: not every file was seen",
+            "stopped after 10 s: not every file was seen",
             "2 files or folders could not be read",
             "2 files of more than 5 MiB were not searched",
             "something else",

@@ -396,7 +396,7 @@ async def test_the_timeout_kills_the_programs_and_returns_their_output(
     assert result.completeness.timed_out
     assert result.exit_code is None
     assert result.stdout == "a.txt:x 2 3 4 5 6 7 8 2024\n"
-    assert result.completeness.reasons == ["the programs were killed after 3 seconds"]
+    assert result.completeness.reasons == ["the programs were killed after 3 s"]
 
 
 async def test_long_output_is_cut_with_a_notice(

@@ -599,7 +599,7 @@ async def test_files_listed_before_the_timeout_are_returned(
     result = await glob(make_workspace(root, config=config))
     assert [one.path for one in result.files] == ["src/main.py"]
     assert (result.completeness.complete, result.completeness.timed_out) == (False, True)
-    assert result.completeness.reasons == ["stopped after 2 seconds: not every file was seen"]
+    assert result.completeness.reasons == ["stopped after 2 s: not every file was seen"]
     with pytest.raises(SearchTimedOut):
         await glob(make_workspace(root, config=config), "*.none")
 

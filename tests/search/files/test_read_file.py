@@ -603,7 +603,7 @@ def test_a_timeout_is_reported(tmp_path: Path) -> None:
     assert (result.chunks, result.total_lines, result.cursor) == ([], None, None)
     assert (result.truncated, result.completeness.timed_out) == (True, True)
     [reason] = result.completeness.reasons
-    assert reason.startswith("stopped after 1e-09 seconds at line 8,192")
+    assert reason.startswith("stopped after 1e-09 s at line 8,192")
     result = read(tmp_path, "a.txt", spans=["5-6"], limits=hurried)
     assert (spans(result), result.total_lines, result.truncated) == ([(5, 6)], None, False)
     assert result.completeness.complete

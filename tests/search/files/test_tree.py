@@ -434,7 +434,7 @@ async def test_a_listing_that_takes_too_long_reports_it(
     # Without a complete log of excluded files, only listed files are shown.
     assert result.text == "root/\n  src/\n    a"
     assert result.completeness.timed_out
-    assert result.completeness.reasons == ["stopped after 2 seconds: not every file was seen"]
+    assert result.completeness.reasons == ["stopped after 2 s: not every file was seen"]
 
 
 async def test_too_many_excluded_files_are_reported(

@@ -749,7 +749,7 @@ async def test_a_timeout_is_an_error_or_an_incomplete_answer(
     assert result.truncated
     assert places(result) == [("a.txt", 1, 1)]
     assert result.total_is_lower_bound
-    assert "stopped after 3 seconds" in result.completeness.reasons[0]
+    assert "stopped after 3 s" in result.completeness.reasons[0]
 
 
 # --- unsaved documents ---------------------------------------------------------------------

@@ -34,7 +34,7 @@ test('the audit text lists requests, masked secrets and the daily limit', () => 
     log: '/state/winnow',
   })
   expect(text.split('\n')).toEqual([
-    'Sent to other machines since midnight UTC: 1 requests, 1,807 of 20,000 tokens, $0.0021',
+    'Sent to other machines since midnight UTC: 1 request, 1,807 of 20,000 tokens, $0.0021',
     'Log: /state/winnow',
     '',
     '2026-01-01T00:00:00Z  small at https://a.example: 5,421 bytes, 1,807 tokens, broken off',

@@ -1,13 +1,13 @@
 /** Format the requests sent to language models as text. */
 
-import { formatNumber } from './numbers'
+import { formatNumber, plural } from './numbers'
 import type { AuditResult, AuditedRequest } from './protocol'
 
 export function auditText(audit: AuditResult): string {
   const { today, requests } = audit
   const limit = today.daily_tokens === undefined ? '' : ` of ${formatNumber(today.daily_tokens)}`
   return [
-    `Sent to other machines since midnight UTC: ${formatNumber(today.requests)} requests, ` +
+    `Sent to other machines since midnight UTC: ${plural(today.requests, 'request')}, ` +
       `${formatNumber(today.tokens)}${limit} tokens, $${today.cost_usd.toFixed(4)}`,
     ...(audit.log ? [`Log: ${audit.log}`] : []),
     ...(requests.length ? [] : ['', 'Nothing has been sent to a language model yet.']),

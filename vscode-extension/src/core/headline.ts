@@ -1,6 +1,7 @@
 /** Summarize an answer: who ordered it, for the title, and everything else for the info button. */
 
 import { percentOf } from './index-state'
+import { formatNumber, plural } from './numbers'
 import type {
   CodeSearchResult,
   FallbackAnswer,
@@ -115,7 +116,7 @@ function resultCount(
   const { returned, total_found: total } = result
   const more = result.total_is_lower_bound ? 'at least ' : ''
   return returned < total || more
-    ? `${returned.toLocaleString('en')} of ${more}${plural(total, noun)}`
+    ? `${formatNumber(returned)} of ${more}${plural(total, noun)}`
     : plural(total, noun)
 }
 
@@ -131,7 +132,7 @@ function omissions({ completeness, warnings, fallback }: SearchAnswer & Fallback
 
 function skippedFiles(skipped: Record<string, number>): string[] {
   const counts = Object.entries(skipped).filter(([, count]) => count > 0)
-  const reasons = counts.map(([why, count]) => `${count.toLocaleString('en')} ${readable(why)}`)
+  const reasons = counts.map(([why, count]) => `${formatNumber(count)} ${readable(why)}`)
   return reasons.length ? [`Files not searched: ${reasons.join(', ')}.`] : []
 }
 
@@ -177,13 +178,8 @@ function offers(result: FallbackAnswer): string[] {
 
 function cost(usage: Usage): string {
   return usage.cost_usd === undefined
-    ? `${(usage.input_tokens + usage.output_tokens).toLocaleString('en')} tokens`
+    ? `${formatNumber(usage.input_tokens + usage.output_tokens)} tokens`
     : `$${usage.cost_usd.toFixed(usage.cost_usd < 0.01 ? 5 : 2)}`
-}
-
-function plural(count: number, noun: string): string {
-  const ending = count === 1 ? '' : /(ch|s)$/.test(noun) ? 'es' : 's'
-  return `${count.toLocaleString('en')} ${noun}${ending}`
 }
 
 function readable(name: string): string {

@@ -365,13 +365,13 @@ class DocumentLibrary:
                 while self._waiting:
                     # In batches, so that new documents do not wait for all others.
                     batch = dict(list(self._waiting.items())[:BATCH])
+                    total = done + len(self._waiting)
                     unread = (await self.sort(list(batch.values()))).unread
                     async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
-                        async for document, _ in answers:
-                            self._waiting.pop(document.file, None)
-                            batch.pop(document.file, None)
+                        async for _ in answers:
                             done += 1
-                            report(done, done + len(self._waiting))
+                            report(done, max(done, total))
+                    # Only now are all results of the batch saved.
                     for path in batch:
                         self._waiting.pop(path, None)
         except SearchFailed as error:

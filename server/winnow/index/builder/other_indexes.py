@@ -17,7 +17,7 @@ import logging
 import os
 import time
 import zlib
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,6 +39,8 @@ FOLDER = "indexes"
 SAMPLED = 128
 # Unrelated repositories may share a license and a few configuration files.
 LEAST_SHARED = 4
+# The share of a sample from which on all texts of an index are taken at once.
+LEAST_SHARE = 0.5
 # Similar indexes that are searched, the most similar first.
 MOST_SEARCHED = 4
 # Samples beyond this number, and those not renewed for this time, are deleted, the oldest first.
@@ -122,12 +124,54 @@ def copy_texts(
 
     An index that is damaged or not this user's is ignored.
     """
+    with _reused(root), contextlib.ExitStack() as stack:
+        if (other := _opened(root, variant, user, stack)) is not None:
+            yield from store.copy_from(other, files, is_still)
+
+
+def take_texts(
+    store: Store,
+    roots: Sequence[Path],
+    sample: Collection[bytes],
+    most: int,
+    variant: str,
+    user: User | None,
+) -> bool:
+    """Take all texts of another index into an empty store. Of the indexes of ``roots`` that have
+    most of a sample's texts, and at most ``most`` files, it is the largest: a delta has few. Return
+    False if there is none, or all that are there are damaged or not this user's."""
+    with contextlib.ExitStack() as stack:
+        found: dict[Path, tuple[int, Store]] = {}
+        for root in roots:
+            with _reused(root):
+                if (other := _opened(root, variant, user, stack)) is not None:
+                    with other.read() as reader:
+                        files, shared = reader.file_count(), len(reader.places(sample))
+                    if shared >= LEAST_SHARE * len(sample) and files <= most:
+                        found[root] = files, other
+        if found:
+            root = max(found, key=lambda each: found[each][0])
+            with _reused(root):
+                return store.take(found[root][1])
+    return False
+
+
+def _opened(
+    root: Path, variant: str, user: User | None, stack: contextlib.ExitStack
+) -> Store | None:
+    """Open the index of a folder for as long as the stack; None if there is none."""
+    folder = state_folder.existing(root, user)
+    store = Store.open_existing(folder, variant, user) if folder is not None else None
+    if store is not None:
+        stack.callback(store.close)
+    return store
+
+
+@contextlib.contextmanager
+def _reused(root: Path) -> Iterator[None]:
+    """Ignore errors of the index of a folder, which is not reused then."""
     try:
-        folder = state_folder.existing(root, user)
-        other = Store.open_existing(folder, variant, user) if folder is not None else None
-        if other is not None:
-            with contextlib.closing(other):
-                yield from store.copy_from(other, files, is_still)
+        yield
     except (StoreDamaged, DatabaseError, OSError) as error:
         logger.info("The index of %s is not reused: %s", root, error)
 

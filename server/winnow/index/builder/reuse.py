@@ -19,12 +19,12 @@ from winnow.index.builder.other_indexes import (
     sampled,
     sampled_keys,
     similar_roots,
+    take_texts,
     write_sample,
 )
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
-from winnow.privacy.secrets import is_secret_file
 from winnow.processes.waiting import run_to_end
 from winnow.storage.state_folder import User
 
@@ -35,6 +35,8 @@ AT_ONCE = 500
 # With more changes than this, the user's other indexes are searched for the texts: a branch was
 # switched, or everything is new.
 FEW_CHANGES = 20
+# All texts of another index are taken only if it has at most this number of files per file here.
+MOST_TIMES = 2
 
 # States and text keys by path.
 Texts = Mapping[str, tuple[FileState, bytes]]
@@ -56,10 +58,10 @@ class TextReuse:
     async def reuse(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
         """Write the files whose text is stored here or in a similar folder. Return the other files,
         and those that were ``overtaken``: changed since the pass began."""
-        others: list[Path] = []
+        others, has_taken = list[Path](), False
         if len(paths) > FEW_CHANGES:
             await self._pull_for_new_index()
-            others = await asyncio.to_thread(_similar_roots, self._root, paths, self._settings())
+            others, has_taken = await self._similar(paths)
         if not others and not await self._disk.query(Reader.has_keys):
             return list(paths)  # a new index has no texts to reuse
         reused: set[str] = set()
@@ -74,6 +76,8 @@ class TextReuse:
             reused.update(await self._disk.run(adopt))
             if others:
                 unknown.update((path, keys[path]) for path in keys.keys() - reused)
+        if has_taken:
+            await self._disk.run(Store.drop_parked)
         for other in others:
             left = {path: unknown[path] for path in unknown.keys() - reused - overtaken}
             reused.update(await self._copy_texts(other, left))
@@ -105,6 +109,26 @@ class TextReuse:
             is_canceled.set()
         logger.info("%s: %s", self._root, self.notice)
 
+    async def _similar(self, paths: Sequence[str]) -> tuple[list[Path], bool]:
+        """Return the folders whose indexes may have the texts of these files, and True if all texts
+        of one of them were taken, because this index is new."""
+        settings = self._settings()
+        if not await asyncio.to_thread(has_samples, settings.user):
+            return [], False
+        sample = await asyncio.to_thread(_sample, self._root, paths, settings)
+        roots = await asyncio.to_thread(similar_roots, self._root, sample, settings.user)
+        if not roots or await self._disk.query(Reader.has_keys):
+            return roots, False
+        take = functools.partial(
+            take_texts,
+            roots=roots,
+            sample=sample,
+            most=MOST_TIMES * len(paths),
+            variant=settings.variant,
+            user=settings.user,
+        )
+        return roots, await run_to_end(self._disk.run(take))
+
     async def _copy_texts(self, other: Path, files: Texts) -> list[str]:
         """Copy the data of files whose text the index of another folder has. Return the paths."""
         store, settings = await self._disk.current(), self._settings()
@@ -131,12 +155,8 @@ class TextReuse:
             await asyncio.to_thread(write_sample, self._root, keys, user)
 
 
-def _similar_roots(root: Path, paths: Sequence[str], settings: FolderSettings) -> list[Path]:
-    """Return the folders whose indexes may have the texts of these files."""
-    if not has_samples(settings.user):
-        return []
-    keys = _keys(root, sampled(paths), settings)
-    return similar_roots(root, {key for _, key in keys.values()}, settings.user)
+def _sample(root: Path, paths: Sequence[str], settings: FolderSettings) -> set[bytes]:
+    return {key for _, key in _keys(root, sampled(paths), settings).values()}
 
 
 def _keys(
@@ -145,5 +165,8 @@ def _keys(
     """Return the states and keys of files whose text may be indexed: that depends on the name of
     files with secrets, which a key does not contain."""
     if settings.masked:
+        # Slow to import, and the first search waits for this module.
+        from winnow.privacy.secrets import is_secret_file
+
         paths = [path for path in paths if not is_secret_file(path)]
     return content_keys(root, paths, settings.max_bytes)

@@ -160,7 +160,7 @@ def _renamed(
     """Return the files of each commit as later commits have renamed them."""
     names, renamed, end = np.arange(count, dtype=np.int32), [], 0
     rows = renames[:, 0]
-    for commit in np.unique(rows).tolist():
+    for commit in sorted(set(rows.tolist())):
         # The commit itself has the new names.
         begin, end = end, int(starts[commit + 1])
         renamed.append(names[files[begin:end]])

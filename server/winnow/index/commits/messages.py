@@ -9,7 +9,6 @@ import numpy as np
 from winnow.index.commits.git_log import LoggedCommit
 from winnow.index.commits.history import Commit
 from winnow.index.postings.terms import pack_terms, words
-from winnow.privacy.secrets import mask_secrets
 
 
 def commit_of(logged: LoggedCommit, *, masked: bool, rules: Sequence[str]) -> Commit:
@@ -17,6 +16,9 @@ def commit_of(logged: LoggedCommit, *, masked: bool, rules: Sequence[str]) -> Co
     are additional patterns of secrets."""
     message = logged.message
     if masked:
+        # Slow to import, and the first search waits for this module.
+        from winnow.privacy.secrets import mask_secrets
+
         message = mask_secrets(message.encode("utf-8", "replace"), rules)[0].decode()
-    terms = np.unique(np.frombuffer(pack_terms(words(message)), np.uint64))
-    return Commit(logged.id, tuple(terms.tolist()), logged.paths, logged.renamed)
+    terms = set(np.frombuffer(pack_terms(words(message)), np.uint64).tolist())
+    return Commit(logged.id, tuple(sorted(terms)), logged.paths, logged.renamed)

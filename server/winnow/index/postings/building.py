@@ -162,7 +162,8 @@ def _bounds(sources: Sequence[_Source]) -> Keys:
     if sum(len(source.keys) for source in sources) <= BLOCK:
         return np.zeros(0, sources[0].keys.dtype if sources else TERM_TYPE)
     samples = np.sort(np.concatenate([source.keys[::_SAMPLED] for source in sources]))
-    return np.unique(samples[:: BLOCK // _SAMPLED][1:])
+    bounds = set(samples[:: BLOCK // _SAMPLED][1:].tolist())
+    return np.array(sorted(bounds), samples.dtype)
 
 
 def _entries(pieces: Sequence[tuple[_Source, slice]]) -> Entries:

@@ -257,7 +257,7 @@ class PostingLists:
 
     def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
         """Return the positions of the shortest lists of some keys; None if a key has no list."""
-        distinct = np.unique(np.array(keys, self.keys.dtype))
+        distinct = np.array(sorted(set(keys)), self.keys.dtype)
         places = self.keys.searchsorted(distinct)
         if not len(self.keys) or (self.keys.take(places, mode="clip") != distinct).any():
             return None

@@ -200,4 +200,5 @@ def _bounds(lists: Sequence[PostingLists]) -> Keys:
         sums = np.cumsum(weight)
         places = sums.searchsorted(np.arange(step, int(sums[-1]) if len(sums) else 0, step))
         samples.append(its.keys[places])
-    return np.unique(np.sort(np.concatenate(samples))[BLOCK // step - 1 :: BLOCK // step])
+    bounds = np.sort(np.concatenate(samples))[BLOCK // step - 1 :: BLOCK // step]
+    return np.array(sorted(set(bounds.tolist())), bounds.dtype)

@@ -6,6 +6,7 @@ until a file with the same text adopts them, or they are removed.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import zlib
@@ -14,7 +15,14 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from winnow.index.store.blocks import blocks_of, definitions_in_block
-from winnow.index.store.file_record import FULL, NO_DEFINITIONS, NOT_REUSED, FileRecord, FileState
+from winnow.index.store.file_record import (
+    FULL,
+    NO_DEFINITIONS,
+    NOT_REUSED,
+    FileRecord,
+    FileState,
+    depends_on_limits,
+)
 from winnow.index.store.reader import unpacked_names
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
 from winnow.symbols.extract.packed import (
@@ -175,6 +183,31 @@ def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp
         (raw, _base(raw), state.mtime_ns, state.ctime_ns, state.size, stamp, number),
     )
     return True
+
+
+def is_empty(connection: Connection) -> bool:
+    """Return True if no text is stored, not even parked."""
+    query = "SELECT 1 FROM file UNION ALL SELECT 1 FROM name UNION ALL SELECT 1 FROM segment"
+    return row_of(connection, f"{query} LIMIT 1") is None
+
+
+def take(connection: Connection, stamp: int) -> None:
+    """Insert the texts of the attached database `other`, parked, into empty tables."""
+    problems = [row[0] for row in rows_of(connection, "SELECT DISTINCT problem FROM other.file")]
+    reused = [each for each in problems if each not in NOT_REUSED and not depends_on_limits(each)]
+    connection.execute(
+        "INSERT INTO file SELECT id, path, base, language, mtime_ns, ctime_ns, size, problem, key,"
+        " segment, document, binary, ?, ?, partial FROM other.file WHERE parked=0 AND key<>x''"
+        " AND problem IN (SELECT value FROM json_each(?))",
+        (int(time.time()), stamp, json.dumps(reused)),
+    )
+    for table in ("segment", "name"):
+        connection.execute(f"INSERT INTO {table} SELECT * FROM other.{table}")  # noqa: S608
+    for table in ("content", "definition", "block", "base", "occurrence"):
+        connection.execute(
+            f"INSERT INTO {table} SELECT * FROM other.{table}"  # noqa: S608
+            " WHERE file IN (SELECT id FROM main.file)"
+        )
 
 
 def _copied(connection: Connection, number: int, path: bytes) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from winnow.index.postings.contents import Contents
 from winnow.storage.database import StoreDamaged
+from winnow.storage.writing import atomic_write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +30,7 @@ SUFFIX = ".seg"
 # A process that has read a row opens its file at once; another process may be writing a file whose
 # row does not exist yet.
 GRACE_SECONDS = 60.0
+COPIED_BYTES = 1024 * 1024
 
 
 class SegmentMissing(StoreDamaged):
@@ -107,6 +110,15 @@ class Segments:
             return name, merge_segments(self.file(name), parts)
         except SegmentDamaged as error:
             raise StoreDamaged(f"a segment is damaged: {error}") from error
+
+    def copy(self, other: Segments, name: str) -> None:
+        """Copy a segment of another store, with its name. Raises StoreDamaged and OSError."""
+        other.verify(name)
+        with (
+            other.file(name).open("rb") as source,
+            atomic_write(self.file(name), durable=True) as stream,
+        ):
+            shutil.copyfileobj(source, stream, COPIED_BYTES)
 
     def drop(self, name: str) -> None:
         """Delete a segment whose row no process can have read."""

@@ -31,10 +31,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import winnow
-import winnow.index
-import winnow.index.postings
-import winnow.privacy.secrets
-import winnow.symbols
 from winnow.index.postings.building import MOST_DOCUMENTS
 from winnow.index.store import rows
 from winnow.index.store.file_record import (
@@ -83,9 +79,9 @@ BUILDING = ".building"
 _GENERATION = re.compile(r"index-[0-9a-f]+(?:\.(\d+))?\.db")
 # Returns True if a file still has a state, or is deleted: see Store.write.
 StillMatches = Callable[[str, "FileState | None"], bool]
-# Packages and files whose code decides what is stored.
-CODE_PACKAGES = (winnow.symbols, winnow.index.postings, winnow.privacy.secrets)
-CODE_FILES = ("builder/extraction.py", "store/file_record.py")
+# Folders and files whose code decides what is stored.
+CODE_FOLDERS = ("symbols", "index/postings", "privacy/secrets")
+CODE_FILES = ("index/builder/extraction.py", "index/store/file_record.py")
 # A note: the user has requested the index of a folder with very many files.
 CONSENT = "consent"
 
@@ -104,13 +100,12 @@ def version(variant: str = "") -> str:
     for name in ("tree-sitter", "tree-sitter-language-pack"):
         with contextlib.suppress(PackageNotFoundError):
             digest.update(version_of(name).encode())
-    for package in CODE_PACKAGES:
-        for folder in package.__path__:
-            for file in sorted(Path(folder).rglob("*.py")):
+    for package in map(Path, winnow.__path__):
+        for folder in CODE_FOLDERS:
+            for file in sorted((package / folder).rglob("*.py")):
                 digest.update(file.read_bytes())
-    for folder in winnow.index.__path__:
         for name in CODE_FILES:
-            digest.update(Path(folder, name).read_bytes())
+            digest.update((package / name).read_bytes())
     return digest.hexdigest()
 
 
@@ -386,6 +381,12 @@ class Store:
                 rows.park(connection, os.fsdecode(path), stamp, gone=True)
         self._free_unused()
 
+    def drop_parked(self) -> None:
+        """Drop the data of texts that no file has."""
+        with self._transaction() as connection:
+            rows.next_stamp(connection)
+            rows.forget_parked(connection, 0)
+
     def packed(self, *, signatures: bool) -> list[Path]:
         """Write everything into the database and the segments that it names, in their smallest
         form, and return these files. Without ``signatures``, the signatures and documentation of
@@ -456,6 +457,28 @@ class Store:
                         _write_rows(connection, batch, (), places, is_still)
                     yield list(batch)
         self._merge()
+
+    def take(self, other: Store) -> bool:
+        """Take all texts of another store, for :meth:`adopt` to find: a tenth of the time of
+        :meth:`copy_from`. Return False if this store has texts already, or another name, which its
+        segments contain.
+
+        Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store.
+        """
+        if self.file.name != other.file.name:
+            return False
+        with self._lock, detect_damage():
+            self._writer.execute("ATTACH ? AS other", (str(other.file),))
+            try:
+                with database.transaction(self._writer):
+                    if not rows.is_empty(self._writer):
+                        return False
+                    for (name,) in database.rows_of(self._writer, "SELECT name FROM other.segment"):
+                        self.segments.copy(other.segments, name)
+                    rows.take(self._writer, rows.next_stamp(self._writer))
+            finally:
+                self._writer.execute("DETACH other")
+        return True
 
     def _copy_documents(
         self, other: Store, reader: Reader, texts: Mapping[bytes, tuple[int | None, int]]
@@ -532,9 +555,7 @@ class Store:
         """
         if self.size() <= limit:
             return 0
-        with self._transaction() as connection:
-            rows.next_stamp(connection)
-            rows.forget_parked(connection, 0)
+        self.drop_parked()
         self._free_unused()
         target = int(limit * (1 - TRIM_SHARE))
         while self.size() > target and self._drop_uses():

@@ -172,7 +172,7 @@ def find_candidates(
             chosen += _listed(found, SINGLE, allowed, index.ranks)
     chosen += [file for file in more if allowed is None or allowed(file)]
     # The order of candidates decides between equal scores and how sums are rounded.
-    files = np.unique(np.array(chosen, np.int64))
+    files = np.array(sorted(set(chosen)), np.int64)
     return _located(corpus, files[np.argsort(index.ranks[files])], chunks)
 
 

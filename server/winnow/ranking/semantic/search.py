@@ -220,8 +220,10 @@ def matches_in_chunks(
         segment = corpus.parts[int(candidates.parts[place])].segment
         firsts = segment.described[chunks.ids[start:end], 0]
         for term, numbers in matches.hits.items():
-            here = np.unique(np.searchsorted(firsts, numbers, side="right")) - 1
-            found[start + here[here >= 0]] += matches.weights[term]
+            places = np.searchsorted(firsts, numbers, side="right") - 1
+            here = np.zeros(end - start, np.bool_)
+            here[places[places >= 0]] = True
+            found[start:end] += matches.weights[term] * here
     return found
 
 

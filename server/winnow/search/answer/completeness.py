@@ -43,7 +43,7 @@ def completeness_of(
     """
     reasons = []
     if timed_out:
-        reasons.append(f"stopped after {ripgrep.seconds:g} seconds: not every file was seen")
+        reasons.append(f"stopped after {ripgrep.seconds:g} s: not every file was seen")
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
     if file_bytes and skipped and skipped.too_large:

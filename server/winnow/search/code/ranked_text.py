@@ -222,7 +222,7 @@ def _found(
     reasons = list(unused)
     if search.timed_out:
         seconds = search.limits.search_seconds
-        reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
+        reasons.append(f"stopped after {seconds:g} s: not every file was searched")
     if unreadable:
         reasons.append(f"{len(unreadable)} files or folders could not be read")
     if excluded := [term.term for term in search.terms if term not in kept]:

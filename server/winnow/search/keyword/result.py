@@ -62,7 +62,7 @@ def completeness_of_matches(found: KeywordMatches, chosen: RankedFiles) -> Compl
     secret = chosen.sent.secret_files if chosen.sent else 0
     if search.timed_out:
         seconds = search.limits.search_seconds
-        reasons.append(f"stopped after {seconds:g} seconds: not every file was searched")
+        reasons.append(f"stopped after {seconds:g} s: not every file was searched")
     if pending := found.documents.pending:
         reasons.append(f"{pending} documents have not been read yet: try again")
     if unread := found.documents.unreadable:

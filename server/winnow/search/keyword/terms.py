@@ -177,7 +177,9 @@ class TermSearch:
         found.files, found.counts, found.bytes = {}, kept, size
         found.files_left_out = len(counts) - len(kept)
         found.over, found.finished = False, True
-        found.shrunk = f"the {len(kept)} files with the most matches, of {len(counts)}"
+        found.shrunk = f"the numbers of matches in {len(kept):,} files"
+        if found.files_left_out:
+            found.shrunk += f", of {len(counts):,} with matches,"
 
     async def list_files(
         self, terms: Sequence[TermMatches], scope: Scope, seconds: float

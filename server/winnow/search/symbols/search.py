@@ -412,7 +412,7 @@ class SymbolSearch:
         """Return why symbols may be missing."""
         reasons, state = list(self._reasons), self.state
         if self.found.timed_out:
-            reasons.append(f"stopped after {SEARCH_SECONDS:g} seconds: not all names were searched")
+            reasons.append(f"stopped after {SEARCH_SECONDS:g} s: not all names were searched")
         if self.changed:
             reasons.append(CHANGED)
         if state is not None and state.state == "stale":
