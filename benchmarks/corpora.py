@@ -34,7 +34,10 @@ def kernel() -> Path:
         _apt_get("download", "linux-source-6.1", *options, cwd=folder)
         [package] = folder.glob("*.deb")
         _run("dpkg-deb", "-x", str(package), "root", cwd=folder)
-        return _unpacked(folder, "root/usr/src/*.tar.xz")
+        tree = _unpacked(folder, "root/usr/src/*.tar.xz")
+        # Debian's excludes everything.
+        (tree / ".gitignore").unlink()
+        return tree
 
     return _tree("linux-source-6.1", fetch)
 

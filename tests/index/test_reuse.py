@@ -129,6 +129,58 @@ async def test_a_file_that_changes_before_its_data_is_reused_is_indexed_as_it_is
     assert definition.name == "written_late"
 
 
+@pytest.mark.parametrize(("kept", "is_taken"), [(60, True), (30, True), (25, False)])
+async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    read_files: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kept: int,
+    is_taken: bool,
+) -> None:
+    files = {f"m{number}.py": f"def only_in_{number}(): ...\n" for number in range(60)}
+    write_files(tmp_path / "first", files)
+    write_files(tmp_path / "second", dict(list(files.items())[:kept]))
+    await make_workspace(tmp_path / "first").index.build()
+    taken = []
+    take = Store.take
+
+    def recorded(store: Store, other: Store) -> bool:
+        taken.append(other.file.parent.parent.name)
+        return take(store, other)
+
+    monkeypatch.setattr(Store, "take", recorded)
+    read_files.clear()
+    workspace = make_workspace(tmp_path / "second")
+    await workspace.index.build()
+    assert read_files == []
+    assert bool(taken) == is_taken
+    assert await holding(workspace, "only_in_") == sorted(list(files)[:kept])
+
+
+def test_texts_are_only_taken_into_an_empty_store_with_the_same_name(tmp_path: Path) -> None:
+    folder = write_files(tmp_path / "p", {"a.py": "def one(): ...\n"})
+    for name in ("known", "new"):
+        (tmp_path / name).mkdir()
+    known, new = (Store(tmp_path / name / "index-1.db") for name in ("known", "new"))
+    fill(known, folder)
+    with known.read() as reader:
+        states, keys = reader.files(), reader.keys_of(["a.py"])
+    other_name = Store.temporary()
+    assert not other_name.take(known)
+    assert new.take(known)
+    assert not new.take(known)
+    with new.read() as reader:
+        assert reader.files() == {}
+    assert new.adopt({"a.py": (states["a.py"], keys["a.py"])}) == ["a.py"]
+    with known.read() as one, new.read() as two:
+        assert two.files() == one.files()
+        assert two.definitions_in("a.py") == one.definitions_in("a.py")
+    new.check()
+    for store in (known, new, other_name):
+        store.close()
+
+
 async def test_the_index_of_another_user_is_not_reused(
     make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str], user_state: Path
 ) -> None:
