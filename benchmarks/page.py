@@ -210,6 +210,27 @@ PARTS = {
         "The same on 78,000 files.",
         long=True,
     ),
+    "team": Part(
+        "An index that is shared",
+        ["team_index.py django"],
+        "One user builds and exports the index; another one pulls it and reuses it in a copy.",
+    ),
+    "team-kernel": Part(
+        "An index that is shared, of the kernel's source",
+        ["team_index.py kernel"],
+        "The same with 78,000 files.",
+        long=True,
+    ),
+    "cluster-quality": Part(
+        "Ranking in a search cluster",
+        [
+            "cluster_quality.py --annotations {retrieval_annotations}"
+            " --repositories {retrieval_repositories} --corpora {retrieval_corpora}"
+        ],
+        "The questions of the benchmark of semantic search, asked of a cluster and of a local"
+        " index, both without vectors. Needs OpenSearch.",
+        long=True,
+    ),
     "memory": Part(
         "Memory",
         ["memory.py"],

@@ -134,12 +134,14 @@ def take_texts(
     roots: Sequence[Path],
     sample: Collection[bytes],
     most: int,
+    room: int,
     variant: str,
     user: User | None,
 ) -> bool:
     """Take all texts of another index into an empty store. Of the indexes of ``roots`` that have
-    most of a sample's texts, and at most ``most`` files, it is the largest: a delta has few. Return
-    False if there is none, or all that are there are damaged or not this user's."""
+    most of a sample's texts, at most ``most`` files, and at most ``room`` bytes, it is the largest:
+    a delta has few files. Return False if there is none; those that are damaged or not this user's
+    are ignored."""
     with contextlib.ExitStack() as stack:
         found: dict[Path, tuple[int, Store]] = {}
         for root in roots:
@@ -147,7 +149,8 @@ def take_texts(
                 if (other := _opened(root, variant, user, stack)) is not None:
                     with other.read() as reader:
                         files, shared = reader.file_count(), len(reader.places(sample))
-                    if shared >= LEAST_SHARE * len(sample) and files <= most:
+                        fits = files <= most and reader.size() <= room
+                    if fits and shared >= LEAST_SHARE * len(sample):
                         found[root] = files, other
         if found:
             root = max(found, key=lambda each: found[each][0])

@@ -22,6 +22,7 @@ from winnow.index.builder.other_indexes import (
     take_texts,
     write_sample,
 )
+from winnow.index.builder.size_limit import MEGABYTE
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
@@ -124,6 +125,7 @@ class TextReuse:
             roots=roots,
             sample=sample,
             most=MOST_TIMES * len(paths),
+            room=settings.max_size_mb * MEGABYTE,
             variant=settings.variant,
             user=settings.user,
         )
