@@ -213,7 +213,7 @@ PARTS = {
     "team": Part(
         "An index that is shared",
         ["team_index.py django"],
-        "One user builds and exports the index; another one pulls it and reuses it in a copy.",
+        "One user builds and exports the index; another one pulls it in a copy of the tree.",
     ),
     "team-kernel": Part(
         "An index that is shared, of the kernel's source",

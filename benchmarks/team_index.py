@@ -1,10 +1,10 @@
-"""Measure how an index is shared: its export, its pull, and a build that reuses it.
+"""Measure how an index is shared: its export, and its pull by someone else.
 
     python benchmarks/team_index.py [TREE...]
 
 A TREE is a folder, or a name from corpora.py; without one, it is django. One user builds the index
-from nothing and exports it; another one pulls it and runs `winnow index build` in a copy of the
-tree. `CPU s` includes children; `MB` is the size of the index or archive on disk; `together`,
+from nothing and exports it; another one pulls it in a copy of the tree, which has a complete index
+then. `CPU s` includes children; `MB` is the size of the index or archive on disk; `together`,
 `server` and `child` are the peaks of anonymous memory in MB: of all processes, of the program
 itself, and of its largest child (Linux only). The last line compares the states of both indexes.
 """
@@ -27,7 +27,7 @@ WINNOW = [sys.executable, "-m", "winnow"]
 
 
 def share(source: Path, work: Path, limit: int) -> None:
-    """Build, export, pull and reuse the index of a tree; print a row for each."""
+    """Build, export and pull the index of a tree; print a row for each."""
     (work / "config.toml").write_text(SETTINGS.format(limit))
     archive = work / "index.winnow"
     print(f"{source.name:24}", *(f"{one:>9}" for one in TITLES), flush=True)
@@ -50,11 +50,11 @@ def share(source: Path, work: Path, limit: int) -> None:
         ) -> None:
             print_row(title, *measured([*WINNOW, "index", *arguments], tree, made, **environment))
 
-        if user == "second":
-            run("pull", "pull", str(archive), "--unsigned")
-        run("reuse" if user == "second" else "build", "build", made=tree / ".winnow")
         if user == "first":
+            run("build", "build", made=tree / ".winnow")
             run("export", "export", str(archive), "--unsigned", made=archive)
+        else:
+            run("pull", "pull", str(archive), "--unsigned", made=tree / ".winnow")
         states.append(_state(tree, environment))
     print("both indexes:", states[0] if states[0] == states[1] else " / ".join(states))
 

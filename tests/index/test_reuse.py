@@ -16,6 +16,7 @@ from indexed import fill
 from winnow.index.builder import other_indexes, reuse
 from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
 from winnow.index.store import rows
+from winnow.index.store.file_record import FULL, NO_DEFINITIONS, TOO_LARGE, TOO_MUCH_MEMORY
 from winnow.index.store.store import Store
 from winnow.storage import state_folder
 from winnow.storage.state_folder import User
@@ -140,14 +141,16 @@ async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
 ) -> None:
     files = {f"m{number}.py": f"def only_in_{number}(): ...\n" for number in range(60)}
     write_files(tmp_path / "first", files)
-    write_files(tmp_path / "second", dict(list(files.items())[:kept]))
+    # The index has a row of the last file before it has any text.
+    more = {"vendor.min.js": "var only_in_vendor\n"}
+    write_files(tmp_path / "second", dict(list(files.items())[:kept]) | more)
     await make_workspace(tmp_path / "first").index.build()
     taken = []
     take = Store.take
 
-    def recorded(store: Store, other: Store) -> bool:
+    def recorded(store: Store, other: Store, max_parsed: int) -> bool:
         taken.append(other.file.parent.parent.name)
-        return take(store, other)
+        return take(store, other, max_parsed)
 
     monkeypatch.setattr(Store, "take", recorded)
     read_files.clear()
@@ -158,7 +161,25 @@ async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
     assert await holding(workspace, "only_in_") == sorted(list(files)[:kept])
 
 
-def test_texts_are_only_taken_into_an_empty_store_with_the_same_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("problem", "is_reused"),
+    [
+        ("", True),
+        ("its language is unknown", True),
+        (f"{TOO_MUCH_MEMORY}: 1,001 bytes", True),
+        (f"{TOO_MUCH_MEMORY}: 1,000 bytes", False),
+        (f"{TOO_LARGE} 5 bytes", False),
+        (NO_DEFINITIONS, False),
+        (FULL, False),
+    ],
+)
+def test_a_text_is_reused_only_if_it_has_the_same_problem_here(
+    problem: str, is_reused: bool
+) -> None:
+    assert rows.is_reusable(problem, 1_000) == is_reused
+
+
+def test_texts_are_only_taken_into_a_store_without_texts_with_the_same_name(tmp_path: Path) -> None:
     folder = write_files(tmp_path / "p", {"a.py": "def one(): ...\n"})
     for name in ("known", "new"):
         (tmp_path / name).mkdir()
@@ -176,6 +197,7 @@ def test_texts_are_only_taken_into_an_empty_store_with_the_same_name(tmp_path: P
     with known.read() as one, new.read() as two:
         assert two.files() == one.files()
         assert two.definitions_in("a.py") == one.definitions_in("a.py")
+        assert [file.path for file, _ in two.definitions("one")] == ["a.py"]
     new.check()
     for store in (known, new, other_name):
         store.close()

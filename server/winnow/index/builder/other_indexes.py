@@ -117,16 +117,17 @@ def copy_texts(
     user: User | None,
     files: Mapping[str, tuple[FileState, bytes]],
     is_still: StillMatches,
+    max_parsed: int,
 ) -> Generator[list[str], None, None]:
     """Copy the data of files whose text the index of another folder has; ``files`` are states and
-    keys by path. Yields the paths after each transaction. For ``is_still`` see
-    :meth:`Store.write`.
+    keys by path. Yields the paths after each transaction. For the last parameters see
+    :meth:`Store.copy_from`.
 
     An index that is damaged or not this user's is ignored.
     """
     with _reused(root), contextlib.ExitStack() as stack:
         if (other := _opened(root, variant, user, stack)) is not None:
-            yield from store.copy_from(other, files, is_still)
+            yield from store.copy_from(other, files, is_still, max_parsed)
 
 
 def take_texts(
@@ -135,13 +136,14 @@ def take_texts(
     sample: Collection[bytes],
     most: int,
     room: int,
+    max_parsed: int,
     variant: str,
     user: User | None,
 ) -> bool:
     """Take all texts of another index into an empty store. Of the indexes of ``roots`` that have
     most of a sample's texts, at most ``most`` files, and at most ``room`` bytes, it is the largest:
     a delta has few files. Return False if there is none; those that are damaged or not this user's
-    are ignored."""
+    are ignored. For ``max_parsed`` see :meth:`Store.take`."""
     with contextlib.ExitStack() as stack:
         found: dict[Path, tuple[int, Store]] = {}
         for root in roots:
@@ -155,7 +157,7 @@ def take_texts(
         if found:
             root = max(found, key=lambda each: found[each][0])
             with _reused(root):
-                return store.take(found[root][1])
+                return store.take(found[root][1], max_parsed)
     return False
 
 

@@ -126,6 +126,7 @@ class TextReuse:
             sample=sample,
             most=MOST_TIMES * len(paths),
             room=settings.max_size_mb * MEGABYTE,
+            max_parsed=settings.max_parsed,
             variant=settings.variant,
             user=settings.user,
         )
@@ -134,7 +135,10 @@ class TextReuse:
     async def _copy_texts(self, other: Path, files: Texts) -> list[str]:
         """Copy the data of files whose text the index of another folder has. Return the paths."""
         store, settings = await self._disk.current(), self._settings()
-        steps = copy_texts(store, other, settings.variant, settings.user, files, self._is_still)
+        steps = copy_texts(
+            *(store, other, settings.variant, settings.user),
+            *(files, self._is_still, settings.max_parsed),
+        )
         copied: list[str] = []
 
         def step(current: Store) -> list[str]:

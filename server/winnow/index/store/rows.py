@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
@@ -19,6 +20,7 @@ from winnow.index.store.file_record import (
     FULL,
     NO_DEFINITIONS,
     NOT_REUSED,
+    TOO_MUCH_MEMORY,
     FileRecord,
     FileState,
     depends_on_limits,
@@ -90,6 +92,8 @@ PARKED_LEAST = 200
 CHOSEN = -1
 # Blocks of definitions that are in memory while all are written again.
 REWRITTEN = 1_000
+# The size of a text in a problem.
+_BYTES = re.compile(r"([0-9,]+) bytes$")
 # Deletions are recorded for this number of transactions; an older reader reads all files.
 GONE_STAMPS = 10_000
 
@@ -185,28 +189,49 @@ def adopt(connection: Connection, path: str, state: FileState, key: bytes, stamp
     return True
 
 
-def is_empty(connection: Connection) -> bool:
-    """Return True if no text is stored, not even parked."""
-    query = "SELECT 1 FROM file UNION ALL SELECT 1 FROM name UNION ALL SELECT 1 FROM segment"
-    return row_of(connection, f"{query} LIMIT 1") is None
-
-
-def take(connection: Connection, stamp: int) -> None:
-    """Insert the texts of the attached database `other`, parked, into empty tables."""
-    problems = [row[0] for row in rows_of(connection, "SELECT DISTINCT problem FROM other.file")]
-    reused = [each for each in problems if each not in NOT_REUSED and not depends_on_limits(each)]
-    connection.execute(
-        "INSERT INTO file SELECT id, path, base, language, mtime_ns, ctime_ns, size, problem, key,"
-        " segment, document, binary, ?, ?, partial FROM other.file WHERE parked=0 AND key<>x''"
-        " AND problem IN (SELECT value FROM json_each(?))",
-        (int(time.time()), stamp, json.dumps(reused)),
+def has_texts(connection: Connection) -> bool:
+    """Return True if any text is stored, even parked. A file that is left out has none."""
+    query = (
+        "SELECT 1 FROM file WHERE key<>x'' UNION ALL SELECT 1 FROM name"
+        " UNION ALL SELECT 1 FROM segment LIMIT 1"
     )
-    for table in ("segment", "name"):
-        connection.execute(f"INSERT INTO {table} SELECT * FROM other.{table}")  # noqa: S608
-    for table in ("content", "definition", "block", "base", "occurrence"):
+    return row_of(connection, query) is not None
+
+
+def is_reusable(problem: str, max_parsed: int) -> bool:
+    """Return True if another index can reuse a text with this problem: at least, the text has the
+    same problem where only ``max_parsed`` bytes are parsed."""
+    if problem.startswith(TOO_MUCH_MEMORY):
+        size = _BYTES.search(problem)
+        return size is not None and int(size[1].replace(",", "")) > max_parsed
+    return problem not in NOT_REUSED and not depends_on_limits(problem)
+
+
+def take(connection: Connection, max_parsed: int, stamp: int) -> None:
+    """Insert the texts of the attached database `other`, parked, into tables without texts. For
+    ``max_parsed``, see :func:`is_reusable`."""
+    problems = [row[0] for row in rows_of(connection, "SELECT DISTINCT problem FROM other.file")]
+    reused = [each for each in problems if is_reusable(each, max_parsed)]
+    before = value_of(connection, "SELECT ifnull(max(id), 0) FROM main.file")
+    connection.execute(
+        "INSERT INTO file SELECT id+?, path, base, language, mtime_ns, ctime_ns, size, problem,"
+        " key, segment, document, binary, ?, ?, partial FROM other.file"
+        " WHERE parked=0 AND key<>x'' AND problem IN (SELECT value FROM json_each(?))",
+        (before, int(time.time()), stamp, json.dumps(reused)),
+    )
+    connection.execute("INSERT INTO segment SELECT * FROM other.segment")
+    connection.execute("INSERT INTO name SELECT * FROM other.name")
+    for table, columns in (
+        ("content", "file+:before, skeleton, names, declared"),
+        ("definition", "file+:before, place, name"),
+        ("block", "file+:before, number, data"),
+        ("occurrence", "name, file+:before, packed"),
+        ("base", "name, file+:before, scope"),
+    ):
         connection.execute(
-            f"INSERT INTO {table} SELECT * FROM other.{table}"  # noqa: S608
-            " WHERE file IN (SELECT id FROM main.file)"
+            f"INSERT INTO {table} SELECT {columns} FROM other.{table}"  # noqa: S608
+            " WHERE file+:before IN (SELECT id FROM main.file)",
+            {"before": before},
         )
 
 

@@ -37,7 +37,6 @@ from winnow.index.store.file_record import (
     NO_DEFINITIONS,
     FileRecord,
     FileState,
-    depends_on_limits,
 )
 from winnow.index.store.reader import DecodedFiles, Reader, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
@@ -419,9 +418,11 @@ class Store:
         other: Store,
         files: Mapping[str, tuple[FileState, bytes]],
         is_still: StillMatches = lambda path, state: True,
+        max_parsed: int = 0,
     ) -> Iterator[list[str]]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
-        path. For ``is_still`` see :meth:`write`. Yields the paths after each transaction; any
+        path. For ``is_still`` see :meth:`write`, for ``max_parsed``
+        :func:`winnow.index.store.rows.is_reusable`. Yields the paths after each transaction; any
         thread may request the next.
 
         Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store. Files
@@ -443,7 +444,7 @@ class Store:
                         key: text
                         for key in list(texts)[at : at + COPIED_AT_ONCE]
                         if (text := reader.known_text(key)) is not None
-                        and not depends_on_limits(text.problem)
+                        and rows.is_reusable(text.problem, max_parsed)
                     }
                     batch = {
                         path: _reused_record(text, files[path][0], key)
@@ -458,10 +459,10 @@ class Store:
                     yield list(batch)
         self._merge()
 
-    def take(self, other: Store) -> bool:
+    def take(self, other: Store, max_parsed: int = 0) -> bool:
         """Take all texts of another store, for :meth:`adopt` to find: a tenth of the time of
-        :meth:`copy_from`. Return False if this store has texts already, or another name, which its
-        segments contain.
+        :meth:`copy_from`. For ``max_parsed`` see :func:`winnow.index.store.rows.is_reusable`.
+        Return False if this store has texts already, or another name, which its segments contain.
 
         Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store.
         """
@@ -471,11 +472,11 @@ class Store:
             self._writer.execute("ATTACH ? AS other", (str(other.file),))
             try:
                 with database.transaction(self._writer):
-                    if not rows.is_empty(self._writer):
+                    if rows.has_texts(self._writer):
                         return False
                     for (name,) in database.rows_of(self._writer, "SELECT name FROM other.segment"):
                         self.segments.copy(other.segments, name)
-                    rows.take(self._writer, rows.next_stamp(self._writer))
+                    rows.take(self._writer, max_parsed, rows.next_stamp(self._writer))
             finally:
                 self._writer.execute("DETACH other")
         return True
