@@ -130,6 +130,21 @@ async def test_a_file_that_changes_before_its_data_is_reused_is_indexed_as_it_is
     assert definition.name == "written_late"
 
 
+async def test_a_clone_reuses_the_trigrams_of_a_large_file(
+    make_workspace: MakeWorkspace, tmp_path: Path, read_files: list[str]
+) -> None:
+    large = "value = 'large_text'\n" * 300_000
+    for name in ("first", "second"):
+        write_files(tmp_path / name, {**MANY, "large.py": large})
+        aged(tmp_path / name)
+    await make_workspace(tmp_path / "first").index.build()
+    read_files.clear()
+    workspace = make_workspace(tmp_path / "second")
+    await workspace.index.build()
+    assert read_files == []
+    assert await holding(workspace, "large_text") == ["large.py"]
+
+
 @pytest.mark.parametrize(("kept", "is_taken"), [(60, True), (30, True), (25, False)])
 async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
     make_workspace: MakeWorkspace,
@@ -148,9 +163,9 @@ async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
     taken = []
     take = Store.take
 
-    def recorded(store: Store, other: Store, max_parsed: int) -> bool:
+    def recorded(store: Store, other: Store, limits: rows.SizeLimits) -> bool:
         taken.append(other.file.parent.parent.name)
-        return take(store, other, max_parsed)
+        return take(store, other, limits)
 
     monkeypatch.setattr(Store, "take", recorded)
     read_files.clear()
@@ -168,7 +183,8 @@ async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
         ("its language is unknown", True),
         (f"{TOO_MUCH_MEMORY}: 1,001 bytes", True),
         (f"{TOO_MUCH_MEMORY}: 1,000 bytes", False),
-        (f"{TOO_LARGE} 5 bytes", False),
+        (f"{TOO_LARGE} 2,000 bytes", True),
+        (f"{TOO_LARGE} 3,000 bytes", False),
         (NO_DEFINITIONS, False),
         (FULL, False),
     ],
@@ -176,7 +192,7 @@ async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
 def test_a_text_is_reused_only_if_it_has_the_same_problem_here(
     problem: str, is_reused: bool
 ) -> None:
-    assert rows.is_reusable(problem, 1_000) == is_reused
+    assert rows.is_reusable(problem, rows.SizeLimits(2_000, 1_000)) == is_reused
 
 
 def test_texts_are_only_taken_into_a_store_without_texts_with_the_same_name(tmp_path: Path) -> None:

@@ -23,12 +23,14 @@ from winnow.index.store.file_record import (
     FULL,
     NO_DEFINITIONS,
     FileState,
+    content_hasher,
     content_key,
     file_state,
     language_at,
     state_from_stat,
 )
 from winnow.storage.paths import is_below, real_path
+from winnow.symbols.language import language_of
 from winnow.text.buffers import Overlay
 from winnow.text.encodings import decode_text
 from winnow.text.git_files import git_settings
@@ -40,6 +42,9 @@ from winnow.text.scope import IGNORE_FILE, Filters, search_scope
 
 # Limit for reading a file that a request names and that is not in the index.
 MOST_BYTES = 4 * 1024 * 1024
+# As in extraction.py: of larger files, nothing is stored.
+MOST_KEYED = 32 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
 # Ignore files that may be in any folder.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
 UNSURE = -1  # an mtime that no file has
@@ -223,9 +228,10 @@ def read_text(root: Path, path: str) -> str | None:
 
 
 def content_keys(
-    root: Path, paths: Iterable[str], most: int = MOST_BYTES
+    root: Path, paths: Iterable[str], most: int = MOST_BYTES, *, large: bool = False
 ) -> dict[str, tuple[FileState, bytes]]:
-    """Return the states and content keys of the files that have at most ``most`` bytes."""
+    """Return the states and content keys of the files that have at most ``most`` bytes; with
+    ``large``, also of larger ones of which only trigrams are stored."""
     found = {}
     for path in paths:
         try:
@@ -235,8 +241,14 @@ def content_keys(
         with os.fdopen(descriptor, "rb") as file:
             state = file_state(os.fstat(file.fileno()))
             raw = file.read(most + 1)
-        if len(raw) <= most:
-            found[path] = state, content_key(path, raw, language_at(path, raw))
+            if len(raw) <= most:
+                found[path] = state, content_key(path, raw, language_at(path, raw))
+            elif large and state.size <= MOST_KEYED:
+                key = content_hasher(path, language_of(path))
+                key.update(raw)
+                while piece := file.read(PIECE_BYTES):
+                    key.update(piece)
+                found[path] = state, key.digest()
     return found
 
 

@@ -239,11 +239,11 @@ class FolderIndex:
         self.files.schedule_rescan()  # changes reported during the build were not applied
 
     async def _check_store_daily(self) -> None:
-        """Read and check the entire store, at most once per CHECKED_SECONDS."""
-        noted = (await self.disk.query(Reader.notes)).get(CHECKED, "0")
-        if 0 <= time.time() - float(noted) < CHECKED_SECONDS:
+        """Read and check the entire store, once per CHECKED_SECONDS from its first build on."""
+        noted = (await self.disk.query(Reader.notes)).get(CHECKED)
+        if noted is not None and 0 <= time.time() - float(noted) < CHECKED_SECONDS:
             return
-        if not await self.disk.repair():
+        if noted is None or not await self.disk.repair():
             await self.disk.run(lambda store: store.note(CHECKED, f"{time.time():.0f}"))
 
     # --- keeping up ------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from winnow.index.store.file_record import KEY_BYTES, FileState
 from winnow.index.store.reader import Reader
+from winnow.index.store.rows import SizeLimits
 from winnow.index.store.store import StillMatches, Store
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged
@@ -117,7 +118,7 @@ def copy_texts(
     user: User | None,
     files: Mapping[str, tuple[FileState, bytes]],
     is_still: StillMatches,
-    max_parsed: int,
+    limits: SizeLimits,
 ) -> Generator[list[str], None, None]:
     """Copy the data of files whose text the index of another folder has; ``files`` are states and
     keys by path. Yields the paths after each transaction. For the last parameters see
@@ -127,7 +128,7 @@ def copy_texts(
     """
     with _reused(root), contextlib.ExitStack() as stack:
         if (other := _opened(root, variant, user, stack)) is not None:
-            yield from store.copy_from(other, files, is_still, max_parsed)
+            yield from store.copy_from(other, files, is_still, limits)
 
 
 def take_texts(
@@ -136,14 +137,14 @@ def take_texts(
     sample: Collection[bytes],
     most: int,
     room: int,
-    max_parsed: int,
+    limits: SizeLimits,
     variant: str,
     user: User | None,
 ) -> bool:
     """Take all texts of another index into an empty store. Of the indexes of ``roots`` that have
     most of a sample's texts, at most ``most`` files, and at most ``room`` bytes, it is the largest:
     a delta has few files. Return False if there is none; those that are damaged or not this user's
-    are ignored. For ``max_parsed`` see :meth:`Store.take`."""
+    are ignored. For ``limits`` see :meth:`Store.take`."""
     with contextlib.ExitStack() as stack:
         found: dict[Path, tuple[int, Store]] = {}
         for root in roots:
@@ -157,7 +158,7 @@ def take_texts(
         if found:
             root = max(found, key=lambda each: found[each][0])
             with _reused(root):
-                return store.take(found[root][1], max_parsed)
+                return store.take(found[root][1], limits)
     return False
 
 

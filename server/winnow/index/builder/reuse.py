@@ -25,6 +25,7 @@ from winnow.index.builder.other_indexes import (
 from winnow.index.builder.size_limit import MEGABYTE
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
+from winnow.index.store.rows import SizeLimits
 from winnow.index.store.store import Store
 from winnow.processes.waiting import run_to_end
 from winnow.storage.state_folder import User
@@ -126,7 +127,7 @@ class TextReuse:
             sample=sample,
             most=MOST_TIMES * len(paths),
             room=settings.max_size_mb * MEGABYTE,
-            max_parsed=settings.max_parsed,
+            limits=SizeLimits(settings.max_bytes, settings.max_parsed),
             variant=settings.variant,
             user=settings.user,
         )
@@ -137,7 +138,7 @@ class TextReuse:
         store, settings = await self._disk.current(), self._settings()
         steps = copy_texts(
             *(store, other, settings.variant, settings.user),
-            *(files, self._is_still, settings.max_parsed),
+            *(files, self._is_still, SizeLimits(settings.max_bytes, settings.max_parsed)),
         )
         copied: list[str] = []
 
@@ -175,4 +176,4 @@ def _keys(
         from winnow.privacy.secrets import is_secret_file
 
         paths = [path for path in paths if not is_secret_file(path)]
-    return content_keys(root, paths, settings.max_bytes)
+    return content_keys(root, paths, settings.max_bytes, large=True)

@@ -12,6 +12,7 @@ import re
 import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -92,7 +93,7 @@ PARKED_LEAST = 200
 CHOSEN = -1
 # Blocks of definitions that are in memory while all are written again.
 REWRITTEN = 1_000
-# The size of a text in a problem.
+# The size of a text, or the limit, in a problem.
 _BYTES = re.compile(r"([0-9,]+) bytes$")
 # Deletions are recorded for this number of transactions; an older reader reads all files.
 GONE_STAMPS = 10_000
@@ -198,20 +199,31 @@ def has_texts(connection: Connection) -> bool:
     return row_of(connection, query) is not None
 
 
-def is_reusable(problem: str, max_parsed: int) -> bool:
-    """Return True if another index can reuse a text with this problem: at least, the text has the
-    same problem where only ``max_parsed`` bytes are parsed."""
-    if problem.startswith(TOO_MUCH_MEMORY):
-        size = _BYTES.search(problem)
-        return size is not None and int(size[1].replace(",", "")) > max_parsed
-    return problem not in NOT_REUSED and not depends_on_limits(problem)
+class SizeLimits(NamedTuple):
+    """The largest file whose text is read, and the largest that is parsed, in bytes; None for the
+    limits of another index, whatever they are."""
+
+    read: int
+    parsed: int
 
 
-def take(connection: Connection, max_parsed: int, stamp: int) -> None:
-    """Insert the texts of the attached database `other`, parked, into tables without texts. For
-    ``max_parsed``, see :func:`is_reusable`."""
+def is_reusable(problem: str, limits: SizeLimits | None) -> bool:
+    """Return True if an index with these limits can reuse a text that has this problem in another
+    index: it would have the same problem, or none."""
+    if limits is None or not depends_on_limits(problem):
+        return problem not in NOT_REUSED
+    size = _BYTES.search(problem)
+    if size is None:
+        return False
+    number = int(size[1].replace(",", ""))
+    return number > limits.parsed if problem.startswith(TOO_MUCH_MEMORY) else number == limits.read
+
+
+def take(connection: Connection, limits: SizeLimits | None, stamp: int) -> None:
+    """Insert the texts of the attached database `other`, parked, into tables without texts, as far
+    as an index with these limits can reuse them."""
     problems = [row[0] for row in rows_of(connection, "SELECT DISTINCT problem FROM other.file")]
-    reused = [each for each in problems if is_reusable(each, max_parsed)]
+    reused = [each for each in problems if is_reusable(each, limits)]
     before = value_of(connection, "SELECT ifnull(max(id), 0) FROM main.file")
     connection.execute(
         "INSERT INTO file SELECT id+?, path, base, language, mtime_ns, ctime_ns, size, problem,"

@@ -418,11 +418,11 @@ class Store:
         other: Store,
         files: Mapping[str, tuple[FileState, bytes]],
         is_still: StillMatches = lambda path, state: True,
-        max_parsed: int = 0,
+        limits: rows.SizeLimits | None = None,
     ) -> Iterator[list[str]]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
-        path. For ``is_still`` see :meth:`write`, for ``max_parsed``
-        :func:`winnow.index.store.rows.is_reusable`. Yields the paths after each transaction; any
+        path, as far as an index with these limits can reuse it. For ``is_still`` see :meth:`write`.
+        Yields the paths after each transaction; any
         thread may request the next.
 
         Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store. Files
@@ -444,7 +444,7 @@ class Store:
                         key: text
                         for key in list(texts)[at : at + COPIED_AT_ONCE]
                         if (text := reader.known_text(key)) is not None
-                        and rows.is_reusable(text.problem, max_parsed)
+                        and rows.is_reusable(text.problem, limits)
                     }
                     batch = {
                         path: _reused_record(text, files[path][0], key)
@@ -459,10 +459,10 @@ class Store:
                     yield list(batch)
         self._merge()
 
-    def take(self, other: Store, max_parsed: int = 0) -> bool:
-        """Take all texts of another store, for :meth:`adopt` to find: a tenth of the time of
-        :meth:`copy_from`. For ``max_parsed`` see :func:`winnow.index.store.rows.is_reusable`.
-        Return False if this store has texts already, or another name, which its segments contain.
+    def take(self, other: Store, limits: rows.SizeLimits | None = None) -> bool:
+        """Take all texts of another store that an index with these limits can reuse, for
+        :meth:`adopt` to find: a tenth of the time of :meth:`copy_from`. Return False if this store
+        has texts already, or another name, which its segments contain.
 
         Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store.
         """
@@ -476,7 +476,7 @@ class Store:
                         return False
                     for (name,) in database.rows_of(self._writer, "SELECT name FROM other.segment"):
                         self.segments.copy(other.segments, name)
-                    rows.take(self._writer, max_parsed, rows.next_stamp(self._writer))
+                    rows.take(self._writer, limits, rows.next_stamp(self._writer))
             finally:
                 self._writer.execute("DETACH other")
         return True
