@@ -46,8 +46,9 @@ async def answers(
                 query=query, top_k=RESULTS, repositories=list(repositories)
             )
             result = await semantic_search.run(workspace, params, no_progress)
-            if result.completeness.reasons:
-                print(f"{query!r}: {'; '.join(result.completeness.reasons)}", file=sys.stderr)
+            shared = result.completeness.shared
+            if repositories and not (shared and shared.answered):
+                raise RuntimeError(f"the cluster did not answer {query!r}")
             found.append(
                 [
                     {

@@ -200,16 +200,16 @@ def has_texts(connection: Connection) -> bool:
 
 
 class SizeLimits(NamedTuple):
-    """The largest file whose text is read, and the largest that is parsed, in bytes; None for the
-    limits of another index, whatever they are."""
+    """The largest file whose text is read, and the largest that is parsed, in bytes."""
 
     read: int
     parsed: int
 
 
 def is_reusable(problem: str, limits: SizeLimits | None) -> bool:
-    """Return True if an index with these limits can reuse a text that has this problem in another
-    index: it would have the same problem, or none."""
+    """Return True if an index can reuse a text that has this problem in another index: with its
+    limits, it would have the same problem, or none. Without limits, only unfinished texts are not
+    reused."""
     if limits is None or not depends_on_limits(problem):
         return problem not in NOT_REUSED
     size = _BYTES.search(problem)
