@@ -75,6 +75,34 @@ def test_reading_the_index_loads_no_parser_and_no_sdk(project: Path) -> None:
     assert loaded & HEAVY <= {"numpy"}
 
 
+@pytest.mark.process
+def test_a_question_loads_no_patterns_of_secrets_and_no_masked_arrays(project: Path) -> None:
+    """Both are slow to load; only a build, and what a search leaves behind, need them."""
+    config = project.parent / "config.toml"
+    config.write_text("[learning]\nenabled = false\n")
+    program = (
+        "import sys; from winnow.frontends.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print('LOADED', *sys.modules)"
+    )
+
+    def run(*arguments: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            cwd=project,
+            env={**child_environment(project.parent), "WINNOW_CONFIG": str(config)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return set(done.stdout.rpartition("LOADED ")[2].split())
+
+    run("index", "build")
+    loaded = run("semantic-search", "where is the loader")
+    assert "winnow.index.store.store" in loaded
+    assert loaded & {"numpy.ma", "winnow.privacy.secrets.formats"} == set()
+
+
 def test_one_folder_imports_pygls_and_two_modules_start_processes() -> None:
     package = Path(__file__).parent.parent / "server" / "winnow"
     for file in package.rglob("*.py"):
