@@ -125,6 +125,22 @@ return {
     end,
   },
   {
+    'vim.pack installs the repository',
+    function()
+      if not vim.pack then
+        t.skip('Neovim has no vim.pack before 0.12')
+      end
+      local printed = install(
+        nil,
+        [[
+        vim.pack.add({ { src = %q, name = 'winnow' } }, { load = true, confirm = false })
+        require('winnow').setup({ history = 7 })
+      ]]
+      )
+      t.contains(printed, '["winnow.txt",1,7,"serve"]')
+    end,
+  },
+  {
     'the folder of a checkout on the runtime path is the plugin',
     function()
       local printed = install(
