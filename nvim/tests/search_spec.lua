@@ -250,9 +250,16 @@ return {
       t.shared_project()
       t.setup()
       local kinds = {}
+      local searches = {} -- by token; the progress of the index has others
       local id = vim.api.nvim_create_autocmd('LspProgress', {
         callback = function(event)
-          kinds[#kinds + 1] = event.data.params.value.kind or 'none'
+          local token, value = event.data.params.token, event.data.params.value
+          if value.kind == 'begin' and not value.title:find('ndex') then
+            searches[token] = true
+          end
+          if searches[token] or not value.kind then
+            kinds[#kinds + 1] = value.kind or 'none'
+          end
         end,
       })
       search('keyword', { query = 'plugins', terms = { 'plugin' } })

@@ -127,7 +127,7 @@ test('code is sent to a remote model only with consent, and the audit lists it',
     }
     await editor.rows.filter({ hasText: 'Not for this workspace' }).click()
     // The list is back, and the button is gone.
-    await editor.titled(/^where is hello printed · local$/)
+    await editor.titled(/^where is hello printed · local( · index at \d+ %)?$/)
     await until(async () => (await button.count()) === 0, 'no button to consent')
     await editor.page.keyboard.press('Escape')
 

@@ -2,12 +2,16 @@
 
 local M = {}
 
+-- Neovim 0.12 clears these cells at the end of the line when a floating window closes: they show
+-- its ruler.
+local RULER = vim.fn.has('nvim-0.12') == 1 and 18 or 0
+
 ---Cut a text to one line below the windows.
 ---@param text string
 ---@return string
 local function one_line(text)
   local line = vim.trim((text:gsub('%s+', ' ')))
-  local room = math.max(20, vim.v.echospace)
+  local room = math.max(20, math.min(vim.v.echospace, vim.o.columns - RULER - 1))
   if vim.api.nvim_strwidth(line) <= room then
     return line
   end

@@ -268,9 +268,9 @@ def test_messages_are_one_line(start: Start, tmp_path: Path, columns: int) -> No
     editor.nvim.input(":Winnow index build<CR>")
     is_shown("winnow: index build")
     editor.nvim.input(":Winnow grep max_result=3 needle<CR>")
-    is_shown("winnow: unknown parameter `")
+    is_shown("winnow: unknown par")
     editor.nvim.input(":Winnow index no_such_action<CR>")
-    is_shown("winnow: unknown action ")
+    is_shown("winnow: unknown act")
     # The log has what does not fit.
     editor.press(":Winnow log<CR>")
     log = "\n".join(editor.nvim.current.buffer[:])

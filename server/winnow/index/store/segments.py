@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from winnow.index.postings.contents import Contents
 from winnow.storage.database import StoreDamaged
+from winnow.storage.untrusted import open_untrusted
 from winnow.storage.writing import atomic_write
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Segments:
         """Copy a segment of another store, with its name. Raises StoreDamaged and OSError."""
         other.verify(name)
         with (
-            other.file(name).open("rb") as source,
+            os.fdopen(open_untrusted(other.file(name)), "rb") as source,
             atomic_write(self.file(name), durable=True) as stream,
         ):
             shutil.copyfileobj(source, stream, COPIED_BYTES)
