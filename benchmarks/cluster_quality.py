@@ -15,22 +15,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import statistics
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from questions import RESULTS, Repository, add_arguments, load_repositories, ndcg
-from retrieval_runner import copy_corpus
-from search_cluster import opened  # makes the tests importable, too
+from retrieval_runner import copy_corpus, places
+from search_cluster import opened, running_cluster  # makes the tests importable, too
 
-from cluster.nodes import DATA_NODES, MANAGER, Cluster, installed, pushed
+from cluster.nodes import Cluster, pushed
 from winnow.config import Config
 from winnow.tools.semantic_search import SemanticSearchParams, semantic_search
 from winnow.types import no_progress
 
-Places = list[Mapping[str, Any]]
+Places = Sequence[Mapping[str, Any]]
 
 
 async def answers(
@@ -49,17 +47,7 @@ async def answers(
             shared = result.completeness.shared
             if repositories and not (shared and shared.answered):
                 raise RuntimeError(f"the cluster did not answer {query!r}")
-            found.append(
-                [
-                    {
-                        "path": row.path,
-                        "line": row.start_line,
-                        "end_line": row.end_line,
-                        "best_line": row.best_line or row.start_line,
-                    }
-                    for row in result.results
-                ]
-            )
+            found.append(places(result))
     return found
 
 
@@ -79,8 +67,8 @@ async def compare(cluster: Cluster, repository: Repository, work: Path) -> tuple
     shared = await answers(empty, home, Config(cluster=cluster.settings()), queries, [name])
     mean = [
         statistics.mean(
-            ndcg(places, question.targets)
-            for places, question in zip(found, repository.questions, strict=True)
+            ndcg(rows, question.targets)
+            for rows, question in zip(found, repository.questions, strict=True)
         )
         for found in (local, shared)
     ]
@@ -105,31 +93,17 @@ async def compare_all(cluster: Cluster, repositories: Sequence[Repository], work
     )
 
 
-def main() -> int:
+def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_arguments(parser)
-    options = parser.parse_args()
-    repositories = load_repositories(options)
-    software = installed()
-    if software is None:
-        print("OpenSearch or Java is not installed", file=sys.stderr)
-        return 1
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name, "cluster")
-        folder.mkdir()
-        cluster = Cluster(software, folder)
-        cluster.start(*DATA_NODES, MANAGER)
-        try:
-            cluster.wait()
-            print(f"{'repository':20}{'local':>8}{'cluster':>8}{'same':>6}", flush=True)
-            asyncio.run(compare_all(cluster, repositories, Path(name)))
-        finally:
-            cluster.stop()
-    return 0
+    repositories = load_repositories(parser.parse_args())
+    with running_cluster() as (cluster, work):
+        print(f"{'repository':20}{'local':>8}{'cluster':>8}{'same':>6}", flush=True)
+        asyncio.run(compare_all(cluster, repositories, work))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

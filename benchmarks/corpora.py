@@ -35,7 +35,7 @@ def kernel() -> Path:
         [package] = folder.glob("*.deb")
         _run("dpkg-deb", "-x", str(package), "root", cwd=folder)
         tree = _unpacked(folder, "root/usr/src/*.tar.xz")
-        # Debian's excludes everything.
+        # Debian's excludes all files.
         (tree / ".gitignore").unlink()
         return tree
 

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from winnow.config import Config, IndexSettings
 from winnow.tools import TOOLS
@@ -43,6 +43,19 @@ def copy_corpus(corpus: Path, folder: Path) -> None:
         shutil.copyfile(corpus / path, folder / path)
 
 
+def places(answer: SemanticSearchResult) -> list[dict[str, Any]]:
+    """Return the places of an answer as `questions.py` compares them."""
+    return [
+        {
+            "path": result.path,
+            "line": result.start_line,
+            "end_line": result.end_line,
+            "best_line": result.best_line or result.start_line,
+        }
+        for result in answer.results
+    ]
+
+
 async def answer(folder: Path, embeddings: Literal["auto", "off"]) -> None:
     """Build the index, then answer questions until the input ends."""
     config = Config(index=IndexSettings(embeddings=embeddings, cpu_throttle_threshold=1.0))
@@ -58,16 +71,7 @@ async def answer(folder: Path, embeddings: Literal["auto", "off"]) -> None:
             params = {"query": json.loads(line)["query"], "top_k": RESULTS}
             answer = await search.call(workspace, params, no_progress)
             assert isinstance(answer, SemanticSearchResult)
-            found = [
-                {
-                    "path": result.path,
-                    "line": result.start_line,
-                    "end_line": result.end_line,
-                    "best_line": result.best_line or result.start_line,
-                }
-                for result in answer.results
-            ]
-            print(json.dumps(found), flush=True)
+            print(json.dumps(places(answer)), flush=True)
     finally:
         await workspace.aclose()
 

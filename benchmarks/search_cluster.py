@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -160,6 +160,24 @@ async def timed(ask: Callable[[str], Awaitable[object]], questions: Sequence[str
     return f"p50 {1000 * p50:.0f} ms, p95 {1000 * p95:.0f} ms"
 
 
+@contextlib.contextmanager
+def running_cluster() -> Iterator[tuple[Cluster, Path]]:
+    """Start a cluster; return it with a folder that is deleted when it is stopped."""
+    software = installed()
+    if software is None:
+        raise SystemExit("OpenSearch or Java is not installed")
+    with tempfile.TemporaryDirectory() as name:
+        cluster = Cluster(software, Path(name, "cluster"))
+        start = time.monotonic()
+        try:
+            cluster.start(*DATA_NODES, MANAGER)
+            cluster.wait()
+            print(f"three nodes ready after {time.monotonic() - start:.1f} s", flush=True)
+            yield cluster, Path(name)
+        finally:
+            cluster.stop()
+
+
 @contextlib.asynccontextmanager
 async def opened(folder: Path, home: Path, config: Config) -> AsyncIterator[EngineWorkspace]:
     """Open a workspace whose index has no vectors."""
@@ -254,7 +272,7 @@ async def _grow(cluster: Cluster, top: Path, options: argparse.Namespace) -> Non
             print(f"  local index: {local / 1e6:.1f} MB", flush=True)
 
 
-def main() -> int:
+def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
@@ -262,35 +280,22 @@ def main() -> int:
     parser.add_argument("--growth", nargs="+", type=int, metavar="REPOSITORIES")
     parser.add_argument("--bytes", type=int, default=100_000, help="text of a repository to push")
     options = parser.parse_args()
-    software = installed()
-    if software is None:
-        print("OpenSearch or Java is not installed", file=sys.stderr)
-        return 1
-    with tempfile.TemporaryDirectory() as folder:
-        cluster = Cluster(software, Path(folder))
-        start = time.monotonic()
-        cluster.start(*DATA_NODES, MANAGER)
-        try:
-            cluster.wait()
-            print(f"three nodes ready after {time.monotonic() - start:.1f} s", flush=True)
-            if options.growth:
-                asyncio.run(grow(cluster, Path(folder) / "repositories", options))
-                return 0
-            asyncio.run(push_all(cluster, options.folders))
-            stats = cluster.request("GET", "/_stats/store")["_all"]["primaries"]["store"]
-            print(f"size of a copy: {stats['size_in_bytes'] / 1e6:.1f} MB")
-            times = asyncio.run(ask(cluster, patterns(options.folders, options.questions)))
-            late = sum(seconds > LIMIT for seconds in times)
-            print(
-                f"query: p50 {1000 * statistics.median(times):.0f} ms, p95"
-                f" {1000 * times[int(0.95 * len(times))]:.0f} ms, late {late} of {len(times)}"
-            )
-            memory = cluster.memory()
-            print(", ".join(f"node {name}: {size / 1e6:.0f} MB" for name, size in memory.items()))
-        finally:
-            cluster.stop()
-    return 0
+    with running_cluster() as (cluster, folder):
+        if options.growth:
+            asyncio.run(grow(cluster, folder / "repositories", options))
+            return
+        asyncio.run(push_all(cluster, options.folders))
+        stats = cluster.request("GET", "/_stats/store")["_all"]["primaries"]["store"]
+        print(f"size of a copy: {stats['size_in_bytes'] / 1e6:.1f} MB")
+        times = asyncio.run(ask(cluster, patterns(options.folders, options.questions)))
+        late = sum(seconds > LIMIT for seconds in times)
+        print(
+            f"query: p50 {1000 * statistics.median(times):.0f} ms, p95"
+            f" {1000 * times[int(0.95 * len(times))]:.0f} ms, late {late} of {len(times)}"
+        )
+        memory = cluster.memory()
+        print(", ".join(f"node {name}: {size / 1e6:.0f} MB" for name, size in memory.items()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -17,13 +17,42 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import corpora
 from index_build import TITLES, measured, print_row
 from memory import SETTINGS
 
-WINNOW = [sys.executable, "-m", "winnow"]
+INDEX = [sys.executable, "-m", "winnow", "index"]
+
+
+class Member(NamedTuple):
+    """A user with a copy of the tree."""
+
+    tree: Path
+    environment: Mapping[str, str]
+
+    def measure(self, title: str, *arguments: str, made: Path) -> None:
+        """Print a row for a command that makes a file or folder."""
+        print_row(title, *measured([*INDEX, *arguments], self.tree, made, **self.environment))
+
+    def status(self) -> str:
+        """Return what is indexed, as `winnow index status` shows it."""
+        environment = {**os.environ, **self.environment}
+        shown = subprocess.check_output([*INDEX, "status"], cwd=self.tree, env=environment)
+        lines = shown.decode().splitlines()
+        return "; ".join(line.strip() for line in lines if "indexed" in line or "stored" in line)
+
+
+def member(name: str, source: Path, work: Path) -> Member:
+    """Return a user with folders of their own and a copy of a tree."""
+    tree = work / name / source.name
+    shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".winnow"))
+    folders = {f"XDG_{kind}_HOME": str(work / name / kind) for kind in ("STATE", "CACHE", "DATA")}
+    config = str(work / "config.toml")
+    return Member(tree, {"WINNOW_CONFIG": config, "WINNOW_BACKGROUND": "0", **folders})
 
 
 def share(source: Path, work: Path, limit: int) -> None:
@@ -31,48 +60,13 @@ def share(source: Path, work: Path, limit: int) -> None:
     (work / "config.toml").write_text(SETTINGS.format(limit))
     archive = work / "index.winnow"
     print(f"{source.name:24}", *(f"{one:>9}" for one in TITLES), flush=True)
-    states = []
-    for user in ("first", "second"):
-        tree = work / user / source.name
-        shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".winnow"))
-        environment = {
-            "WINNOW_CONFIG": str(work / "config.toml"),
-            "WINNOW_BACKGROUND": "0",
-            **{f"XDG_{kind}_HOME": str(work / user / kind) for kind in ("STATE", "CACHE", "DATA")},
-        }
-
-        def run(
-            title: str,
-            *arguments: str,
-            made: Path | None = None,
-            tree: Path = tree,
-            environment: dict[str, str] = environment,
-        ) -> None:
-            print_row(title, *measured([*WINNOW, "index", *arguments], tree, made, **environment))
-
-        if user == "first":
-            run("build", "build", made=tree / ".winnow")
-            run("export", "export", str(archive), "--unsigned", made=archive)
-        else:
-            run("pull", "pull", str(archive), "--unsigned", made=tree / ".winnow")
-        states.append(_state(tree, environment))
-    print("both indexes:", states[0] if states[0] == states[1] else " / ".join(states))
-
-
-def _state(tree: Path, environment: dict[str, str]) -> str:
-    """Return what is indexed, as `winnow index status` shows it."""
-    command = [*WINNOW, "index", "status"]
-    done = subprocess.run(
-        command,
-        cwd=tree,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return "; ".join(
-        line.strip() for line in done.stdout.splitlines() if "indexed" in line or "stored" in line
-    )
+    first = member("first", source, work)
+    first.measure("build", "build", made=first.tree / ".winnow")
+    first.measure("export", "export", str(archive), "--unsigned", made=archive)
+    second = member("second", source, work)
+    second.measure("pull", "pull", str(archive), "--unsigned", made=second.tree / ".winnow")
+    one, other = first.status(), second.status()
+    print("both indexes:", one if one == other else f"{one} / {other}")
 
 
 def main() -> None:

@@ -50,14 +50,21 @@ def processes() -> dict[object, str]:
 
 
 def children(pid: int) -> list[int]:
+    """Return the children of a process. Linux leaves some out if others end while it lists them,
+    so two listings must agree."""
+    found = listed_children(pid)
+    while found != (again := listed_children(pid)):
+        found = again
+    return found
+
+
+def listed_children(pid: int) -> list[int]:
     found: list[int] = []
     folder = f"/proc/{pid}/task"
-    try:
+    with contextlib.suppress(OSError):  # the process has ended
         for task in os.listdir(folder):
-            with open(f"{folder}/{task}/children", "rb") as file:
+            with contextlib.suppress(OSError), open(f"{folder}/{task}/children", "rb") as file:
                 found += map(int, file.read().split())
-    except OSError:  # the process has ended
-        pass
     return found
 
 

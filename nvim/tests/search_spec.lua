@@ -250,15 +250,12 @@ return {
       t.shared_project()
       t.setup()
       local kinds = {}
-      local searches = {} -- by token; the progress of the index has others
       local id = vim.api.nvim_create_autocmd('LspProgress', {
         callback = function(event)
-          local token, value = event.data.params.token, event.data.params.value
-          if value.kind == 'begin' and not value.title:find('ndex') then
-            searches[token] = true
-          end
-          if searches[token] or not value.kind then
-            kinds[#kinds + 1] = value.kind or 'none'
+          local progress = event.data.params
+          -- The server chooses the tokens of its own progress, such as that of the index.
+          if vim.startswith(progress.token, 'winnow-nvim-') then
+            kinds[#kinds + 1] = progress.value.kind or 'none'
           end
         end,
       })

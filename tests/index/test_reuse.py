@@ -45,7 +45,7 @@ async def two_clones(make_workspace: MakeWorkspace, folder: Path) -> tuple[Path,
     return clones
 
 
-def take_nothing(*arguments: Any, **options: Any) -> bool:
+def import_nothing(*arguments: Any, **options: Any) -> bool:
     return False
 
 
@@ -90,7 +90,7 @@ async def test_many_texts_are_copied_in_several_transactions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, second = await two_clones(make_workspace, tmp_path)
-    monkeypatch.setattr(reuse, "take_texts", take_nothing)
+    monkeypatch.setattr(reuse, "import_texts", import_nothing)
     monkeypatch.setattr("winnow.index.store.store.COPIED_AT_ONCE", 4)
     monkeypatch.setattr("winnow.index.store.store.MOST_DOCUMENTS", 10)
     read_files.clear()
@@ -102,7 +102,7 @@ async def test_many_texts_are_copied_in_several_transactions(
     assert await holding(workspace, "only_in_9") == ["src/m9.py"]
 
 
-@pytest.mark.parametrize("step", ["take_texts", "copy_texts"])
+@pytest.mark.parametrize("step", ["import_texts", "copy_texts"])
 async def test_a_file_that_changes_before_its_data_is_reused_is_indexed_as_it_is(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
@@ -118,7 +118,7 @@ async def test_a_file_that_changes_before_its_data_is_reused_is_indexed_as_it_is
         write_files(second, {"src/m4.py": "def written_late(): ...\n"})
         return original(*arguments, **options)
 
-    monkeypatch.setattr(reuse, "take_texts", take_nothing)
+    monkeypatch.setattr(reuse, "import_texts", import_nothing)
     monkeypatch.setattr(reuse, step, late)
     read_files.clear()
     workspace = make_workspace(second)
@@ -145,14 +145,14 @@ async def test_a_clone_reuses_the_trigrams_of_a_large_file(
     assert await holding(workspace, "large_text") == ["large.py"]
 
 
-@pytest.mark.parametrize(("kept", "is_taken"), [(60, True), (30, True), (25, False)])
-async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
+@pytest.mark.parametrize(("kept", "is_imported"), [(60, True), (30, True), (25, False)])
+async def test_all_texts_are_imported_only_from_an_index_that_is_not_much_larger(
     make_workspace: MakeWorkspace,
     tmp_path: Path,
     read_files: list[str],
     monkeypatch: pytest.MonkeyPatch,
     kept: int,
-    is_taken: bool,
+    is_imported: bool,
 ) -> None:
     files = {f"m{number}.py": f"def only_in_{number}(): ...\n" for number in range(60)}
     write_files(tmp_path / "first", files)
@@ -160,19 +160,19 @@ async def test_all_texts_are_taken_only_of_an_index_that_is_not_much_larger(
     more = {"vendor.min.js": "var only_in_vendor\n"}
     write_files(tmp_path / "second", dict(list(files.items())[:kept]) | more)
     await make_workspace(tmp_path / "first").index.build()
-    taken = []
-    take = Store.take
+    imported = []
+    import_all = Store.import_all
 
     def recorded(store: Store, other: Store, limits: rows.SizeLimits) -> bool:
-        taken.append(other.file.parent.parent.name)
-        return take(store, other, limits)
+        imported.append(other.file.parent.parent.name)
+        return import_all(store, other, limits)
 
-    monkeypatch.setattr(Store, "take", recorded)
+    monkeypatch.setattr(Store, "import_all", recorded)
     read_files.clear()
     workspace = make_workspace(tmp_path / "second")
     await workspace.index.build()
     assert read_files == []
-    assert bool(taken) == is_taken
+    assert bool(imported) == is_imported
     assert await holding(workspace, "only_in_") == sorted(list(files)[:kept])
 
 
@@ -195,7 +195,9 @@ def test_a_text_is_reused_only_if_it_has_the_same_problem_here(
     assert rows.is_reusable(problem, rows.SizeLimits(2_000, 1_000)) == is_reused
 
 
-def test_texts_are_only_taken_into_a_store_without_texts_with_the_same_name(tmp_path: Path) -> None:
+def test_texts_are_only_imported_into_a_store_without_texts_with_the_same_name(
+    tmp_path: Path,
+) -> None:
     folder = write_files(tmp_path / "p", {"a.py": "def one(): ...\n"})
     for name in ("known", "new"):
         (tmp_path / name).mkdir()
@@ -204,9 +206,9 @@ def test_texts_are_only_taken_into_a_store_without_texts_with_the_same_name(tmp_
     with known.read() as reader:
         states, keys = reader.files(), reader.keys_of(["a.py"])
     other_name = Store.temporary()
-    assert not other_name.take(known)
-    assert new.take(known)
-    assert not new.take(known)
+    assert not other_name.import_all(known)
+    assert new.import_all(known)
+    assert not new.import_all(known)
     with new.read() as reader:
         assert reader.files() == {}
     assert new.adopt({"a.py": (states["a.py"], keys["a.py"])}) == ["a.py"]

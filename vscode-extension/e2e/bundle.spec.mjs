@@ -2,9 +2,10 @@
 //
 // WINNOW_BUNDLE is its .vsix, from `scripts/build bundle`; without it, the test is skipped.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import * as path from 'node:path'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
@@ -37,7 +38,7 @@ function rankedBy(name, models, program) {
 }
 
 /** Return the names of the tools that the MCP server of a program offers. */
-function toolsOf(program) {
+async function toolsOf(program) {
   const clientInfo = { name: 'test', version: '1' }
   const messages = [
     { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
@@ -46,9 +47,17 @@ function toolsOf(program) {
   ]
   const input = messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('')
   const env = { PATH: '', HOME: temporary('home'), WINNOW_BACKGROUND: '0' }
-  const output = execFileSync(program, ['mcp'], { cwd: project(), env, input, encoding: 'utf-8' })
-  const [, { result }] = output.trim().split('\n').map((line) => JSON.parse(line))
-  return result.tools.map(({ name }) => name)
+  const server = spawn(program, ['mcp'], { cwd: project(), env, stdio: ['pipe', 'pipe', 'inherit'] })
+  server.stdin.write(input)
+  let tools
+  for await (const line of createInterface({ input: server.stdout })) {
+    const { id, result } = JSON.parse(line)
+    if (id !== 2) continue
+    tools = result.tools.map(({ name }) => name)
+    // The end of the input would cancel a request.
+    server.stdin.end()
+  }
+  return tools
 }
 
 async function answersWithoutPython() {
@@ -86,7 +95,7 @@ async function answersWithoutPython() {
     await editor.page.keyboard.press('Enter')
     await editor.answered('openai')
     for (const name of Object.keys(models)) assert.equal(rankedBy(name, models, program), name)
-    assert.deepEqual(toolsOf(program).sort(), ['grep', 'read', 'references', 'search'])
+    assert.deepEqual((await toolsOf(program)).sort(), ['grep', 'read', 'references', 'search'])
   })
   // A running model keeps the test from ending.
   await answers.finally(() => model.stop())

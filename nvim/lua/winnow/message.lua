@@ -2,8 +2,7 @@
 
 local M = {}
 
--- Neovim 0.12 clears these cells at the end of the line when a floating window closes: they show
--- its ruler.
+-- Neovim 0.12 clears the cells for its ruler when a floating window closes.
 local RULER = vim.fn.has('nvim-0.12') == 1 and 18 or 0
 
 ---Cut a text to one line below the windows.

@@ -53,7 +53,7 @@ def _folder(status: FolderStatus, style: Style) -> Iterator[str]:
         source = status.files_with_occurrences + status.files_without_occurrences
         yield f"  references stored of {status.files_with_occurrences:,} of {source:,} source files"
     if status.commits:
-        yield f"  messages of {status.commits:,} commits"
+        yield f"  messages of {status.commits:,} commit{'s' * (status.commits != 1)}"
     counts = msgspec.structs.asdict(status.not_covered).items()
     if excluded := [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]:
         yield f"  not indexed: {', '.join(excluded)}"

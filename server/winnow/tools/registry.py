@@ -454,7 +454,7 @@ def _invalid(message: str, fields: Iterable[str]) -> InvalidParams:
     if found := re.search(r"(missing required|contains unknown) field `(.*)`", problem, re.S):
         problem = "required" if found[1].startswith("missing") else "unknown field"
         if problem == "unknown field" and not path:
-            problem += f"; valid fields: {', '.join(fields)}"
+            problem += f"; valid fields: {', '.join(fields) or 'none'}"
         path = f"{path}.{found[2]}" if path else found[2]
     problem = re.sub(r"`(\w+)`", lambda word: _JSON_NAMES.get(word[1], word[1]), problem).replace(
         "Expected", "expected"

@@ -370,7 +370,7 @@ class DocumentLibrary:
                     async with contextlib.aclosing(self.read(unread, urgent=False)) as answers:
                         async for _ in answers:
                             done += 1
-                            report(done, max(done, total))
+                            report(done, total)
                     # Only now are all results of the batch saved.
                     for path in batch:
                         self._waiting.pop(path, None)

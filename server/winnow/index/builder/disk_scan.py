@@ -21,6 +21,7 @@ from winnow.index.store.file_record import (
     CLOCK_NS,
     EXCLUDED,
     FULL,
+    MOST_SEARCHED,
     NO_DEFINITIONS,
     FileState,
     content_hasher,
@@ -42,8 +43,6 @@ from winnow.text.scope import IGNORE_FILE, Filters, search_scope
 
 # Limit for reading a file that a request names and that is not in the index.
 MOST_BYTES = 4 * 1024 * 1024
-# As in extraction.py: of larger files, nothing is stored.
-MOST_KEYED = 32 * 1024 * 1024
 PIECE_BYTES = 1024 * 1024
 # Ignore files that may be in any folder.
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", IGNORE_FILE)
@@ -243,7 +242,7 @@ def content_keys(
             raw = file.read(most + 1)
             if len(raw) <= most:
                 found[path] = state, content_key(path, raw, language_at(path, raw))
-            elif large and state.size <= MOST_KEYED:
+            elif large and state.size <= MOST_SEARCHED:
                 key = content_hasher(path, language_of(path))
                 key.update(raw)
                 while piece := file.read(PIECE_BYTES):

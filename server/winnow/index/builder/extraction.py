@@ -20,6 +20,7 @@ from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_
 from winnow.index.store.file_record import (
     DATA_EXTENSIONS,
     HOLDS_SECRETS,
+    MOST_SEARCHED,
     NO_DEFINITIONS,
     NOT_SOURCE,
     TOO_LARGE,
@@ -50,8 +51,6 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
-# Larger files are not indexed at all.
-MOST_SEARCHED = 32 * 1024 * 1024
 PIECE_BYTES = 512 * 1024
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep mistakes this byte order mark for that of UTF-16.

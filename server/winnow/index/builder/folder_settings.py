@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from winnow.index.store.rows import SizeLimits
 from winnow.storage import state_folder
 
 # An index that has this share of the files was built on purpose, whatever the threshold is.
@@ -24,9 +25,8 @@ class FolderSettings(Struct, frozen=True):
     """The settings for the index of a folder: the largest file to read and the largest to parse, in
     bytes; the largest index, in MB; the number of files from which an index is built only on
     request; whether secrets are masked, and extra rules for them; the source of vectors; everything
-    else that changes the stored data; whether commits are read; where to
-    pull the archives for a new index from; the owner of the state, None for
-    the user of this process."""
+    else that changes the stored data; whether commits are read; where to pull the archives for a
+    new index from; the owner of the state, None for the user of this process."""
 
     max_bytes: int
     max_parsed: int
@@ -39,3 +39,7 @@ class FolderSettings(Struct, frozen=True):
     commit_history: bool = True
     sources: Sources | None = None
     user: state_folder.User | None = None
+
+    @property
+    def size_limits(self) -> SizeLimits:
+        return SizeLimits(self.max_bytes, self.max_parsed)

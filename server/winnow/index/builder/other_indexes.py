@@ -40,7 +40,7 @@ FOLDER = "indexes"
 SAMPLED = 128
 # Unrelated repositories may share a license and a few configuration files.
 LEAST_SHARED = 4
-# The share of a sample from which on all texts of an index are taken at once.
+# An index with at least this share of a sample is imported as a whole.
 LEAST_SHARE = 0.5
 # Similar indexes that are searched, the most similar first.
 MOST_SEARCHED = 4
@@ -126,12 +126,12 @@ def copy_texts(
 
     An index that is damaged or not this user's is ignored.
     """
-    with _reused(root), contextlib.ExitStack() as stack:
+    with _ignoring_errors(root), contextlib.ExitStack() as stack:
         if (other := _opened(root, variant, user, stack)) is not None:
             yield from store.copy_from(other, files, is_still, limits)
 
 
-def take_texts(
+def import_texts(
     store: Store,
     roots: Sequence[Path],
     sample: Collection[bytes],
@@ -141,25 +141,30 @@ def take_texts(
     variant: str,
     user: User | None,
 ) -> bool:
-    """Take all texts of another index into an empty store. Of the indexes of ``roots`` that have
+    """Import all texts of another index into an empty store. Of the indexes of ``roots`` that have
     most of a sample's texts, at most ``most`` files, and at most ``room`` bytes, it is the largest:
     a delta has few files. Return False if there is none; those that are damaged or not this user's
-    are ignored. For ``limits`` see :meth:`Store.take`."""
+    are ignored. For ``limits`` see :meth:`Store.import_all`."""
     with contextlib.ExitStack() as stack:
         found: dict[Path, tuple[int, Store]] = {}
         for root in roots:
-            with _reused(root):
-                if (other := _opened(root, variant, user, stack)) is not None:
-                    with other.read() as reader:
-                        files, shared = reader.file_count(), len(reader.places(sample))
-                        fits = files <= most and reader.size() <= room
-                    if fits and shared >= LEAST_SHARE * len(sample):
-                        found[root] = files, other
+            with _ignoring_errors(root):
+                other = _opened(root, variant, user, stack)
+                if other is not None and (files := _suitable_files(other, sample, most, room)):
+                    found[root] = files, other
         if found:
             root = max(found, key=lambda each: found[each][0])
-            with _reused(root):
-                return store.take(found[root][1], limits)
+            with _ignoring_errors(root):
+                return store.import_all(found[root][1], limits)
     return False
+
+
+def _suitable_files(other: Store, sample: Collection[bytes], most: int, room: int) -> int:
+    """Return the number of files of another index; 0 if it is too different or too large."""
+    with other.read() as reader:
+        files, shared = reader.file_count(), len(reader.places(sample))
+        fits = files <= most and reader.size() <= room
+    return files if fits and shared >= LEAST_SHARE * len(sample) else 0
 
 
 def _opened(
@@ -174,7 +179,7 @@ def _opened(
 
 
 @contextlib.contextmanager
-def _reused(root: Path) -> Iterator[None]:
+def _ignoring_errors(root: Path) -> Iterator[None]:
     """Ignore errors of the index of a folder, which is not reused then."""
     try:
         yield

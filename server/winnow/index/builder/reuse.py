@@ -15,17 +15,16 @@ from winnow.index.builder.folder_store import FolderStore
 from winnow.index.builder.other_indexes import (
     copy_texts,
     has_samples,
+    import_texts,
     needs_sample,
     sampled,
     sampled_keys,
     similar_roots,
-    take_texts,
     write_sample,
 )
 from winnow.index.builder.size_limit import MEGABYTE
 from winnow.index.store.file_record import FileState
 from winnow.index.store.reader import Reader
-from winnow.index.store.rows import SizeLimits
 from winnow.index.store.store import Store
 from winnow.processes.waiting import run_to_end
 from winnow.storage.state_folder import User
@@ -37,7 +36,7 @@ AT_ONCE = 500
 # With more changes than this, the user's other indexes are searched for the texts: a branch was
 # switched, or everything is new.
 FEW_CHANGES = 20
-# All texts of another index are taken only if it has at most this number of files per file here.
+# All texts of another index are imported only if it has at most this number of files per file here.
 MOST_TIMES = 2
 
 # States and text keys by path.
@@ -60,10 +59,10 @@ class TextReuse:
     async def reuse(self, paths: Sequence[str], overtaken: Set[str]) -> list[str]:
         """Write the files whose text is stored here or in a similar folder. Return the other files,
         and those that were ``overtaken``: changed since the pass began."""
-        others, has_taken = list[Path](), False
+        others, has_imported = list[Path](), False
         if len(paths) > FEW_CHANGES:
             await self._pull_for_new_index()
-            others, has_taken = await self._similar(paths)
+            others, has_imported = await self._similar(paths)
         if not others and not await self._disk.query(Reader.has_keys):
             return list(paths)  # a new index has no texts to reuse
         reused: set[str] = set()
@@ -78,7 +77,7 @@ class TextReuse:
             reused.update(await self._disk.run(adopt))
             if others:
                 unknown.update((path, keys[path]) for path in keys.keys() - reused)
-        if has_taken:
+        if has_imported:
             await self._disk.run(Store.drop_parked)
         for other in others:
             left = {path: unknown[path] for path in unknown.keys() - reused - overtaken}
@@ -113,7 +112,7 @@ class TextReuse:
 
     async def _similar(self, paths: Sequence[str]) -> tuple[list[Path], bool]:
         """Return the folders whose indexes may have the texts of these files, and True if all texts
-        of one of them were taken, because this index is new."""
+        of one of them were imported, because this index is new."""
         settings = self._settings()
         if not await asyncio.to_thread(has_samples, settings.user):
             return [], False
@@ -121,24 +120,24 @@ class TextReuse:
         roots = await asyncio.to_thread(similar_roots, self._root, sample, settings.user)
         if not roots or await self._disk.query(Reader.has_keys):
             return roots, False
-        take = functools.partial(
-            take_texts,
+        importing = functools.partial(
+            import_texts,
             roots=roots,
             sample=sample,
             most=MOST_TIMES * len(paths),
             room=settings.max_size_mb * MEGABYTE,
-            limits=SizeLimits(settings.max_bytes, settings.max_parsed),
+            limits=settings.size_limits,
             variant=settings.variant,
             user=settings.user,
         )
-        return roots, await run_to_end(self._disk.run(take))
+        return roots, await run_to_end(self._disk.run(importing))
 
     async def _copy_texts(self, other: Path, files: Texts) -> list[str]:
         """Copy the data of files whose text the index of another folder has. Return the paths."""
         store, settings = await self._disk.current(), self._settings()
         steps = copy_texts(
             *(store, other, settings.variant, settings.user),
-            *(files, self._is_still, SizeLimits(settings.max_bytes, settings.max_parsed)),
+            *(files, self._is_still, settings.size_limits),
         )
         copied: list[str] = []
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from winnow.index.commits.git_log import ID_BYTES
+from winnow.index.distinct import distinct
 
 # Changes with anything stored here, and with what is read from git.
 VERSION = 1
@@ -160,7 +161,7 @@ def _renamed(
     """Return the files of each commit as later commits have renamed them."""
     names, renamed, end = np.arange(count, dtype=np.int32), [], 0
     rows = renames[:, 0]
-    for commit in sorted(set(rows.tolist())):
+    for commit in distinct(rows).tolist():
         # The commit itself has the new names.
         begin, end = end, int(starts[commit + 1])
         renamed.append(names[files[begin:end]])

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from winnow.index.distinct import distinct
 from winnow.index.postings.layout import Arrays, LazyArray, SegmentDamaged, SegmentWriter
 
 Keys = npt.NDArray[Any]  # of uint32 or uint64
@@ -257,9 +258,9 @@ class PostingLists:
 
     def shortest(self, keys: Sequence[int], most: int) -> list[int] | None:
         """Return the positions of the shortest lists of some keys; None if a key has no list."""
-        distinct = np.array(sorted(set(keys)), self.keys.dtype)
-        places = self.keys.searchsorted(distinct)
-        if not len(self.keys) or (self.keys.take(places, mode="clip") != distinct).any():
+        wanted = distinct(np.array(keys, self.keys.dtype))
+        places = self.keys.searchsorted(wanted)
+        if not len(self.keys) or (self.keys.take(places, mode="clip") != wanted).any():
             return None
         starts = np.where(places > 0, self._ends[places - 1], 0)
         sizes = self._ends[places].astype(np.int64) - starts

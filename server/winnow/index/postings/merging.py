@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from winnow.index.distinct import distinct
 from winnow.index.postings.building import KEY_BYTES, MOST_DOCUMENTS, TERM_TYPE, TRIGRAM_TYPE
 from winnow.index.postings.contents import CHUNK_COLUMNS, FIELDS, MEASURES
 from winnow.index.postings.layout import SegmentWriter, writing
@@ -201,4 +202,4 @@ def _bounds(lists: Sequence[PostingLists]) -> Keys:
         places = sums.searchsorted(np.arange(step, int(sums[-1]) if len(sums) else 0, step))
         samples.append(its.keys[places])
     bounds = np.sort(np.concatenate(samples))[BLOCK // step - 1 :: BLOCK // step]
-    return np.array(sorted(set(bounds.tolist())), bounds.dtype)
+    return distinct(bounds)

@@ -23,6 +23,8 @@ KEY_BYTES = 16
 # The value of `index.embeddings` for no vectors.
 NO_VECTORS = "off"
 MOST_PARSED = 4 * 1024 * 1024
+# Of larger files, nothing is stored.
+MOST_SEARCHED = 32 * 1024 * 1024
 FIRST_LINE_BYTES = 200
 # File extensions of texts that answer no question about a code base, though programs are built from
 # them: their words are not indexed.

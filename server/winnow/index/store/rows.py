@@ -219,7 +219,7 @@ def is_reusable(problem: str, limits: SizeLimits | None) -> bool:
     return number > limits.parsed if problem.startswith(TOO_MUCH_MEMORY) else number == limits.read
 
 
-def take(connection: Connection, limits: SizeLimits | None, stamp: int) -> None:
+def import_all(connection: Connection, limits: SizeLimits | None, stamp: int) -> None:
     """Insert the texts of the attached database `other`, parked, into tables without texts, as far
     as an index with these limits can reuse them."""
     problems = [row[0] for row in rows_of(connection, "SELECT DISTINCT problem FROM other.file")]

@@ -422,8 +422,7 @@ class Store:
     ) -> Iterator[list[str]]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
         path, as far as an index with these limits can reuse it. For ``is_still`` see :meth:`write`.
-        Yields the paths after each transaction; any
-        thread may request the next.
+        Yields the paths after each transaction; any thread may request the next.
 
         Raises StoreDamaged, DatabaseError and OSError, also for errors of the other store. Files
         that were yielded before are complete.
@@ -459,8 +458,8 @@ class Store:
                     yield list(batch)
         self._merge()
 
-    def take(self, other: Store, limits: rows.SizeLimits | None = None) -> bool:
-        """Take all texts of another store that an index with these limits can reuse, for
+    def import_all(self, other: Store, limits: rows.SizeLimits | None = None) -> bool:
+        """Import all texts of another store that an index with these limits can reuse, for
         :meth:`adopt` to find: a tenth of the time of :meth:`copy_from`. Return False if this store
         has texts already, or another name, which its segments contain.
 
@@ -476,7 +475,7 @@ class Store:
                         return False
                     for (name,) in database.rows_of(self._writer, "SELECT name FROM other.segment"):
                         self.segments.copy(other.segments, name)
-                    rows.take(self._writer, limits, rows.next_stamp(self._writer))
+                    rows.import_all(self._writer, limits, rows.next_stamp(self._writer))
             finally:
                 self._writer.execute("DETACH other")
         return True

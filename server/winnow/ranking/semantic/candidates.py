@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from winnow.index.distinct import distinct
 from winnow.index.postings.corpus import Corpus, CorpusPart
 from winnow.index.postings.live_texts import LiveTexts
 from winnow.index.vectors.best import Floats, best_of_each
@@ -172,7 +173,7 @@ def find_candidates(
             chosen += _listed(found, SINGLE, allowed, index.ranks)
     chosen += [file for file in more if allowed is None or allowed(file)]
     # The order of candidates decides between equal scores and how sums are rounded.
-    files = np.array(sorted(set(chosen)), np.int64)
+    files = distinct(np.array(chosen, np.int64))
     return _located(corpus, files[np.argsort(index.ranks[files])], chunks)
 
 
