@@ -170,13 +170,17 @@ def is_hung_up(file: int) -> bool:
 
 def _end(workspace: EngineWorkspace, number: int) -> None:
     workspace.processes.close()
-    asyncio.get_running_loop().call_later(EXIT_SECONDS, _exit, workspace, 128 + number)
+    asyncio.get_running_loop().call_later(EXIT_SECONDS, _die, workspace, number)
 
 
-def _exit(workspace: EngineWorkspace, code: int) -> None:
-    """End the process once no child is starting, which would outlive it. An orderly exit would
-    wait for the thread that reads standard input."""
+def _die(workspace: EngineWorkspace, number: int) -> None:
+    """End the process by a signal once no child is starting, which would outlive it. An orderly
+    exit would wait for the thread that reads standard input."""
     if workspace.processes.is_starting:
-        asyncio.get_running_loop().call_later(EXIT_SECONDS, _exit, workspace, code)
-    else:
-        os._exit(code)
+        asyncio.get_running_loop().call_later(EXIT_SECONDS, _die, workspace, number)
+        return
+    # Editors report an exit code as a failure, but not the signal that they have sent.
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+    os._exit(128 + number)
