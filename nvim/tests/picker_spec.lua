@@ -268,6 +268,35 @@ return {
     end,
   },
   {
+    'a live search is repeated while the index is being built',
+    function()
+      t.shared_project()
+      t.setup()
+      local picker, _, done = scripted('code', 'q')
+      local function answered(state, ...)
+        local result = answer('local', ...)
+        result.completeness.index = { state = state, files_indexed = 1, files_total = 4 }
+        result.results = vim.tbl_map(function(name)
+          return { path = name, start_line = 3, end_line = 3, why = 'because', score = 1 }
+        end, { ... })
+        done(result)
+      end
+      answered('building', 'a', 'b')
+      t.contains(t.visible_text(picker.windows.list), 'the index is 25 % complete')
+      press(picker, '<C-n>')
+      local early = picker.search
+      t.wait('the repetition', function()
+        return picker.repeated
+      end)
+      t.equal({ early, false }, { picker.search, picker.running.busy })
+      answered('ready', 'x', 'a', 'b')
+      t.equal({ 'x', 'a', 'b' }, shown(picker))
+      t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })
+      assert(not t.visible_text(picker.windows.list):find('% complete', 1, true))
+      t.equal(false, picker.repeat_timer:is_active())
+    end,
+  },
+  {
     'the row under the cursor stays at its height when rows are inserted above it',
     function()
       t.shared_project()

@@ -61,6 +61,7 @@ test('what the model got is in the list of what left this machine', async () => 
   assert.match(prompt, new RegExp(QUESTION))
   // Beside the chat, the line would be cut.
   await editor.probe('command', { id: 'workbench.action.closeAuxiliaryBar' })
+  await editor.page.locator('.part.auxiliarybar').waitFor({ state: 'hidden' })
   await editor.menu('Show what left this machine')
   await editor.sees(editor.page.locator('.editor-group-container.active .view-lines'), /editor at editor: [\d,]+ bytes/)
 })

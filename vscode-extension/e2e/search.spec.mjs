@@ -151,7 +151,11 @@ test('the index becomes ready', async () => {
   await editor.sees(status, /^Winnow: (indexing \d+ %|ready)$/)
   // No other item of the status bar says so.
   assert.ok((await page.locator('.statusbar-item', { hasText: /index/i }).count()) <= 1)
+  // An early answer is replaced while the box is open.
+  await editor.question(QUESTION)
   await editor.indexed()
+  await editor.titled(/ · local · Enter asks wire$/)
+  await closePick()
   // The Explorer doesn't show the index.
   assert.equal(await page.locator('.explorer-folders-view .label-name', { hasText: '.winnow' }).count(), 0)
 })

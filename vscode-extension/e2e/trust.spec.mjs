@@ -120,10 +120,6 @@ test('code is sent to a remote model only with consent, and the audit lists it',
     const button = editor.page.locator('.quick-input-widget:visible [aria-label^="Let a Language Model Rank"]')
     const question = 'where is hello printed'
     await editor.question(question)
-    await editor.page.keyboard.press('Escape')
-    // An incomplete index would be named in the title.
-    await editor.indexed()
-    await editor.question(question)
     await button.click()
     await editor.sees(editor.title, /send matching lines to https:\/\/192\.0\.2\.1 \(not decided\)/)
     for (const choice of ['Allow for this workspace', 'Allow for every workspace', 'Not for this workspace']) {

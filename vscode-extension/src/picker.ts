@@ -32,6 +32,10 @@ const RENDER_MS = 100
 const MOVE_PAUSE_MS = 350
 /** After an update, the quick pick may report for this long that its first row is active. */
 const ECHO_MS = 150
+/** Minimum interval between repetitions of a search while the index is being built. */
+const REPEAT_MS = 2_000
+/** They take at most a tenth of the time. */
+const REPEAT_SHARE = 0.1
 /** Pause after which a model is asked, if the user wants that. */
 const ASK_MS = 1_500
 const HISTORY = 'winnow.queries'
@@ -133,6 +137,7 @@ export class Picker {
     this.pick.value = state.text
     this.render()
     this.show()
+    this.repeatLater()
     this.modelFound = this.findModel()
   }
 
@@ -190,6 +195,7 @@ export class Picker {
   }
 
   private ask(): Promise<void> {
+    this.timers.clear('repeat')
     this.state = box.asked(this.state)
     const { text, rows } = this.state
     return this.run(() => this.searcher.ask(text, rows, (list) => this.listed(list)))
@@ -224,7 +230,36 @@ export class Picker {
       else if (this.state.model === 'available' && asksAfterPause()) {
         this.timers.start('ask', ASK_MS, () => void this.ask())
       }
+      this.repeatLater()
     })
+  }
+
+  /** Repeat the search while the index is being built: the first question often comes that early. */
+  private repeatLater(delay = REPEAT_MS): void {
+    const { headline, model } = this.state
+    if (headline?.isEarly && model !== 'asked') this.timers.start('repeat', delay, () => void this.repeat())
+  }
+
+  private async repeat(): Promise<void> {
+    const started = Date.now()
+    try {
+      const found = await this.searcher.search(this.state.text, () => undefined)
+      if (!found) return
+      const took = Date.now() - started
+      const next = () => box.repeated(this.state, found.list, found.headline)
+      const repeatLater = () => this.repeatLater(Math.max(REPEAT_MS, took / REPEAT_SHARE))
+      this.searchId = found.searchId
+      this.stored = undefined
+      if (found.list.rows.length && box.shows(this.state, found.list)) {
+        this.state = next()
+        this.showTitle()
+        repeatLater()
+      } else {
+        this.update(next, repeatLater)
+      }
+    } catch (error) {
+      log.info(`Could not repeat the search: ${messageOf(error)}`)
+    }
   }
 
   /** Change the list, but neither while the user moves nor too often. */

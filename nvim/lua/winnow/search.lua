@@ -16,6 +16,8 @@ local modes = require('winnow.modes')
 ---@field answer? winnow.Answer the complete answer
 ---@field ranked_by? winnow.RankedBy the ranker of the items so far
 ---@field problem? string why there is no answer
+---@field started number when it started, in milliseconds
+---@field took? number how long it took
 ---@field busy boolean
 ---@field ranked boolean true if a partial answer can replace earlier ones
 ---@field message string the server's progress
@@ -109,6 +111,7 @@ end
 ---@param problem? string
 function Search:_done(answer, problem)
   self.busy = false
+  self.took = vim.uv.now() - self.started
   self.answer, self.problem = answer, problem
   if answer then
     local spec = modes.get(self.mode)
@@ -183,6 +186,13 @@ function Search:cancel()
   end
 end
 
+---Return true if the same search would find more later, because the index is being built.
+---@return boolean
+function Search:is_early()
+  local index = self.answer and self.answer.completeness.index
+  return index ~= nil and (index.state == 'opening' or index.state == 'building')
+end
+
 ---Report to the server that an item was opened, so that later searches rank it higher.
 ---@param item winnow.Item
 function Search:opened(item)
@@ -228,6 +238,7 @@ function M.finished(items)
     root = '',
     items = items,
     chosen_count = 0,
+    started = 0,
     busy = false,
     ranked = false,
     message = '',
@@ -251,6 +262,7 @@ function M.start(mode, request, options)
     root = vim.fs.root(folder, '.git') or folder,
     items = {},
     chosen_count = 0,
+    started = vim.uv.now(),
     busy = true,
     ranked = false,
     message = '',

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 
-import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, type ResultList, shows, typed, viewed } from './box'
+import { answered, asked, type BoxState, CLOSED, deselected, entered, listed, moved, repeated, type ResultList, shows, typed, viewed } from './box'
 import type { Row } from './rows'
 
-const HEADLINE = { by: 'local', count: '', note: '', details: [] }
+const HEADLINE = { by: 'local', count: '', note: '', isEarly: false, details: [] }
 const list = (keys: string, chosenCount = keys.length): ResultList => ({
   rows: [...keys].map((key) => ({ key }) as Row),
   chosenCount,
@@ -91,6 +91,22 @@ describe('a row that the user moved to stays at its index', () => {
   test('also if the answer no longer has it', () => {
     const state = listed(at('c'), list('fe'))
     expect([keys(state), state.chosenCount, state.active]).toEqual(['fec', 3, 'c'])
+  })
+})
+
+describe('a search that is repeated while the index grows', () => {
+  const more = { ...HEADLINE, note: 'more' }
+
+  test('selects the new first row, or none while a model can rank them', () => {
+    const states = [local('abc'), local('abc', true)].map((state) => repeated(state, list('xab'), more))
+    expect(states.map(({ active }) => active)).toEqual(['x', undefined])
+    expect(states.map(entered)).toEqual(['open', 'ask'])
+    expect(states.map(({ headline }) => headline)).toEqual([more, more])
+  })
+
+  test('keeps the row that the user moved to', () => {
+    const state = repeated(moved(local('abc', true), 'b'), list('xab'), more)
+    expect([keys(state), state.active, entered(state)]).toEqual(['xba', 'b', 'open'])
   })
 })
 

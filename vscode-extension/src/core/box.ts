@@ -96,6 +96,12 @@ export function answered(
   return { ...next, model: 'available', active: undefined }
 }
 
+/** Return the state after the same search found more, because the index has grown. */
+export function repeated(state: BoxState, list: ResultList, headline: Headline): BoxState {
+  const active = state.model === 'available' && !state.hasMoved ? undefined : listed(state, list).active
+  return { ...listed(state, list), headline, active }
+}
+
 /** Return the state while a model ranks the rows. */
 export function asked(state: BoxState): BoxState {
   return { ...state, model: 'asked', isEntered: false }

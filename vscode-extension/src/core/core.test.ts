@@ -127,7 +127,7 @@ describe('recent searches', () => {
     text,
     rows: lines.map((line) => rowOfCode({ path: 'a.py', kind: 'match', line }, '/r')),
     chosenCount: lines.length,
-    headline: { by: 'local', count: '', note: '', details: [] },
+    headline: { by: 'local', count: '', note: '', isEarly: false, details: [] },
     searchId: text,
   })
 

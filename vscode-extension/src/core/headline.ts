@@ -24,6 +24,8 @@ export interface Headline {
   readonly count: string
   /** What the user must know to read the list, such as a time limit; empty if nothing. */
   readonly note: string
+  /** True while the index is being built: the same search finds more later. */
+  readonly isEarly: boolean
   /** Everything else, one sentence each. */
   readonly details: readonly string[]
 }
@@ -87,6 +89,8 @@ export function linesOf(text: string): { label: string; detail?: string } {
   return { label: text.slice(0, end), detail: text.slice(end).trim() }
 }
 
+const EARLY = new Set<string | undefined>(['opening', 'building'])
+
 function headline(
   result: SearchAnswer & { total_is_lower_bound?: boolean },
   noun: string,
@@ -98,6 +102,7 @@ function headline(
     by: rankedBy.kind === 'llm' ? (rankedBy.model ?? 'a language model') : LOCAL,
     count,
     note: noteOf(result),
+    isEarly: EARLY.has(result.completeness.index?.state),
     details: [`${capitalized(count)}.`, ...details, ...omissions(result)],
   }
 }

@@ -24,6 +24,9 @@ local M = {}
 local TYPING_MS = 50
 -- Minimum interval between draws of the results. The first draw of a search is immediate.
 local DRAW_MS = 30
+-- Minimum interval between repetitions of a search while the index is being built, and their
+-- maximum share of the time.
+local REPEAT_MS, REPEAT_SHARE = 2000, 0.1
 local DEFAULT_TEXT = vim.api.nvim_create_namespace('winnow-default')
 
 -- Words that are frequent in every file, so that highlighting them shows nothing.
@@ -63,6 +66,8 @@ end
 ---@field draw_timer uv.uv_timer_t
 ---@field typed_at number when the typed query was last searched for, in milliseconds
 ---@field type_timer uv.uv_timer_t
+---@field repeated? winnow.Search the search that repeats the running one
+---@field repeat_timer uv.uv_timer_t
 ---@field group integer the group of its autocommands
 local Picker = {}
 Picker.__index = Picker
@@ -316,6 +321,7 @@ function Picker:start(request)
     self.running:cancel()
     self.running = nil
   end
+  self:_stop_repeating()
   self.type_timer:stop()
   self.request = request
   self.selected, self.has_moved, self.problem = {}, false, nil
@@ -355,6 +361,48 @@ function Picker:_on_update(updated)
     self:_draw_soon()
   end
   self:_open_if_wanted()
+  self:_repeat_later()
+end
+
+---Repeat a live search while the index is being built: the first question often comes that early.
+function Picker:_repeat_later()
+  local early = self.running
+  if not early or not early:is_early() or not self:is_live() then
+    return
+  end
+  local waits = math.max(REPEAT_MS, early.took / REPEAT_SHARE)
+  self.repeat_timer:start(
+    waits,
+    0,
+    vim.schedule_wrap(function()
+      if open == self and self.running == early then
+        self:_repeat(early)
+      end
+    end)
+  )
+end
+
+---@param early winnow.Search
+function Picker:_repeat(early)
+  self.repeated = search.start(self.mode, early.request, {
+    folder = self.folder,
+    shows_progress = true,
+    on_update = function(again)
+      if open == self and self.running == early and again.answer then
+        self.running, self.search = again, again
+        self:draw()
+        self:_repeat_later()
+      end
+    end,
+  })
+end
+
+function Picker:_stop_repeating()
+  self.repeat_timer:stop()
+  if self.repeated then
+    self.repeated:cancel()
+    self.repeated = nil
+  end
 end
 
 ---Open the first result if the user pressed Enter before it arrived. A ranking has no first result
@@ -658,6 +706,8 @@ function Picker:close()
     }
   end
   vim.api.nvim_del_augroup_by_id(self.group)
+  self:_stop_repeating()
+  self.repeat_timer:close()
   self.draw_timer:close()
   self.type_timer:close()
   self.preview:close()
@@ -689,6 +739,7 @@ local function new(mode, request, has_preview)
     origin_win = vim.api.nvim_get_current_win(),
     draw_timer = assert(vim.uv.new_timer()),
     type_timer = assert(vim.uv.new_timer()),
+    repeat_timer = assert(vim.uv.new_timer()),
     typed_at = 0,
   }, Picker)
   self.windows = windows.open(has_preview)
@@ -781,6 +832,8 @@ function M.resume()
     vim.fn.winrestview({ topline = state.topline })
   end)
   self:_show_rows()
+  self.running = self.search
+  self:_repeat_later()
   if state.search_again and state.search.folder == self.folder then
     self:start(self.request)
   end
