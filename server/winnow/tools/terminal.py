@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -139,8 +140,14 @@ def seen_path(row: FileRow, root: str, folder: str | None) -> str:
     if isinstance(row, InRepository) and row.repository:
         return printable(f"{row.repository}:{row.path}")
     if folder is not None:
-        return printable(os.path.relpath(os.path.join(row.root or root, row.path), folder))
+        return _relative(row.root or root, row.path, folder)
     return printable(os.path.join(row.root, row.path) if row.root else row.path)
+
+
+# Neighboring rows are mostly of the same file.
+@functools.lru_cache(1_024)
+def _relative(root: str, path: str, folder: str) -> str:
+    return printable(os.path.relpath(os.path.join(root, path), folder))
 
 
 def closing_line(result: Answer, summary: str, more: Sequence[str], style: Style) -> str:
