@@ -151,6 +151,24 @@ async def test_an_archive_names_no_user_machine_or_folder_and_has_no_secrets(
         assert private.encode() not in every
 
 
+async def test_an_archive_has_no_earlier_version_of_a_file(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    folder = git_commit(tmp_path / "p", {"a.py": "def before(): ...\n", "b.py": "kept = 1\n"})
+    workspace = await built(make_workspace, folder, tmp_path)
+    write_files(folder, {"a.py": "def afterwards(): ...\n"})
+    await workspace.index.build()
+    archive = tmp_path / "p.winnow"
+    await export_index(workspace, archive)
+    every = everything_in(archive, tmp_path / "all")
+    assert b"afterwards" in every
+    assert b"before" not in every
+    [database] = (tmp_path / "all").rglob("*.db")
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        counts = "SELECT (SELECT sum(documents) FROM segment), (SELECT count(*) FROM file)"
+        assert connection.execute(counts).fetchone() == (2, 2)
+
+
 async def test_without_signatures_no_line_of_source_code_is_in_an_archive(
     make_workspace: MakeWorkspace, exported: Exported, tmp_path: Path
 ) -> None:

@@ -23,6 +23,8 @@ from winnow.index.store.store import Store
 # zlib's fastest level: for an index, the default takes five times as long and saves a tenth.
 COMPRESSION = 1
 PIECE_BYTES = 1024 * 1024
+# In a transaction, which is kept in memory.
+ADOPTED_AT_ONCE = 1_000
 # Times and sizes say nothing on another machine.
 _NO_STATE = FileState(0, 0, 0)
 
@@ -60,8 +62,7 @@ def write_archive(
         folder.mkdir()
         copy = Store(folder / f"index-{store.kind}.db", temporary=True)
         with contextlib.closing(copy):
-            for _ in copy.copy_from(store, {p: (_NO_STATE, text) for p, text in wanted.items()}):
-                pass
+            _copy_texts(store, copy, wanted, all_texts=base is None)
             files = copy.packed(signatures=signatures)
             manifest = Manifest(
                 format=FORMAT,
@@ -82,6 +83,19 @@ def write_archive(
             _zip(unfinished, manifest, {file.name: file for file in files})
         unfinished.replace(target)
     return manifest
+
+
+def _copy_texts(store: Store, copy: Store, keys: Mapping[str, bytes], *, all_texts: bool) -> None:
+    """Copy the texts of files, whose keys are given by path, into an empty store."""
+    files = {path: (_NO_STATE, key) for path, key in keys.items()}
+    if not all_texts or not copy.import_all(store):
+        for _ in copy.copy_from(store, files):
+            pass
+        return
+    paths = list(files)
+    for at in range(0, len(paths), ADOPTED_AT_ONCE):
+        copy.adopt({path: files[path] for path in paths[at : at + ADOPTED_AT_ONCE]})
+    copy.drop_unused()
 
 
 def keys_of(store: Store) -> frozenset[bytes]:

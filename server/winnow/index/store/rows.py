@@ -232,7 +232,6 @@ def import_all(connection: Connection, limits: SizeLimits | None, stamp: int) ->
         (before, int(time.time()), stamp, json.dumps(reused)),
     )
     connection.execute("INSERT INTO segment SELECT * FROM other.segment")
-    connection.execute("INSERT INTO name SELECT * FROM other.name")
     for table, columns in (
         ("content", "file+:before, skeleton, names, declared"),
         ("definition", "file+:before, place, name"),
@@ -245,6 +244,9 @@ def import_all(connection: Connection, limits: SizeLimits | None, stamp: int) ->
             " WHERE file+:before IN (SELECT id FROM main.file)",
             {"before": before},
         )
+    connection.execute(
+        "INSERT INTO name SELECT * FROM other.name WHERE id IN (SELECT name FROM main.definition)"
+    )
 
 
 def _copied(connection: Connection, number: int, path: bytes) -> int:

@@ -386,6 +386,11 @@ class Store:
             rows.next_stamp(connection)
             rows.forget_parked(connection, 0)
 
+    def drop_unused(self) -> None:
+        """Drop the data of texts that no file has, also from the segments."""
+        self.drop_parked()
+        self._free_unused()
+
     def packed(self, *, signatures: bool) -> list[Path]:
         """Write everything into the database and the segments that it names, in their smallest
         form, and return these files. Without ``signatures``, the signatures and documentation of
@@ -555,8 +560,7 @@ class Store:
         """
         if self.size() <= limit:
             return 0
-        self.drop_parked()
-        self._free_unused()
+        self.drop_unused()
         target = int(limit * (1 - TRIM_SHARE))
         while self.size() > target and self._drop_uses():
             self._free_unused()
