@@ -168,7 +168,8 @@ def by_command(folder: Path, question: Question, environment: dict[str, str]) ->
         del params["broad_terms"]  # the command's default
     positional = [params.pop(name) for name in ("query", "name") if name in params]
     terms = params.pop("search_terms", [])
-    options = [word for name, value in params.items() for word in (f"--{name}", str(value))]
+    params["limit"] = COMPARED  # the default for people is lower
+    options = [f"--{name}={value}" for name, value in params.items()]
     command = [*WINNOW, question.tool.replace("_", "-"), *positional, *terms, *options, "--json"]
     started = time.perf_counter()
     done = subprocess.run(

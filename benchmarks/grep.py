@@ -75,8 +75,9 @@ class Server:
             stdout=subprocess.PIPE,
         )
         self._next = 0
-        params: dict[str, Any] = {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}}
-        self.request("initialize", params)
+        params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}}
+        options = {"index": {"enabled": False}}
+        self.request("initialize", {**params, "initializationOptions": options})
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
 
     def request(self, method: str, params: dict[str, Any]) -> tuple[Any, int]:

@@ -302,10 +302,12 @@ def run(command: str, values: Mapping[str, str]) -> Outcome:
     arguments = [word.format_map(values) for word in command.split()]
     started = time.perf_counter()
     printed = []
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryDirectory() as state, tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen(
             [sys.executable, str(ROOT / "benchmarks" / arguments[0]), *arguments[1:]],
             cwd=ROOT,
+            # A new index would reuse other indexes of this user.
+            env={**os.environ, "XDG_STATE_HOME": state},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
