@@ -75,9 +75,13 @@ class Server:
             stdout=subprocess.PIPE,
         )
         self._next = 0
-        params = {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}}
-        options = {"index": {"enabled": False}}
-        self.request("initialize", {**params, "initializationOptions": options})
+        params: dict[str, Any] = {
+            "processId": None,
+            "rootUri": folder.as_uri(),
+            "capabilities": {},
+            "initializationOptions": {"index": {"enabled": False}},
+        }
+        self.request("initialize", params)
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
 
     def request(self, method: str, params: dict[str, Any]) -> tuple[Any, int]:
