@@ -153,7 +153,8 @@ class Server:
         version = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
         self._request("initialize", version)
         self._send({"method": "notifications/initialized"})
-        # The first request starts the build.
+        if index != NO_INDEX:
+            self.call("code_search", {"query": "main"})  # starts the build
         deadline = time.monotonic() + INDEX_SECONDS
         while index != NO_INDEX and self._index_state() != "ready":
             if time.monotonic() > deadline:
