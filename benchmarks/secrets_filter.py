@@ -34,7 +34,7 @@ from secret_samples import Sample, is_left
 
 OLD_SEEDS = range(5)
 FILES_SEED = 0
-PACKAGES = ("openai", "anthropic", "pydantic", "huggingface_hub", "setuptools")
+PACKAGES = ("openai", "anthropic", "pydantic", "pip", "setuptools")
 SUFFIXES = {".py", ".pyi", ".md", ".txt", ".toml", ".json", ".cfg", ".ini", ".c", ".h", ".js"}
 CHUNK, CHUNKS = 128 * 1024, 100
 Redact = Callable[[str], str]
