@@ -275,14 +275,15 @@ return {
       local picker, _, done = scripted('code', 'q')
       local function answered(state, ...)
         local result = answer('local', ...)
-        result.completeness.index = { state = state, files_indexed = 1, files_total = 4 }
+        result.completeness.index =
+          { state = state, files_indexed = 1, texts_indexed = 3, files_total = 4 }
         result.results = vim.tbl_map(function(name)
           return { path = name, start_line = 3, end_line = 3, why = 'because', score = 1 }
         end, { ... })
         done(result)
       end
       answered('building', 'a', 'b')
-      t.contains(t.visible_text(picker.windows.list), 'the index is 25 % complete')
+      t.contains(t.visible_text(picker.windows.list), 'the index is 50 % complete')
       press(picker, '<C-n>')
       local early = picker.search
       t.wait('the repetition', function()

@@ -146,14 +146,16 @@ local function is_narrowed(terms)
   end)
 end
 
----Return the state of an incomplete index.
+---Return the state of an incomplete index: half complete as soon as all texts are indexed, and more
+---with their definitions.
 ---@param completeness winnow.Completeness
 ---@return string?
 local function index_state(completeness)
   local index = completeness.index
   if index and index.state ~= 'ready' and index.state ~= 'none' and index.files_total > 0 then
-    local percent = math.floor(100 * index.files_indexed / index.files_total)
-    return ('the index is %d %% complete'):format(percent)
+    local texts = math.max(index.files_indexed, index.texts_indexed or 0)
+    local percent = math.floor(50 * (index.files_indexed + texts) / index.files_total)
+    return ('the index is %d %% complete'):format(math.min(99, percent))
   end
 end
 

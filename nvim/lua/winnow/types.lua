@@ -78,7 +78,13 @@
 ---@field reasons string[]
 ---@field skipped table<string, integer>
 ---@field timed_out boolean
----@field index? { state: string, files_indexed: integer, files_total: integer }
+---@field index? winnow.IndexState
+
+---@class winnow.IndexState
+---@field state string
+---@field files_indexed integer
+---@field files_total integer
+---@field texts_indexed? integer set if there are more texts than files: their definitions follow
 
 ---@class winnow.RankedBy
 ---@field kind 'llm'|'local'
