@@ -281,22 +281,43 @@ return {
     end,
   },
   {
-    'a server that crashes gives a message, and the next search starts another one',
+    'only a server that crashes gives a message, and the next search starts another one',
     function()
-      t.project()
+      local folder = t.project()
       t.setup()
       local messages = t.notified()
-      vim.cmd('Winnow grep load_plugin')
-      local picker = t.finished_picker()
-      local client = vim.lsp.get_clients({ name = 'winnow', bufnr = nil })
-      client = vim.iter(client):find(function(candidate)
-        return candidate.root_dir == picker.search.folder
-      end)
-      picker:close()
+      local function children()
+        return vim.api.nvim_get_proc_children(vim.fn.getpid())
+      end
+      ---@return vim.lsp.Client client
+      ---@return integer pid
+      local function started()
+        local before = children()
+        vim.cmd('Winnow grep load_plugin')
+        t.finished_picker():close()
+        local client = vim.iter(vim.lsp.get_clients({ name = 'winnow' })):find(function(each)
+          return each.root_dir == folder
+        end)
+        local pid = vim.iter(children()):find(function(each)
+          return not vim.list_contains(before, each)
+        end)
+        return client, pid
+      end
+      ---@param client vim.lsp.Client
+      local function wait_for_exit(client)
+        t.wait('the exit of the server', function()
+          return client:is_stopped()
+        end)
+      end
+
+      local client = started()
       client:stop(true)
-      t.wait('the exit of the server', function()
-        return client:is_stopped()
-      end)
+      wait_for_exit(client)
+      local pid
+      client, pid = started()
+      t.equal({}, messages)
+      vim.uv.kill(pid, 'sigkill')
+      wait_for_exit(client)
       t.wait("Neovim's message", function()
         return #messages > 0
       end)

@@ -16,8 +16,8 @@ local modes = require('winnow.modes')
 ---@field answer? winnow.Answer the complete answer
 ---@field ranked_by? winnow.RankedBy the ranker of the items so far
 ---@field problem? string why there is no answer
----@field started number when it started, in milliseconds
----@field took? number how long it took
+---@field started integer when it started, in milliseconds
+---@field took integer how long it took
 ---@field busy boolean
 ---@field ranked boolean true if a partial answer can replace earlier ones
 ---@field message string the server's progress
@@ -239,6 +239,7 @@ function M.finished(items)
     items = items,
     chosen_count = 0,
     started = 0,
+    took = 0,
     busy = false,
     ranked = false,
     message = '',
@@ -263,6 +264,7 @@ function M.start(mode, request, options)
     items = {},
     chosen_count = 0,
     started = vim.uv.now(),
+    took = 0,
     busy = true,
     ranked = false,
     message = '',

@@ -366,29 +366,29 @@ end
 
 ---Repeat a live search while the index is being built: the first question often comes that early.
 function Picker:_repeat_later()
-  local early = self.running
+  local early = self.search
   if not early or not early:is_early() or not self:is_live() then
     return
   end
-  local waits = math.max(REPEAT_MS, early.took / REPEAT_SHARE)
   self.repeat_timer:start(
-    waits,
+    math.max(REPEAT_MS, math.floor(early.took / REPEAT_SHARE)),
     0,
     vim.schedule_wrap(function()
-      if open == self and self.running == early then
-        self:_repeat(early)
-      end
+      self:_repeat(early)
     end)
   )
 end
 
 ---@param early winnow.Search
 function Picker:_repeat(early)
+  if open ~= self or self.search ~= early then
+    return
+  end
   self.repeated = search.start(self.mode, early.request, {
     folder = self.folder,
     shows_progress = true,
     on_update = function(again)
-      if open == self and self.running == early and again.answer then
+      if open == self and self.search == early and again.answer then
         self.running, self.search = again, again
         self:draw()
         self:_repeat_later()
@@ -832,7 +832,6 @@ function M.resume()
     vim.fn.winrestview({ topline = state.topline })
   end)
   self:_show_rows()
-  self.running = self.search
   self:_repeat_later()
   if state.search_again and state.search.folder == self.folder then
     self:start(self.request)
