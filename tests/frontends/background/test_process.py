@@ -346,7 +346,7 @@ def test_sigterm_ends_it_and_its_children(slow_project: Path, home: Path) -> Non
         started(git_init(slow_project), environment) as process,
         client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client,
     ):
-        [child] = wait_until(lambda: ripgrep_of(process), "ripgrep")
+        ripgreps = wait_until(lambda: ripgrep_of(process), "ripgrep")
         process.terminate()
         assert process.wait(60) == 0
         # The command does its work itself.
@@ -354,7 +354,7 @@ def test_sigterm_ends_it_and_its_children(slow_project: Path, home: Path) -> Non
         client.send_signal(signal.SIGINT)
         _, errors = client.communicate(timeout=60)
         assert client.returncode == 130, errors
-    wait_until(lambda: not isinstance(child, int) or not alive(child), "the end of ripgrep")
+    wait_until(lambda: not any(map(alive, ripgreps)), "the end of ripgrep")
     assert logged(environment) == ""
     assert list(socket_of(slow_project, environment).parent.iterdir()) == []
 
@@ -414,10 +414,12 @@ def test_a_command_whose_process_crashes_does_its_work_itself(
         started(git_init(slow_project), environment) as process,
         client_of(slow_project, environment, "keyword-search", "q", SLOW_TERM) as client,
     ):
-        [ripgrep] = wait_until(lambda: ripgrep_of(process), "ripgrep")
+        ripgreps = wait_until(lambda: ripgrep_of(process), "ripgrep")
         process.kill()
         wait_until(lambda: ripgrep_of(client), "the command's own ripgrep")
-    os.kill(ripgrep, signal.SIGKILL)
+    for ripgrep in ripgreps:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(ripgrep, signal.SIGKILL)
 
 
 # --- the index -----------------------------------------------------------------------------
