@@ -40,6 +40,7 @@ def test_push_status_and_remove(cluster: Cluster, folder: Path) -> None:
     assert "1 files, 0.0 MB: 1 new texts" in output
     code, output, _ = run("push", *name, "--commit", "c2", "--branch", "b", "--json")
     assert (code, json.loads(output)["new"]) == (0, 0)
+    cluster.wait()  # until the copies of the new texts are complete
     code, output, _ = run("status")
     first, *branches = output.splitlines()
     assert (code, first[:13]) == (0, "OpenSearch 2.")

@@ -151,15 +151,13 @@ def project(tmp_path_factory: pytest.TempPathFactory, repositories: dict[str, Pa
 
 
 async def test_rows_are_those_of_a_fresh_index(
-    started_cluster: Cluster, project: Path, tmp_path: Path
+    cluster: Cluster, project: Path, tmp_path: Path
 ) -> None:
-    started_cluster.start_missing()
-    started_cluster.clear()
-    await pushed(started_cluster, project, NAME, git(project, "rev-parse", "HEAD").strip())
+    await pushed(cluster, project, NAME, git(project, "rev-parse", "HEAD").strip())
     chance = random.Random(29)
     tree = Tree(shutil.copytree(project, tmp_path / "clone"), chance)
     git(tree.root, "remote", "add", "origin", f"https://example.com/{NAME}.git")
-    async with opened(tree.root, {}, started_cluster.settings()) as before:
+    async with opened(tree.root, {}, cluster.settings()) as before:
         # The index that is compared knows the tree as it was pushed.
         await rows(before, "semantic_search", {"query": "parse", "repositories": ["team/*"]})
     for number in range(CHANGES):
@@ -171,7 +169,7 @@ async def test_rows_are_those_of_a_fresh_index(
     asked = questions(tree, chance)
     found = 0
     async with (
-        opened(tree.root, tree.unsaved, started_cluster.settings()) as shared,
+        opened(tree.root, tree.unsaved, cluster.settings()) as shared,
         opened(fresh, tree.unsaved, ClusterSettings()) as local,
     ):
         for workspace in (shared, local):
@@ -186,12 +184,10 @@ async def test_rows_are_those_of_a_fresh_index(
 
 
 async def test_another_branch_is_searched_in_the_cluster(
-    started_cluster: Cluster, project: Path, tmp_path: Path
+    cluster: Cluster, project: Path, tmp_path: Path
 ) -> None:
-    started_cluster.start_missing()
-    started_cluster.clear()
-    await pushed(started_cluster, project, NAME)
-    await pushed(started_cluster, project, NAME, "r1", "release")
+    await pushed(cluster, project, NAME)
+    await pushed(cluster, project, NAME, "r1", "release")
     clone = shutil.copytree(project, tmp_path / "clone")
     git(clone, "remote", "add", "origin", f"git@example.com:{NAME}.git")
     linked = tmp_path / "linked"
@@ -199,7 +195,7 @@ async def test_another_branch_is_searched_in_the_cluster(
 
     async def searched(root: Path) -> tuple[set[str | None], Sequence[str] | None]:
         params = {"pattern": "import", "repositories": [NAME, f"{NAME}@*"], "mode": "files"}
-        async with opened(root, {}, started_cluster.settings()) as workspace:
+        async with opened(root, {}, cluster.settings()) as workspace:
             result: Any = await TOOLS["grep"].call(workspace, params, no_progress)
         return {row.repository for row in result.files}, result.completeness.shared.open_here
 
