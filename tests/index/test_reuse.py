@@ -17,6 +17,7 @@ from winnow.index.builder import other_indexes, reuse
 from winnow.index.builder.other_indexes import sampled, similar_roots, write_sample
 from winnow.index.store import rows
 from winnow.index.store.file_record import FULL, NO_DEFINITIONS, TOO_LARGE, TOO_MUCH_MEMORY
+from winnow.index.store.size_limits import SizeLimits
 from winnow.index.store.store import Store
 from winnow.storage import state_folder
 from winnow.storage.state_folder import User
@@ -163,7 +164,7 @@ async def test_all_texts_are_imported_only_from_an_index_that_is_not_much_larger
     imported = []
     import_all = Store.import_all
 
-    def recorded(store: Store, other: Store, limits: rows.SizeLimits) -> bool:
+    def recorded(store: Store, other: Store, limits: SizeLimits) -> bool:
         imported.append(other.file.parent.parent.name)
         return import_all(store, other, limits)
 
@@ -192,7 +193,7 @@ async def test_all_texts_are_imported_only_from_an_index_that_is_not_much_larger
 def test_a_text_is_reused_only_if_it_has_the_same_problem_here(
     problem: str, is_reused: bool
 ) -> None:
-    assert rows.is_reusable(problem, rows.SizeLimits(2_000, 1_000)) == is_reused
+    assert rows.is_reusable(problem, SizeLimits(2_000, 1_000)) == is_reused
 
 
 def test_texts_are_only_imported_into_a_store_without_texts_with_the_same_name(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from winnow.index.store.rows import SizeLimits
+from winnow.index.store.size_limits import SizeLimits
 from winnow.storage import state_folder
 
 # An index that has this share of the files was built on purpose, whatever the threshold is.

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from winnow.index.store.file_record import KEY_BYTES, FileState
 from winnow.index.store.reader import Reader
-from winnow.index.store.rows import SizeLimits
+from winnow.index.store.size_limits import SizeLimits
 from winnow.index.store.store import StillMatches, Store
 from winnow.storage import state_folder
 from winnow.storage.database import DatabaseError, StoreDamaged

@@ -12,7 +12,6 @@ import re
 import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,6 +26,7 @@ from winnow.index.store.file_record import (
     depends_on_limits,
 )
 from winnow.index.store.reader import unpacked_names
+from winnow.index.store.size_limits import SizeLimits
 from winnow.storage.database import Connection, StoreDamaged, row_of, rows_of, value_of
 from winnow.symbols.extract.packed import (
     decode_scope_table,
@@ -197,13 +197,6 @@ def has_texts(connection: Connection) -> bool:
         " UNION ALL SELECT 1 FROM segment LIMIT 1"
     )
     return row_of(connection, query) is not None
-
-
-class SizeLimits(NamedTuple):
-    """The largest file whose text is read, and the largest that is parsed, in bytes."""
-
-    read: int
-    parsed: int
 
 
 def is_reusable(problem: str, limits: SizeLimits | None) -> bool:

@@ -41,6 +41,7 @@ from winnow.index.store.file_record import (
 from winnow.index.store.reader import DecodedFiles, Reader, StoredText
 from winnow.index.store.rows import SCHEMA, SCHEMA_VERSION
 from winnow.index.store.segments import GRACE_SECONDS, Segments
+from winnow.index.store.size_limits import SizeLimits
 from winnow.storage import database, state_folder
 from winnow.storage.database import Connection, DatabaseError, StoreDamaged, detect_damage
 from winnow.storage.lock import locked_briefly
@@ -423,7 +424,7 @@ class Store:
         other: Store,
         files: Mapping[str, tuple[FileState, bytes]],
         is_still: StillMatches = lambda path, state: True,
-        limits: rows.SizeLimits | None = None,
+        limits: SizeLimits | None = None,
     ) -> Iterator[list[str]]:
         """Copy the data of files whose text another store has; ``files`` are states and keys by
         path, as far as an index with these limits can reuse it. For ``is_still`` see :meth:`write`.
@@ -463,7 +464,7 @@ class Store:
                     yield list(batch)
         self._merge()
 
-    def import_all(self, other: Store, limits: rows.SizeLimits | None = None) -> bool:
+    def import_all(self, other: Store, limits: SizeLimits | None = None) -> bool:
         """Import all texts of another store that an index with these limits can reuse, for
         :meth:`adopt` to find: a tenth of the time of :meth:`copy_from`. Return False if this store
         has texts already, or another name, which its segments contain.
