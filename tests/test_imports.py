@@ -76,6 +76,14 @@ def test_reading_the_index_loads_no_parser_and_no_sdk(project: Path) -> None:
 
 
 @pytest.mark.process
+def test_settings_of_an_index_load_no_database() -> None:
+    """A server whose index is disabled needs none."""
+    program = "import sys, winnow.index.builder.folder_settings; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert not {"apsw", "numpy"} & set(loaded.split())
+
+
+@pytest.mark.process
 def test_a_question_loads_no_patterns_of_secrets_and_no_masked_arrays(project: Path) -> None:
     """Both are slow to load; only a build, and what a search leaves behind, need them."""
     config = project.parent / "config.toml"
