@@ -203,9 +203,8 @@ PARTS = {
         "The build of an index",
         ["index_build.py django redis --runs 3"],
         "From nothing. Winnow's index serves text, semantic and symbol searches and references;"
-        " each peer's index serves a part of these. The size is that right after the build: a"
-        " minute later, the segments that were merged are deleted, which leaves 30 MB of Django's"
-        " index and 14 MB of that of redis.",
+        " each peer's index serves a part of these. The size is that right after the build; the"
+        " segments that were merged are deleted a minute later, see [the index](the-index.md).",
     ),
     "index-build-kernel": Part(
         "The build of an index, on the kernel's source",

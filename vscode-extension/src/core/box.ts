@@ -98,8 +98,8 @@ export function answered(
 
 /** Return the state after the same search found more, because the index has grown. */
 export function repeated(state: BoxState, list: ResultList, headline: Headline): BoxState {
-  const active = state.model === 'available' && !state.hasMoved ? undefined : listed(state, list).active
-  return { ...listed(state, list), headline, active }
+  const next = { ...listed(state, list), headline }
+  return state.model === 'available' && !state.hasMoved ? { ...next, active: undefined } : next
 }
 
 /** Return the state while a model ranks the rows. */

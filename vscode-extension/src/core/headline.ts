@@ -89,8 +89,6 @@ export function linesOf(text: string): { label: string; detail?: string } {
   return { label: text.slice(0, end), detail: text.slice(end).trim() }
 }
 
-const EARLY = new Set<string | undefined>(['opening', 'building'])
-
 function headline(
   result: SearchAnswer & { total_is_lower_bound?: boolean },
   noun: string,
@@ -98,11 +96,12 @@ function headline(
   details: readonly string[] = [],
 ): Headline {
   const count = resultCount(result, noun)
+  const state = result.completeness.index?.state
   return {
     by: rankedBy.kind === 'llm' ? (rankedBy.model ?? 'a language model') : LOCAL,
     count,
     note: noteOf(result),
-    isEarly: EARLY.has(result.completeness.index?.state),
+    isEarly: state === 'opening' || state === 'building',
     details: [`${capitalized(count)}.`, ...details, ...omissions(result)],
   }
 }

@@ -66,7 +66,7 @@ end
 ---@field draw_timer uv.uv_timer_t
 ---@field typed_at number when the typed query was last searched for, in milliseconds
 ---@field type_timer uv.uv_timer_t
----@field repeated? winnow.Search the search that repeats the running one
+---@field repeated? winnow.Search the search that repeats the one that is shown
 ---@field repeat_timer uv.uv_timer_t
 ---@field group integer the group of its autocommands
 local Picker = {}
