@@ -178,10 +178,13 @@ export class Picker {
       description,
       run: () => this.retype(prefix),
     }))
+    this.showTitle()
+    // The box has filtered its rows by then. New ones would move the active row back to the first.
+    const shown = new Set(this.pick.items.map(({ label }) => label))
+    if (hints.length && hints.every(({ label }) => shown.has(label))) return
     const recent = { label: 'recent', kind: vscode.QuickPickItemKind.Separator }
     // Events name rows by their index. With a separator first, a late one would be a move to the second result.
     this.pick.items = [...hints, ...(this.state.text || !history.length ? [] : [recent, ...history])]
-    this.showTitle()
   }
 
   private retype(text: string): void {
