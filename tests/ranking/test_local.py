@@ -12,6 +12,7 @@ from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import (
     FEEDBACK,
     REASON_CHARACTERS,
+    loose_text,
     question_of_terms,
     rank_by_matches,
     ranked,
@@ -52,7 +53,9 @@ def rank(
     boosts: Mapping[str, float] = NO_BOOSTS,
 ) -> list[Ranked]:
     matches = matches_of(query, terms, candidates, None)
-    return ranked(candidates, rank_by_matches(query, candidates, matches, boosts), matches)
+    texts = {file.path: loose_text(file) for file in candidates}
+    hits = rank_by_matches(query, candidates, matches, boosts, texts)
+    return ranked(candidates, hits, matches)
 
 
 def order(query: str, terms: Sequence[str], *candidates: Candidate) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -92,17 +91,15 @@ def rank_by_matches(
     candidates: Sequence[Candidate],
     matches: Mapping[str, MatchedTerms],
     boosts: Mapping[str, float],
-    texts: Mapping[str, LooseText] = MappingProxyType({}),
+    texts: Mapping[str, LooseText],
 ) -> list[Hit]:
-    """Return the best passage of each file, best first. ``boosts`` are by path.
-
-    A file is ranked by its whole text if it is in ``texts``, else by its matching lines.
-    """
+    """Return the best passage of each file, best first. ``boosts`` and ``texts`` are by path, and
+    each file is ranked by its text."""
     # numpy takes time to load.
     from winnow.ranking.matched_corpus import empty_corpus, with_texts
     from winnow.ranking.semantic.search import search
 
-    known = [texts.get(file.path) or loose_text(file) for file in candidates]
+    known = [texts[file.path] for file in candidates]
     paths = [text.path for text in known]
     corpus = with_texts(empty_corpus(""), dict(enumerate(known)), [(0, path) for path in paths])
     found = search(

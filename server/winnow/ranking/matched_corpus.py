@@ -7,9 +7,10 @@ file, they are lines that look like one.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -24,7 +25,8 @@ from winnow.symbols.language import language_of
 from winnow.text.definition_lines import definition_in
 
 
-class LooseText(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LooseText:
     """Some lines of a file by number, from 1, or all, and its definitions; None if unknown. With
     ``contents`` that are known, lines are not needed."""
 
@@ -32,6 +34,11 @@ class LooseText(NamedTuple):
     lines: Mapping[int, str]
     definitions: Sequence[Definition] | None = None
     contents: Contents | None = None
+
+    @functools.cached_property
+    def indexed(self) -> tuple[Contents, Sequence[Definition]]:
+        """What an index would have of the lines, and the definitions in them."""
+        return _indexed(self)
 
     def definitions_at(self, places: range, other: int) -> list[Definition]:
         """Return the definitions at positions in their list, and at one other position; positions
@@ -63,7 +70,7 @@ def with_texts(
     definitions: dict[str, list[tuple[int, Definition]]] = defaultdict(list)
     texts: dict[int, Contents] = {}
     for number, file in files.items():
-        contents, defined = _contents(file)
+        contents, defined = file.indexed
         texts[number] = contents if model is None else model.with_vectors(contents)
         for definition in defined:
             definitions[definition.name].append((number, definition))
@@ -89,7 +96,7 @@ def with_texts(
     )
 
 
-def _contents(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
+def _indexed(file: LooseText) -> tuple[Contents, Sequence[Definition]]:
     """Return the contents of some lines of a file, and the definitions in them."""
     language = language_of(file.path)
     name = language.name if language else ""

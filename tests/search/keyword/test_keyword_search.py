@@ -126,7 +126,7 @@ async def test_a_broad_term_can_be_shrunk_instead(
 async def test_a_broad_term_keeps_the_matches_found_in_time(
     make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def too_late(search: terms.TermSearch, found: object) -> None:
+    async def too_late(search: terms.TermSearch, found: object, counts: object) -> None:
         search.timed_out = True
 
     monkeypatch.setattr(terms.TermSearch, "_shrink", too_late)

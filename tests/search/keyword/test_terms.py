@@ -53,6 +53,7 @@ async def searched(
     candidates: list[str] | None = None,
     *,
     shrink: bool = False,
+    by_rarity: bool = False,
     rg: str = RIPGREP,
 ) -> TermSearch:
     params = KeywordSearchParams(query="q", search_terms=terms)
@@ -66,7 +67,7 @@ async def searched(
         terms=[TermMatches(term) for term in terms],
         candidates={} if candidates is None else dict.fromkeys(terms, candidates),
     )
-    await search.run(shrink=shrink)
+    await search.run(shrink=shrink, by_rarity=by_rarity)
     return search
 
 
@@ -153,6 +154,19 @@ async def test_a_broad_term_is_shrunk_by_the_first_step_that_fits(
     assert form in (found.shrunk or "")
     assert 0 < found.bytes <= limit + 3
     assert found.matches
+
+
+async def test_of_broad_terms_only_those_that_are_used_are_shrunk(tree: Path) -> None:
+    limits = Limits(term_bytes=8_000, total_bytes=5_000)
+    all_shrunk = await searched(tree, TERMS, limits, shrink=True)
+    some_shrunk = await searched(tree, TERMS, limits, shrink=True, by_rarity=True)
+    used = [
+        {found.term: found.files for found in search.used_terms(by_rarity=True)}
+        for search in (all_shrunk, some_shrunk)
+    ]
+    assert used[0] == used[1] != {}
+    assert not any(found.over for found in all_shrunk.terms)
+    assert any(found.over for found in some_shrunk.terms)
 
 
 async def test_a_search_of_candidates_equals_a_full_search(

@@ -112,6 +112,8 @@ async def _find_passages(
     is_begun = share >= LEAST_SHARE or workspace.index.has_complete_folder
     if indexed is None or is_missing or not indexed.known or not is_begun:
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
+        if is_missing and workspace.has_begun_index:  # not a single file is known yet
+            state = msgspec.structs.replace(state, state="building")
         return Passages(_with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
     hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))

@@ -23,6 +23,7 @@ from winnow.errors import (
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import (
     READ_FILES,
+    loose_text,
     question_of_terms,
     rank_by_matches,
     ranked,
@@ -45,16 +46,17 @@ from winnow.search.grep.prefilter import prefilter
 from winnow.search.keyword import budget
 from winnow.search.keyword.result import KeywordMatches, ranked_files
 from winnow.search.keyword.rows import RankedFile
-from winnow.search.keyword.terms import CONTEXT_LINES, IN_TIME, TermMatches, TermSearch
+from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.search.shared.scope import shared_texts
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
-from winnow.text.ripgrep import Line, Ripgrep, TextPattern
+from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Filters, Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 if TYPE_CHECKING:
+    from winnow.ranking.matched_corpus import LooseText
     from winnow.search.keyword.index_results import IndexRanker, IndexResults
 
 # Send the first local ranking this long after the first match, and later rankings less often.
@@ -254,7 +256,7 @@ async def _searched(request: KeywordRequest) -> TermSearch:
     sender = asyncio.create_task(_send_while_searching(request, search))
     try:
         async with _overlaid(request, search):
-            await search.run(shrink=request.shrink)
+            await search.run(shrink=request.shrink, by_rarity=request.by_rarity)
     finally:
         sender.cancel()
         await asyncio.gather(sender, return_exceptions=True)
@@ -266,7 +268,7 @@ async def _searched(request: KeywordRequest) -> TermSearch:
 def _usable(request: KeywordRequest, search: TermSearch) -> KeywordMatches:
     """Return the usable matches. Raises TermsTooBroad, InvalidPattern, SearchTimedOut."""
     _refuse_hopeless(search)
-    kept = _terms_that_fit(search, by_rarity=request.by_rarity)
+    kept = search.used_terms(by_rarity=request.by_rarity)
     candidates = candidates_of(kept, request.documents)
     return KeywordMatches(search, kept, candidates, request.documents)
 
@@ -359,12 +361,15 @@ async def ranked_locally(
     def lines_of(path: str) -> list[str] | None:
         return None if path in request.documents.documents else texts.lines(path)
 
+    matching: dict[str, LooseText] = {}
+
     def rank() -> tuple[list[Hit], Mapping[str, MatchedTerms]]:
+        matching.update((file.path, loose_text(file)) for file in candidates)
         matches = matches_of(request.query, terms, candidates, search.searched)
-        return rank_by_matches(request.query, candidates, matches, boosts), matches
+        return rank_by_matches(request.query, candidates, matches, boosts, matching), matches
 
     def rank_texts(definitions: Mapping[str, Sequence[Definition]]) -> list[Hit]:
-        whole = {**whole_texts(others, lines_of, definitions), **known}
+        whole = {**matching, **whole_texts(others, lines_of, definitions), **known}
         return rank_by_matches(request.query, candidates, matches, boosts, whole)
 
     hits, matches = await asyncio.to_thread(rank)
@@ -401,29 +406,6 @@ def _refuse_hopeless(search: TermSearch) -> None:
         raise TermsTooBroad([found.term for found in valid])
     if search.timed_out and not any(found.files or found.counts for found in valid):
         raise SearchTimedOut(search.limits.search_seconds)
-
-
-def _terms_that_fit(search: TermSearch, *, by_rarity: bool) -> list[TermMatches]:
-    """Return the terms whose matches are used: as many as fit the limit, from the first or from the
-    rarest."""
-    usable = [found for found in search.terms if not found.over and not found.invalid]
-    by_worth = sorted(usable, key=_rarity) if by_rarity else usable
-    sizes = [_sized(found) for found in by_worth]
-    kept = by_worth[: max(1, budget.terms_that_fit(sizes, search.limits.total_bytes))]
-    return [found for found in usable if found in kept]
-
-
-def _rarity(found: TermMatches) -> tuple[bool, int]:
-    """Return a key that sorts the terms in the fewest files first, and last those that there was no
-    time to count, which are frequent."""
-    return found.shrunk == IN_TIME, len(_sized(found))
-
-
-def _sized(found: TermMatches) -> budget.Files:
-    """Return the term's files for the budget; a file with a count costs a line."""
-    if found.files or not found.counts:
-        return found.files
-    return {path: {0: Line(str(n), len(str(n)))} for path, n in found.counts.items()}
 
 
 def candidates_of(kept: Sequence[TermMatches], documents: DocumentOverlay) -> list[Candidate]:

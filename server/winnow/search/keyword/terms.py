@@ -18,7 +18,8 @@ from typing import Any
 
 from winnow.config import Limits
 from winnow.processes.children import Child, Processes
-from winnow.search.keyword.budget import SEPARATOR, file_size
+from winnow.search.keyword import budget
+from winnow.search.keyword.budget import SEPARATOR, Files, file_size
 from winnow.text import ripgrep
 from winnow.text.buffers import Overlay, scope_arguments
 from winnow.text.grep import BUFFER_BYTES, NO_FILES, first_null, first_nulls
@@ -98,15 +99,16 @@ class TermSearch:
     candidates: dict[str, Sequence[str]] = field(default_factory=dict)
     context: int = CONTEXT_LINES
 
-    async def run(self, *, shrink: bool = False) -> None:
+    async def run(self, *, shrink: bool = False, by_rarity: bool = False) -> None:
         """Search for every term until the deadline; the results are in ``terms``.
 
         A term over its limit keeps its matches until the search ends, for partial results.
-        ``shrink`` keeps such terms in smaller forms, or with the matches found in time.
+        ``shrink`` keeps such terms in smaller forms, or with the matches found in time; with
+        ``by_rarity``, only those that :meth:`used_terms` returns, and one more.
         """
         await self._search_all()
         if shrink:
-            await self._shrink_broad_terms()
+            await self._shrink_broad_terms(by_rarity=by_rarity)
         for found in self.terms:
             if found.over:
                 found.files.clear()
@@ -135,22 +137,35 @@ class TermSearch:
         finally:
             await _cancel(probes)
 
-    async def _shrink_broad_terms(self) -> None:
-        for found in self.terms:
-            if found.over and not self.timed_out:
-                await self._shrink(found)
+    def used_terms(self, *, by_rarity: bool) -> list[TermMatches]:
+        """Return the terms whose matches are used: as many as fit the limit, from the first or from
+        the rarest."""
+        usable = [found for found in self.terms if not found.over and not found.invalid]
+        by_worth = sorted(usable, key=_rarity) if by_rarity else usable
+        sizes = [_sized(found) for found in by_worth]
+        kept = by_worth[: max(1, budget.terms_that_fit(sizes, self.limits.total_bytes))]
+        return [found for found in usable if found in kept]
+
+    async def _shrink_broad_terms(self, *, by_rarity: bool) -> None:
+        broad = [found for found in self.terms if found.over]
+        counts = await asyncio.gather(*(self._count(found.term) for found in broad))
+        order = list(zip(broad, counts, strict=True))
+        if by_rarity:
+            order.sort(key=lambda each: len(each[1]))
+        for found, count in order:
+            if count and not self.timed_out:
+                await self._shrink(found, count)
             if found.over and self.timed_out and found.files:
                 found.over, found.shrunk = False, IN_TIME
+            if by_rarity and not found.over and found not in self.used_terms(by_rarity=True):
+                break  # the others are in more files
 
-    async def _shrink(self, found: TermMatches) -> None:
+    async def _shrink(self, found: TermMatches, counts: Mapping[str, int]) -> None:
         """Keep a term that is over its limit, with as many matches as fit.
 
         The steps: less context, then fewer matches per file, then files with counts, most matches
         first.
         """
-        counts = await self._count(found.term)
-        if not counts:
-            return
         if len(counts) <= LADDER_FILES:
             for context, per_file in LADDER:
                 if context >= self.context and LADDER[-1] != (context, per_file):
@@ -475,3 +490,16 @@ async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _rarity(found: TermMatches) -> tuple[bool, int]:
+    """Return a key that sorts the terms in the fewest files first, and last those that there was no
+    time to count, which are frequent."""
+    return found.shrunk == IN_TIME, len(_sized(found))
+
+
+def _sized(found: TermMatches) -> Files:
+    """Return the term's files for the budget; a file with a count costs a line."""
+    if found.files or not found.counts:
+        return found.files
+    return {path: {0: Line(str(n), len(str(n)))} for path, n in found.counts.items()}

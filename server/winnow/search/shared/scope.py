@@ -5,6 +5,7 @@ Apart from what reads the cluster's documents, because every search knows of suc
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,7 +82,7 @@ def shared_texts(scope: Scope, paths: Sequence[str]) -> dict[str, LooseText]:
     """Return the texts of a cluster whose words are known, by their paths in the scope."""
     known = scope.texts if isinstance(scope, SharedScope) else {}
     return {
-        path: text._replace(path=path)
+        path: dataclasses.replace(text, path=path)
         for path in paths
         if (text := known.get(scope.absolute(path))) is not None and text.contents is not None
     }
