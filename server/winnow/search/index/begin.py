@@ -20,12 +20,12 @@ from winnow.workspace import EngineWorkspace, Lifetime
 
 # How often a search that waits for the index reports its progress.
 REPORT_SECONDS = 0.1
-# The index of so few files is complete after about a second, and answers better than their text.
+# The index of so few files is complete after a second or two, and answers better than their text.
 FEW_FILES = 500
-# How long a search waits for the index of more files, and of so many that it is not complete then:
-# about 1,200 texts are indexed in a second.
-MORE_FILES_SECONDS = 0.5
-MANY_FILES = 2_000
+# After this time, an index without definitions is enough.
+DEFINITIONS_SECONDS = 2.0
+# How long a search builds the index of more files itself, if there is no background process.
+MANY_FILES_SECONDS = 0.5
 
 
 async def open_and_begin_index(
@@ -140,9 +140,9 @@ async def _wait(
 ) -> None:
     """Wait for the index, for a limited time, or until the user skips the wait.
 
-    With more than a few files, a limited time is short. If the build goes on ``in_background``, the
-    texts of all files are enough, and with many files there is no wait. Otherwise, the next command
-    would have to index the definitions.
+    If the build goes on ``in_background``, the texts of all files are enough after a while, and
+    with more than a few files, a limited wait is none. Otherwise, the next command would have to
+    index the definitions.
     """
     seconds = workspace.index_seconds
     if seconds == 0:
@@ -155,9 +155,10 @@ async def _wait(
         stack.enter_context(workspace.index.throttle.hurry())
         skipping = asyncio.create_task(skipped.wait())
         stack.callback(skipping.cancel)
-        while not (building.done() or skipped.is_set() or _is_enough(workspace, in_background)):
-            left = begin + _limit(workspace, in_background) - asyncio.get_running_loop().time()
-            if left <= 0:
+        while not (building.done() or skipped.is_set() or workspace.index.state().knows_all):
+            waited = asyncio.get_running_loop().time() - begin
+            left = _limit(workspace, in_background) - waited
+            if left <= 0 or (in_background and _is_enough(workspace, waited)):
                 break
             _report(workspace, doing, progress)
             await asyncio.wait(
@@ -171,15 +172,13 @@ def _limit(workspace: EngineWorkspace, in_background: bool) -> float:
     seconds = workspace.index_seconds
     if seconds is None:
         return float("inf")
-    files = workspace.index.state().files_total
-    if files > MANY_FILES and in_background:
-        return 0.0
-    return min(seconds, MORE_FILES_SECONDS) if files > FEW_FILES else seconds
+    if workspace.index.state().files_total <= FEW_FILES:
+        return seconds
+    return 0.0 if in_background else min(seconds, MANY_FILES_SECONDS)
 
 
-def _is_enough(workspace: EngineWorkspace, in_background: bool) -> bool:
-    state = workspace.index.state()
-    return state.knows_all_texts if in_background else state.knows_all
+def _is_enough(workspace: EngineWorkspace, waited: float) -> bool:
+    return waited >= DEFINITIONS_SECONDS and workspace.index.state().knows_all_texts
 
 
 def _report(workspace: EngineWorkspace, doing: str, progress: Progress) -> None:

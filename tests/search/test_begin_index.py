@@ -1,0 +1,73 @@
+"""How long a question at the command line waits for the index that is built in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from conftest import MakeWorkspace, write_files
+from winnow.search.index import begin
+from winnow.types import IndexState, no_progress
+from winnow.workspace import EngineWorkspace
+
+
+class Built:
+    """A workspace whose index a task in the background builds, as soon as it may."""
+
+    def __init__(self, workspace: EngineWorkspace) -> None:
+        self.may_build = asyncio.Event()
+        self._workspace = workspace
+        workspace._start_indexing = lambda consent: asyncio.create_task(self._build())
+
+    async def _build(self) -> None:
+        await self.may_build.wait()
+        await self._workspace.index.build()
+
+
+@pytest.fixture
+def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
+    # More than a search indexes by itself.
+    files = {f"part_{number}.py": f"def part_{number}(): pass\n" for number in range(300)}
+    found = make_workspace(write_files(tmp_path / "parts", files))
+    found.index_seconds = 600.0
+    return found
+
+
+async def asked(workspace: EngineWorkspace) -> None:
+    await begin.open_and_begin_index(workspace, no_progress, waits=True)
+
+
+async def test_in_a_small_folder_it_waits_for_the_definitions(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(begin, "DEFINITIONS_SECONDS", 600.0)
+    Built(workspace).may_build.set()
+    await asked(workspace)
+    assert workspace.index.state().knows_all
+
+
+async def test_after_a_while_texts_are_enough(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(begin, "DEFINITIONS_SECONDS", 0.2)
+    texts = IndexState(
+        state="building", files_indexed=0, files_total=300, updated_at=0.0, texts_indexed=300
+    )
+    monkeypatch.setattr(workspace.index, "state", lambda: texts)
+    built = Built(workspace)
+    await asyncio.wait_for(asked(workspace), 60)
+    assert workspace.is_indexing
+    built.may_build.set()
+
+
+async def test_in_a_larger_folder_it_does_not_wait(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(begin, "FEW_FILES", -1)
+    monkeypatch.setattr(begin, "MANY_FILES_SECONDS", 600.0)
+    built = Built(workspace)
+    await asyncio.wait_for(asked(workspace), 60)
+    assert workspace.is_indexing
+    built.may_build.set()
