@@ -140,9 +140,9 @@ async def _wait(
 ) -> None:
     """Wait for the index, for a limited time, or until the user skips the wait.
 
-    If the build goes on ``in_background``, the texts of all files are enough after a while, and
-    with more than a few files, a limited wait is none. Otherwise, the next command would have to
-    index the definitions.
+    A build that goes on ``in_background`` is waited for only in a small folder, unless the time is
+    unlimited, and after a while the texts of all files are enough. Otherwise, the next command
+    would have to index the definitions.
     """
     seconds = workspace.index_seconds
     if seconds == 0:
