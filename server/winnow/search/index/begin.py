@@ -12,6 +12,7 @@ from typing import Any
 
 from winnow.errors import IndexUnavailable
 from winnow.index.builder.folder_settings import BEGUN
+from winnow.index.builder.passes import TEXT_SHARE
 from winnow.processes.waiting import run_to_end
 from winnow.search.index.background import open_index
 from winnow.search.index.indexable import COMMAND, any_may_be_indexed, count_files, may_be_indexed
@@ -183,11 +184,14 @@ def _is_enough(workspace: EngineWorkspace, waited: float) -> bool:
 
 def _report(workspace: EngineWorkspace, doing: str, progress: Progress) -> None:
     state = workspace.index.state()
-    message, total = doing[:1].upper() + doing[1:], state.files_total
-    indexed = state.texts_indexed or state.files_indexed
-    if total:
-        message += f": {indexed:,} of {total:,} files"
-    progress(message, percentage=100 * indexed // max(total, 1))
+    message, total, indexed = doing[:1].upper() + doing[1:], state.files_total, state.files_indexed
+    texts = state.texts_indexed or indexed
+    if texts < total:
+        message += f": {texts:,} of {total:,} files"
+    elif total:
+        message += f": the definitions of {indexed:,} of {total:,} files"
+    done = TEXT_SHARE * texts + (1 - TEXT_SHARE) * indexed
+    progress(message, percentage=int(100 * done / max(total, 1)))
 
 
 async def _build(workspace: EngineWorkspace, progress: Progress, *, consent: bool) -> None:
