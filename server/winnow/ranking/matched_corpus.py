@@ -37,7 +37,7 @@ class LooseText:
 
     @functools.cached_property
     def indexed(self) -> tuple[Contents, Sequence[Definition]]:
-        """What an index would have of the lines, and the definitions in them."""
+        """The contents that an index would have of the lines, and the definitions in them."""
         return _indexed(self)
 
     def definitions_at(self, places: range, other: int) -> list[Definition]:
