@@ -21,6 +21,7 @@ from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.store.file_record import FULL, NO_DEFINITIONS, FileRecord, IndexJob
 from winnow.index.store.store import Store
+from winnow.search.code import indexed
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.index_status import IndexStatusResult, plain
@@ -159,6 +160,39 @@ async def test_a_search_by_meaning_answers_from_the_texts(
     found = await call(workspace, "semantic_search", **MEANING)
     assert found.completeness.complete
     assert found.completeness.index.texts_indexed is None
+
+
+async def test_the_results_shown_have_their_definitions(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    workspace = make_server(project)
+
+    def places(found: Any) -> list[Any]:
+        return [(hit.path, hit.start_line, hit.end_line, hit.symbol) for hit in found.results]
+
+    async with only_texts(workspace) as building:
+        early = await call(workspace, "semantic_search", **MEANING, top_k=2)
+        assert {hit.symbol for hit in early.results} == {"weigh_parcel"}
+        # The build has parsed nothing yet.
+        assert (await problems(workspace))[NO_DEFINITIONS] == WITH_DEFINITIONS - 2
+        definitions.may_begin.set()
+        await building
+    late = await call(workspace, "semantic_search", **MEANING, top_k=2)
+    assert places(early) == places(late)
+
+
+async def test_results_come_though_their_files_are_not_parsed_in_time(
+    project: Path,
+    make_server: MakeServer,
+    definitions: Definitions,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workspace = make_server(project)
+    monkeypatch.setattr(indexed, "DEFINITIONS_SECONDS", 0.0)
+    async with only_texts(workspace):
+        found = await call(workspace, "semantic_search", **MEANING, top_k=2)
+    assert [hit.symbol for hit in found.results] == [None, None]
+    assert not found.completeness.complete
 
 
 async def test_the_status_counts_texts(

@@ -17,6 +17,8 @@ DEFINITIONS = [
     "interface send {", "trait send {", "module send where", "defp send(x) do", "def self.send",
     "local function M.send()", "public static function send(", "macro_rules! send {",
     "typedef send;", "sub send {", "void main() { var send; }",
+    "int send(int x) {", "static client *send(char *cmd,", "void Client::send() const {",
+    "    public <T> List<T> send(T x) throws Lost {", "    override Task send()",
 ]  # fmt: skip
 
 
@@ -63,7 +65,7 @@ async def test_definitions_in_many_languages_are_found(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"{number}.txt": f"{line}\n" for number, line in enumerate(DEFINITIONS)}
-    root = write_files(tmp_path / "project", {**files, "use.txt": "x = send\nsend(1)\n"})
+    root = write_files(tmp_path / "project", {**files, "use.txt": "x = send\nsend(1)\n  a b send(c);\n * send()\n"})
     likeliest = (await found(make_workspace, root, "send", exact=True))[0]
     missing = [line for name, line in files.items() if name not in likeliest]
     assert missing == []

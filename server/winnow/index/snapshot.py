@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from winnow.index.builder.disk_scan import content_keys, find_changes
+from winnow.index.store.file_record import NO_DEFINITIONS
 from winnow.index.store.reader import Reader, ReaderStopped, StoreVersion
 from winnow.index.symbol_names import NameTables
 from winnow.symbols.extract.packed import last_name
@@ -153,6 +154,18 @@ class Snapshot:
                 path for path in changes.changed if path not in now or now[path][1] != known[path]
             ]
             found += (folder + path for path in (*changed, *changes.gone))
+        return found
+
+    def without_definitions(self, paths: Iterable[str]) -> list[str]:
+        """Return the files of which only the text is indexed so far."""
+        found = []
+        for path in paths:
+            located = None if path in self._overlay else self._locate(path)
+            if located is not None:
+                reader, inside = located
+                states = reader.states_of_files([inside])
+                if inside in states and states[inside].problem == NO_DEFINITIONS:
+                    found.append(path)
         return found
 
     def occurrences(self, name: str) -> Iterator[tuple[File, bytes]]:

@@ -17,6 +17,8 @@ _DEFINERS = (
     "|extension|enum|type|typedef|record|object|data|newtype|module|namespace|package|const|static"
     "|let|var|val|local|macro_rules!|#define|@property"
 )
+# Types and modifiers before the name of a function in C, Java and their relatives.
+_TYPED = r"(?m:^)[ \t]*\w(?:[\w$.:<>\[\],?*&]*[ \t]+)+[*&]*"
 # Letters farther apart seldom belong to the same abbreviation.
 _BETWEEN = r"\w{0,40}?"
 # Almost every file contains fewer letters in their order.
@@ -37,7 +39,10 @@ def definition_patterns(name: str, exact: bool) -> list[DefinitionPattern]:
     """
     text = re.escape(name).replace(r"\ ", " ")
     found = [
-        DefinitionPattern(rf"(?:{_DEFINERS})\s+(?:\([^)]*\)\s*)?(?:\w+(?:\.|::))*{text}(?:$|\W)"),
+        DefinitionPattern(
+            rf"(?:{_DEFINERS})\s+(?:\([^)]*\)\s*)?(?:\w+(?:\.|::))*{text}(?:$|\W)"
+            rf"|{_TYPED}(?:\w+::)*{text}[ \t]*\([^;\n]*(?m:$)"
+        ),
         DefinitionPattern(rf"(?:^|\W){text}(?:$|\W)"),
     ]
     if exact:

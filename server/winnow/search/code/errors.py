@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from winnow.index.store.file_record import may_have_symbols
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
@@ -209,8 +210,13 @@ def _enclosing(definitions: Sequence[Definition], line: int) -> Definition | Non
 async def _definitions(
     workspace: EngineWorkspace, scope: Scope, paths: set[str]
 ) -> Mapping[str, Sequence[Definition]]:
-    """Return the definitions of files in the index; none of those that it lacks."""
-    snapshot = workspace.index.snapshot(workspace.buffers, 0, further=shared_symbols(scope))
+    """Return the definitions of files. Those that the index lacks are parsed now."""
+    requested: Sequence[str] = ()
+    if workspace.config.index.enabled:
+        requested = [scope.absolute(path) for path in paths if may_have_symbols(path)]
+    snapshot = workspace.index.snapshot(
+        workspace.buffers, 0, requested, further=shared_symbols(scope)
+    )
     async with snapshot as (view, _):
 
         def read() -> dict[str, Sequence[Definition]]:

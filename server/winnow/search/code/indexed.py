@@ -25,7 +25,7 @@ from winnow.ranking.local import (
     possible_definitions,
 )
 from winnow.ranking.term_matches import MatchedTerms
-from winnow.search.index.retry import again_if_damaged, retry_until_current
+from winnow.search.index.retry import again_if_damaged, index_files, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.shared.scope import SharedScope, shared_roots
 from winnow.search.symbols.search import SEARCH_SECONDS
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 # How long a search waits for changed files to be indexed before it also searches texts.
 STALE_SECONDS = 0.5
+# How long a search waits for the definitions of the files that it shows.
+DEFINITIONS_SECONDS = 2.0
 # A passage without any word of the query needs at least this score.
 NEAR = 0.02
 
@@ -79,11 +81,12 @@ class _IndexSearch(Struct, frozen=True):
 
 
 class _Searched(NamedTuple):
-    """The result of one search; ``changed`` are files with hits that changed since they were
-    indexed, by absolute path."""
+    """The result of one search. By absolute path, ``changed`` are files with hits that changed
+    since they were indexed, and ``undefined`` are shown files of which only the text is indexed."""
 
     hits: list[Hit]
     changed: list[str]
+    undefined: list[str]
     model: str | None
     knows: frozenset[str]
 
@@ -105,7 +108,7 @@ async def search_index(
     The first ``shown`` get the definitions in and around them. ``boosts`` raise files because of
     feedback, by absolute path. All files with matches of search terms, ``matched``, are ranked,
     too, also those that are not indexed. A search that is not ``patient`` does not wait for changed
-    files.
+    files, nor for definitions of the shown files that are not indexed yet.
 
     Raises InvalidParams for a file type that ripgrep does not know, and IndexUnavailable.
     """
@@ -118,6 +121,7 @@ async def search_index(
     embeddings = workspace.config.index.embeddings
     search_for = _IndexSearch(query, wanted, shown, scope, only, boosts, embeddings, matched)
     found: list[IndexHits] = []
+    undefined: list[str] = []
     patience = CATCH_UP_SECONDS
 
     async def search() -> tuple[list[str], IndexState]:
@@ -126,12 +130,16 @@ async def search_index(
             searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
         found[:] = [IndexHits(searched.hits, searched.knows, state, True, left_out, searched.model)]
+        undefined[:] = searched.undefined
         return searched.changed, state
 
     is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
     if patient and found[0].state.state == "stale":
         # Searching texts instead would take about as long.
         patience = STALE_SECONDS
+        is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
+    # Without definitions, a passage may begin and end anywhere, and names count for nothing.
+    if patient and await index_files(workspace, undefined, DEFINITIONS_SECONDS):
         is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
     return msgspec.structs.replace(found[0], is_current=is_current)
 
@@ -162,9 +170,11 @@ def _search_snapshot(
     model = load_model(search_for.embeddings)
     hits, paths = _search(view, corpus, search_for, model)
     has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
+    shown = [search_for.scope.absolute(hit.path) for hit in hits[: search_for.shown]]
     return _Searched(
         hits,
         view.changed(paths),
+        view.without_definitions(shown),
         model.name if model is not None and has_vectors else None,
         frozenset()
         if state.state == "ready"
