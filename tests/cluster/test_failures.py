@@ -206,7 +206,7 @@ def answer_with(texts: Sequence[Mapping[str, Any]]) -> bytes:
 
 def text_at(*paths: str, **fields: Any) -> dict[str, Any]:
     """Return the document of a text, as this version of Winnow makes it."""
-    symbols = FileSymbols("python", [DEFINITION], ScopeTable([]), {})
+    symbols = FileSymbols("python", [DEFINITION], ScopeTable(()), {})
     record = FileRecord(
         FileState(0, 0, len(TEXT)),
         "python",

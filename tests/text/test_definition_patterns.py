@@ -65,7 +65,8 @@ async def test_definitions_in_many_languages_are_found(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     files = {f"{number}.txt": f"{line}\n" for number, line in enumerate(DEFINITIONS)}
-    root = write_files(tmp_path / "project", {**files, "use.txt": "x = send\nsend(1)\n  a b send(c);\n * send()\n"})
+    uses = "x = send\nsend(1)\n  a b send(c);\n * send()\n"
+    root = write_files(tmp_path / "project", {**files, "use.txt": uses})
     likeliest = (await found(make_workspace, root, "send", exact=True))[0]
     missing = [line for name, line in files.items() if name not in likeliest]
     assert missing == []

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 Kind = Literal[
     "module", "namespace", "class", "struct", "union", "interface", "trait", "enum", "enum_member",
@@ -131,9 +131,10 @@ class Occurrence(Struct, frozen=True, gc=False):
         return self.flags & ROLE
 
 
-class ScopeTable(Struct, frozen=True, array_like=True):
+class ScopeTable(Struct, frozen=True, array_like=True, gc=False):
     """The scopes, imports and declared types of a file; part of :class:`FileSymbols`.
 
+    Its sequences are tuples, so that the garbage collector need not scan those of a thousand files.
     Dictionaries with integer keys are indexed by scope number.
 
     * ``bases``: the base class expressions of a class scope
@@ -152,16 +153,16 @@ class ScopeTable(Struct, frozen=True, array_like=True):
     * ``package``: the package that the file declares
     """
 
-    scopes: list[LexicalScope]
-    imports: list[Import] = []
-    stars: list[str] = []
-    bases: dict[int, list[str]] = {}
+    scopes: tuple[LexicalScope, ...]
+    imports: tuple[Import, ...] = ()
+    stars: tuple[str, ...] = ()
+    bases: dict[int, tuple[str, ...]] = {}
     types: dict[int, dict[str, str]] = {}
     returns: dict[int, dict[str, str]] = {}
     aliases: dict[str, str] = {}
-    receivers: list[str] = field(default_factory=lambda: [""])
-    outer: dict[int, list[str]] = {}
-    private: list[str] = []
+    receivers: tuple[str, ...] = ("",)
+    outer: dict[int, tuple[str, ...]] = {}
+    private: tuple[str, ...] = ()
     package: str = ""
     modules: dict[int, str] = {}
 
@@ -203,7 +204,7 @@ def scope_at(starts: list[int], scopes: Sequence[LexicalScope], at: int) -> int:
     return max(number, 0)
 
 
-def scope_of_name(scopes: list[LexicalScope], number: int) -> int:
+def scope_of_name(scopes: Sequence[LexicalScope], number: int) -> int:
     """Return the scope that binds the name of a class or function scope.
 
     Type parameters have a block scope that ends where the class ends; the name is bound outside it.
@@ -216,7 +217,7 @@ def scope_of_name(scopes: list[LexicalScope], number: int) -> int:
     return max(around, 0)
 
 
-def merge_scopes(scopes: list[LexicalScope]) -> list[int]:
+def merge_scopes(scopes: Sequence[LexicalScope]) -> list[int]:
     """Map each scope to a canonical scope number.
 
     Declarations of one class or namespace in several places share the number of the first. A part

@@ -35,7 +35,7 @@ from winnow.symbols.view import File
 
 def scope_table_of(*bases: str, size: int = 100) -> ScopeTable:
     return ScopeTable(
-        [LexicalScope(0, size, -1, "module"), LexicalScope(5, 9, 0, "class")], bases={1: [*bases]}
+        (LexicalScope(0, size, -1, "module"), LexicalScope(5, 9, 0, "class")), bases={1: bases}
     )
 
 

@@ -16,8 +16,8 @@ from winnow.symbols.file_symbols import Definition, FileSymbols, LexicalScope, S
 
 DEFINITION = Definition("run", "method", 10, 6, 40, 1, 3, (4, 4, 4), "app.Runner", "def run()")
 SCOPE_TABLE = ScopeTable(
-    [LexicalScope(0, 50, -1, "module"), LexicalScope(3, 49, 0, "class", "Runner")],
-    bases={1: ["base.Base[T]", "other.Base", "Mixin()", "<T>"]},
+    (LexicalScope(0, 50, -1, "module"), LexicalScope(3, 49, 0, "class", "Runner")),
+    bases={1: ("base.Base[T]", "other.Base", "Mixin()", "<T>")},
 )
 SYMBOLS = FileSymbols("python", [DEFINITION], SCOPE_TABLE, {"run": b"123"}, generic=True, broken=1)
 

@@ -214,22 +214,23 @@ def test_inherited_members_are_found(tmp_path: Path) -> None:
         },
     )
     with indexed(root) as view:
+        tables: list[tuple[str, tuple[LexicalScope, ...], dict[int, tuple[str, ...]]]] = [
+            (
+                f"{root}/base.py",
+                (LexicalScope(0, 99, -1, "module"), LexicalScope(11, 37, 0, "class", "Base")),
+                {1: ("top.Top[int]", "Client")},  # circular inheritance, too
+            ),
+            (
+                f"{root}/client.py",
+                (LexicalScope(0, 99, -1, "module"), LexicalScope(13, 50, 0, "class", "Client")),
+                {1: ("base.Base",)},
+            ),
+        ]
         overlay = {
             path: FileSymbols(
                 "python", view.definitions_in(path), ScopeTable(scopes, bases=bases), {}
             )
-            for path, scopes, bases in [
-                (
-                    f"{root}/base.py",
-                    [LexicalScope(0, 99, -1, "module"), LexicalScope(11, 37, 0, "class", "Base")],
-                    {1: ["top.Top[int]", "Client"]},  # circular inheritance, too
-                ),
-                (
-                    f"{root}/client.py",
-                    [LexicalScope(0, 99, -1, "module"), LexicalScope(13, 50, 0, "class", "Client")],
-                    {1: ["base.Base"]},
-                ),
-            ]
+            for path, scopes, bases in tables
         }
     with indexed(root, overlay=overlay) as view:
         found = find(view, "Client::send").symbols
@@ -245,7 +246,7 @@ def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:
     root = write_files(tmp_path / "project", {"a.py": "def old(): ...\n", "b.py": "def b(): ..."})
     with indexed(root) as before:
         definitions = before.definitions_in(f"{root}/b.py")
-    unsaved = FileSymbols("python", definitions, ScopeTable([]), {})
+    unsaved = FileSymbols("python", definitions, ScopeTable(()), {})
     overlay = {f"{root}/a.py": unsaved, f"{root}/b.py": None}
     with indexed(root, overlay=overlay) as view:
         tables = NameTables()

@@ -25,9 +25,9 @@ from winnow.symbols.extract.packed import (
 from winnow.symbols.file_symbols import Definition, ScopeTable
 from winnow.symbols.view import File
 
-# Size limits of encoded scope tables and declarations; decoded, they take about 27 and five times
-# as much.
-SKELETON_BYTES = 768 * 1024
+# Size limits of encoded scope tables and declarations; decoded, they take up to 20 and about five
+# times as much. References to a common name read the tables of a thousand files, each time.
+SKELETON_BYTES = 2 * 1024 * 1024
 DECLARED_BYTES = 1024 * 1024
 # Size limit of definitions that were read: while a user types, the same ones are read again.
 DEFINITION_BYTES = 2 * 1024 * 1024

@@ -113,4 +113,4 @@ def _text(file: SharedFile, record: TextRecord | None) -> LooseText:
 def _symbols(record: TextRecord | None) -> FileSymbols | None:
     if record is None or not record.definitions:
         return None
-    return FileSymbols(record.language, [*record.definitions], ScopeTable([]), {})
+    return FileSymbols(record.language, [*record.definitions], ScopeTable(()), {})

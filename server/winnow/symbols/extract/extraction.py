@@ -90,16 +90,16 @@ class Extraction:
 
     def scope_table(self) -> ScopeTable:
         return ScopeTable(
-            scopes=self.scopes,
-            imports=self.imports,
-            stars=self.stars,
-            bases=self.bases,
+            scopes=tuple(self.scopes),
+            imports=tuple(self.imports),
+            stars=tuple(self.stars),
+            bases={scope: tuple(bases) for scope, bases in self.bases.items()},
             types=self.types,
             returns=self.returns,
             aliases=self.aliases,
-            receivers=self.chains.receivers,
-            outer=self.outer,
-            private=self.private,
+            receivers=tuple(self.chains.receivers),
+            outer={scope: tuple(names) for scope, names in self.outer.items()},
+            private=tuple(self.private),
             package=self.package,
             modules=self.modules,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -231,7 +231,7 @@ def _others(view: SymbolView, folder: str, star: str) -> Iterator[str]:
                 return
 
 
-def _read(imports: list[Import], folder: str) -> list[Alias]:
+def _read(imports: Sequence[Import], folder: str) -> list[Alias]:
     found = []
     for imported in imports:
         start, star, end = imported.local.partition("*")
