@@ -234,15 +234,18 @@ class WorkerPool(Generic[J, A]):
         return [child.pid for child in self._children]
 
     async def extract(
-        self, jobs: Sequence[J], urgent: bool = False
+        self, jobs: Sequence[J], urgent: bool = False, at_once: int | None = None
     ) -> AsyncGenerator[tuple[J, A], None]:
         """Yield the jobs with their answers as they arrive, in no order.
+
+        A worker gets ``at_once`` of the jobs, by default as many as its kind says. Urgent jobs wait
+        for these if all workers are busy.
 
         Background jobs that need much memory come last. Closing the iterator drops jobs that have
         not started. Raises SearchFailed if no worker can start.
         """
         caller = _Caller[J, A](urgent)
-        size = self._kind.batch
+        size = at_once or self._kind.batch
         batches = [_Batch(jobs[at : at + size], caller) for at in range(0, len(jobs), size)]
         (self._urgent if urgent else self._background).extend(batches)
         try:
