@@ -331,6 +331,7 @@ class EngineWorkspace:
             prepare=self._prepare,
             derive=_derive,
             roots_of=self.search_roots,
+            has_begun=lambda: self.has_begun_index,
         )
 
     def start_indexing(self, consent: bool) -> asyncio.Task[Any] | None:
@@ -356,7 +357,11 @@ class EngineWorkspace:
     def has_begun_index(self) -> bool:
         """True if a search has begun the index, and this or a later process completes it: the build
         is running, or was canceled when the search had waited for it."""
-        return self.is_indexing or (self._indexing is not None and self._indexing.cancelled())
+        if self.is_indexing:
+            return True
+        # A server cancels a build only to delete the index.
+        is_canceled = self._indexing is not None and self._indexing.cancelled()
+        return is_canceled and self.lifetime is not Lifetime.SERVER
 
     @property
     def is_indexing(self) -> bool:

@@ -102,10 +102,12 @@ class WorkspaceIndex:
         prepare: Callable[[], None] = lambda: None,
         derive: Callable[[Corpus], None] = lambda corpus: None,
         roots_of: Callable[[Sequence[Path]], list[Path]] = search_roots,
+        has_begun: Callable[[], bool] = lambda: False,
     ) -> None:
         self.throttle = Throttle(lambda: config().index, lambda: self._workers.pids)
         self._config = config
         self._derive = derive
+        self._has_begun = has_begun
         self._workers = IndexWorkers(
             processes, environment, config().limits.parse_seconds, regulator=self.throttle
         )
@@ -438,7 +440,8 @@ class WorkspaceIndex:
             return "opening"
         # The next request's check rebuilds a damaged or deleted store.
         has_index = bool(states) and FolderState.ABSENT not in states
-        return "building" if has_index or self._builds.is_running else "none"
+        is_coming = self._builds.is_running or self._has_begun()
+        return "building" if has_index or is_coming else "none"
 
     def _may_find_changes(self, folders: Sequence[FolderIndex]) -> bool:
         """Return True if a running build may still find changes: unless a recent check found

@@ -234,18 +234,15 @@ class WorkerPool(Generic[J, A]):
         return [child.pid for child in self._children]
 
     async def extract(
-        self, jobs: Sequence[J], urgent: bool = False, at_once: int | None = None
+        self, jobs: Sequence[J], urgent: bool = False
     ) -> AsyncGenerator[tuple[J, A], None]:
         """Yield the jobs with their answers as they arrive, in no order.
-
-        A worker gets ``at_once`` of the jobs, by default as many as its kind says. Urgent jobs wait
-        for these if all workers are busy.
 
         Background jobs that need much memory come last. Closing the iterator drops jobs that have
         not started. Raises SearchFailed if no worker can start.
         """
         caller = _Caller[J, A](urgent)
-        size = at_once or self._kind.batch
+        size = self._at_once(jobs, urgent)
         batches = [_Batch(jobs[at : at + size], caller) for at in range(0, len(jobs), size)]
         (self._urgent if urgent else self._background).extend(batches)
         try:
@@ -264,6 +261,11 @@ class WorkerPool(Generic[J, A]):
             caller.gone = True
             if self._regulator is not None and not self._waiting():
                 self._granted = False
+
+    def _at_once(self, jobs: Sequence[J], urgent: bool) -> int:
+        """Return how many of the jobs a worker gets at once; urgent ones may have to wait for
+        these."""
+        return self._kind.batch
 
     def start(self) -> None:
         """Start a worker unless there is one, because jobs will follow."""

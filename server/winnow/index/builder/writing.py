@@ -64,11 +64,9 @@ BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 BATCH_FILES = 2_000  # a segment has room for more
 URGENT_SECONDS = 0.03
-# Many files for one request: it sends what they add to its answer as often. And in the background
-# of a complete index, a file that is saved waits no longer.
-URGENT_BATCH_SECONDS = 0.15
-# Files that a worker gets at once in that background: a saved file may have to wait for them.
-FILLED_AT_ONCE = 2
+# Occurrences: a request sends what they add to its answer as often, and a file that is saved while
+# they are added in the background waits no longer.
+OCCURRENCES_SECONDS = 0.15
 # With more changes than this, no request waits for the first ones.
 MOST_URGENT = 200
 # Up to this number of changed files get their occurrences at once.
@@ -410,10 +408,8 @@ class ChangeWriter:
         """
         few = len(paths) <= MOST_URGENT
         seconds = URGENT_SECONDS if urgent and few else BATCH_SECONDS
-        at_once = None
         if part == "occurrences":
-            seconds = URGENT_BATCH_SECONDS
-            at_once = None if urgent else FILLED_AT_ONCE
+            seconds = OCCURRENCES_SECONDS
         batch: dict[str, FileRecord | None] = {}
         size, started = 0, time.monotonic()
         for at in range(0, len(paths), FILES_AT_ONCE):
@@ -424,8 +420,7 @@ class ChangeWriter:
                     functools.partial(Reader.complete_among, paths=some)
                 )
             jobs = self._jobs(some, part, complete, names)
-            answered = self._workers.extract(jobs, urgent, at_once)
-            async with contextlib.aclosing(answered) as answers:
+            async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
                 async for job, record in answers:
                     batch[os.fsdecode(job.path)] = record
                     size += _size(record)

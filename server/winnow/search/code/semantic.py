@@ -112,8 +112,6 @@ async def _find_passages(
     is_begun = share >= LEAST_SHARE or workspace.index.has_complete_folder
     if indexed is None or is_missing or not indexed.known or not is_begun:
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
-        if is_missing and workspace.has_begun_index:  # not a single file is known yet
-            state = msgspec.structs.replace(state, state="building")
         return Passages(_with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
     hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
@@ -208,6 +206,4 @@ def _why_not_indexed(workspace: EngineWorkspace, state: IndexState, trouble: str
         return f"{lacks}: {searched}, too"
     problem_messages = [trouble] if trouble else workspace.index.problem_messages()
     because = f" ({'; '.join(problem_messages)})" if problem_messages else ""
-    if state.state == "none" and workspace.has_begun_index:
-        return f"the index is being built{because}: {searched}{_later(workspace)}"
     return f"{lacks}{because}: {searched}"

@@ -42,7 +42,7 @@ async def index_offer(workspace: EngineWorkspace) -> IndexOffer | None:
     if state.state != "none" or not settings.enabled or not may_be_indexed(workspace):
         return None
     is_server = workspace.lifetime is Lifetime.SERVER
-    if workspace.has_begun_index or (is_server and not workspace.index.build_was_requested):
+    if is_server and not workspace.index.build_was_requested:
         return None
     files = await count_files(workspace)
     if not is_server and files < settings.auto_index_threshold:

@@ -161,7 +161,9 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
         indexed = f"all texts, and the definitions of {indexed}"
     elif state.texts_indexed is not None:
         indexed = f"the texts of {state.texts_indexed:,} of {state.files_total:,} files"
-    return f"the index is being built ({'; '.join([indexed, *paused])})"
+    known = [indexed] if state.files_total or state.files_indexed else []
+    details = "; ".join([*known, *paused])
+    return f"the index is being built ({details})" if details else "the index is being built"
 
 
 # --- files that are not indexed ------------------------------------------------------------

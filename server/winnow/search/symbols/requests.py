@@ -240,7 +240,7 @@ def index_reasons(workspace: EngineWorkspace, answered: SymbolAnswer[T]) -> list
     reasons = []
     state = answered.state
     if not state.knows_all:
-        is_coming = state.state == "building" or workspace.has_begun_index
+        is_coming = state.state == "building"
         reasons.append(
             f"the index is {'being built' if is_coming else 'not built'}"
             f" ({state.files_indexed} of {state.files_total} files): types and imports in other"
