@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import MakeWorkspace, write_files
 from winnow.search.index import begin
+from winnow.tools import TOOLS
 from winnow.types import IndexState, no_progress
-from winnow.workspace import EngineWorkspace
+from winnow.workspace import EngineWorkspace, Lifetime
 
 
 class Built:
@@ -71,3 +73,34 @@ async def test_in_a_larger_folder_it_does_not_wait(
     await asyncio.wait_for(asked(workspace), 60)
     assert workspace.is_indexing
     built.may_build.set()
+
+
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("semantic_search", {"query": "where are parts made"}),
+        ("find_symbol", {"name": "part_7"}),
+        ("index_status", {}),
+    ],
+)
+async def test_every_answer_says_that_the_index_is_coming(
+    workspace: EngineWorkspace, tool: str, params: dict[str, Any]
+) -> None:
+    workspace.lifetime = Lifetime.SERVER
+    built = Built(workspace)
+    await asked(workspace)
+    answer = await TOOLS[tool].call(workspace, params, no_progress)
+    assert not answer.completeness.complete
+    assert answer.completeness.index.state == "building"
+    built.may_build.set()
+
+
+async def test_a_deleted_index_is_not_coming(workspace: EngineWorkspace) -> None:
+    workspace.lifetime = Lifetime.SERVER
+    Built(workspace)
+    await asked(workspace)
+    assert workspace._indexing is not None
+    workspace._indexing.cancel()
+    await asyncio.wait({workspace._indexing})
+    await TOOLS["index"].call(workspace, {"action": "clear"}, no_progress)
+    assert workspace.index.state().state == "none"
