@@ -273,10 +273,16 @@ return {
       t.shared_project()
       t.setup()
       local picker, _, done = scripted('code', 'q')
+      local waits_for
       local function answered(state, ...)
         local result = answer('local', ...)
-        result.completeness.index =
-          { state = state, files_indexed = 1, texts_indexed = 3, files_total = 4 }
+        result.completeness.index = {
+          state = state,
+          files_indexed = 1,
+          texts_indexed = 3,
+          files_total = 4,
+          waits_for = waits_for,
+        }
         result.results = vim.tbl_map(function(name)
           return { path = name, start_line = 3, end_line = 3, why = 'because', score = 1 }
         end, { ... })
@@ -290,6 +296,13 @@ return {
         return picker.repeated
       end)
       t.equal({ early, false }, { picker.search, picker.running.busy })
+      local repeated = picker.repeated
+      waits_for = 'other programs use 97 % of the processors'
+      answered('building', 'a', 'b')
+      t.contains(t.visible_text(picker.windows.list), 'the index waits at 50 %')
+      t.wait('the next repetition', function()
+        return picker.repeated ~= repeated
+      end)
       answered('ready', 'x', 'a', 'b')
       t.equal({ 'x', 'a', 'b' }, shown(picker))
       t.equal({ 'b', 3 }, { picker:item().path, cursor_line(picker) })

@@ -107,6 +107,10 @@ class IndexState(Result, frozen=True, kw_only=True):
         float, Meta(description="Time of the last update, in seconds since 1970; 0 for never.")
     ]
     texts_indexed: TextsIndexed = None
+    waits_for: Annotated[
+        str | None,
+        Meta(description="Why indexing waits or is slow now, such as other busy programs."),
+    ] = None
 
     @property
     def knows_all(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeWorkspace, write_files
+from winnow.index.builder.throttle import Throttle
 from winnow.search.index import begin
 from winnow.tools import TOOLS
 from winnow.types import IndexState, no_progress
@@ -104,3 +105,19 @@ async def test_a_deleted_index_is_not_coming(workspace: EngineWorkspace) -> None
     await asyncio.wait({workspace._indexing})
     await TOOLS["index"].call(workspace, {"action": "clear"}, no_progress)
     assert workspace.index.state().state == "none"
+
+
+async def test_an_answer_says_what_the_index_waits_for(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.lifetime = Lifetime.SERVER
+    monkeypatch.setattr(Throttle, "shortage", "other programs use 97 % of the processors")
+    built = Built(workspace)
+    await asked(workspace)
+    answer = await TOOLS["semantic_search"].call(workspace, {"query": "parts"}, no_progress)
+    assert answer.completeness.index.waits_for == "other programs use 97 % of the processors"
+    assert "it waits: other programs use 97 %" in answer.completeness.reasons[0]
+    built.may_build.set()
+    assert workspace._indexing is not None
+    await workspace._indexing
+    assert workspace.index.state().waits_for is None

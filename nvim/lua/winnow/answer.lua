@@ -155,7 +155,8 @@ local function index_state(completeness)
   if index and index.state ~= 'ready' and index.state ~= 'none' and index.files_total > 0 then
     local texts = math.max(index.files_indexed, index.texts_indexed or 0)
     local percent = math.floor(50 * (index.files_indexed + texts) / index.files_total)
-    return ('the index is %d %% complete'):format(math.min(99, percent))
+    local text = index.waits_for and 'the index waits at %d %%' or 'the index is %d %% complete'
+    return text:format(math.min(99, percent))
   end
 end
 

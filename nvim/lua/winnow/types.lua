@@ -85,6 +85,7 @@
 ---@field files_indexed integer
 ---@field files_total integer
 ---@field texts_indexed? integer set if there are more texts than files: their definitions follow
+---@field waits_for? string why indexing waits or is slow now
 
 ---@class winnow.RankedBy
 ---@field kind 'llm'|'local'

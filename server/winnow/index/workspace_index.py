@@ -427,6 +427,7 @@ class WorkspaceIndex:
             texts_indexed=_texts_indexed(texts, indexed, total, may_lack=may_lack)
             if state == "building"
             else None,
+            waits_for=self.throttle.shortage or None if state in ("building", "stale") else None,
         )
 
     def _state_of(

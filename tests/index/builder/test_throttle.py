@@ -133,6 +133,12 @@ async def test_under_load_a_batch_starts_now_and_then(
         "other programs use 93 % of the processors",
     )
     assert [await held_for(throttle, machine) for _ in range(3)] == [module.LOADED_SECONDS] * 3
+    # The load lasts while a batch runs.
+    assert throttle.state == "running"
+    assert throttle.shortage == "other programs use 93 % of the processors"
+    machine.others = 0.0
+    machine.pass_time(1.0)
+    assert throttle.shortage == ""
     assert throttle.state == "running"
     machine.others = 0.1
     machine.pass_time(1.0)

@@ -49,6 +49,8 @@ describe('the title', () => {
     const index = { state: 'building' as const, files_indexed: 1200, files_total: 3000, texts_indexed: 1800 }
     const building = { ...ANSWER.completeness, index }
     expect(titleOf('q', ofCode({ ...CODE, completeness: building }))).toBe('q · local · index at 50 %')
+    const waiting = { ...building, index: { ...index, waits_for: 'other programs use 97 % of the processors' } }
+    expect(titleOf('q', ofCode({ ...CODE, completeness: waiting }))).toBe('q · local · index waits at 50 %')
   })
 
   test('does not mention keys', () => {

@@ -110,7 +110,7 @@ function headline(
 function noteOf({ completeness: { timed_out: isTimedOut, index } }: SearchAnswer): string {
   if (isTimedOut) return 'stopped early'
   if (index?.state !== 'building' || !index.files_total) return ''
-  return `index at ${percentOf([index])} %`
+  return `index ${index.waits_for ? 'waits ' : ''}at ${percentOf([index])} %`
 }
 
 function resultCount(

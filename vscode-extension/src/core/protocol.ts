@@ -22,6 +22,8 @@ export interface IndexedFiles {
 
 export interface IndexState extends IndexedFiles {
   state: 'none' | 'opening' | 'building' | 'ready' | 'stale'
+  /** Why indexing waits or is slow now. */
+  waits_for?: string
 }
 
 export interface Completeness {

@@ -171,6 +171,11 @@ class Throttle:
         """The reason why it is held back; empty if it is not."""
         return "paused by the user" if self._paused else next(iter(self._held.values()), "")
 
+    @property
+    def shortage(self) -> str:
+        """What the machine lacks for background work now; empty if nothing."""
+        return self._too_large() or self._too_busy()
+
     def memory(self) -> int:
         """Return the anonymous memory of the server and its workers, in bytes, measured at most a
         moment ago."""

@@ -151,9 +151,11 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
         return "not every folder has an index" if index.has_complete_folder else "there is no index"
     if state.state == "opening":
         return "the index is being opened"
-    paused = [PAUSED] if index.throttle.state == "paused" else []
+    waits = [f"it waits: {state.waits_for}"] if state.waits_for else []
+    if index.throttle.state == "paused":
+        waits = [PAUSED]
     if state.state != "building":
-        return "; ".join(["some changed files are not indexed yet", *paused])
+        return "; ".join(["some changed files are not indexed yet", *waits])
     indexed = f"{state.files_indexed:,} of {state.files_total:,} files"
     if state.files_indexed >= state.files_total:  # the listing is incomplete or uncertain
         indexed = f"{state.files_indexed:,} files so far"
@@ -162,7 +164,7 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
     elif state.texts_indexed is not None:
         indexed = f"the texts of {state.texts_indexed:,} of {state.files_total:,} files"
     known = [indexed] if state.files_total or state.files_indexed else []
-    details = "; ".join([*known, *paused])
+    details = "; ".join([*known, *waits])
     return f"the index is being built ({details})" if details else "the index is being built"
 
 
