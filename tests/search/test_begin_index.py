@@ -116,7 +116,7 @@ async def test_an_answer_says_what_the_index_waits_for(
     await asked(workspace)
     answer = await TOOLS["semantic_search"].call(workspace, {"query": "parts"}, no_progress)
     assert answer.completeness.index.waits_for == "other programs use 97 % of the processors"
-    assert "it waits: other programs use 97 %" in answer.completeness.reasons[0]
+    assert "indexing waits: other programs use 97 %" in answer.completeness.reasons[0]
     built.may_build.set()
     assert workspace._indexing is not None
     await workspace._indexing

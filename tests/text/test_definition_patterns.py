@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,15 @@ async def test_any_name_is_a_pattern(
 ) -> None:
     root = write_files(tmp_path / "project", {"a.txt": f"class {name}\n", "b.txt": "ab"})
     assert (await found(make_workspace, root, name, exact=False))[2] == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a" + " " * 5_000 + ";", "a " * 5_000 + ";", "a*&" * 5_000, "a::" * 5_000, " " * 20_000],
+)
+def test_an_unsaved_text_is_searched_in_little_time(line: str) -> None:
+    pattern = re.compile(definition_patterns("send", exact=True)[0].pattern)
+    begun = time.process_time()
+    assert pattern.search(f"{line}\n" * 2) is None
+    assert time.process_time() - begun < 5  # milliseconds; of exponential time, there is no end
+    assert pattern.search(f"{line}\nint send(int x) {{\n") is not None

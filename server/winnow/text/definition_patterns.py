@@ -17,8 +17,10 @@ _DEFINERS = (
     "|extension|enum|type|typedef|record|object|data|newtype|module|namespace|package|const|static"
     "|let|var|val|local|macro_rules!|#define|@property"
 )
-# Types and modifiers before the name of a function in C, Java and their relatives.
-_TYPED = r"(?m:^)[ \t]*\w(?:[\w$.:<>\[\],?*&]*[ \t]+)+[*&]*"
+# Types and modifiers before the name of a function in C, Java and the like. A space can match in
+# one way only: `re`, which searches unsaved texts, could need exponential time.
+_TYPE = r"[\w$.:<>\[\],?*&]"
+_TYPED = rf"(?m:^)[ \t]*\w{_TYPE}*[ \t]+(?:{_TYPE}+[ \t]+)*[*&]*"
 # Letters farther apart seldom belong to the same abbreviation.
 _BETWEEN = r"\w{0,40}?"
 # Almost every file contains fewer letters in their order.

@@ -151,7 +151,7 @@ def state_in_words(index: WorkspaceIndex, state: IndexState) -> str:
         return "not every folder has an index" if index.has_complete_folder else "there is no index"
     if state.state == "opening":
         return "the index is being opened"
-    waits = [f"it waits: {state.waits_for}"] if state.waits_for else []
+    waits = [f"indexing waits: {state.waits_for}"] if state.waits_for else []
     if index.throttle.state == "paused":
         waits = [PAUSED]
     if state.state != "building":
