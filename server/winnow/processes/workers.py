@@ -242,7 +242,7 @@ class WorkerPool(Generic[J, A]):
         not started. Raises SearchFailed if no worker can start.
         """
         caller = _Caller[J, A](urgent)
-        size = self._at_once(jobs, urgent)
+        size = self._kind.batch
         batches = [_Batch(jobs[at : at + size], caller) for at in range(0, len(jobs), size)]
         (self._urgent if urgent else self._background).extend(batches)
         try:
@@ -261,11 +261,6 @@ class WorkerPool(Generic[J, A]):
             caller.gone = True
             if self._regulator is not None and not self._waiting():
                 self._granted = False
-
-    def _at_once(self, jobs: Sequence[J], urgent: bool) -> int:
-        """Return how many of the jobs a worker gets at once; urgent ones may have to wait for
-        these."""
-        return self._kind.batch
 
     def start(self) -> None:
         """Start a worker unless there is one, because jobs will follow."""

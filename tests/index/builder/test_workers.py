@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import msgspec
 import pytest
 
 from conftest import alive, requires_posix, write_files
@@ -21,7 +20,7 @@ from index.conftest import MakeWorkers, extracted, jobs, outcome
 from waiting_for import until
 from winnow.errors import SearchFailed
 from winnow.index.builder import workers as module
-from winnow.index.store.file_record import IndexJob, Part
+from winnow.index.store.file_record import IndexJob
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Child, Processes
 
@@ -176,36 +175,6 @@ async def test_a_parser_that_crashes_costs_one_file(
         "d.deep": "its symbols cannot be extracted: RecursionError",
         "e.py": "f",
     }
-
-
-@pytest.mark.parametrize(
-    ("part", "urgent", "at_once"),
-    [
-        ("occurrences", False, module.FILLED_AT_ONCE),
-        ("occurrences", True, module.BATCH),
-        ("definitions", False, module.BATCH),
-    ],
-)
-async def test_a_saved_file_waits_for_few_files_of_a_complete_index(
-    make_workers: MakeWorkers,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    part: Part,
-    urgent: bool,
-    at_once: int,
-) -> None:
-    names = [f"file{number}.py" for number in range(module.BATCH)]
-    write_files(tmp_path, dict.fromkeys(names, "def f(): pass\n"))
-    serve, sizes = module.IndexWorkers._serve, []
-
-    async def served(self: module.IndexWorkers, child: Child, batch: Any) -> bool:
-        sizes.append(len(batch.jobs))
-        return await serve(self, child, batch)
-
-    monkeypatch.setattr(module.IndexWorkers, "_serve", served)
-    wanted = [msgspec.structs.replace(job, part=part) for job in jobs(tmp_path, *names)]
-    assert await extracted(make_workers(shared=True), wanted, urgent) != {}
-    assert max(sizes) == at_once
 
 
 @pytest.mark.slow

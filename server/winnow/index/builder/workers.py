@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Optional
 
 from winnow.index.store.file_record import FileRecord, IndexJob, failed_record
@@ -12,8 +12,6 @@ from winnow.processes.children import Processes
 
 # Jobs sent to a worker at once, so that it never waits for the server: about 30 ms of work.
 BATCH = 8
-# In the background of a complete index, fewer: a file that is saved may have to wait for them.
-FILLED_AT_ONCE = 2
 # Peak memory of a worker per byte of text that it parses, with the tree, the extracted data and the
 # answer. Measured: 73 for tables of numbers, 62 for marked-up text, 56 for other C, 51 for headers
 # with nothing but macros, 14 for JSON.
@@ -44,10 +42,6 @@ class IndexWorkers(workers.WorkerPool[IndexJob, Optional[FileRecord]]):  # noqa:
             weigh=weight,
         )
         super().__init__(processes, environment, kind, seconds, limit, regulator)
-
-    def _at_once(self, jobs: Sequence[IndexJob], urgent: bool) -> int:
-        is_filling = not urgent and any(job.part == "occurrences" for job in jobs[:1])
-        return FILLED_AT_ONCE if is_filling else super()._at_once(jobs, urgent)
 
 
 def weight(job: IndexJob) -> int:

@@ -64,9 +64,8 @@ BATCH_BYTES = 4 * 1024 * 1024
 BATCH_SECONDS = 1.0
 BATCH_FILES = 2_000  # a segment has room for more
 URGENT_SECONDS = 0.03
-# Occurrences: a request sends what they add to its answer as often, and a file that is saved while
-# they are added in the background waits no longer.
-OCCURRENCES_SECONDS = 0.15
+# Many files for one request: it sends what they add to its answer as often.
+URGENT_BATCH_SECONDS = 0.15
 # With more changes than this, no request waits for the first ones.
 MOST_URGENT = 200
 # Up to this number of changed files get their occurrences at once.
@@ -408,8 +407,8 @@ class ChangeWriter:
         """
         few = len(paths) <= MOST_URGENT
         seconds = URGENT_SECONDS if urgent and few else BATCH_SECONDS
-        if part == "occurrences":
-            seconds = OCCURRENCES_SECONDS
+        if urgent and part == "occurrences":
+            seconds = URGENT_BATCH_SECONDS
         batch: dict[str, FileRecord | None] = {}
         size, started = 0, time.monotonic()
         for at in range(0, len(paths), FILES_AT_ONCE):
