@@ -109,7 +109,7 @@ class IndexState(Result, frozen=True, kw_only=True):
     texts_indexed: TextsIndexed = None
     waits_for: Annotated[
         str | None,
-        Meta(description="Why indexing waits or is slow now, such as other busy programs."),
+        Meta(description="Why indexing waits or is slow now: other programs, or memory."),
     ] = None
 
     @property

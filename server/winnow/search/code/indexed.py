@@ -138,7 +138,7 @@ async def search_index(
         # Searching texts instead would take about as long.
         patience = STALE_SECONDS
         is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
-    # Without definitions, a passage may begin and end anywhere, and names count for nothing.
+    # Without definitions, a passage may begin and end anywhere, and no name in it is a definition.
     if patient and await index_files(workspace, undefined, DEFINITIONS_SECONDS):
         is_current = await retry_until_current(workspace, search, None, SEARCH_SECONDS)
     return msgspec.structs.replace(found[0], is_current=is_current)
@@ -170,15 +170,18 @@ def _search_snapshot(
     model = load_model(search_for.embeddings)
     hits, paths = _search(view, corpus, search_for, model)
     has_vectors = any(part.segment.vectors is not None for part in corpus.parts)
-    shown = [search_for.scope.absolute(hit.path) for hit in hits[: search_for.shown]]
+    undefined: list[str] = []
+    known: frozenset[str] = frozenset()
+    if state.state != "ready":
+        shown = [search_for.scope.absolute(hit.path) for hit in hits[: search_for.shown]]
+        undefined = view.without_definitions(shown)
+        known = _Files(corpus, search_for.scope, search_for.covers).known()
     return _Searched(
         hits,
         view.changed(paths),
-        view.without_definitions(shown),
+        undefined,
         model.name if model is not None and has_vectors else None,
-        frozenset()
-        if state.state == "ready"
-        else _Files(corpus, search_for.scope, search_for.covers).known(),
+        known,
     )
 
 
