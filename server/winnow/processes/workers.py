@@ -39,6 +39,8 @@ START_SECONDS = 30.0
 START_ATTEMPTS = 3
 # After this number of dead workers the job is at fault, not another process that kills workers.
 CRASHES = 3
+# Jobs sent to a worker at once, so that it never waits for the server. Urgent jobs wait for these.
+AHEAD = 2
 # A worker of low priority gets a tenth of a processor while other programs want all of it.
 WAITING = 10
 # A worker that waits this fraction of a file's time hangs. Two checks must agree: after one, the
@@ -96,10 +98,11 @@ class WorkerKind(Generic[J, A]):
     """A kind of worker.
 
     Workers run ``module`` and send values of the type ``answer``, with at most ``memory_bytes`` of
-    memory. ``failed`` makes the answer for a failed job from the problem. A worker gets ``batch``
-    jobs at once, so that it need not wait for the server; urgent jobs wait for these. The last idle
-    worker stays ``keep_seconds`` longer than the others. ``weigh`` estimates the memory that a job
-    needs, and may read the disk.
+    memory. ``failed`` makes the answer for a failed job from the problem. Background jobs are
+    started ``batch`` at a time. The last idle worker stays ``keep_seconds`` longer than the others.
+    ``weigh`` estimates the memory that a job needs, and may read the disk. ``warm_up`` returns a
+    short job that prepares a new worker for jobs like a given one, such as one that compiles the
+    same queries.
     """
 
     module: str
@@ -109,6 +112,7 @@ class WorkerKind(Generic[J, A]):
     batch: int
     keep_seconds: float = 0.0
     weigh: Callable[[J], int] | None = None
+    warm_up: Callable[[J], J] | None = None
 
     def __post_init__(self) -> None:
         self.encode: Callable[[J], bytes] = msgspec.msgpack.Encoder().encode
@@ -219,6 +223,7 @@ class WorkerPool(Generic[J, A]):
         self._in_background = 0  # workers with a background batch
         self._alone = False  # that batch is a heavy one
         self._free = 0  # idle and starting workers
+        self._warm_up_job: J | None = None  # for new workers without work
         self._changed = asyncio.Condition()
         self._running: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()  # those of _running whose process ends
@@ -347,6 +352,8 @@ class WorkerPool(Generic[J, A]):
             try:
                 async with self._started() as child:
                     is_fresh, has_grown = True, False
+                    if left is None and not await self._warm_up(child):
+                        continue
                     # Get the batch only now: while this worker started, another may have done it.
                     batch = left or await self._next()
                     left = None
@@ -406,13 +413,35 @@ class WorkerPool(Generic[J, A]):
         finally:
             alarm.cancel()
 
+    async def _warm_up(self, child: Child) -> bool:
+        """Prepare a new worker without work for jobs like the last urgent one. Return False if it
+        died."""
+        if self._warm_up_job is None or self._has_work():
+            return True
+        child.send(self._kind.encode(self._warm_up_job))
+        patience = _Patience(child, self._seconds)
+        try:
+            await child.receive()
+        except EOFError:
+            self._warm_up_job = None
+            return False
+        finally:
+            patience.close()
+        return True
+
     async def _serve(self, child: Child, batch: _Batch[J, A]) -> bool:
-        """Let a worker do the jobs of a batch. Return False if it died; jobs may then be left."""
+        """Let a worker do the jobs of a batch, until a request needs the worker. Return False if it
+        died; jobs may then be left."""
         if not batch.urgent:
             await self._weigh(batch)
-        for job in batch.jobs:
-            child.send(self._kind.encode(job))
+        sent = 0
         while batch.jobs:
+            while sent < min(AHEAD, len(batch.jobs)) and not self._must_wait(batch):
+                child.send(self._kind.encode(batch.jobs[sent]))
+                sent += 1
+            if not sent:
+                self._postpone(batch.jobs, batch.caller)
+                return True
             patience = _Patience(child, self._seconds)
             try:
                 answer = await child.receive()
@@ -421,8 +450,18 @@ class WorkerPool(Generic[J, A]):
                 return False
             finally:
                 patience.close()
+            sent -= 1
             batch.answer(self._kind.decode(answer), len(answer))
         return True
+
+    def _must_wait(self, batch: _Batch[J, A]) -> bool:
+        """Return True if the rest of a batch must wait, because a request waits for a worker."""
+        return not batch.urgent and not batch.alone and self._has_urgent_work()
+
+    def _postpone(self, jobs: Sequence[J], caller: _Caller[J, A]) -> None:
+        """Let some jobs of a background batch be the next batch."""
+        self._background.appendleft(_Batch(jobs, caller))
+        self._begin(0, urgent=False)
 
     async def _weigh(self, batch: _Batch[J, A]) -> None:
         """Postpone the jobs of a batch that must run alone, and those beyond the memory limit."""
@@ -448,7 +487,7 @@ class WorkerPool(Generic[J, A]):
                 batch.jobs.append(job)
                 light += weight
         if later:
-            self._background.appendleft(_Batch(later, batch.caller))
+            self._postpone(later, batch.caller)
         self._begin(0, urgent=False)
 
     def _blame(self, batch: _Batch[J, A], hung: bool) -> None:
@@ -456,6 +495,7 @@ class WorkerPool(Generic[J, A]):
 
         The file isn't always at fault: after a crash, the job is tried again.
         """
+        self._warm_up_job = None
         batch.crashes += 1
         if not hung and batch.crashes < CRASHES:
             return
@@ -509,6 +549,8 @@ class WorkerPool(Generic[J, A]):
     def _pop(self) -> _Batch[J, A]:
         """Remove and return the first batch that may start."""
         if self._urgent:
+            if self._kind.warm_up is not None:
+                self._warm_up_job = self._kind.warm_up(self._urgent[0].jobs[0])
             return self._urgent.popleft()
         batch = (self._background or self._heavy).popleft()
         self._in_background += 1
@@ -519,10 +561,13 @@ class WorkerPool(Generic[J, A]):
         self._changed.notify_all()
         return batch
 
-    def _has_work(self) -> bool:
+    def _has_urgent_work(self) -> bool:
         while self._urgent and self._urgent[0].caller.gone:
             self._urgent.popleft()
-        if self._urgent:
+        return bool(self._urgent)
+
+    def _has_work(self) -> bool:
+        if self._has_urgent_work():
             return True
         if not self._granted or self._alone or not self._waiting():
             return False

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from conftest import alive, requires_posix, write_files
@@ -210,6 +211,66 @@ async def test_a_request_does_not_wait_for_the_background(
     assert not background.done()
     background.cancel()
     await asyncio.gather(background, return_exceptions=True)
+
+
+@pytest.mark.slow
+async def test_a_request_does_not_wait_for_the_whole_batch_of_the_background(
+    make_workers: MakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"f{number}.py" for number in range(module.BATCH)]
+    write_files(tmp_path, {"now.py": "def now(): pass\n"} | dict.fromkeys(names, "x = 1\n" * 2_000))
+    workers = make_workers()
+    answered: list[str] = []
+
+    async def request() -> None:
+        await extracted(workers, jobs(tmp_path, "now.py"), urgent=True)
+        answered.append("now.py")
+
+    @contextlib.asynccontextmanager
+    async def never(self: module.IndexWorkers) -> AsyncIterator[Child]:
+        await asyncio.Event().wait()
+        yield Child.__new__(Child)
+
+    async for job, _ in workers.extract(jobs(tmp_path, *names)):
+        answered.append(os.fsdecode(job.path))
+        if len(answered) == 1:
+            monkeypatch.setattr(module.IndexWorkers, "_started", never)
+            requested = asyncio.create_task(request())
+    await requested
+    assert sorted(answered) == [*names, "now.py"]
+    # Before it: the first file, two that the worker has already, and one that it may get while the
+    # request begins.
+    assert answered.index("now.py") <= 4
+
+
+@pytest.mark.process
+@requires_posix
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_new_worker_without_work_compiles_the_queries_of_the_last_request(
+    make_workers: MakeWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    write_files(tmp_path, {"a.py": "def a(): pass\n"})
+    sent: list[IndexJob] = []
+    send = Child.send
+
+    def noted(self: Child, message: bytes) -> None:
+        sent.append(msgspec.msgpack.decode(message, type=IndexJob))
+        if dies and len(sent) == 2:
+            os.kill(self.pid, signal.SIGKILL)
+        send(self, message)
+
+    monkeypatch.setattr(Child, "send", noted)
+    workers = make_workers(limit=2)
+    (job,) = jobs(tmp_path, "a.py")
+    assert outcome((await extracted(workers, [job], urgent=True))["a.py"]) == "a"
+    first = set(workers.pids)
+    workers._start_workers(2, 2)
+    await until(lambda: len(sent) == 2 and workers._free == 2 and len(workers.pids) == 2)
+    assert first < set(workers.pids)
+    assert sent[1] == msgspec.structs.replace(job, text=b"\n")
+    both = await extracted(workers, jobs(tmp_path, *["a.py"] * (2 * module.BATCH)))
+    assert outcome(both["a.py"]) == "a"
+    assert len(workers.pids) == 2
 
 
 @pytest.mark.process
