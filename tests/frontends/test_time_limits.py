@@ -40,7 +40,7 @@ SEARCHES = [
     pytest.param(
         *("search_docs", ["search-docs", "needle", "--timeout", "3"]),
         {"query": "needle", "timeout": 3},
-        *(["b.txt"], "1 documents have not been read yet: try again"),
+        *(["b.txt"], "1 document has not been read yet: try again"),
         id="search-docs",
     ),
 ]

@@ -280,7 +280,7 @@ async def test_files_that_fit_again_are_no_longer_reported(
     store.note(FULL_AT, f"{50 * MEGABYTE} {store.size()}")
     write_files(project, {"src/new.py": "def new(): ...\n"})
     assert await workspace.index.refresh([project / "src/new.py"], SECONDS)
-    assert workspace.index.problem_messages() == [f"1 files are left out: {FULL}"]
+    assert workspace.index.problem_messages() == [f"1 file is left out: {FULL}"]
     config, _ = merge_layer(workspace.config, {"index": {"max_index_size_mb": 100}}, "test")
     workspace.reconfigure(config)
     assert await workspace.index.refresh([], SECONDS)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.not_covered import NotCovered
 from winnow.index.store.file_record import EXCLUDED, FULL, HOLDS_SECRETS, TOO_LARGE, UNREADABLE_FILE
+from winnow.text.plural import counted
 
 # Reasons by the beginning of a problem.
 REASONS = (
@@ -65,5 +66,5 @@ def problem_messages(folders: Sequence[FolderIndex], build_was_requested: bool) 
     ]
     found += damages(folders, build_was_requested)
     if left_out := sum(folder.work.left_out for folder in folders):
-        found.append(f"{left_out} files are left out: {FULL}")
+        found.append(f"{counted(left_out, 'file is', 'files are')} left out: {FULL}")
     return found

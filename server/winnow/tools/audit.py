@@ -11,6 +11,7 @@ from msgspec import Meta
 from winnow.errors import StateUnavailable
 from winnow.ranking.sent_requests import AuditedRequest, DaysUse, read_log
 from winnow.text.paths import shown_folder
+from winnow.text.plural import counted
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import Style
@@ -58,7 +59,7 @@ def _lines(request: AuditedRequest, style: Style) -> Iterator[str]:
     who = request.answered_by or request.model
     where = request.destination if request.remote else f"{request.destination} (this machine)"
     yield printable(
-        f"{request.time}  {who} at {where}: {_count(len(request.files), 'file')},"
+        f"{request.time}  {who} at {where}: {counted(len(request.files), 'file', 'files')},"
         f" {request.bytes:,} bytes, {_usage(request)},"
         f" {(request.outcome or 'not ended').replace('_', ' ')}"
     )
@@ -77,10 +78,6 @@ def _usage(request: AuditedRequest) -> str:
     return tokens if request.cost_usd is None else f"{tokens}, ${request.cost_usd:.6f}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _notes(result: AuditResult, style: Style) -> Iterator[str]:
     today = result.today
     tokens = f"{today.tokens:,} tokens" + (
@@ -89,10 +86,8 @@ def _notes(result: AuditResult, style: Style) -> Iterator[str]:
     cost = f"${today.cost_usd:.6f}" + (
         f" of ${today.daily_usd:.2f}" if today.daily_usd is not None else ""
     )
-    yield style.dim(
-        f"[since midnight UTC, to other machines: {_count(today.requests, 'request')}, {tokens},"
-        f" {cost}]"
-    )
+    requests = counted(today.requests, "request", "requests")
+    yield style.dim(f"[since midnight UTC, to other machines: {requests}, {tokens}, {cost}]")
     if result.truncated:
         yield style.dim(f"[{result.returned} of {result.total_found} requests: --limit]")
     for warning in result.warnings:

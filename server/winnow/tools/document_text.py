@@ -25,6 +25,7 @@ from winnow.search.answer.completeness import CHANGED, fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.documents.rows import TextPart
 from winnow.text.paths import shown_folder
+from winnow.text.plural import counted
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
 from winnow.tools.registry import CommandHelp, tool
@@ -163,7 +164,7 @@ def _page(params: DocumentTextParams, found: LocatedDocument, limit: int) -> Doc
     )
     warnings = []
     if first > max(1, total):
-        count = "1 line" if total == 1 else f"{total} lines"
+        count = counted(total, "line", "lines")
         warnings.append(f"line {first} is beyond the end: the text has {count}")
 
     def lines_to(end: int) -> DocumentTextResult:

@@ -16,6 +16,7 @@ from winnow.search.answer.shorten import shorten
 from winnow.search.grep.page import GrepMatch, GrepPage, MatchPosition, PreviewLine
 from winnow.search.grep.search import GrepSearch, start_search
 from winnow.text.paths import shown_folder
+from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope, path_order
@@ -523,7 +524,10 @@ async def _files(params: GrepParams, search: GrepSearch, progress: Progress) -> 
     steps = [lambda count=count: page_to(first + count) for count in fewer]
     result = shorten(page_to(end), params.max_tokens, steps)
     if progress.streaming and not params.max_tokens and result.files:
-        progress(f"{len(paths)} files", partial=GrepPartial(matches=[], files=result.files))
+        progress(
+            counted(len(paths), "file", "files"),
+            partial=GrepPartial(matches=[], files=result.files),
+        )
         return msgspec.structs.replace(result, files=[])
     return result
 

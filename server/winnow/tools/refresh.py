@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.text.paths import locate, paths_of_deleted
+from winnow.text.plural import counted
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style, notes_of
 from winnow.types import Answer, Params, Progress
@@ -79,7 +80,7 @@ async def refresh(
     paths = _changed_paths(workspace, params.paths)
     if any(map(os.path.isdir, paths)):
         paths = []  # a full scan finds the changes in folders
-    progress(f"Checking {len(paths)} files" if paths else "Checking all files")
+    progress(f"Checking {counted(len(paths), 'file', 'files')}" if paths else "Checking all files")
     async with workspace.index.snapshot(workspace.buffers, 0):
         pass  # an index that is not open ignores changes
     done = await workspace.index.refresh(paths, REFRESH_SECONDS if params.wait else 0.0)

@@ -335,7 +335,7 @@ async def test_a_line_that_is_too_long_to_read_is_reported(
     workspace = make_workspace(tmp_path, config=NO_INDEX)
     result = await search(workspace, "pin", search_type="text")
     assert result.results[0].path == "short.txt"
-    assert "1 lines of more than 4 MiB match 'pin': not shown" in result.warnings
+    assert "1 line of more than 4 MiB with 'pin': not shown" in result.warnings
 
 
 async def test_a_file_that_is_gone_never_appears(workspace: EngineWorkspace, project: Path) -> None:

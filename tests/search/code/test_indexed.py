@@ -97,7 +97,7 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
     assert (result.completeness.complete, result.completeness.reasons, index.state) == (
         True, [], "ready"
     )  # fmt: skip
-    assert result.warnings == ["1 files are not searched, as index.exclude_patterns says"]
+    assert result.warnings == ["1 file is not searched, as index.exclude_patterns says"]
 
 
 async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:
@@ -109,13 +109,13 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Engin
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
         [
-            "1 files took too much time or memory to index: search for exact text to find them",
-            "1 files could not be read",
+            "1 file took too much time or memory to index: search for exact text to find them",
+            "1 file could not be read",
         ],
     )
     assert result.warnings == [
-        "1 files are not searched, as index.exclude_patterns says",
-        "1 files are too large to index (limits.parse_bytes): search for exact text to find them",
+        "1 file is not searched, as index.exclude_patterns says",
+        "1 file is too large to index (limits.parse_bytes): search for exact text to find them",
     ]
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, 1)
@@ -489,6 +489,7 @@ async def test_files_beyond_the_size_limit_are_reported_by_find_symbol(
     assert folder.bytes_on_disk <= 1024 * 1024
     left_out = folder.not_covered.size_limit
     assert left_out
+    assert left_out > 1
     result = await TOOLS["find_symbol"].call(workspace, {"name": "only_in_3"}, no_progress)
     assert not result.completeness.complete
     assert any(f"{left_out} files are left out" in one for one in result.completeness.reasons)

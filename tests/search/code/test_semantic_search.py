@@ -84,7 +84,7 @@ async def test_the_answer_has_all_documented_fields(
     assert text(result, Style(colour=True), str(project / "src")).startswith(
         "\x1b[1;35mregistry.py\x1b[0m\x1b[2m:1-4\x1b[0m  \x1b[2mdefines"
     )
-    assert recorder.messages[0] == "Searching for 1 terms"
+    assert recorder.messages[0] == "Searching for 1 term"
 
 
 async def test_the_scope_and_the_editors_text_count(

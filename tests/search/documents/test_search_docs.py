@@ -299,7 +299,7 @@ async def test_max_count_limits_the_lines_of_a_document(workspace_of: Made, root
     result = await search(workspace_of(root), "revenue", path="many.pag", max_results=1000)
     assert [(one.total, one.total_is_lower_bound) for one in result.documents] == [(100, True)]
     assert result.completeness.reasons == [
-        "1 documents have more than 100 matching lines: see `max_count`"
+        "1 document has more than 100 matching lines: see `max_count`"
     ]
     more = await search(
         workspace_of(root), "revenue", path="many.pag", max_count=1000, max_results=1000

@@ -612,7 +612,7 @@ async def test_unreadable_folders_are_reported(
     (project / "closed").chmod(0)
     result = await glob(make_workspace(project), "*.md")
     assert [one.path for one in result.files] == ["docs/plugins.md"]
-    assert result.completeness.reasons == ["1 files or folders could not be read"]
+    assert result.completeness.reasons == ["1 file or folder could not be read"]
     assert result.completeness.skipped.unreadable == 1
 
 

@@ -341,7 +341,7 @@ async def test_unreadable_folders_are_reported_once(
     (project / "closed").chmod(0)
     result = await tree(make_workspace(project))
     assert "closed/" in shown(result.entries)
-    assert result.completeness.reasons == ["1 files or folders could not be read"]
+    assert result.completeness.reasons == ["1 file or folder could not be read"]
     assert result.completeness.skipped.unreadable == 1
 
 

@@ -529,7 +529,7 @@ async def test_a_file_with_a_late_null_is_the_same_in_every_mode(
         result = await grep(workspace, "needle", **params)
         assert places(result) == [("late.txt", 1, 1)]
         assert result.total_matches == 1
-        assert "up to their first NUL" in result.completeness.reasons[0]
+        assert "up to the first NUL" in result.completeness.reasons[0]
     ways.append({"file_types": ["txt"]})
     for mode, matches in (("files", None), ("counts", 1)):
         for params in ways:
@@ -559,7 +559,7 @@ async def test_a_multiline_search_ends_at_a_late_null(
     result = await grep(workspace, r"needl[e] \w+\n", **params)
     assert places(result) == [("late.txt", 1, 1)]
     assert result.total_matches in (1, None)
-    assert "up to their first NUL" in result.completeness.reasons[0]
+    assert "up to the first NUL" in result.completeness.reasons[0]
     for mode, matches in (("files", None), ("counts", 1)):
         result = await grep(workspace, r"needl[e] \w+\n", mode=mode, multiline=True)
         assert result.files == [GrepFile(path="late.txt", matches=matches)]
@@ -690,7 +690,7 @@ async def test_matches_that_take_too_much_memory_do_not_lose_the_others(
         ("a.txt", 2, 2),
         ("z.txt", 1, 1),
     ]
-    reason = "1 files of more than 4 MiB were skipped: ripgrep ran out of memory"
+    reason = "1 file of more than 4 MiB skipped: ripgrep ran out of memory"
     assert result.completeness.reasons == [reason]
     alone = await TOOL.call(workspace, {**raw, "path": "long.txt"}, recorder)
     assert (alone.matches, alone.completeness.reasons) == ([], [reason])
@@ -714,7 +714,7 @@ async def test_cut_and_giant_lines_are_reported(
     start = first.column - line.text_column
     assert line.text[start : start + 6] == "needle"
     assert result.warnings == ["lines of more than 500 characters are cut"]
-    assert result.completeness.reasons == ["1 matching lines of more than 4 MiB are not shown"]
+    assert result.completeness.reasons == ["1 matching line of more than 4 MiB: not shown"]
 
 
 async def test_a_file_too_large_for_a_multiline_search_is_reported(

@@ -480,7 +480,7 @@ async def test_requests_contain_no_secrets(
     assert sum(result.redactions.values()) == said.count("[REDACTED:") >= len(planted)
     assert result.completeness.skipped.secret == 1
     assert not result.completeness.complete
-    assert "1 files have names of secrets: not sent to a model" in result.completeness.reasons
+    assert "1 file has a name of secrets: not sent to a model" in result.completeness.reasons
     dry = await search(workspace, "needle", dry_run=True, **params)
     assert dry.payload is not None
     assert [value for value in values if value in dry.payload.prompt] == []
@@ -570,7 +570,7 @@ async def test_files_that_were_not_sent_are_reported(
     config = models_config(model_server, "openai-test")
     workspace = make_workspace(project, config=config, environment=KEYS)
     result = await search(workspace, "load_plugin")
-    assert result.warnings == ["openai-test named 1 files that it was not sent: ignored"]
+    assert result.warnings == ["openai-test named 1 file that it was not sent: ignored"]
 
 
 async def test_an_interrupted_answer_is_incomplete(
@@ -582,7 +582,7 @@ async def test_an_interrupted_answer_is_incomplete(
     result = await search(workspace, "load_plugin")
     assert result.ranked_by.kind == "llm"
     assert not result.completeness.complete
-    assert "broke off after 1 files" in result.completeness.reasons[0]
+    assert "broke off after 1 file" in result.completeness.reasons[0]
 
 
 async def test_a_small_model_gets_less_and_the_answer_reports_it(
@@ -763,7 +763,7 @@ async def test_an_unreadable_folder_is_counted_and_the_rest_is_found(
     (tmp_path / "b").chmod(stat.S_IRWXU)
     assert paths(result) == ["a/open.py"]
     assert result.completeness.skipped.unreadable == 1
-    assert result.completeness.reasons == ["1 files or folders could not be read"]
+    assert result.completeness.reasons == ["1 file or folder could not be read"]
 
 
 async def test_names_with_line_ends_are_counted_when_a_term_is_shrunk(
@@ -781,7 +781,7 @@ async def test_a_matching_line_that_is_too_long_is_reported(
     long = "x" * 5_000_000
     write_files(tmp_path, {"context.txt": f"{long}\nneedle\n", "match.txt": f"{long}pin\n"})
     result = await search(make_workspace(tmp_path), "needle", "pin")
-    assert result.warnings == ["1 lines of more than 4 MiB match 'pin': not shown"]
+    assert result.warnings == ["1 line of more than 4 MiB with 'pin': not shown"]
 
 
 async def test_a_broken_ignore_file_and_a_null_do_not_stop_other_terms(
@@ -863,7 +863,7 @@ async def test_files_of_other_encodings_and_line_ends(
     (tmp_path / "crlf.txt").write_bytes(b"one\r\nneedle\r\n")
     (tmp_path / "binary.bin").write_bytes(b"needle\n" + b"text\n" * 50_000 + b"\0")
     result = await search(make_workspace(tmp_path), "needle")
-    assert result.completeness.reasons == ["1 binary files match: not shown"]
+    assert result.completeness.reasons == ["1 binary file matches: not shown"]
     texts = {file.path: file.matches[0].text for file in result.files}
     assert texts == {
         "latin.txt": "café needle",

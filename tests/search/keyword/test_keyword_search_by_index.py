@@ -107,7 +107,7 @@ async def test_files_that_no_term_matches_are_added_with_their_passage(
     assert file.reason.startswith("from the index: ")
     assert (result.total_found, result.returned, result.warnings) == (3, 3, [])
     assert result.total_by_index == 2
-    assert "1 files match, 2 more from the index" in recorder.messages
+    assert "1 file matches, 2 more from the index" in recorder.messages
     assert result.completeness.complete
     assert result.completeness.index is not None
     assert result.completeness.index.state == "ready"

@@ -216,7 +216,7 @@ async def test_definitions_in_excluded_files_are_unknown(
     workspace = make_workspace(project)
     await workspace.index.build()
     result = await find(workspace, "launchRocket")
-    assert result.warnings == ["1 files are not searched, as index.exclude_patterns says"]
+    assert result.warnings == ["1 file is not searched, as index.exclude_patterns says"]
     assert (await find(workspace, "launchRocket", path="src")).warnings == []
     assert (await find(workspace, "load_plugin")).warnings == []
 

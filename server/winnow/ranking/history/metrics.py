@@ -19,6 +19,7 @@ from winnow.ranking.history.report import (
     TermCount,
 )
 from winnow.ranking.history.store import SATISFYING, SearchEvent, SearchRecord, is_satisfied
+from winnow.text.plural import counted
 from winnow.types import QueryForm
 
 MAX_TERMS = 20
@@ -169,9 +170,10 @@ def _of_index(seen: SearchStatistics, index: IndexFacts) -> Iterator[Improvement
             request="$/index" if setting else None,
         )
     if index.left_out:
+        left_out = counted(index.left_out, "file does", "files do")
         yield Improvement(
-            what=f"{index.left_out:,} files do not fit in the index, which is limited to"
-            f" {index.max_size_mb} MB: raise the limit",
+            what=f"{left_out} not fit in the index, which is limited to {index.max_size_mb} MB:"
+            " raise the limit",
             setting="index.max_index_size_mb",
         )
 
@@ -197,7 +199,7 @@ def _of_files(seen: SearchStatistics, index: IndexFacts) -> Iterator[Improvement
             by_problem[problem][path] = used[path]
     for problem, counts in sorted(by_problem.items()):
         setting = next((name for name in ("parse_bytes", "parse_seconds") if name in problem), None)
-        files = "1 file" if len(counts) == 1 else f"{len(counts)} files"
+        files = counted(len(counts), "file", "files")
         yield Improvement(
             what=f"{files} often found or opened, but not indexed: {problem}",
             setting=f"limits.{setting}" if setting else None,

@@ -23,6 +23,7 @@ from winnow.ranking.models import Models, NamedModel
 from winnow.ranking.providers import ModelError, ModelRequest, Usage
 from winnow.ranking.tokens import estimated_tokens
 from winnow.search.answer.ranked_by import Payload, RankedBy
+from winnow.text.plural import counted
 from winnow.text.scope import Scope
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
@@ -155,7 +156,9 @@ async def rank_by_model(
     # Not needed without a model, and slow to import: its patterns of secrets are compiled.
     from winnow.ranking import llm
 
-    asked.progress(f"Asking {models[0].name} about {len(by_local.ranked)} files")
+    asked.progress(
+        f"Asking {models[0].name} about {counted(len(by_local.ranked), 'file', 'files')}"
+    )
     to_send = await _candidates_to_send(asked, options, by_local)
     found = {entry.candidate.path: entry.candidate for entry in by_local.ranked}
     try:
@@ -224,9 +227,10 @@ async def _candidates_to_send(
 def _not_sent(sent: Prompt, model: str) -> Iterator[str]:
     """Yield which candidates a model does not get."""
     if sent.secret_files:
-        yield f"{sent.secret_files} files have names of secrets: not sent to a model"
+        files = counted(sent.secret_files, "file has a name", "files have names")
+        yield f"{files} of secrets: not sent to a model"
     if sent.left_out:
-        yield f"{sent.left_out} files did not fit the input of {model}"
+        yield f"{counted(sent.left_out, 'file', 'files')} did not fit the input of {model}"
 
 
 def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedFiles) -> RankedFiles:
@@ -237,11 +241,11 @@ def _chosen_by_model(ranking: llm.LlmRanking, by_local: RankedFiles) -> RankedFi
     name, sent = ranking.model.name, ranking.prompt
     reasons, warnings = [*_not_sent(sent, name)], list[str]()
     if ranking.broken_off:
-        reasons.append(
-            f"the answer of {name} broke off after {len(ranking.files)} files: {ranking.broken_off}"
-        )
+        files = counted(len(ranking.files), "file", "files")
+        reasons.append(f"the answer of {name} broke off after {files}: {ranking.broken_off}")
     if ranking.unknown:
-        warnings.append(f"{name} named {ranking.unknown} files that it was not sent: ignored")
+        unknown = counted(ranking.unknown, "file", "files")
+        warnings.append(f"{name} named {unknown} that it was not sent: ignored")
     if not sent.compact and sent.context < prompt.CONTEXT_STEPS[0]:
         warnings.append(
             f"{name} was sent {sent.context} lines of context: more did not fit its input"

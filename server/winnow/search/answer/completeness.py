@@ -10,6 +10,7 @@ import msgspec
 
 from winnow.text.buffers import Overlay
 from winnow.text.links import folder_links
+from winnow.text.plural import counted
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Filters, Scope
 from winnow.text.skipped_files import SkippedFiles
@@ -45,7 +46,8 @@ def completeness_of(
     if timed_out:
         reasons.append(f"stopped after {ripgrep.seconds:g} s: not every file was seen")
     if unreadable:
-        reasons.append(f"{len(unreadable)} files or folders could not be read")
+        unread = counted(len(unreadable), "file or folder", "files or folders")
+        reasons.append(f"{unread} could not be read")
     if file_bytes and skipped and skipped.too_large:
         size = file_bytes // 1024 // 1024
         reasons.append(f"{skipped.too_large} files of more than {size} MiB were not searched")

@@ -185,32 +185,39 @@ def _reasons(
     definition: DefinedHere | None,
     wanted: Wanted,
 ) -> Iterator[str]:
-    """Yield where the words of the query are: in the name, in the documentation, elsewhere."""
+    """Yield where the words of the query are: in the name, then in the documentation and elsewhere,
+    first where the more telling words are."""
     known: set[str] = set()
+    parts = []
     if definition is not None:
         name = definition.name.rpartition(".")[2]
         known.update(word for word, _ in wanted.words_in(name))
         if known:
             section = definition.kind == "section"
             yield f"under the heading {name}" if section else f"defines {name}"
-        if documented := _new_words(wanted, [definition.doc], known):
-            yield f"its documentation mentions {', '.join(documented)}"
+        weight, documented = _new_words(wanted, [definition.doc], known)
+        parts.append((weight, "its documentation mentions", documented))
     telling = (lines[at - 1] for at, words in weights.items() if not known.issuperset(words))
-    if others := _new_words(wanted, telling, known):
-        yield f"mentions {', '.join(others)}"
+    weight, others = _new_words(wanted, telling, known)
+    parts.append((weight, "mentions", others))
+    for _, where, written in sorted(parts, key=lambda part: -part[0]):
+        if written:
+            yield f"{where} {', '.join(written)}"
 
 
-def _new_words(wanted: Wanted, texts: Iterable[str], known: set[str]) -> list[str]:
-    """Return some words of texts that have words of the query which are not known yet."""
-    found: dict[str, None] = {}
+def _new_words(wanted: Wanted, texts: Iterable[str], known: set[str]) -> tuple[float, list[str]]:
+    """Return the weight of the words of the query in some texts that are not known yet, and the
+    most telling of them as written there."""
+    found: dict[str, float] = {}
+    total = 0.0
     for text in texts:
         for word, written in wanted.words_in(text):
             if word not in known:
                 known.add(word)
-                found[written] = None
-        if len(found) >= REASON_WORDS:
-            break
-    return list(found)[:REASON_WORDS]
+                weight = wanted.words.get(word, 0.0)
+                found[written] = max(found.get(written, 0.0), weight)
+                total += weight
+    return total, sorted(found, key=lambda written: -found[written])[:REASON_WORDS]
 
 
 def reason(parts: Sequence[str]) -> str:

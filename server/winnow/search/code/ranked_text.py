@@ -24,6 +24,7 @@ from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
 from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.text.definition_lines import definition_in
+from winnow.text.plural import counted
 from winnow.text.ripgrep import escaped
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, Progress, Skipped
@@ -224,7 +225,8 @@ def _found(
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} s: not every file was searched")
     if unreadable:
-        reasons.append(f"{len(unreadable)} files or folders could not be read")
+        unread = counted(len(unreadable), "file or folder", "files or folders")
+        reasons.append(f"{unread} could not be read")
     if excluded := [term.term for term in search.terms if term not in kept]:
         reasons.append("not searched for: " + ", ".join(excluded))
     # An answer with fewer lines of a broad term is complete; one with fewer files is not.

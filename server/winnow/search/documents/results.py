@@ -25,6 +25,7 @@ from winnow.search.answer import cursor
 from winnow.search.answer.completeness import CHANGED, completeness_of
 from winnow.search.documents.rows import DocumentMatch, DocumentMatches, UnreadDocument
 from winnow.text.listing import Listing
+from winnow.text.plural import counted
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.scope import Filters, Scope, clean_path, path_order
 from winnow.types import Completeness, Progress
@@ -98,7 +99,7 @@ class DocumentSearch:
             self.not_read[result] = None  # in order, without duplicates
             return
         self.found.append(result)
-        message = f"{len(self.found)} documents match"
+        message = counted(len(self.found), "document matches", "documents match")
         room = self.options.max_results - self.sent
         if self.send is None or room <= 0:
             self.progress(message)
@@ -159,16 +160,18 @@ class DocumentSearch:
         unread = {failure.document.path for failure in self.not_read if not failure.member}
         members = sum(bool(failure.member) for failure in self.not_read)
         if unread:
-            reasons.append(f"{len(unread)} documents could not be read completely: see `failed`")
+            documents = counted(len(unread), "document", "documents")
+            reasons.append(f"{documents} could not be read completely: see `failed`")
         if members:
-            reasons.append(f"{members} files in archives could not be read: see `failed`")
+            files = counted(members, "file in an archive", "files in archives")
+            reasons.append(f"{files} could not be read: see `failed`")
         if self.pending:
-            reasons.append(f"{len(self.pending)} documents have not been read yet: try again")
+            documents = counted(len(self.pending), "document has", "documents have")
+            reasons.append(f"{documents} not been read yet: try again")
         if full := sum(hits.more for hits in self.found):
+            documents = counted(full, "document has", "documents have")
             most = self.query.max_count
-            reasons.append(
-                f"{full} documents have more than {most} matching lines: see `max_count`"
-            )
+            reasons.append(f"{documents} more than {most} matching lines: see `max_count`")
         return completeness_of(
             self.ripgrep,
             self.listing.skipped_files,

@@ -27,6 +27,7 @@ from winnow.search.documents.rows import DocumentMatches
 from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import path_of_uri
+from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern, pattern_problem
 from winnow.text.scope import Filters, Scope, path_matcher
 from winnow.types import Progress
@@ -224,7 +225,7 @@ async def _search(
     try:
         search.progress("Listing documents")
         await _list(search, accepts, extensions, overlay)
-        search.progress(f"Searching {len(search.documents)} documents")
+        search.progress(f"Searching {counted(len(search.documents), 'document', 'documents')}")
         if search.documents:
             await run_engines(workspace, search, query, builtin)
         else:

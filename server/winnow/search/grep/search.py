@@ -33,6 +33,7 @@ from winnow.search.grep.prefilter import PrefilteredFiles, prefilter
 from winnow.text.buffers import Overlay, unsaved_overlay
 from winnow.text.grep import FoundLine, TextSearch
 from winnow.text.listing import list_files
+from winnow.text.plural import counted
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern
 from winnow.text.scope import Filters, Scope
 from winnow.types import Completeness
@@ -136,13 +137,15 @@ class GrepSearch:
             reasons.append("the search stopped when the page was full: there may be more matches")
         reasons += [CHANGED] * changed
         if search.long_lines:
-            reasons.append(f"{search.long_lines} matching lines of more than 4 MiB are not shown")
+            lines = counted(search.long_lines, "matching line", "matching lines")
+            reasons.append(f"{lines} of more than 4 MiB: not shown")
         if search.partly_binary:
-            count = len(search.partly_binary)
-            reasons.append(f"{count} binary files were searched only up to their first NUL byte")
+            files = counted(len(search.partly_binary), "binary file", "binary files")
+            reasons.append(f"{files} searched only up to the first NUL byte")
         if search.too_large:
-            size, count = RECORD_BYTES // 1024 // 1024, len(search.too_large)
-            reasons.append(f"{count} files of more than {size} MiB were skipped: {_OUT_OF_MEMORY}")
+            size = RECORD_BYTES // 1024 // 1024
+            files = counted(len(search.too_large), "file", "files")
+            reasons.append(f"{files} of more than {size} MiB skipped: {_OUT_OF_MEMORY}")
         if search.cautious:
             size = search.limits.file_bytes // 1024 // 1024
             reasons.append(f"files of more than {size} MiB were skipped: {_OUT_OF_MEMORY}")

@@ -23,6 +23,7 @@ from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.rows import FolderStatus, IndexStatus, IndexStatusSettings
 from winnow.storage.paths import shown_path
 from winnow.text.paths import containing_root
+from winnow.text.plural import counted
 from winnow.text.scope import Scope
 from winnow.types import Completeness, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -202,15 +203,18 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
     reasons, warnings = [], []
     if count := left_out.size_limit:
         reasons.append(
-            f"{count:,} files are not indexed, because the index has reached its maximum size"
-            f" (index.max_index_size_mb): {instead}"
+            f"{counted(count, 'file is', 'files are')} not indexed, because the index has reached"
+            f" its maximum size (index.max_index_size_mb): {instead}"
         )
     if count := left_out.failed:
-        reasons.append(f"{count:,} files took too much time or memory to index: {instead}")
+        failed = counted(count, "file", "files")
+        reasons.append(f"{failed} took too much time or memory to index: {instead}")
     if count := left_out.unreadable:
-        reasons.append(f"{count:,} files could not be read")
+        reasons.append(f"{counted(count, 'file', 'files')} could not be read")
     if count := left_out.excluded:
-        warnings.append(f"{count:,} files are not searched, as index.exclude_patterns says")
+        excluded = counted(count, "file is", "files are")
+        warnings.append(f"{excluded} not searched, as index.exclude_patterns says")
     if count := left_out.too_large:
-        warnings.append(f"{count:,} files are too large to index (limits.parse_bytes): {instead}")
+        large = counted(count, "file is", "files are")
+        warnings.append(f"{large} too large to index (limits.parse_bytes): {instead}")
     return reasons, warnings

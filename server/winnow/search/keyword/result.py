@@ -29,6 +29,7 @@ from winnow.search.keyword.rows import (
     TermStatus,
 )
 from winnow.search.keyword.terms import TermMatches, TermSearch
+from winnow.text.plural import counted
 from winnow.text.ripgrep import Line
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
@@ -64,13 +65,20 @@ def completeness_of_matches(found: KeywordMatches, chosen: RankedFiles) -> Compl
         seconds = search.limits.search_seconds
         reasons.append(f"stopped after {seconds:g} s: not every file was searched")
     if pending := found.documents.pending:
-        reasons.append(f"{pending} documents have not been read yet: try again")
+        reasons.append(
+            f"{counted(pending, 'document has', 'documents have')} not been read yet: try again"
+        )
     if unread := found.documents.unreadable:
-        reasons.append(f"{unread} documents could not be read: see `search_docs`")
+        reasons.append(
+            f"{counted(unread, 'document', 'documents')} could not be read: see `search_docs`"
+        )
     if binary:
-        reasons.append(f"{len(binary)} binary files match: not shown")
+        reasons.append(
+            f"{counted(len(binary), 'binary file matches', 'binary files match')}: not shown"
+        )
     if unreadable:
-        reasons.append(f"{len(unreadable)} files or folders could not be read")
+        not_read = counted(len(unreadable), "file or folder", "files or folders")
+        reasons.append(f"{not_read} could not be read")
     if unused:
         reasons.append("these terms were not used: " + ", ".join(unused))
     reasons += [f"of {term.term!r}, only {term.shrunk} were used" for term in kept if term.shrunk]
@@ -88,9 +96,9 @@ def completeness_of_matches(found: KeywordMatches, chosen: RankedFiles) -> Compl
 def warnings_of(search: TermSearch) -> list[str]:
     """Return warnings about what a text search did not read."""
     long_lines = [
-        f"{term.long_lines} lines of more than 4 MiB match {term.term!r}: not shown"
+        f"{counted(number, 'line', 'lines')} of more than 4 MiB with {term.term!r}: not shown"
         for term in search.terms
-        if term.long_lines
+        if (number := term.long_lines)
     ]
     return [*search.scope.warnings, *long_lines, *unsearched(search.overlay)]
 

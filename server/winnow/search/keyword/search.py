@@ -50,6 +50,7 @@ from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
 from winnow.search.shared.scope import shared_texts
 from winnow.symbols.file_symbols import Definition
 from winnow.text.buffers import unsaved_overlay
+from winnow.text.plural import counted
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Filters, Scope
 from winnow.types import Hit, Progress
@@ -251,7 +252,7 @@ async def _searched(request: KeywordRequest) -> TermSearch:
         evidence=request.found.set,
         context=request.context,
     )
-    request.progress(f"Searching for {len(search.terms)} terms")
+    request.progress(f"Searching for {counted(len(search.terms), 'term', 'terms')}")
     await _prefilter(request, search, ripgrep)
     sender = asyncio.create_task(_send_while_searching(request, search))
     try:
@@ -316,7 +317,7 @@ async def _send_while_searching(request: KeywordRequest, search: TermSearch) -> 
             # Some files of each term, until they are shrunk.
             candidates = candidates_of(search.terms, request.documents)
         if candidates and request.send is None:
-            request.progress(f"{len(candidates)} files match")
+            request.progress(counted(len(candidates), "file matches", "files match"))
         elif candidates:
             in_order = await _order_so_far(request, search, candidates)
             await _send_local(request, in_order)
@@ -387,7 +388,7 @@ async def _send_local(request: KeywordRequest, in_order: Sequence[Ranked]) -> No
         return
     added = sum(entry.candidate.is_only_indexed for entry in in_order)
     more = f", {added} more from the index" if added else ""
-    message = f"{len(in_order) - added} files match{more}"
+    message = f"{counted(len(in_order) - added, 'file matches', 'files match')}{more}"
     if request.send is None:
         request.progress(message)
         return

@@ -26,6 +26,7 @@ from winnow.processes.waiting import wait_within
 from winnow.search.shared import consent
 from winnow.search.shared.clones import Clone, clones_in
 from winnow.search.shared.place import is_inside
+from winnow.text.plural import counted
 from winnow.types import SharedState
 from winnow.workspace import EngineWorkspace
 
@@ -225,5 +226,6 @@ def described(state: SharedState) -> list[str]:
     if state.missing and state.searched:
         reasons.append(f"repositories: the cluster does not have {', '.join(state.missing)}")
     if state.skipped:
-        reasons.append(f"repositories: {state.skipped} files are not in the cluster")
+        skipped = counted(state.skipped, "file is", "files are")
+        reasons.append(f"repositories: {skipped} not in the cluster")
     return reasons

@@ -32,6 +32,7 @@ from winnow.search.symbols.navigation import Navigation
 from winnow.text.definition_patterns import DefinitionPattern, files_with
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import Located, locate
+from winnow.text.plural import counted
 from winnow.text.scope import Filters
 from winnow.types import IndexState, Progress
 from winnow.workspace import EngineWorkspace
@@ -252,5 +253,6 @@ def index_reasons(workspace: EngineWorkspace, answered: SymbolAnswer[T]) -> list
     if answered.timed_out:
         reasons.append("timed out before reading every file that contains the name")
     if answered.navigation.changed:
-        reasons.append(f"{len(answered.navigation.changed)} files could not be read")
+        changed = counted(len(answered.navigation.changed), "file", "files")
+        reasons.append(f"{changed} could not be read")
     return reasons

@@ -44,6 +44,7 @@ from winnow.text.definition_patterns import (
     files_with,
 )
 from winnow.text.paths import containing_root
+from winnow.text.plural import counted
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.sanitize import on_one_line
 from winnow.text.scope import Filters, Scope
@@ -306,7 +307,7 @@ class SymbolSearch:
             paths = [path for path in await self._candidates(pattern) if path not in read]
             room = COLD_FILES - len(read)
             for batch in filter(None, (paths[:FIRST_FILES], paths[FIRST_FILES:room])):
-                progress(f"Reading {len(batch)} files")
+                progress(f"Reading {counted(len(batch), 'file', 'files')}")
                 left = self._until - asyncio.get_running_loop().time()
                 read |= await index_files(self.workspace, batch, left)
                 if not self._exact_matches:
@@ -318,7 +319,7 @@ class SymbolSearch:
                 break
         state = state_in_words(self.workspace.index, self.workspace.index.state())
         if not self.query.terms:
-            return f"{state}; {len(read)} files were read"
+            return f"{state}; {counted(len(read), 'file was', 'files were')} read"
         which = "all" if is_complete else "some"
         return f"{state}; {which} files with the name or its letters were read ({len(read)})"
 
