@@ -170,6 +170,15 @@ local function pending(answer)
   end
 end
 
+---Return which words of the question the code does not have.
+---@param words? string[]
+---@return string?
+local function unknown(words)
+  if words and #words > 0 then
+    return ('no text contains "%s"'):format(table.concat(words, '" or "'))
+  end
+end
+
 ---Return what the user should know first about an answer, in a few words, or nil.
 ---@param answer winnow.Answer
 ---@return string?
@@ -179,6 +188,7 @@ function M.notice(answer)
     return 'stopped early: out of time'
   end
   return index_state(completeness)
+    or unknown(answer.unknown_words)
     or pending(answer)
     or unread(answer.failed)
     or (is_narrowed(answer.terms) and 'broad terms narrowed')
@@ -219,6 +229,7 @@ function M.details(answer)
     end
   end
   local completeness, by = answer.completeness, answer.ranked_by
+  add('%s', unknown(answer.unknown_words))
   -- A mode for one kind of search needs no reason for it.
   add('%s', answer.reason and not vim.startswith(answer.reason, 'search_type is') and answer.reason)
   add('engine: %s', answer.engine)

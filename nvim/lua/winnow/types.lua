@@ -71,6 +71,7 @@
 ---@field pending? integer
 ---@field failed? { path: string, reason: string, member?: string }[]
 ---@field suggestions? string[]
+---@field unknown_words? string[] of a question, in no text
 ---@field total_matches? integer
 
 ---@class winnow.Completeness

@@ -36,7 +36,7 @@ from winnow.tools.keyword_search import others_line
 from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, Effects, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers
+from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers, unknown_words_note
 from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
 from winnow.types import (
     QUERY_CHARACTERS,
@@ -219,7 +219,8 @@ def text(result: CodeSearchResult, style: Style, folder: str) -> str:
         for hit in result.results
         for shown in [_with_few_lines(hit)]
     ]
-    more = list(others_line(result.not_chosen or [], result.total_not_chosen))
+    more = unknown_words_note(result)
+    more += others_line(result.not_chosen or [], result.total_not_chosen)
     if result.ranked_by.fallback_reason:
         more.append(f"ranked locally: {result.ranked_by.fallback_reason}")
     more += [f"{style.options}limit {4 * result.returned} shows more"] * bool(result.cursor)
@@ -408,6 +409,7 @@ async def _answered(
             fallback=answer.fallback,
             index_offer=offer,
             suggestions=list(answer.suggestions),
+            unknown_words=list(found.unknown_words),
             explanation=explanation if most else None,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,

@@ -88,6 +88,13 @@ class LocalAnswer(SearchAnswer, frozen=True, kw_only=True):
         list[str],
         Meta(description="If few results were found: words of the code base to search for."),
     ] = []
+    unknown_words: Annotated[
+        list[str],
+        Meta(
+            description="The words of a question that are in no text, if they are a third of its"
+            " words or more: the code may use others."
+        ),
+    ] = []
     explanation: Annotated[
         Explanation | None, Meta(description="With `explain`: how the query was understood.")
     ] = None
@@ -189,15 +196,22 @@ def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:
 
 
 def offers(result: LocalAnswer, style: Style) -> Iterator[str]:
-    """Yield why text was searched, how to build an index, other queries to try, and the
-    explanation of this one."""
+    """Yield why text was searched, how to build an index, words that no text has, other queries to
+    try, and the explanation of this one."""
     if result.fallback:
         yield style.dim(f"[{result.fallback.wanted} → {result.fallback.used}]")
     if result.index_offer:
         yield style.dim(f"[{printable(result.index_offer.text)}]")
+    yield from (style.dim(f"[{note}]") for note in unknown_words_note(result))
     if result.suggestions:
         yield style.dim(f"[try: {', '.join(map(printable, result.suggestions))}]")
     yield from map(style.dim, explained(result.explanation))
+
+
+def unknown_words_note(result: LocalAnswer) -> list[str]:
+    """Return a note about the words of the question that are in no text, if there are any."""
+    words = " or ".join(f'"{printable(word)}"' for word in result.unknown_words)
+    return [f"no text contains {words}"] if words else []
 
 
 # --- the tool ------------------------------------------------------------------------------
@@ -274,6 +288,7 @@ async def _answered(
             fallback=passages.fallback,
             index_offer=offer,
             suggestions=others,
+            unknown_words=list(found.unknown_words),
             explanation=explanation if most else None,
             total_found=max(found.total, first + count),
             total_is_lower_bound=not found.all_seen,

@@ -21,7 +21,7 @@ from winnow.search.index import indexable
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
-from winnow.tools.semantic_search import SemanticSearchResult
+from winnow.tools.semantic_search import SemanticSearchResult, plain
 from winnow.types import Hit, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
 
@@ -98,6 +98,15 @@ async def test_the_answer_has_the_passage_its_symbol_and_why(workspace: EngineWo
         True, [], "ready"
     )  # fmt: skip
     assert result.warnings == ["1 file is not searched, as index.exclude_patterns says"]
+
+
+async def test_words_that_no_text_contains_are_named(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "kubernetes password")
+    assert result.unknown_words == ["kubernetes"]
+    assert '[no text contains "kubernetes"]' in plain(result).split("\n")
+    new = workspace.folders[0] / "src/new.py"
+    workspace.open_documents = lambda: {new: "# To kubernetes.\n"}
+    assert (await search(workspace, "kubernetes password")).unknown_words == []
 
 
 async def test_files_that_the_index_could_not_read_are_reported(workspace: EngineWorkspace) -> None:

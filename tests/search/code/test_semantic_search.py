@@ -100,6 +100,12 @@ async def test_the_scope_and_the_editors_text_count(
 async def test_queries_without_matching_words_are_incomplete(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "zebra crossing")
     assert (result.results, result.total_found, result.truncated) == ([], 0, False)
+    assert result.unknown_words == ["crossing", "zebra"]
+    # A third of the words, but not a quarter.
+    result = await search(workspace, "zebra plugin registry")
+    assert (result.unknown_words, len(result.results) > 0) == (["zebra"], True)
+    assert '[no text contains "zebra"]' in plain(result).split("\n")
+    assert (await search(workspace, "zebra name plugin registry")).unknown_words == []
     result = await search(workspace, " ".join(f"word{n}" for n in range(40)))
     assert "only the first 16 of 40 words were searched for" in result.completeness.reasons
     result = await search(workspace, "???")

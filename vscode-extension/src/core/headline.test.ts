@@ -53,6 +53,15 @@ describe('the title', () => {
     expect(titleOf('q', ofCode({ ...CODE, completeness: waiting }))).toBe('q · local · index waits at 50 %')
   })
 
+  test('says which words no text has', () => {
+    const unknown_words = ['backpressure', 'retryPolicy']
+    const headline = ofCode({ ...CODE, unknown_words })
+    expect(titleOf('q', headline)).toBe('q · local · no text contains “backpressure” or “retryPolicy”')
+    expect(headline.details[1]).toBe('No text contains “backpressure” or “retryPolicy”.')
+    const completeness = { ...ANSWER.completeness, complete: false, timed_out: true }
+    expect(titleOf('q', ofCode({ ...CODE, unknown_words, completeness }))).toBe('q · local · stopped early')
+  })
+
   test('does not mention keys', () => {
     const ranked_by = { kind: 'local' as const, fallback_reason: 'no language model has a key' }
     const headline = ofCode({ ...CODE, ranked_by })

@@ -48,11 +48,14 @@ export function titleOf(words: string, headline: Headline | undefined): string {
 }
 
 export function ofCode(result: CodeSearchResult): Headline {
-  return headline(result, 'result', result.ranked_by, [
+  const unknown = unknownWords(result)
+  const summary = headline(result, 'result', result.ranked_by, [
+    ...(unknown ? [`${capitalized(unknown)}.`] : []),
     searchDetail(result),
     ...rankingDetails(result),
     ...offers(result),
   ])
+  return { ...summary, note: summary.note || unknown }
 }
 
 export function ofKeywordSearch(result: KeywordSearchResult): Headline {
@@ -170,6 +173,11 @@ function searchDetail({ search_type_used: used, reason, fallback }: CodeSearchRe
   if (!fallback || fallback.partly) return `Searched ${BY[used]}, because ${why}.`
   const how = fallback.from === 'semantic' ? 'for the words of the query' : BY[used]
   return `Searched ${how}, not ${BY[fallback.from]}: ${fallback.reason}.`
+}
+
+/** Return which words of the question the code does not have; empty if it has nearly all. */
+function unknownWords({ unknown_words: words = [] }: FallbackAnswer): string {
+  return words.length ? `no text contains ${words.map((word) => `“${word}”`).join(' or ')}` : ''
 }
 
 function offers(result: FallbackAnswer): string[] {

@@ -216,6 +216,8 @@ export interface FallbackAnswer extends SearchAnswer {
   fallback?: { from: SearchType; to: SearchType; reason: string; partly?: boolean }
   index_offer?: { text: string }
   suggestions?: string[]
+  /** The words of a question that are in no text, if they are many. */
+  unknown_words?: string[]
 }
 
 export interface CodeHit extends Located {

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from winnow.index.postings.corpus import Corpus
 from winnow.index.postings.terms import (
     name_term,
     parts_of,
@@ -220,6 +221,10 @@ class PathIndex:
             )
         return found
 
+    def has(self, term: str) -> bool:
+        """Return True if a path has a term."""
+        return term in self._term_numbers
+
     def named(self, term: str) -> tuple[list[int], list[float]]:
         """Return the terms that match a term, with weights: itself, shorter and longer forms."""
         found = self._named.get(term)
@@ -284,6 +289,15 @@ class PathIndex:
         if matching or not meant.intersection(terms_of(_one_word(name))):
             return matching
         return [name]
+
+
+def path_index_of(corpus: Corpus) -> PathIndex:
+    """Return the index of the paths of a corpus, cached there."""
+    index = corpus.cache.get("paths")
+    if not isinstance(index, PathIndex):
+        base = corpus.cache.get("first paths")
+        index = corpus.cache["paths"] = PathIndex(corpus.paths, base)
+    return index
 
 
 class TermRows:

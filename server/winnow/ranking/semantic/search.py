@@ -25,7 +25,7 @@ from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.decision_trees import model_name, trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
-from winnow.ranking.semantic.path_index import PathIndex, name_of
+from winnow.ranking.semantic.path_index import PathIndex, name_of, path_index_of
 from winnow.ranking.semantic.question import Question, question_of
 from winnow.ranking.term_matches import MatchedTerms
 
@@ -71,7 +71,7 @@ def load(dense: EmbeddingModel | None) -> None:
 
 def derive(corpus: Corpus) -> None:
     """Derive the data that all searches of a corpus share from its paths."""
-    _path_index(corpus)
+    path_index_of(corpus)
 
 
 class FoundPassage(Struct, frozen=True):
@@ -168,7 +168,7 @@ def weigh(
     question = question_of(query, functools.partial(rarity_of, corpus))
     if not question.terms and not question.names:
         return None
-    index = _path_index(corpus)
+    index = path_index_of(corpus)
     defined = {
         name: _first_definitions(corpus, index, name)
         for name in (*question.names, *question.titles)
@@ -233,14 +233,6 @@ def _has_commits(corpus: Corpus) -> bool:
     )
 
 
-def _path_index(corpus: Corpus) -> PathIndex:
-    index = corpus.cache.get("paths")
-    if not isinstance(index, PathIndex):
-        base = corpus.cache.get("first paths")
-        index = corpus.cache["paths"] = PathIndex(corpus.paths, base)
-    return index
-
-
 def _first_definitions(corpus: Corpus, index: PathIndex, name: str) -> Definitions:
     """Return the definitions of a name; if there are too many, the first ones by path."""
     found = corpus.definitions(name)
@@ -268,7 +260,7 @@ class _Passages:
     def __init__(self, corpus: Corpus, evidence: Evidence, matches: Floats | None = None) -> None:
         self._corpus = corpus
         self._evidence = evidence
-        self._index = _path_index(corpus)
+        self._index = path_index_of(corpus)
         self._names = _names(evidence.defined)
         # By candidate: for each term, True if it occurs.
         self._in_name: list[list[bool]] = (evidence.in_name > 0).T.tolist()

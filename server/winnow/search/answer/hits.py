@@ -53,7 +53,7 @@ class HitList(Struct, frozen=True):
     """Hits in a scope, best first.
 
     ``total`` is their number, or a lower bound unless ``all_seen``. ``words`` with their weights
-    select the lines to show.
+    select the lines to show. ``unknown_words`` of the query are in no text, if they are many.
     """
 
     scope: Scope
@@ -63,6 +63,7 @@ class HitList(Struct, frozen=True):
     words: Mapping[str, float] = {}
     warnings: Sequence[str] = ()
     all_seen: bool = True
+    unknown_words: Sequence[str] = ()
 
 
 class CurrentHit(Struct, frozen=True):

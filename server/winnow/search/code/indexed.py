@@ -25,6 +25,7 @@ from winnow.ranking.local import (
     possible_definitions,
 )
 from winnow.ranking.term_matches import MatchedTerms
+from winnow.ranking.unknown_words import unknown_words
 from winnow.search.index.retry import again_if_damaged, index_files, retry_until_current
 from winnow.search.index.state import Covers, left_out_of
 from winnow.search.shared.scope import SharedScope, shared_roots
@@ -56,6 +57,7 @@ class IndexHits(Struct, frozen=True):
     ``known`` are the indexed files, as paths of the scope, if not all files are indexed.
     ``is_current`` is True if the files with hits have not changed since they were indexed.
     ``left_out`` are files that are never indexed. ``model`` is the embedding model, if any.
+    ``unknown_words`` of the query are in no text, if they are many and all texts are indexed.
     """
 
     hits: Sequence[Hit]
@@ -64,6 +66,7 @@ class IndexHits(Struct, frozen=True):
     is_current: bool
     left_out: NotCovered
     model: str | None = None
+    unknown_words: Sequence[str] = ()
 
 
 class _IndexSearch(Struct, frozen=True):
@@ -89,6 +92,7 @@ class _Searched(NamedTuple):
     undefined: list[str]
     model: str | None
     knows: frozenset[str]
+    unknown_words: Sequence[str]
 
 
 @again_if_damaged
@@ -129,7 +133,17 @@ async def search_index(
         async with snapshot as (make, state, view):
             searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
-        found[:] = [IndexHits(searched.hits, searched.knows, state, True, left_out, searched.model)]
+        found[:] = [
+            IndexHits(
+                searched.hits,
+                searched.knows,
+                state,
+                is_current=True,
+                left_out=left_out,
+                model=searched.model,
+                unknown_words=searched.unknown_words,
+            )
+        ]
         undefined[:] = searched.undefined
         return searched.changed, state
 
@@ -176,12 +190,16 @@ def _search_snapshot(
         shown = [search_for.scope.absolute(hit.path) for hit in hits[: search_for.shown]]
         undefined = view.without_definitions(shown)
         known = _Files(corpus, search_for.scope, search_for.covers).known()
+    unknown: Sequence[str] = ()
+    if state.knows_all_texts and not isinstance(search_for.scope, SharedScope):
+        unknown = unknown_words(corpus, search_for.query)
     return _Searched(
         hits,
         view.changed(paths),
         undefined,
         model.name if model is not None and has_vectors else None,
         known,
+        unknown,
     )
 
 

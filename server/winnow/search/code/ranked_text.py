@@ -16,6 +16,7 @@ from winnow.errors import IndexUnavailable, SearchTimedOut, TermsTooBroad
 from winnow.ranking.candidates import Candidate, Ranked
 from winnow.ranking.local import ranked
 from winnow.ranking.term_matches import matches_of
+from winnow.ranking.unknown_words import if_many
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
 from winnow.search.answer.telling_words import MOST_TERMS, search_terms
@@ -67,7 +68,13 @@ async def files_about(
     ]
     weights = zip(words, ranking.weights.values(), strict=True)
     telling = {word: weight for word, weight in weights if weight}
-    return _found(ranking, hits, telling, _unused_terms("words", all_words))
+    found = _found(ranking, hits, telling, _unused_terms("words", all_words))
+    unknown = (
+        word
+        for word, term in zip(words, terms, strict=True)
+        if any(kept.term == term and kept.finished and not kept.matches for kept in ranking.kept)
+    )
+    return msgspec.structs.replace(found, unknown_words=if_many(unknown, all_words))
 
 
 async def files_with(

@@ -164,7 +164,9 @@ def _only_indexed(
     hits, all_seen = indexed.hits, len(indexed.hits) < wanted
     words = telling_words(query)
     warnings = [*scope.warnings, *warnings]
-    return HitList(scope, hits, len(hits), completeness, words, warnings, all_seen)
+    return HitList(
+        scope, hits, len(hits), completeness, words, warnings, all_seen, indexed.unknown_words
+    )
 
 
 async def suggestions(workspace: EngineWorkspace, query: str) -> list[str]:
