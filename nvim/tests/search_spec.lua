@@ -79,6 +79,11 @@ return {
       t.equal('ready', answer.completeness.index.state)
       t.equal(true, answer.completeness.complete)
       t.equal(nil, answer.fallback)
+      local texts = require('winnow.answer')
+      t.equal(nil, texts.notice(answer))
+      local _, other = search('semantic', { query = 'kubernetes plugins' })
+      t.equal('no text contains "kubernetes"', texts.notice(other))
+      t.equal(texts.notice(other), texts.details(other)[1])
     end,
   },
   {
