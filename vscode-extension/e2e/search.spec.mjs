@@ -451,8 +451,13 @@ test('Enter before the answer opens its first row', async () => {
 })
 
 test('a search without results and a failed search show the reason', async () => {
-  await editor.search('Search Text', 'nowhere-in-this-tree-3141')
+  await editor.question(QUESTION)
+  await page.keyboard.press('ArrowDown')
+  await previewed()
+  await editor.input.fill('"nowhere-in-this-tree-3141"')
   await editor.sees(editor.rows.filter({ hasText: 'No results' }), /No results/)
+  // The preview of the first search is closed.
+  await until(async () => (await page.locator('.editor-group-container').count()) === 1, 'one editor group')
   await closePick()
   await editor.search('Search', '/(unclosed/')
   const { isComplete } = await editor.sees(editor.first, /^Invalid regular expression '\(unclosed' ?unclosed group/)

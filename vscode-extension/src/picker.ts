@@ -383,7 +383,9 @@ export class Picker {
   private preview(delay: number): void {
     const { rows, active } = this.state
     const row = rows.find(({ key }) => key === active) ?? rows[0]
-    if (row) this.timers.start('preview', delay, () => void this.services.previews.show(row.place, this.pick.value))
+    const { previews } = this.services
+    // Without rows, the preview is that of an earlier search.
+    this.timers.start('preview', delay, () => void (row ? previews.show(row.place, this.pick.value) : previews.restore()))
   }
 
   // --- actions -----------------------------------------------------------------------------
