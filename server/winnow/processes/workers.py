@@ -414,8 +414,7 @@ class WorkerPool(Generic[J, A]):
             alarm.cancel()
 
     async def _warm_up(self, child: Child) -> bool:
-        """Prepare a new worker without work for jobs like the last urgent one. Return False if it
-        died."""
+        """Prepare a new worker without work for jobs like the last one. Return False if it died."""
         if self._warm_up_job is None or self._has_work():
             return True
         child.send(self._kind.encode(self._warm_up_job))
@@ -548,11 +547,11 @@ class WorkerPool(Generic[J, A]):
 
     def _pop(self) -> _Batch[J, A]:
         """Remove and return the first batch that may start."""
-        if self._urgent:
-            if self._kind.warm_up is not None:
-                self._warm_up_job = self._kind.warm_up(self._urgent[0].jobs[0])
-            return self._urgent.popleft()
-        batch = (self._background or self._heavy).popleft()
+        batch = (self._urgent or self._background or self._heavy).popleft()
+        if self._kind.warm_up is not None:
+            self._warm_up_job = self._kind.warm_up(batch.jobs[0])
+        if batch.urgent:
+            return batch
         self._in_background += 1
         self._alone = batch.alone
         if self._regulator is not None:
