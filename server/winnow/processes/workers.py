@@ -439,7 +439,8 @@ class WorkerPool(Generic[J, A]):
                 child.send(self._kind.encode(batch.jobs[sent]))
                 sent += 1
             if not sent:
-                self._postpone(batch.jobs, batch.caller)
+                self._background.appendleft(batch)
+                self._begin(0, urgent=False)
                 return True
             patience = _Patience(child, self._seconds)
             try:
@@ -456,11 +457,6 @@ class WorkerPool(Generic[J, A]):
     def _must_wait(self, batch: _Batch[J, A]) -> bool:
         """Return True if the rest of a batch must wait, because a request waits for a worker."""
         return not batch.urgent and not batch.alone and self._has_urgent_work()
-
-    def _postpone(self, jobs: Sequence[J], caller: _Caller[J, A]) -> None:
-        """Let some jobs of a background batch be the next batch."""
-        self._background.appendleft(_Batch(jobs, caller))
-        self._begin(0, urgent=False)
 
     async def _weigh(self, batch: _Batch[J, A]) -> None:
         """Postpone the jobs of a batch that must run alone, and those beyond the memory limit."""
@@ -486,7 +482,7 @@ class WorkerPool(Generic[J, A]):
                 batch.jobs.append(job)
                 light += weight
         if later:
-            self._postpone(later, batch.caller)
+            self._background.appendleft(_Batch(later, batch.caller))
         self._begin(0, urgent=False)
 
     def _blame(self, batch: _Batch[J, A], hung: bool) -> None:

@@ -24,6 +24,7 @@ from winnow.search.code.definitions import definitions_of
 from winnow.search.keyword.result import KeywordMatches, warnings_of
 from winnow.search.keyword.search import KeywordRequest, ParseFiles, find, ranked_locally
 from winnow.search.keyword.terms import CONTEXT_LINES, TermMatches, TermSearch
+from winnow.search.shared.scope import SharedScope
 from winnow.text.definition_lines import definition_in
 from winnow.text.plural import counted
 from winnow.text.ripgrep import escaped
@@ -69,11 +70,10 @@ async def files_about(
     weights = zip(words, ranking.weights.values(), strict=True)
     telling = {word: weight for word, weight in weights if weight}
     found = _found(ranking, hits, telling, _unused_terms("words", all_words))
-    unknown = (
-        word
-        for word, term in zip(words, terms, strict=True)
-        if any(kept.term == term and kept.finished and not kept.matches for kept in ranking.kept)
-    )
+    if scope.is_filtered or isinstance(scope, SharedScope):
+        return found
+    nowhere = {kept.term for kept in ranking.kept if kept.finished and not kept.matches}
+    unknown = [word for word, term in zip(words, terms, strict=True) if term in nowhere]
     return msgspec.structs.replace(found, unknown_words=if_many(unknown, all_words))
 
 
