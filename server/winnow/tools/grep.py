@@ -164,7 +164,7 @@ def _notes(result: GrepResult, style: Style) -> Iterator[str]:
     least = "at least " * (result.total_is_lower_bound and what == "matches")
     summary = f"{result.returned} of {least}{result.total_found} {what}"
     if what == "files" and result.total_matches is not None:
-        summary += f", {result.total_matches} matches"
+        summary += f", {counted(result.total_matches, 'match', 'matches')}"
     return notes_of(result, summary, style)
 
 

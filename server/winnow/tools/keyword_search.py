@@ -25,6 +25,7 @@ from winnow.search.shared.opened import opened_scope
 from winnow.search.shared.scope import with_shared
 from winnow.search.shared.wanted import Wanted
 from winnow.text.paths import shown_folder
+from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import Scope
@@ -256,7 +257,8 @@ def _notes(result: KeywordSearchResult) -> list[str]:
 def _term(term: TermReport) -> str:
     status = term.status.replace("_", " ")
     if term.status in ("used", "shrunk", "peeled"):
-        status += f", {term.matches} lines in {term.files} files"
+        lines, files = term.matches or 0, term.files or 0
+        status += f", {counted(lines, 'line', 'lines')} in {counted(files, 'file', 'files')}"
     return f"{term.term} ({status})"
 
 

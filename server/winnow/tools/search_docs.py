@@ -18,6 +18,7 @@ from winnow.search.answer.completeness import fractions
 from winnow.search.answer.shorten import shorten
 from winnow.search.documents.rows import DocumentMatch, DocumentMatches, UnreadDocument
 from winnow.text.paths import shown_folder
+from winnow.text.plural import counted
 from winnow.text.ripgrep import TextPattern
 from winnow.text.sanitize import printable
 from winnow.text.scope import path_order
@@ -204,7 +205,8 @@ def _notes(result: SearchDocsResult, style: Style) -> Iterator[str]:
     # Winnow's own readers need no mention.
     others = ((name, engine) for name, engine in sorted(result.engines.items()))
     read_by = ", ".join(f"{name} by {engine}" for name, engine in others if engine != "builtin")
-    searched = f"{result.statistics.files} documents searched" + f" ({read_by})" * bool(read_by)
+    searched = f"{counted(result.statistics.files, 'document', 'documents')} searched"
+    searched += f" ({read_by})" * bool(read_by)
     summary = f"{result.returned} of {result.total_found} matching lines; {searched}"
     return notes_of(result, summary, style)
 
