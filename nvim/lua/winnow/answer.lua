@@ -165,8 +165,8 @@ end
 ---@return string?
 local function pending(answer)
   if answer.pending then
-    local count = format_number(answer.pending)
-    return count .. ' documents are still being read; search again'
+    local documents = answer.pending == 1 and 'document is' or 'documents are'
+    return ('%s %s still being read; search again'):format(format_number(answer.pending), documents)
   end
 end
 

@@ -418,14 +418,12 @@ class WorkerPool(Generic[J, A]):
         if self._warm_up_job is None or self._has_work():
             return True
         child.send(self._kind.encode(self._warm_up_job))
-        patience = _Patience(child, self._seconds)
         try:
-            await child.receive()
+            with contextlib.closing(_Patience(child, self._seconds)):
+                await child.receive()
         except EOFError:
             self._warm_up_job = None
             return False
-        finally:
-            patience.close()
         return True
 
     async def _serve(self, child: Child, batch: _Batch[J, A]) -> bool:

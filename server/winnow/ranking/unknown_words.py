@@ -24,11 +24,12 @@ def unknown_words(corpus: Corpus, query: str) -> list[str]:
     from winnow.ranking.semantic.candidates import rarity_of
     from winnow.ranking.semantic.path_index import path_index_of
 
-    terms = {
-        word: terms_of(word)[-1]
-        for word in content_words(query)
-        if word.isascii() and not word.isdigit() and terms_of(word)
-    }
+    terms: dict[str, str] = {}
+    for word in content_words(query):
+        if word.isascii() and not word.isdigit() and (found := terms_of(word)):
+            terms[word] = found[-1]
+            if len(terms) > MOST_WORDS:  # looking up the words of a bug report takes long
+                return []
     in_paths = path_index_of(corpus)
     rarities = rarity_of(corpus, list(map(term_number, terms.values())))
     unknown = (

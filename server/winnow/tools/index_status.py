@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from winnow.errors import IndexUnavailable, NotFound, NoWorkspace
 from winnow.search.index.rows import FolderStatus, IndexStatus
+from winnow.text.plural import counted
 from winnow.text.sanitize import printable
 from winnow.tools.registry import CommandHelp, tool
 from winnow.tools.terminal import FOR_AGENTS, Style
@@ -53,7 +54,7 @@ def _folder(status: FolderStatus, style: Style) -> Iterator[str]:
         source = status.files_with_occurrences + status.files_without_occurrences
         yield f"  references stored of {status.files_with_occurrences:,} of {source:,} source files"
     if status.commits:
-        yield f"  messages of {status.commits:,} commit{'s' * (status.commits != 1)}"
+        yield f"  messages of {counted(status.commits, 'commit', 'commits')}"
     counts = msgspec.structs.asdict(status.not_covered).items()
     if excluded := [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]:
         yield f"  not indexed: {', '.join(excluded)}"

@@ -28,6 +28,7 @@ from winnow.search.answer.shorten import estimated_tokens, shorten
 from winnow.search.files.read import LINE_CHARACTERS, FileText, ReadRequest, read_file_text
 from winnow.search.shared.place import REPOSITORY, SharedPlace, place_below, shared_place
 from winnow.text.paths import is_symbol_name, locate, shown_folder
+from winnow.text.plural import counted
 from winnow.text.reading import LineRange, ReadLine, count_within, first_line_from, merge_ranges
 from winnow.text.sanitize import printable
 from winnow.tools.recording import reads
@@ -446,7 +447,7 @@ def _reasons(params: ReadFileParams, found: FileText, cut: int, shortened: bool)
     """Yield the reasons why the answer is incomplete, or mixes two versions of the file."""
     if cut:
         limit = SHORT_LINE_CHARACTERS if shortened else LINE_CHARACTERS
-        yield f"{_count(cut)} of more than {limit:,} characters: cut"
+        yield f"{counted(cut, 'line', 'lines')} of more than {limit:,} characters: cut"
     if found.reading.missed:
         yield (
             f"stopped after {found.seconds:g} s at line {found.reading.seen:,}: not every"
@@ -463,7 +464,7 @@ def _warnings(found: FileText, lines: Sequence[ReadLine]) -> Iterator[str]:
     if reading.ended:
         for lines_range in found.ranges:
             if lines_range.start > max(reading.seen, 1):
-                total = _count(reading.seen)
+                total = counted(reading.seen, "line", "lines")
                 yield f"{_named(lines_range)} beyond the end: the file has {total}"
     elif not reading.missed:
         yield f"the lines of the file could not all be counted in {found.seconds:g} seconds"
@@ -485,7 +486,3 @@ def _numbers(numbers: Sequence[int]) -> str:
     more = len(numbers) - NAMED_LINES
     shown = ", ".join(map(str, numbers[:NAMED_LINES])) + (f" and {more} more" if more > 0 else "")
     return f"line{'s' * (len(numbers) > 1)} {shown}"
-
-
-def _count(lines: int) -> str:
-    return f"{lines:,} line{'s' * (lines != 1)}"

@@ -273,6 +273,11 @@ async def test_a_new_worker_without_work_compiles_the_queries_of_the_last_reques
     assert len(workers.pids) == 2
 
 
+def test_a_new_worker_is_prepared_for_more_than_the_part_of_the_last_job() -> None:
+    job = IndexJob(b"/folder", b"a.py", 1000, part="occurrences", names=("plugin",))
+    assert module.empty_file(job) == IndexJob(b"/folder", b"a.py", 1000, b"\n", part="all")
+
+
 @pytest.mark.process
 async def test_an_idle_worker_ends_and_another_starts(
     make_workers: MakeWorkers, tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch

@@ -480,7 +480,10 @@ async def test_requests_contain_no_secrets(
     assert sum(result.redactions.values()) == said.count("[REDACTED:") >= len(planted)
     assert result.completeness.skipped.secret == 1
     assert not result.completeness.complete
-    assert "1 file has a name of secrets: not sent to a model" in result.completeness.reasons
+    assert (
+        "1 file is named like files with secrets: not sent to a model"
+        in result.completeness.reasons
+    )
     dry = await search(workspace, "needle", dry_run=True, **params)
     assert dry.payload is not None
     assert [value for value in values if value in dry.payload.prompt] == []

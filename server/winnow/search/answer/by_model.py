@@ -227,8 +227,8 @@ async def _candidates_to_send(
 def _not_sent(sent: Prompt, model: str) -> Iterator[str]:
     """Yield which candidates a model does not get."""
     if sent.secret_files:
-        files = counted(sent.secret_files, "file has a name", "files have names")
-        yield f"{files} of secrets: not sent to a model"
+        files = counted(sent.secret_files, "file is", "files are")
+        yield f"{files} named like files with secrets: not sent to a model"
     if sent.left_out:
         yield f"{counted(sent.left_out, 'file', 'files')} did not fit the input of {model}"
 

@@ -63,8 +63,8 @@ class IndexHits(Struct, frozen=True):
     hits: Sequence[Hit]
     known: frozenset[str]
     state: IndexState
-    is_current: bool
-    left_out: NotCovered
+    is_current: bool = True
+    left_out: NotCovered = NotCovered()
     model: str | None = None
     unknown_words: Sequence[str] = ()
 
@@ -87,12 +87,9 @@ class _Searched(NamedTuple):
     """The result of one search. By absolute path, ``changed`` are files with hits that changed
     since they were indexed, and ``undefined`` are shown files of which only the text is indexed."""
 
-    hits: list[Hit]
+    found: IndexHits
     changed: list[str]
     undefined: list[str]
-    model: str | None
-    knows: frozenset[str]
-    unknown_words: Sequence[str]
 
 
 @again_if_damaged
@@ -133,17 +130,7 @@ async def search_index(
         async with snapshot as (make, state, view):
             searched = await view.read(_search_snapshot, view, make, search_for, state)
             left_out = await left_out_of(workspace, scope, only, view)
-        found[:] = [
-            IndexHits(
-                searched.hits,
-                searched.knows,
-                state,
-                is_current=True,
-                left_out=left_out,
-                model=searched.model,
-                unknown_words=searched.unknown_words,
-            )
-        ]
+        found[:] = [msgspec.structs.replace(searched.found, left_out=left_out)]
         undefined[:] = searched.undefined
         return searched.changed, state
 
@@ -191,16 +178,17 @@ def _search_snapshot(
         undefined = view.without_definitions(shown)
         known = _Files(corpus, search_for.scope, search_for.covers).known()
     unknown: Sequence[str] = ()
-    if state.knows_all_texts and not isinstance(search_for.scope, SharedScope):
+    is_question = not search_for.matched and not isinstance(search_for.scope, SharedScope)
+    if is_question and state.knows_all_texts:
         unknown = unknown_words(corpus, search_for.query)
-    return _Searched(
+    found = IndexHits(
         hits,
-        view.changed(paths),
-        undefined,
-        model.name if model is not None and has_vectors else None,
         known,
-        unknown,
+        state,
+        model=model.name if model is not None and has_vectors else None,
+        unknown_words=unknown,
     )
+    return _Searched(found, view.changed(paths), undefined)
 
 
 def _search(
