@@ -197,7 +197,14 @@ def _reasons(
             yield f"under the heading {name}" if section else f"defines {name}"
         weight, documented = _new_words(wanted, [definition.doc], known)
         parts.append((weight, "its documentation mentions", documented))
-    telling = (lines[at - 1] for at, words in weights.items() if not known.issuperset(words))
+    # The lines with the most telling words first: reading all of them would take long.
+    best = {
+        at: max(wanted.words.get(word, 0.0) for word in new)
+        for at, words in weights.items()
+        if (new := words.keys() - known)
+    }
+    by_worth = sorted(best, key=lambda at: -best[at])
+    telling = (lines[at - 1] for at in by_worth if not known.issuperset(weights[at]))
     weight, others = _new_words(wanted, telling, known)
     parts.append((weight, "mentions", others))
     for _, where, written in sorted(parts, key=lambda part: -part[0]):
@@ -217,6 +224,8 @@ def _new_words(wanted: Wanted, texts: Iterable[str], known: set[str]) -> tuple[f
                 weight = wanted.words.get(word, 0.0)
                 found[written] = max(found.get(written, 0.0), weight)
                 total += weight
+        if len(found) >= REASON_WORDS:
+            break
     return total, sorted(found, key=lambda written: -found[written])[:REASON_WORDS]
 
 
