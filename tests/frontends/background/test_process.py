@@ -400,6 +400,7 @@ async def test_the_cancellation_of_a_command_ends_its_work(slow_project: Path, h
         await until(lambda: ripgrep_of(process), "ripgrep")
         task.cancel()
         await until(lambda: not ripgrep_of(process), "the end of ripgrep")
+        await asyncio.wait([task])
         assert task.cancelled()
         done = await from_event_loop.run(("glob", "*.txt"), lambda line: None)
         assert done is not None
