@@ -36,7 +36,14 @@ from winnow.tools.keyword_search import others_line
 from winnow.tools.recording import in_workspace, searches
 from winnow.tools.registry import CommandHelp, Effects, ShortTool, tool
 from winnow.tools.scope_filters import filters_of
-from winnow.tools.semantic_search import EXPLAIN, LocalAnswer, numbered, offers, unknown_words_note
+from winnow.tools.semantic_search import (
+    EXPLAIN,
+    LocalAnswer,
+    numbered,
+    offers,
+    reason_beside,
+    unknown_words_note,
+)
 from winnow.tools.terminal import FOR_AGENTS, Style, closing_line, notes_of, seen_path
 from winnow.types import (
     QUERY_CHARACTERS,
@@ -266,7 +273,8 @@ def _block(hit: CodeHit, path: str, snippet: str | None, style: Style) -> Iterat
     if hit.line is not None and hit.end_line not in (None, hit.line):
         lines += f"-{hit.end_line}"
     about = [style.match(printable(hit.symbol))] if hit.symbol else []
-    about += [style.dim(printable(hit.why))] if hit.why else []
+    why = reason_beside(hit.symbol, hit.why or "")
+    about += [style.dim(printable(why))] if why else []
     if hit.matches and hit.kind == "match":
         about.append(style.dim(f"{hit.matches} matching line{'s' * (hit.matches != 1)}"))
     yield "  ".join([style.path(path) + style.dim(lines), *about])

@@ -183,8 +183,16 @@ def _rendered(result: SemanticSearchResult, style: Style, folder: str | None) ->
 def _block(passage: Passage, path: str, style: Style) -> Iterator[str]:
     place = style.dim(f":{passage.start_line}-{passage.end_line}")
     symbol = f"  {style.match(printable(passage.symbol))}" if passage.symbol else ""
-    yield f"{style.path(path)}{place}{symbol}  {style.dim(printable(passage.why))}"
+    why = style.dim(printable(reason_beside(passage.symbol, passage.why)))
+    yield f"{style.path(path)}{place}{symbol}  {why}"
     yield from numbered(passage.snippet, passage.snippet_line or passage.start_line, style)
+
+
+def reason_beside(symbol: str | None, why: str) -> str:
+    """Return the reason as shown next to the symbol: without "defines" and its name,
+    unless that is all of it."""
+    first, _, rest = why.partition("; ")
+    return rest if rest and symbol and first == f"defines {symbol.rpartition('.')[2]}" else why
 
 
 def numbered(snippet: str | None, first: int, style: Style) -> Iterator[str]:

@@ -13,7 +13,13 @@ from conftest import MakeWorkspace, Recorder, git_init, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import EmptyQuery, InvalidParams
 from winnow.tools import TOOLS
-from winnow.tools.semantic_search import SemanticSearchPartial, SemanticSearchResult, plain, text
+from winnow.tools.semantic_search import (
+    SemanticSearchPartial,
+    SemanticSearchResult,
+    plain,
+    reason_beside,
+    text,
+)
 from winnow.tools.terminal import Style
 from winnow.types import Progress, no_progress
 from winnow.workspace import EngineWorkspace
@@ -147,3 +153,18 @@ async def test_an_index_is_offered_where_it_would_pay(
     )  # fmt: skip
     workspace.reconfigure(Config(index=IndexSettings(auto_index_threshold=31, enabled=False)))
     assert (await search(workspace, "what handles")).index_offer is None
+
+
+@pytest.mark.parametrize(
+    ("symbol", "why", "shown"),
+    [
+        ("Client.send", "defines send; mentions retries", "mentions retries"),
+        ("Client.send", "defines send", "defines send"),
+        ("Client.send", "defines send_all; mentions retries", "defines send_all; mentions retries"),
+        (None, "defines send; mentions retries", "defines send; mentions retries"),
+    ],
+)
+def test_the_reason_next_to_a_symbol_does_not_repeat_its_name(
+    symbol: str | None, why: str, shown: str
+) -> None:
+    assert reason_beside(symbol, why) == shown
