@@ -108,6 +108,17 @@ def test_nothing_found_is_one_line(project: Path) -> None:
             "winnow grep: Unknown option `--limt`. Did you mean `--limit`?",
         ),
         (["tree", "--qqq"], "winnow tree: Unknown option `--qqq`."),
+        (["find-symbol", "--qqq"], "winnow find-symbol: Unknown option `--qqq`."),
+        (
+            ["--skip-bundle"],
+            "winnow search: Unknown option `--skip-bundle`."
+            " To search for it: winnow search -- --skip-bundle",
+        ),
+        (
+            ["grep", "-OOM", "src"],
+            "winnow grep: Unknown option `-OOM`. To search for it: winnow grep -- -OOM",
+        ),
+        (["search", "-n", "3"], "winnow search: the following arguments are required: query"),
         (
             ["read", "src/loder.py"],
             "winnow read: There is no file or folder 'src/loder.py' in the workspace."

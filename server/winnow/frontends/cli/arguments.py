@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -22,7 +23,14 @@ SIMILAR = 0.75
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line and point to `--help`."""
 
+    given: Sequence[str] = ()
+    """The arguments of the command, for its errors."""
+
     def error(self, message: str) -> NoReturn:
+        if message.startswith("the following arguments are required"):
+            # A query that begins like an option is taken for one.
+            unknown = (word for word in self.given if _is_unknown_option(word, self))
+            message = next((_unknown(word, self) for word in unknown), message)
         self.exit(FAILED, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
 
 
@@ -36,14 +44,15 @@ def parsed(
     is_question = bool(arguments) and not _names_a_command(arguments[0], commands, parser)
     if is_question:
         arguments.insert(0, SEARCH)
+    if command := commands.get(arguments[0]) if arguments else None:
+        command.given = arguments[1:]
     # Positional arguments behind an option are left over.
     options, rest = parser.parse_known_args(_with_whole_patterns(arguments))
     takes_paths = "tool" in options and options.tool.takes_paths
     takes_rest = takes_paths or "where" in options
     unknown = [word for word in rest if not takes_rest or (word[:1] == "-" and word != "-")]
     if unknown:
-        command = commands.get(arguments[0], parser)
-        command.error(_unknown(unknown[0], command))
+        (command or parser).error(_unknown(unknown[0], command or parser))
     if takes_paths:
         options.path = [*(options.path or ()), *rest]
     elif takes_rest:  # the archives of `winnow index export`
@@ -82,19 +91,38 @@ def _names_a_command(word: str, commands: Collection[str], parser: argparse.Argu
     return False
 
 
+def _is_unknown_option(word: str, parser: argparse.ArgumentParser) -> bool:
+    name = word.partition("=")[0]
+    return (
+        len(word) > 2
+        and word[0] == "-"
+        and not any(
+            known.startswith(name) or (known == word[:2] and word[1] != "-")
+            for known in _options_of(parser)
+        )
+    )
+
+
 def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
         return f"Unknown argument `{word}`."
     name = word.partition("=")[0]
-    known = [name for action in parser._actions for name in action.option_strings]
-    close = _similar(name, known)
-    return f"Unknown option `{name}`." + (f" Did you mean `{close}`?" if close else "")
+    found = f"Unknown option `{name}`."
+    if close := _similar(name, _options_of(parser)):
+        return f"{found} Did you mean `{close}`?"
+    if parser.prog.endswith((f" {SEARCH}", f" {GREP}")):
+        return f"{found} To search for it: {parser.prog} -- {shlex.quote(word)}"
+    return found
+
+
+def _options_of(parser: argparse.ArgumentParser) -> list[str]:
+    return [name for action in parser._actions for name in action.option_strings]
 
 
 def _similar(word: str, known: Collection[str]) -> str:
     return next(iter(difflib.get_close_matches(word, known, 1, SIMILAR)), "")
 
 
-def _commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _commands_of(parser: argparse.ArgumentParser) -> dict[str, Parser]:
     [action] = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
     return dict(action.choices)
