@@ -57,6 +57,7 @@ FILES = {
         '\treturn fmt.Errorf("at most %d requests per second are allowed, got %d", most, n)\n'
         "}\n"
     ),
+    "c/vault.c": ('void opened(const char *why) {\n  failf("Vault problem: %s", why);\n}\n'),
     "java/src/org/example/Bank.java": (
         "package org.example;\n\n"
         "class Bank {\n"
@@ -122,6 +123,7 @@ async def test_the_code_that_raises_a_message_precedes_what_repeats_it(
             5,
             5,
         ),
+        ("shop: (7) Payment of 3 was refused by the bank", "web/pay.ts", 3, 4),
         ("(error) The count of tea must be positive, but 0 was given", "src/shop/cart.py", 5, 6),
         (
             "2026-01-02 10:11:12 ERROR shop.web: Payment of 3 was refused by the bank",
@@ -202,6 +204,12 @@ async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, q
 
 
 @with_index
+async def test_a_value_at_the_end_of_a_message_may_be_long(workspace: EngineWorkspace) -> None:
+    found = rows((await search(workspace, "Vault problem: unable to find the right key")).results)
+    assert found[0] == ("c/vault.c", 2, 2, "raises this message")
+
+
+@with_index
 async def test_a_part_of_a_string_is_no_message(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "your password")
     assert not any("message" in (hit.why or "") for hit in result.results)
@@ -265,6 +273,7 @@ def matched(text: str, *matching: int) -> MatchedText:
         'panic!("no {a} in the file {}", b)',
         'error(_("no %(name)s in the file %(number)d"))',
         'err = error("-no %s in the file %d");',
+        'err = error("no %" NAME " in the file %03" PRIu64);',
     ],
 )
 def test_strings_with_placeholders_are_compared(source: str) -> None:

@@ -49,6 +49,8 @@ _LABELLED = re.compile(
     r"(?:error|fatal|panic|abort|exception)(?:\[\w{1,10}\]|\(\w{1,10}\))?: ?(.+)",
     re.I,
 )
+# A program and the number of the error: `curl: (6) Could not resolve host: example`.
+_NUMBERED = re.compile(r"[\w.+-]{1,40}: [(\[]\d{1,5}[)\]] (.+)")
 _WHAT = re.compile(r"what\(\): +(.+)")
 _TERMINATE = re.compile(r"terminate called after throwing an instance of '([^']+)'")
 _ASSERTION = re.compile(r"[Aa]ssertion [`']?([^`']+)' failed")
@@ -99,7 +101,7 @@ def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
         return typed
     if (found := _LUA.match(text)) or (found := _PERL.match(text)):
         return ErrorMessage(found[1])
-    if found := _LABELLED.match(text):
+    if (found := _LABELLED.match(text)) or (found := _NUMBERED.match(text)):
         return ErrorMessage(found[1].strip())
     return None
 

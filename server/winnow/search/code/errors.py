@@ -54,7 +54,8 @@ MARK = 100.0
 _FAILURE = re.compile(
     r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
     r"already|denied|refused|undefined|no such|too (?:many|large|long|few)|out of|illegal|bad|"
-    r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted)\b",
+    r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted|"
+    r"rejected|unreachable|unavailable)\b",
     re.I,
 )
 # What clients print before a message of a server.
@@ -292,6 +293,10 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
             continue
         if _FAILURE.search(text):
             yield _Message(ErrorMessage(text), PROBABLE_SHARE)
+            # Behind the last colon there may be only a value, which the source does not have.
+            begin, colon, _ = text.rpartition(": ")
+            if len(begin.split()) in LABEL_WORDS:
+                yield _Message(ErrorMessage(begin + colon.rstrip()), is_label=True)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)
 

@@ -37,7 +37,9 @@ _VALUE = re.compile(r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|\S*(?:\d|://)\S*|\S*[\\/]
 _LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>)?[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
-    r"[#$]\{[^{}]*\}?|\{[^{}]*\}+|\\\([^()]*\)|\$\w+"
+    r"[#$]\{[^{}]*\}?|\{[^{}]*\}+|\\\([^()]*\)|\$\w+|"
+    # In C, a macro may have the rest: "%" PRIu64.
+    r"%[-+ #0]{0,3}\d{0,4}$"
 )
 # What programs print before a message, and the query's parts lack.
 _LABEL = re.compile(r"^(?:error|fatal|warning|panic): ", re.I)
