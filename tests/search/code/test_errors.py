@@ -18,6 +18,7 @@ from winnow.tools.semantic_search import SemanticSearchResult
 from winnow.types import QUERY_CHARACTERS, no_progress
 from winnow.workspace import EngineWorkspace
 
+BANK = "java/src/org/example/Bank.java"
 FILES = {
     "src/shop/cart.py": (
         "class Cart:\n"
@@ -58,7 +59,7 @@ FILES = {
         "}\n"
     ),
     "c/vault.c": ('void opened(const char *why) {\n  failf("Vault problem: %s", why);\n}\n'),
-    "java/src/org/example/Bank.java": (
+    BANK: (
         "package org.example;\n\n"
         "class Bank {\n"
         "    void open() {\n"
@@ -119,10 +120,11 @@ async def test_the_code_that_raises_a_message_precedes_what_repeats_it(
         ("at most 5 requests per second are allowed, got 9, not expected", "go/limit.go", 4, 4),
         (
             'Exception in thread "main" java.lang.IllegalStateException: the bank is closed',
-            "java/src/org/example/Bank.java",
+            BANK,
             5,
             5,
         ),
+        ("Shop::PaymentError (Payment of 3 was refused by the bank):", "web/pay.ts", 3, 4),
         ("shop: (7) Payment of 3 was refused by the bank", "web/pay.ts", 3, 4),
         ("(error) The count of tea must be positive, but 0 was given", "src/shop/cart.py", 5, 6),
         (
@@ -162,7 +164,7 @@ async def test_a_frame_of_the_jvm_is_found_by_its_package(workspace: EngineWorks
     )
     first = (await search(workspace, trace)).results[0]
     assert (first.path, first.best_line, first.why) == (
-        "java/src/org/example/Bank.java",
+        BANK,
         5,
         "frame 1 of the stack trace: `Bank.open`",
     )
@@ -204,9 +206,18 @@ async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, q
 
 
 @with_index
-async def test_a_value_at_the_end_of_a_message_may_be_long(workspace: EngineWorkspace) -> None:
-    found = rows((await search(workspace, "Vault problem: unable to find the right key")).results)
-    assert found[0] == ("c/vault.c", 2, 2, "raises this message")
+@pytest.mark.parametrize(
+    ("query", "path", "line"),
+    [
+        ("Vault problem: unable to find the right key", "c/vault.c", 2),
+        ("the bank is closed: it is not one of the days on which it opens", BANK, 5),
+    ],
+)
+async def test_a_value_at_the_end_of_a_message_may_be_long(
+    workspace: EngineWorkspace, query: str, path: str, line: int
+) -> None:
+    found = rows((await search(workspace, query)).results)
+    assert found[0] == (path, line, line, "raises this message")
 
 
 @with_index

@@ -40,6 +40,8 @@ _PREFIXES = (
     re.compile(r"-+> "),
 )  # fmt: skip
 _TYPED = re.compile(rf"({_TYPE})(?: \[\w+\])?(?: \(\w+\))?:(?: (.*)|$)")
+# In Rails' logs.
+_TYPE_IN_FRONT = re.compile(rf"({_NAME}(?:::{_NAME})*(?:Error|Exception)) \((.+)\):?")
 _ONLY_TYPE = re.compile(rf"({_TYPE})")
 _ELIXIR = re.compile(r"\*\* \(([\w.]+)\) (.+)")
 _RUBY = re.compile(r"\S+:\d{1,7}:in [`'][^`']*['`]: (.+) \(([\w:]+)\)$")
@@ -88,6 +90,8 @@ def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
     if found := _PANICKED.match(text):
         return ErrorMessage(found[1] or found[2] or "")
     if found := _ELIXIR.match(text):
+        return ErrorMessage(found[2], found[1])
+    if found := _TYPE_IN_FRONT.fullmatch(text):
         return ErrorMessage(found[2], found[1])
     if found := _RUBY.match(text):
         return ErrorMessage(found[1], found[2])

@@ -294,9 +294,10 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
         if _FAILURE.search(text):
             yield _Message(ErrorMessage(text), PROBABLE_SHARE)
             # Behind the last colon there may be only a value, which the source does not have.
-            begin, colon, _ = text.rpartition(": ")
+            begin = text.rpartition(": ")[0]
             if len(begin.split()) in LABEL_WORDS:
-                yield _Message(ErrorMessage(begin + colon.rstrip()), is_label=True)
+                for label in (f"{begin}:", begin):
+                    yield _Message(ErrorMessage(label), is_label=True)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)
 
