@@ -124,7 +124,9 @@ class Client:
             while line := self.process.stdout.readline().strip():
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
-            if not length:
+            if not length:  # the server has ended
+                for answers in list(self._answers.values()):
+                    answers.put({"error": f"the server ended: {self.process.args!r}"})
                 return
             self._handle(json.loads(self.process.stdout.read(length)))
 
