@@ -55,6 +55,7 @@ class Client:
         self.streamed: dict[Any, int] = {}
         self.rows: dict[Any, list[Plain]] = {}
         self._progress = threading.Condition()
+        self._is_over = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.request(
@@ -92,8 +93,10 @@ class Client:
     def wait_for_progress(self, seconds: float = 600) -> float:
         """Wait for the end of the first progress; return the seconds since `initialized`."""
         with self._progress:
-            if not self._progress.wait_for(lambda: self.ended, seconds):
+            if not self._progress.wait_for(lambda: self.ended or self._is_over, seconds):
                 raise TimeoutError(f"The server reported no end of progress in {seconds:g} s")
+            if not self.ended:
+                raise RequestFailed("the server ended before its progress")
             return min(self.ended.values()) - self.started
 
     def stop(self) -> None:
@@ -124,11 +127,18 @@ class Client:
             while line := self.process.stdout.readline().strip():
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
-            if not length:  # the server has ended
-                for answers in list(self._answers.values()):
-                    answers.put({"error": f"the server ended: {self.process.args!r}"})
+            if not length:
+                self._report_end()
                 return
             self._handle(json.loads(self.process.stdout.read(length)))
+
+    def _report_end(self) -> None:
+        """Wake those who wait for the server, which has ended."""
+        for answers in list(self._answers.values()):
+            answers.put({"error": f"the server ended: {self.process.args!r}"})
+        with self._progress:
+            self._is_over = True
+            self._progress.notify_all()
 
     def _handle(self, message: Plain) -> None:
         method = message.get("method")

@@ -68,7 +68,7 @@ def test_the_first_command_is_accepted_and_its_output_is_of_the_current_sources(
     assert program == ".venv/bin/winnow"
     assert parsed(command_parser(), arguments, ROOT).tool is TOOLS["code_search"]
     place, *code, _, notes = fenced(readme, "text")[0].splitlines()
-    path, symbol = re.fullmatch(r"(\S+):[0-9]+-[0-9]+  (\w+)  \S.*", place).groups()  # type: ignore[union-attr]
+    path, symbol = re.fullmatch(r"(\S+):[0-9]+-[0-9]+  (\w+)  mentions .*", place).groups()  # type: ignore[union-attr]
     source = read(path)
     assert f"def {symbol}(" in source
     assert len(code) == 4

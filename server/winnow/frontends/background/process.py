@@ -7,7 +7,6 @@ command that does its work itself: where they would differ, the command is decli
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import enum
@@ -27,7 +26,7 @@ from winnow.frontends import config_files, server_process
 from winnow.frontends.background import control, messages
 from winnow.frontends.background.log import BoundedLog
 from winnow.frontends.background.stamp import code_stamp
-from winnow.frontends.cli.arguments import parsed
+from winnow.frontends.cli.arguments import Parser, parsed
 from winnow.frontends.cli.call import INDEX_SECONDS, Caller, Outcome, call, notices_for
 from winnow.frontends.cli.guarded import INTERRUPTED
 from winnow.frontends.cli.main import command_parser
@@ -339,7 +338,7 @@ def _is_at(identity: str, path: str) -> bool:
     return False
 
 
-class _SilentParser(argparse.ArgumentParser):
+class _SilentParser(Parser):
     """A parser that prints nothing: a client prints its help and its errors itself."""
 
     def error(self, message: str) -> NoReturn:

@@ -34,9 +34,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(FAILED, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
 
 
-def parsed(
-    parser: argparse.ArgumentParser, arguments: Sequence[str], folder: Path
-) -> argparse.Namespace:
+def parsed(parser: Parser, arguments: Sequence[str], folder: Path) -> argparse.Namespace:
     """Parse the arguments of a command in a folder. Those that begin with no command are a question
     for `winnow search`."""
     commands = _commands_of(parser)
@@ -44,15 +42,15 @@ def parsed(
     is_question = bool(arguments) and not _names_a_command(arguments[0], commands, parser)
     if is_question:
         arguments.insert(0, SEARCH)
-    if command := commands.get(arguments[0]) if arguments else None:
-        command.given = arguments[1:]
+    command = commands.get(arguments[0], parser) if arguments else parser
+    command.given = arguments[1:]
     # Positional arguments behind an option are left over.
     options, rest = parser.parse_known_args(_with_whole_patterns(arguments))
     takes_paths = "tool" in options and options.tool.takes_paths
     takes_rest = takes_paths or "where" in options
     unknown = [word for word in rest if not takes_rest or (word[:1] == "-" and word != "-")]
     if unknown:
-        (command or parser).error(_unknown(unknown[0], command or parser))
+        command.error(_unknown(unknown[0], command))
     if takes_paths:
         options.path = [*(options.path or ()), *rest]
     elif takes_rest:  # the archives of `winnow index export`
@@ -92,15 +90,13 @@ def _names_a_command(word: str, commands: Collection[str], parser: argparse.Argu
 
 
 def _is_unknown_option(word: str, parser: argparse.ArgumentParser) -> bool:
-    name = word.partition("=")[0]
-    return (
-        len(word) > 2
-        and word[0] == "-"
-        and not any(
-            known.startswith(name) or (known == word[:2] and word[1] != "-")
-            for known in _options_of(parser)
-        )
-    )
+    """Return True for what argparse takes for an option that it does not know."""
+    if len(word) <= 2 or word[0] != "-":
+        return False
+    known = _options_of(parser)
+    name = word.partition("=")[0]  # may be the beginning of an option's
+    with_value = word[1] != "-" and word[:2] in known  # `-n3`
+    return not with_value and not any(option.startswith(name) for option in known)
 
 
 def _unknown(word: str, parser: argparse.ArgumentParser) -> str:

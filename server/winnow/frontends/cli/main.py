@@ -81,9 +81,7 @@ def _forwarded(arguments: Sequence[str]) -> int:
     return run(arguments) if done is None or done == client.DECLINED else done
 
 
-def command_parser(
-    kind: type[argparse.ArgumentParser] = Parser,
-) -> argparse.ArgumentParser:
+def command_parser(kind: type[Parser] = Parser) -> Parser:
     """Return the parser of the command line. Parsed options have the function `run` and, for a
     tool's command, the `tool`."""
     parser = kind(
