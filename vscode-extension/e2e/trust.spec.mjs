@@ -131,9 +131,20 @@ test('code is sent to a remote model only with consent, and the audit lists it',
     await until(async () => (await button.count()) === 0, 'no button to consent')
     await editor.page.keyboard.press('Escape')
 
-    await editor.menu('Consent to a language model')
-    await editor.titled(/192\.0\.2\.1 \(refused for this workspace\)/)
-    await editor.rows.filter({ hasText: 'Allow for this workspace' }).click()
+    const decide = async (before, choice) => {
+      await editor.menu('Consent to a language model')
+      await editor.titled(before)
+      await editor.rows.filter({ hasText: choice }).click()
+    }
+    await decide(/192\.0\.2\.1 \(refused for this workspace\)/, 'Withdraw the decision')
+    await editor.question(question)
+    await button.click()
+    await editor.rows.filter({ hasText: 'Allow for every workspace' }).click()
+    await editor.titled(/ · local · Enter asks far$/)
+    await editor.page.keyboard.press('Escape')
+    await editor.probe('configure', { settings: { 'winnow.llm.consent': 'ask' } })
+
+    await decide(/192\.0\.2\.1 \(not decided\)/, 'Allow for this workspace')
     await editor.question(question)
     // A model is available now, so Enter asks it. It can't be reached.
     await editor.titled(/ · local · Enter asks far$/)

@@ -225,8 +225,7 @@ export class Picker {
     this.pick.busy = false
     this.searchId = found.searchId
     this.stored = undefined
-    const canAsk = found.canAsk && this.model !== ''
-    const next = () => box.answered(this.state, found.list, found.headline, canAsk)
+    const next = () => box.answered(this.state, found.list, found.headline, this.canAsk(found))
     this.update(next, () => {
       if (this.state.isForView) void this.showInView()
       else if (this.state.isEntered) void this.enter()
@@ -235,6 +234,10 @@ export class Picker {
       }
       this.repeatLater()
     })
+  }
+
+  private canAsk(found: Found): boolean {
+    return found.canAsk && this.model !== ''
   }
 
   /** Repeat the search while the index is being built: the first question often comes that early. */
@@ -249,7 +252,7 @@ export class Picker {
       const found = await this.searcher.search(this.state.text, () => undefined)
       if (!found) return
       const took = Date.now() - started
-      const next = () => box.repeated(this.state, found.list, found.headline)
+      const next = () => box.repeated(this.state, found.list, found.headline, this.canAsk(found))
       const repeatLater = () => this.repeatLater(Math.max(REPEAT_MS, took / REPEAT_SHARE))
       this.searchId = found.searchId
       this.stored = undefined

@@ -120,10 +120,11 @@ export class Server implements vscode.Disposable {
     await client?.dispose().catch((error) => log.info(`The server did not stop: ${messageOf(error)}`))
   }
 
-  /** Notify the server, so that it requests the settings again. */
+  /** Send the settings to the server. They apply to all requests that follow. */
   async settingsChanged(): Promise<void> {
     if (this.isRunning) {
-      await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: null })
+      const settings = { winnow: configurationForServer(this.context.extension) }
+      await this.client?.sendNotification('workspace/didChangeConfiguration', { settings })
     }
   }
 

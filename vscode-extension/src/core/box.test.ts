@@ -98,15 +98,20 @@ describe('a search that is repeated while the index grows', () => {
   const more = { ...HEADLINE, note: 'more' }
 
   test('selects the new first row, or none while a model can rank them', () => {
-    const states = [local('abc'), local('abc', true)].map((state) => repeated(state, list('xab'), more))
+    const states = [false, true].map((canAsk) => repeated(local('abc', canAsk), list('xab'), more, canAsk))
     expect(states.map(({ active }) => active)).toEqual(['x', undefined])
     expect(states.map(entered)).toEqual(['open', 'ask'])
     expect(states.map(({ headline }) => headline)).toEqual([more, more])
   })
 
   test('keeps the row that the user moved to', () => {
-    const state = repeated(moved(local('abc', true), 'b'), list('xab'), more)
+    const state = repeated(moved(local('abc', true), 'b'), list('xab'), more, true)
     expect([keys(state), state.active, entered(state)]).toEqual(['xba', 'b', 'open'])
+  })
+
+  test('offers the model if the first answer was empty', () => {
+    const state = repeated(local('', true), list('ab'), more, true)
+    expect([state.model, entered(state)]).toEqual(['available', 'ask'])
   })
 })
 

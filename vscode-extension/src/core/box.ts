@@ -97,9 +97,14 @@ export function answered(
 }
 
 /** Return the state after the same search found more, because the index has grown. */
-export function repeated(state: BoxState, list: ResultList, headline: Headline): BoxState {
-  const next = { ...listed(state, list), headline }
-  return state.model === 'available' && !state.hasMoved ? { ...next, active: undefined } : next
+export function repeated(
+  state: BoxState,
+  list: ResultList,
+  headline: Headline,
+  canAsk: boolean,
+): BoxState {
+  if (!state.hasMoved) return answered(state, list, headline, canAsk)
+  return { ...listed(state, list), headline }
 }
 
 /** Return the state while a model ranks the rows. */
