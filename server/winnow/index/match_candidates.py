@@ -42,10 +42,14 @@ class MatchCandidates(Struct, frozen=True):
 
 
 def match_candidates(
-    folders: Sequence[FolderIndex], readers: Sequence[Reader], conditions: Sequence[Condition]
+    folders: Sequence[FolderIndex],
+    readers: Sequence[Reader],
+    conditions: Sequence[Condition],
+    *,
+    likely: bool = False,
 ) -> list[MatchCandidates]:
     """Return the files that may match, for each condition; ``readers`` are those of the folders.
-    Raises StoreDamaged."""
+    If ``likely``, without those whose trigrams are not all known. Raises StoreDamaged."""
     import numpy as np
 
     paths, binary = {}, {}
@@ -57,11 +61,11 @@ def match_candidates(
         paths[folder.root] = table.paths
         binary[folder.root] = table.binary.tolist()
         for condition, below in zip(conditions, numbers, strict=True):
-            found = [table.uncovered]
+            found = [] if likely else [table.uncovered]
             for part in parts:
                 has = np.zeros(part.segment.documents, np.bool_)
-                has[part.segment.documents_with(condition)] = True
+                has[part.segment.documents_with(condition, likely=likely)] = True
                 found.append(part.files[has[part.documents]])
-            below[folder.root] = np.concatenate(found).tolist()
+            below[folder.root] = np.concatenate(found).tolist() if found else []
         total += table.count
     return [MatchCandidates(below, paths, total, binary) for below in numbers]

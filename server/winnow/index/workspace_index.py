@@ -335,19 +335,28 @@ class WorkspaceIndex:
         date."""
         if not await self._updates.is_exact(seconds):
             return None
-        return await self.indexed_candidates(conditions, self._updates.is_exact_now)
+        is_exact = self._updates.is_exact_now
+        return await self._candidates(conditions, is_exact, likely=False)
 
-    async def indexed_candidates(
-        self, conditions: Sequence[Condition], may_read: Callable[[], bool] = lambda: True
+    async def likely_candidates(
+        self, conditions: Sequence[Condition]
     ) -> list[MatchCandidates] | None:
-        """Return the files that may match as they were indexed last, for each of some conditions.
-        None if the index cannot be read, or ``may_read`` returns False once it is open."""
+        """Return the files that may match as they were indexed last, for each of some conditions,
+        without those whose trigrams are not all known. None if the index cannot be read."""
+        return await self._candidates(conditions, lambda: True, likely=True)
+
+    async def _candidates(
+        self, conditions: Sequence[Condition], may_read: Callable[[], bool], *, likely: bool
+    ) -> list[MatchCandidates] | None:
+        """Return candidates. None if the index cannot be read, or ``may_read`` returns False once
+        it is open."""
         folders = self.folder_indexes()
+        read = functools.partial(match_candidates, likely=likely)
         try:
             async with open_snapshot(folders) as (view, readers):
                 if not may_read():  # something has changed meanwhile
                     return None
-                return await view.read(match_candidates, folders, readers, conditions)
+                return await view.read(read, folders, readers, conditions)
         except (StoreDamaged, SearchError) as error:
             logger.warning("The index cannot find the candidate files: %s", error)
             return None

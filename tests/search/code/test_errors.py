@@ -58,6 +58,24 @@ FILES = {
         '\treturn fmt.Errorf("at most %d requests per second are allowed, got %d", most, n)\n'
         "}\n"
     ),
+    "net/client.go": (
+        "package net\n\n"
+        "func Dial(name string) error {\n"
+        '\tlogger.Info("Opening a connection", "name", name)\n'
+        '\treturn fmt.Errorf("connecting to node: %w", open(name))\n'
+        "}\n\n"
+        "func open(name string) error {\n"
+        '\treturn fmt.Errorf("Node [%s] absent from the ring", name)\n'
+        "}\n"
+    ),
+    "web/jobs.cs": (
+        "class Jobs {\n"
+        "    void Run(string path) {\n"
+        '        _logger.LogInformation("Deleting part of {Path}", path);\n'
+        '        _logger.LogError("Error deleting part of {Path}", path);\n'
+        "    }\n"
+        "}\n"
+    ),
     "c/vault.c": ('void opened(const char *why) {\n  failf("Vault problem: %s", why);\n}\n'),
     BANK: (
         "package org.example;\n\n"
@@ -142,6 +160,50 @@ async def test_variable_parts_of_a_message_do_not_matter(
     assert found == (path, first, last, "raises this message")
 
 
+@pytest.mark.parametrize(
+    ("query", "path", "line", "why"),
+    [
+        (
+            '[2025-10-23 22:27:00 +03:00] [INF] Deleting part of "/var/x.ts"',
+            "web/jobs.cs",
+            3,
+            "logs this message",
+        ),
+        (
+            'ts=2022-08-13T17:00:01.604Z level=info msg="Opening a connection"',
+            "net/client.go",
+            4,
+            "logs this message",
+        ),
+        (
+            'node-1 | level=warn msg=x err="connecting to node: Node [b] absent from the ring"',
+            "net/client.go",
+            9,
+            "raises this message",
+        ),
+    ],
+)
+async def test_an_entry_of_a_log_leads_to_the_code_that_logs(
+    workspace: EngineWorkspace, query: str, path: str, line: int, why: str
+) -> None:
+    result = await search(workspace, query)
+    assert result.reason.endswith(("it is from a log", "it has an error message"))
+    assert rows(result.results)[0] == (path, line, line, why)
+
+
+async def test_a_value_in_brackets_may_be_anything(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "Node [db-7.example.org, port 80] absent from the ring")
+    assert rows(result.results)[0] == ("net/client.go", 9, 9, "raises this message")
+
+
+async def test_each_part_of_a_chain_of_errors_is_found(workspace: EngineWorkspace) -> None:
+    result = await search(
+        workspace, "cannot start: connecting to node: Node [b] absent from the ring"
+    )
+    found = [row[:2] for row in rows(result.results) if "message" in (row[3] or "")]
+    assert found[:2] == [("net/client.go", 9), ("net/client.go", 5)]
+
+
 async def test_frames_of_another_machine_and_version_are_found(workspace: EngineWorkspace) -> None:
     is_indexed = workspace.config.index.enabled
     # Without an index, the file has no line 24.
@@ -211,6 +273,7 @@ async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, q
     [
         ("Vault problem: unable to find the right key", "c/vault.c", 2),
         ("the bank is closed: it is not one of the days on which it opens", BANK, 5),
+        ("the bank is closed.", BANK, 5),
     ],
 )
 async def test_a_value_at_the_end_of_a_message_may_be_long(
@@ -230,7 +293,7 @@ async def test_a_part_of_a_string_is_no_message(workspace: EngineWorkspace) -> N
 async def test_a_string_in_many_files_is_no_message(
     workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.search.code.errors.LABEL_FILES", 1)
+    monkeypatch.setattr("winnow.search.code.errors.LABEL_FILES", 0)
     result = await search(workspace, "Forgot your password")
     assert not any("message" in (hit.why or "") for hit in result.results)
 

@@ -144,14 +144,16 @@ class Segment:
         # The file is unmapped with the last of the arrays.
         self.__dict__.clear()
 
-    def documents_with(self, condition: Condition) -> npt.NDArray[np.uint16]:
+    def documents_with(
+        self, condition: Condition, *, likely: bool = False
+    ) -> npt.NDArray[np.uint16]:
         """Return the documents that may match: they have the trigrams, or are not covered by
-        them."""
+        them. If ``likely``, only those that have the trigrams."""
         if condition.over_lines:
             found = _Evaluation(self.trigrams, self._having).holding(condition.required)
         else:
             found = self._having(_Evaluation(self.trigrams).holding(condition.required))
-        return np.flatnonzero(found | ~self.covered).astype(np.uint16)
+        return np.flatnonzero(found if likely else found | ~self.covered).astype(np.uint16)
 
     def _having(self, blocks: _Mask) -> _Mask:
         """Return the documents that have one of some blocks."""

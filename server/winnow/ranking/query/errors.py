@@ -9,6 +9,8 @@ import re
 
 from msgspec import Struct
 
+from winnow.ranking.query.logs import is_log, log_entry
+
 
 class ErrorMessage(Struct, frozen=True):
     """An error message, and the type of the error as written: `ValueError`, `std::out_of_range`."""
@@ -62,21 +64,6 @@ _PANICKED = re.compile(
 _PERL = re.compile(r"(\S.*?)(?<! called) at \S+\.(?:p[lm]|t) line \d{1,7}\b")
 _LUA = re.compile(r"(?:luajit: |lua[\d.]{0,3}: )?\S+\.lua:\d{1,7}: (?!in )(.+)")
 _IN_FILE = re.compile(r" in (?:[A-Za-z]:)?[^\s:]+\.php(?::\d{1,7}| on line \d{1,7})$")
-_LEVEL = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERGENCY|Error|error)\b[\]|: -]*")
-_LOGFMT = re.compile(r'\b(?:msg|message|error|err)"?[=:] ?"((?:[^"\\]|\\.){3,1000})"')
-_LOGGER = re.compile(r"(?:\[?[\w.:/-]+\]?:? (?=- )|\[[^\[\]]*\] |[\w-]+(?:\.[\w-]+)+: |- )+")
-# The first line of a log entry: a time, or a level.
-_LOG = re.compile(
-    r"\W{0,3}(?:\d{4}[-/]\d\d[-/]\d\d[T ,]{1,2}\d\d:\d\d|\d\d:\d\d:\d\d\b|"
-    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d|"
-    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\b[\]|: ]|"
-    r"(?:ts|time|level)=\S)"
-)
-
-
-def is_log(line: str) -> bool:
-    """Return True if a line begins as an entry of a log."""
-    return bool(_LOG.match(line))
 
 
 def error_of(line: str, *, after_frames: bool = False) -> ErrorMessage | None:
@@ -127,12 +114,7 @@ def _typed(text: str, after_frames: bool) -> ErrorMessage | None:
 
 
 def _of_log(text: str) -> ErrorMessage | None:
-    level = _LEVEL.search(text)
-    if level is None:
+    entry = log_entry(text)
+    if entry is None or not entry.is_error:
         return None
-    if found := _LOGFMT.search(text):
-        return ErrorMessage(found[1])
-    message = text[level.end() :]
-    if found := _LOGGER.match(message):
-        message = message[found.end() :]
-    return _typed(message, False) or (ErrorMessage(message) if message else None)
+    return _typed(entry.message, False) or ErrorMessage(entry.message)

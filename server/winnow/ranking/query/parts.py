@@ -14,8 +14,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from winnow.ranking.query.errors import ErrorMessage, is_log
+from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.frames import Frame, places_in
+from winnow.ranking.query.logs import is_log
 from winnow.ranking.query.pasted import with_line_breaks
 from winnow.ranking.query.traces import MOST_FRAMES, Traces, is_traceback
 from winnow.symbols.language import language_of

@@ -116,10 +116,10 @@ class CurrentTexts:
             del lines[-1]
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
-    def text(self, path: str) -> str | None:
-        """Return the text of a file; None if it is too large or not text."""
+    def data(self, path: str) -> bytes | None:
+        """Return the text of a file in UTF-8; None if it is too large or not text."""
         source = self._sources.read(self._real(path))
-        return None if source is None else source.data.decode("utf-8", "replace")
+        return None if source is None else source.data
 
     def _real(self, path: str) -> str:
         return self._resolved.named(self._scope.absolute(path))

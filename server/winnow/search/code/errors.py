@@ -7,6 +7,7 @@ places that raise a message are found by its words. Semantic search answers with
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -16,11 +17,17 @@ import msgspec
 from winnow.index.store.file_record import may_have_symbols
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.frames import Frame
+from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_files import files_with_terms, indexed_files_with, matched_texts
-from winnow.search.code.messages import MatchedText, Site, search_terms, sites_in
+from winnow.search.code.message_files import (
+    files_with_terms,
+    indexed_files_with,
+    knows_texts,
+    matched_texts,
+)
+from winnow.search.code.messages import END, MatchedText, Site, search_terms, sites_in
 from winnow.search.grep.prefilter import IndexedFiles, indexed_files
 from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
@@ -41,10 +48,12 @@ EQUAL_NAMES = 2
 REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
+# Such a message is looked up in the index, by its most telling terms.
+PROBABLE_TERMS, PROBABLE_CANDIDATES = 6, 150
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
-# if that takes little: in the index, and in few files.
+# if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
-LABEL_FILES = 20
+LABEL_CANDIDATES, LABEL_FILES = 200, 50
 # Lines to show around a frame outside of a function.
 AROUND = 5
 # More definitions with the line of a frame are unlikely; the mark of that line outweighs words.
@@ -59,6 +68,8 @@ _FAILURE = re.compile(
     re.I,
 )
 # What clients print before a message of a server.
+# A value in brackets or quotes, but not at the beginning, where people put a topic.
+_FILLED = re.compile(r"(?<= )(?:\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))")
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
@@ -86,7 +97,7 @@ class _Message(NamedTuple):
     @property
     def terms(self) -> Sequence[str]:
         """Texts to search for, of which the source has some."""
-        return [self.error.text] if self.is_label else search_terms(self.error.text)
+        return [self.error.text.rstrip(END)] if self.is_label else search_terms(self.error.text)
 
 
 async def error_hits(
@@ -257,14 +268,28 @@ async def _files(
     workspace: EngineWorkspace, scope: Scope, messages: Sequence[_Message], progress: Progress
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have terms of some messages, with these terms, by path."""
-    found: dict[str, Set[str]] = {}
-    terms = [term for message in messages if not message.is_label for term in message.terms]
-    if terms:
+    found: dict[str, set[str]] = {}
+
+    def add(files: Mapping[str, Set[str]]) -> None:
+        for path, terms in files.items():
+            found.setdefault(path, set()).update(terms)
+
+    is_indexed = knows_texts(workspace, scope)
+    searched: dict[str, None] = {}
+    for message in messages:
+        if message.is_label:
+            if is_indexed:
+                files = await indexed_files_with(workspace, scope, message.terms, LABEL_CANDIDATES)
+                paths = [path for path in files if not _repeats(path)]
+                add({path: files[path] for path in paths} if len(paths) <= LABEL_FILES else {})
+        elif is_indexed and message.least:
+            terms = message.terms[:PROBABLE_TERMS]
+            add(await indexed_files_with(workspace, scope, terms, PROBABLE_CANDIDATES))
+        else:
+            searched |= dict.fromkeys(message.terms)
+    if searched:
         progress("Searching for the error message")
-        found |= await files_with_terms(workspace, scope, list(dict.fromkeys(terms)))
-    for text in (message.error.text for message in messages if message.is_label):
-        for path in await indexed_files_with(workspace, scope, text, LABEL_FILES):
-            found[path] = {*found.get(path, ()), text}
+        add(await files_with_terms(workspace, scope, [*searched]))
     return found
 
 
@@ -273,11 +298,17 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     error = message.error
     sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
     if message.is_label:
-        sites = [site for site in sites if site.is_whole and not _repeats(site.path)]
+        sites = [site for site in sites if site.makes == "whole" and not _repeats(site.path)]
     scores = {site: site.score * _weight(site.path) for site in sites}
+    is_made = any(site.makes and not _repeats(site.path) for site in sites)
     best = sorted(
-        (site for site in sites if site.score >= message.least),
-        key=lambda site: (-scores[site], site.path, site.first),
+        (site for site in sites if site.makes or site.score >= message.least),
+        key=lambda site: (
+            is_made and _repeats(site.path),
+            -scores[site],
+            site.path,
+            site.first,
+        ),
     )
     return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 
@@ -288,18 +319,23 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
         yield _Message(error)
     if parts.errors:
         return
+    for text in _logged(parts):
+        yield _Message(ErrorMessage(text), PROBABLE_SHARE)
     for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
         if _ASKS.match(text):
             continue
-        if _FAILURE.search(text):
+        if _FAILURE.search(text) or _FILLED.search(text):
             yield _Message(ErrorMessage(text), PROBABLE_SHARE)
-            # Behind the last colon there may be only a value, which the source does not have.
-            begin = text.rpartition(": ")[0]
-            if len(begin.split()) in LABEL_WORDS:
-                for label in (f"{begin}:", begin):
-                    yield _Message(ErrorMessage(label), is_label=True)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)
+
+
+def _logged(parts: QueryParts) -> Iterator[str]:
+    """Yield the messages of the first entries of a log."""
+    lines = (line for log in parts.logs for line in log.splitlines())
+    for entry in map(log_entry, itertools.islice(lines, MOST_MESSAGES)):
+        if entry is not None:
+            yield entry.message
 
 
 def _weight(path: str) -> float:
@@ -315,7 +351,8 @@ def _site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
     if _repeats(site.path):
         why = "repeats this message"
     else:
-        why = "raises this message" if site.raises else "has this message"
+        verb = "logs" if site.logs else "raises" if site.raises else "has"
+        why = f"{verb} this message"
     marks = dict.fromkeys(range(site.first, site.last + 1), MARK)
     symbol = function.qualified_name if function is not None else None
     return Hit(site.path, "passage", 0.0, why, site.first, site.last, symbol, marks=marks)

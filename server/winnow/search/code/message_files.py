@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING
 
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.messages import BEFORE, STATEMENT_LINES, MatchedText
@@ -16,11 +17,15 @@ from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern, cut_line, pa
 from winnow.text.scope import Scope, clean_path
 from winnow.workspace import EngineWorkspace
 
-# The most files to read. The place that makes a message has most of its terms, so it is among the
-# first. Results with less than half of the terms of the best one are dropped anyway.
-MOST_FILES = 40
+if TYPE_CHECKING:
+    from winnow.index.match_candidates import MatchCandidates
+
+# The most files with terms, and the most files to read: trigrams also name files without any. The
+# place that makes a message has most of its terms, so it is among the first. Results with less than
+# half of the terms of the best one are dropped anyway.
+MOST_FILES, MOST_READ = 40, 100
 LEAST_VALUE = 0.5
-MOST_CHARACTERS = 16_000_000
+MOST_BYTES = 16_000_000
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
 LISTED_BYTES = 4 * 1024 * 1024
 LINES_OF_FILE = 50
@@ -47,30 +52,42 @@ async def files_with_terms(
     return found
 
 
+def knows_texts(workspace: EngineWorkspace, scope: Scope) -> bool:
+    """Return True if the index knows the texts of a scope, as far as it is up to date."""
+    is_plain = not scope.filters.file_types and scope.files is None
+    return is_plain and workspace.index.state().knows_all_texts
+
+
 async def indexed_files_with(
-    workspace: EngineWorkspace, scope: Scope, text: str, most: int
-) -> list[str]:
-    """Return the files that may have a text as they were indexed last; none if there are more than
-    ``most`` of them. Takes a fraction of a millisecond."""
-    if scope.filters.file_types or scope.files is not None:
-        return []
+    workspace: EngineWorkspace, scope: Scope, terms: Sequence[str], most: int
+) -> Mapping[str, Set[str]]:
+    """Return the files that may have some of the terms as they were indexed last, with these terms,
+    by path. Ignores terms that more than ``most`` files may have, and files with secrets. The index
+    must know the texts of the scope. Takes a fraction of a millisecond for each term."""
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
 
-    condition = condition_of(TextPattern(text, literal=True, case_sensitive=False))
-    if condition.required.is_any or not workspace.index.state().knows_all_texts:
-        return []
-    found = await workspace.index.indexed_candidates([condition])
-    if not found or found[0].count > most:
-        return []
-    return [
-        scope.prefix(place) + below
-        for place, root in enumerate(scope.roots)
-        if root in found[0].numbers
-        for below in found[0].files(root)
-        # Deleted files have no path.
-        if below and (not scope.is_filtered or scope.selects(place, below, ()))
-    ]
+    conditions = {
+        term: condition
+        for term in terms
+        if not (
+            condition := condition_of(TextPattern(term, literal=True, case_sensitive=False))
+        ).required.is_any
+    }
+    found: dict[str, set[str]] = {}
+    candidates = await workspace.index.likely_candidates([*conditions.values()]) or []
+    for term, files in zip(conditions, candidates, strict=False):
+        for path in _paths(files, scope) if files.count <= most else ():
+            found.setdefault(path, set()).add(term)
+    return found
+
+
+def _paths(candidates: MatchCandidates, scope: Scope) -> Iterator[str]:
+    """Yield the files of a scope that may match. Deleted files have no path."""
+    for place, root in enumerate(scope.roots):
+        for below in candidates.files(root) if root in candidates.numbers else ():
+            if below and (not scope.is_filtered or scope.selects(place, below, ())):
+                yield scope.prefix(place) + below
 
 
 async def _listed(ripgrep: Ripgrep, scope: Scope, terms: Sequence[str]) -> dict[str, set[str]]:
@@ -105,7 +122,13 @@ async def _listed(ripgrep: Ripgrep, scope: Scope, terms: Sequence[str]) -> dict[
         code = await child.wait()
         if size <= LISTED_BYTES and not child.timed_out:
             pattern_problem(code, child.stderr)
-    return found
+    return {path: _with_overlapping(known, terms) for path, known in found.items()}
+
+
+def _with_overlapping(found: Set[str], terms: Sequence[str]) -> set[str]:
+    """Return terms and those with common words: ripgrep reports one of overlapping matches."""
+    words = {word for term in found for word in term.split()}
+    return {term for term in terms if term in found or not words.isdisjoint(term.split())}
 
 
 def matched_texts(
@@ -117,24 +140,30 @@ def matched_texts(
 ) -> Iterator[MatchedText]:
     """Yield the matches in the ``files`` with the most ``terms``, best first. Reads files.
 
-    ``weight`` returns a factor for a path. Lines with more than ``width`` characters are cut.
+    A file has no other terms than those given for it. ``weight`` returns a factor for a path. Lines
+    with more than ``width`` characters are cut.
     """
-    folded = {term: term.lower() for term in terms}
+    folded = {term: term.lower().encode() for term in terms}
+    is_ascii = all(map(str.isascii, terms))
     values = {path: _value(known & folded.keys()) for path, known in files.items()}
-    best = characters = 0.0
-    count = 0
+    best = size = 0.0
+    count = read = 0
     for path in sorted(values, key=lambda path: (-values[path] * weight(path), path)):
         if values[path] < best * LEAST_VALUE or not values[path]:
             continue
-        if count == MOST_FILES or characters > MOST_CHARACTERS:
+        if count == MOST_FILES or read == MOST_READ or size > MOST_BYTES:
             return
-        text = texts.text(path) or ""
-        count += 1
-        characters += len(text)
-        lower = text.lower()
-        if present := [term for term in terms if folded[term] in lower]:
+        data = texts.data(path) or b""
+        read += 1
+        size += len(data)
+        # Of texts with other letters, lower case takes ten times as long.
+        lower = data.lower() if is_ascii else data.decode("utf-8", "replace").lower().encode()
+        known = files[path]
+        if present := [term for term in terms if term in known and folded[term] in lower]:
+            count += 1
             best = max(best, _value(present) * weight(path))
             matching = lines_with(lower, [folded[term] for term in present])
+            text = data.decode("utf-8", "replace")
             yield MatchedText(path, _around(text, matching, present, width), matching)
 
 
@@ -142,7 +171,7 @@ def _value(terms: Iterable[str]) -> int:
     return sum(map(len, terms))
 
 
-def lines_with(text: str, terms: Iterable[str]) -> list[int]:
+def lines_with(text: bytes, terms: Iterable[bytes]) -> list[int]:
     """Return the numbers of the lines that have one of the terms."""
     offsets: set[int] = set()
     for term in terms:
@@ -153,7 +182,7 @@ def lines_with(text: str, terms: Iterable[str]) -> list[int]:
     numbers: dict[int, None] = {}
     number, start = 1, 0
     for offset in sorted(offsets):
-        number += text.count("\n", start, offset)
+        number += text.count(b"\n", start, offset)
         start = offset
         numbers[number] = None
     return list(numbers)

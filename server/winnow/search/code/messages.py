@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -32,8 +33,14 @@ OTHER_TYPE = 0.97
 MOST_LINES_OF_FILE = 200
 
 _WORD = re.compile(r"\S+")
-# Values, which the source does not have: quoted texts, numbers, paths and addresses.
-_VALUE = re.compile(r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|\S*(?:\d|://)\S*|\S*[\\/]\S+[\\/]\S*")
+# Values, which the source does not have: texts in quotes and brackets, numbers, paths, addresses.
+_VALUE = re.compile(
+    r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|(?<=\[)[^\[\]]+(?=\])|\{[^{}]*\}|"
+    r"\S*(?:\d|://)\S*|\S*[\\/]\S+[\\/]\S*"
+)
+# Behind a colon, a program adds the message of what it called.
+_COLON = re.compile(r": +")
+END = " .:!…"
 _LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>)?[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
@@ -49,12 +56,21 @@ _RAISES = re.compile(
     r"expect|warn|exit|err|require|check|trigger_error)\w*[!?]?[\s(:]|"
     r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(|\berrors\.New\(",
 )
+# A logger or its methods, before the string.
+_LOGS = re.compile(
+    r"(?<![A-Za-z])(?:log(?:ger|ging)?|[skz]log|syslog|console|LOG)(?:_\w+)?\b|[a-z]Log(?:ger)?\b|"
+    r"\bLog(?:ger)?\b|(?<!warnings\.)\b(?:[Ww]arn|[Ii]nfo|[Dd]ebug|[Tt]race)(?:f|w|ln|ing)?!?\("
+)
+_QUOTE = re.compile(r"[\"'`]")
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
 _SIGNS = " \t#/*-;<!>%"
 # What surrounds a text on the lines of a string that began further up.
 _AROUND = "{}()[],\"'`"
 _KEY = re.compile(r"^[\w.-]+: ")
 _LETTER = re.compile(r"[^\W\d_]")
+
+
+Made = Literal["", "part", "whole"]
 
 
 class MatchedText(Struct, frozen=True):
@@ -68,29 +84,32 @@ class MatchedText(Struct, frozen=True):
 
 class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
-    like code that raises an error, and ``is_whole`` if a string there is the whole message."""
+    like code that raises an error, ``logs`` if the first writes to a log. ``makes`` is what a
+    string there makes with values for its placeholders: the whole message, or a part of it between
+    colons."""
 
     path: str
     first: int
     last: int
     score: float
     raises: bool
-    is_whole: bool = False
+    makes: Made = ""
+    logs: bool = False
 
 
 def search_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
     terms: dict[str, int] = {}
-    for run in _runs(message):
-        words = _WORD.findall(run)
+    for part in (part for run in _runs(message) for part in _COLON.split(run)):
+        words = _WORD.findall(part)
         for size in (LONG, SHORT):
             for at in range(max(1, len(words) - size + 1)):
                 window = words[at : at + size]
                 text = " ".join(window)
                 telling = sum(len(word.strip(".,:;()!")) >= TELLING for word in window)
-                letters = len(_LETTER.findall(text))
-                is_telling = len(words) == 1 or telling >= (1 if len(window) >= LONG else 2)
-                if letters >= LEAST_LETTERS and is_telling:
+                letters = _letters(text)
+                is_all = len(window) == len(words)
+                if letters >= LEAST_LETTERS and telling >= (1 if is_all or size == LONG else 2):
                     terms[text] = letters
     return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
 
@@ -104,23 +123,29 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type."""
     # A person who types a message seldom types its capitals.
     message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold()
-    letters = len(_LETTER.findall("".join(_runs(message)))) or 1
+    letters = _static_letters(message) or 1
+    printed = _Printed(message)
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
-    for number in text.matching[:MOST_LINES_OF_FILE]:
-        last, share = _compared(text.lines, number, message)
+    made = {
+        number: "" if _IS_COMMENT.match(line) else printed.made_by(line)
+        for number in text.matching[:MOST_LINES_OF_FILE]
+        if (line := text.lines[number])
+    }
+    for number, makes in made.items():
+        others = (other for other in made if other > number and made[other])
+        last, share = _compared(text.lines, number, min(others, default=None), message)
         score = min(1.0, share / letters)
-        if share < LEAST_LETTERS or score < LEAST_SHARE:
+        is_comment = bool(_IS_COMMENT.match(text.lines[number]))
+        if share < LEAST_LETTERS or (score < LEAST_SHARE and not makes):
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
-        is_comment = bool(_IS_COMMENT.match(text.lines[number]))
-        pieces = _pieces(text.lines[number], "")[0]
-        is_whole = not is_comment and any(piece.casefold() == message for piece in pieces)
+        logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE
-        sites.append(Site(text.path, number, last, score, raises and not is_comment, is_whole))
+        sites.append(Site(text.path, number, last, score, raises and not is_comment, makes, logs))
     seen: set[int] = set()
     for site in sorted(sites, key=lambda site: (-site.score, site.first)):
         lines = range(site.first, site.last + 1)
@@ -129,14 +154,76 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
             yield site
 
 
-def _compared(texts: Mapping[int, str], first: int, message: str) -> tuple[int, int]:
-    """Compare the strings from a line on with a message. Return the last line that has a part of
-    it, and the number of letters in all parts."""
+class _Printed:
+    """A message as printed, case-folded, and the offsets between its parts."""
+
+    def __init__(self, message: str) -> None:
+        self.text = message.rstrip(END)
+        colons = list(_COLON.finditer(self.text))
+        self.starts = [0, *(colon.end() for colon in colons)]
+        self.ends = [*(colon.start() for colon in colons), len(self.text)]
+
+    def made_by(self, line: str) -> Made:
+        """Return what a string of a line makes of the message, with values for placeholders."""
+        found = {
+            (start, end)
+            for pieces in map(_static, _LITERAL.findall(line))
+            if _letters("".join(pieces)) >= LEAST_LETTERS and len(" ".join(pieces).split()) > 1
+            for start in self.starts
+            if (end := self._end(pieces, start)) is not None
+            and _letters("".join(pieces)) >= _static_letters(self.text[start:end]) / 2
+        }
+        return "whole" if (0, len(self.text)) in found else "part" if found else ""
+
+    def _end(self, pieces: Sequence[str], start: int) -> int | None:
+        """Return where the part of the message ends that consists of some texts with values
+        between them; None if no part does that starts there."""
+        *others, last = pieces
+        at = start
+        for number, piece in enumerate(others):
+            place = self.text.find(piece, at)
+            if place < 0 or (number == 0 and piece and place != start):
+                return None
+            at = place + len(piece)
+        if not last:
+            return min(end for end in self.ends if end >= at)
+        while (at := self.text.find(last, at)) >= 0 and (others or at == start):
+            if at + len(last) in self.ends:
+                return at + len(last)
+            at += 1
+        return None
+
+
+def _static(literal: str) -> list[str]:
+    """Return the case-folded texts before, between and after the placeholders of a string. A
+    placeholder behind a colon does not count: there, the message of another error follows."""
+    inner = _LABEL.sub("", literal[1:].removesuffix(literal[0]))
+    split = (_ESCAPE.sub(_unescaped, piece) for piece in _PLACEHOLDER.split(inner))
+    pieces = [" ".join(piece.split()).casefold() for piece in split]
+    if len(pieces) > 1 and not pieces[-1] and pieces[-2].endswith(":"):
+        pieces.pop()
+    return [*pieces[:-1], pieces[-1].rstrip(END)]
+
+
+def _letters(text: str) -> int:
+    return len(_LETTER.findall(text))
+
+
+def _static_letters(message: str) -> int:
+    """Return the number of letters of a message that are not in values."""
+    return _letters("".join(_runs(message)))
+
+
+def _compared(
+    texts: Mapping[int, str], first: int, end: int | None, message: str
+) -> tuple[int, int]:
+    """Compare the strings from a line on, up to another place at line ``end``, with a message.
+    Return the last line that has a part of it, and the number of letters in all parts."""
     at = total = 0
     last = first
     is_open = ""
     for number in range(first, first + STATEMENT_LINES):
-        if number not in texts or number - last > GAP_LINES:
+        if number not in texts or number - last > GAP_LINES or number == end:
             break
         is_inside = number == first or bool(is_open)
         pieces, is_open = _pieces(texts[number], is_open)
@@ -156,7 +243,7 @@ def _compared(texts: Mapping[int, str], first: int, message: str) -> tuple[int, 
 
 
 def _is_long(piece: str) -> bool:
-    return len(_LETTER.findall(piece)) >= LEAST_LETTERS
+    return _letters(piece) >= LEAST_LETTERS
 
 
 def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
@@ -167,13 +254,13 @@ def _found_in(message: str, pieces: Sequence[str], at: int) -> tuple[int, int]:
     for piece in pieces:
         place = message.find(piece.casefold(), at)
         if place >= 0:
-            found += len(_LETTER.findall(piece))
+            found += _letters(piece)
             at = place + len(piece.casefold())
         elif not at and message in piece.casefold():  # a part of the message was copied
-            found += len(_LETTER.findall(message))
+            found += _letters(message)
             at = len(message)
         else:
-            missing += len(_LETTER.findall(piece))
+            missing += _letters(piece)
     return (0 if missing > found else found - missing // 2), at
 
 

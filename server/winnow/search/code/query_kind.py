@@ -132,13 +132,15 @@ def readings(query: str) -> list[QueryReading]:
 
 
 def _error(text: str) -> str:
-    """Return which form of an error a query has; empty for none."""
+    """Return which form of an error or a log a query has; empty for none."""
     if not re.search(r"\s", text):
         return ""
     parts = parse_query(text)
     if len(parts.frames) > 1:
         return "it has a stack trace"
-    return "it has an error message" if parts.errors else ""
+    if parts.errors:
+        return "it has an error message"
+    return "it is from a log" if parts.logs and not parts.title else ""
 
 
 def as_pattern(text: str, why: str) -> QueryReading:
