@@ -73,6 +73,26 @@ def test_the_best_passage_of_a_file_is_returned(corpus: Corpus) -> None:
     assert best.why[-1] == "mentions sessions, expired"
 
 
+@pytest.mark.parametrize(
+    ("query", "is_in_tests"),
+    [("how is a range split on newlines", False), ("tests that split a range on newlines", True)],
+)
+def test_a_module_of_tests_is_the_best_passage_only_for_a_query_about_tests(
+    query: str, is_in_tests: bool
+) -> None:
+    code = "/// Splits a range on newlines.\npub fn split(range: &Range) -> Vec<Range> {\n"
+    filler = "\n".join(f"    let part{n} = {n};" for n in range(90))
+    tests = (
+        "#[cfg(test)]\nmod tests {\n    #[test]\n    fn split_range_on_newlines() {\n"
+        "        // A range with newlines is split on newlines.\n"
+        '        assert_eq!(split(range("newlines")), [range("new"), range("lines")]);\n    }\n}\n'
+    )
+    others = {f"src/other{n}.rs": f"fn other{n}() {{}}\n" for n in range(20)}
+    corpus = corpus_of({"src/range.rs": f"{code}{filler}\n}}\n\n{tests}", **others})
+    [found] = search(corpus, query, limit=1)
+    assert (found.first > 60) == is_in_tests
+
+
 def test_a_query_for_a_name_finds_its_definition(corpus: Corpus) -> None:
     best, *others = search(corpus, "CookieJar", limit=9)
     assert (corpus.paths[best.file], best.first, best.last) == ("shop/cookies.py", 4, 8)

@@ -273,6 +273,24 @@ async def test_a_whole_string_precedes_texts_that_mention_it(workspace: EngineWo
     assert (first.path, first.best_line or first.line) == ("src/options.py", 7)
 
 
+@pytest.mark.parametrize("query", ["--dry-run", "--dry-run=yes", "--force"])
+async def test_an_option_leads_to_the_code_that_defines_it(
+    make_workspace: MakeWorkspace, tmp_path: Path, query: str
+) -> None:
+    files = {
+        "a_guide.md": "Run it with --dry-run or --force first.\n",
+        "cmd/root.go": 'flags.BoolVar(&dry, "dry-run", false, "print only")\n'
+        'flags.BoolVar(&force, "force", false, "don\'t ask")\n',
+        "lib/all.go": "// Forced by force, and a dry run.\n",
+    }
+    write_files(tmp_path, files)
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    result = await search(workspace, query)
+    assert result.reason.endswith("it is an option of a command")
+    assert [one.path for one in result.results] == ["cmd/root.go", "a_guide.md"]
+
+
 async def test_matches_in_lines_that_are_too_long_are_not_counted(
     unindexed: EngineWorkspace,
 ) -> None:

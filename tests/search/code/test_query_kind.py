@@ -82,7 +82,6 @@ TABLE = [
     ("foo(bar)", "text"),
     ("arr[0]", "text"),
     ("@app.route", "text"),
-    ("--no-verify", "text"),
     ("create-react-app", "text"),
     ("user@example.com", "text"),
     ("https://example.com/a?b=c", "text"),
@@ -140,6 +139,19 @@ def test_a_query_is_classified_by_its_form(query: str, expected: str) -> None:
     assert [written(one, query) for one in readings(f"  {query}\n")] == [
         written(one, query) for one in readings(query)
     ]
+
+
+@pytest.mark.parametrize(
+    ("option", "texts"),
+    [
+        ("--skip-bundle", ["--skip-bundle", "skip-bundle", "skip_bundle", "skipBundle"]),
+        ("--log.level=debug", ["--log.level", "log.level"]),
+        ("--force", ["--force", '"force"', "'force'"]),
+    ],
+)
+def test_an_option_is_searched_in_the_spellings_of_code(option: str, texts: list[str]) -> None:
+    first = readings(option)[0]
+    assert (first.search, first.literal, first.wanted.split("\n")) == ("text", True, texts)
 
 
 def test_every_reading_has_a_reason() -> None:

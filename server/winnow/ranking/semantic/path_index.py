@@ -75,9 +75,11 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(map(stem, text.split()))
 
 
+# The words of queries about tests.
+ABOUT_TESTS = _stems("test spec fixture mock testing")
 # Kinds of files that queries seldom ask for, and the words with which they do.
 KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
-    ("test", _TEST, _stems("test spec fixture mock testing")),
+    ("test", _TEST, ABOUT_TESTS),
     ("side", _SIDE, _stems("example sample demo benchmark legacy compat compatibility deprecated")),
     ("prose", _PROSE, _stems("doc docs documentation readme changelog license")),
     ("data", _DATA, _stems("config configuration settings package build makefile")),

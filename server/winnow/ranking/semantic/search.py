@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from winnow.index.postings.contents import CHUNK_COLUMNS, TYPES
 from winnow.index.postings.corpus import Corpus, Definitions
+from winnow.index.postings.terms import term_number
 from winnow.index.vectors.best import Floats, best_of_each
 from winnow.index.vectors.embeddings import EmbeddingModel, Rows
 from winnow.index.vectors.vector_search import Cosines
@@ -25,7 +26,12 @@ from winnow.ranking.semantic.commit_evidence import CommitEvidence
 from winnow.ranking.semantic.decision_trees import model_name, trained
 from winnow.ranking.semantic.evidence import Evidence, gather
 from winnow.ranking.semantic.features import compute
-from winnow.ranking.semantic.path_index import PathIndex, name_of, path_index_of
+from winnow.ranking.semantic.path_index import (
+    ABOUT_TESTS,
+    PathIndex,
+    name_of,
+    path_index_of,
+)
 from winnow.ranking.semantic.question import Question, question_of
 from winnow.ranking.term_matches import MatchedTerms
 
@@ -37,6 +43,10 @@ AROUND = 1.0
 # imports and lists of names are rarely the answer.
 COMMENTS = -0.2
 UNDEFINED = -0.05
+# The same for a chunk in a test or in a module of tests, as Rust has them beside the code, unless
+# the query mentions tests.
+TESTS = -1.0
+TEST = term_number("test")
 # Definitions that begin in a passage: more are tables of values.
 MAX_BEGUN = 60
 # Definitions used per name: some names have thousands.
@@ -339,6 +349,8 @@ def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
     parts = evidence.candidates.parts[chunks.owners]
     described = np.zeros((len(parts), CHUNK_COLUMNS), np.int64)
     around = np.zeros((len(evidence.question.terms), len(parts)), np.bool_)
+    tests = np.zeros(len(parts), np.bool_)
+    is_about_code = ABOUT_TESTS.isdisjoint(evidence.question.stems)
     for number, part in enumerate(corpus.parts):
         [here] = np.nonzero(parts == number)
         if not len(here):
@@ -351,6 +363,11 @@ def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
                 having[units] = True
                 around[row, here] = having[ids]
                 having[units] = False
+        if is_about_code:
+            for field in ("context", "definition"):
+                [(units, _)] = segment.postings(field, [TEST])
+                if len(units):
+                    tests[here] |= np.isin(ids, units)
     first, last, defined, _, comments = described.T
     defining = rarity["definition"] @ (chunks.counts["definition"] > 0)
     of_all = rarity["body"].sum()
@@ -360,6 +377,7 @@ def _worth(corpus: Corpus, evidence: Evidence) -> Floats:
         + AROUND * (rarity["body"] @ around)
         + COMMENTS * of_all * comments / (last - first + 1)
         + UNDEFINED * of_all * (defined == 0)
+        + TESTS * of_all * tests
     ).astype(np.float32)
     return worth
 

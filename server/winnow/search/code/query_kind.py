@@ -76,6 +76,7 @@ _SLASHED = re.compile(r"/(.+)/[gimsuy]{0,4}")
 # `foo.*` means files, unless no file has such a name.
 _ANY_ENDING = re.compile(r"[\w-]+\.\*")
 
+_OPTION = re.compile(r"--([A-Za-z]\w+(?:[-.]\w+)*)(?:=.*)?")
 _NAME = r"[^\W\d][\w$]*[?!]?"
 _SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
 _MEMBER = re.compile(rf"{_NAME}(?:\.{_NAME})+")
@@ -172,6 +173,9 @@ def _one_word(text: str) -> list[QueryReading]:
     as_text = QueryReading("text", text, "it is one word")
     if text.lower().startswith("file:"):
         return [QueryReading("file", text, "it is the URI of a file"), as_text]
+    if option := _OPTION.fullmatch(text):
+        texts = "\n".join(_spellings(option[1]))
+        return [QueryReading("text", texts, "it is an option of a command")]
     if _URL.fullmatch(text):
         return [QueryReading("text", text, "it is an address")]
     slashed = _SLASHED.fullmatch(text)
@@ -200,6 +204,15 @@ def _one_word(text: str) -> list[QueryReading]:
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
         return [_symbol(text, why), *macro, as_text]
     return [QueryReading("text", text, "it has signs that no name and no path has")]
+
+
+def _spellings(option: str) -> list[str]:
+    """Return how code spells the name of an option, which it may read without the dashes."""
+    if option.isidentifier():  # a word is common elsewhere
+        return [f"--{option}", f'"{option}"', f"'{option}'"]
+    first, *others = option.split("-")
+    camel = first + "".join(map(str.capitalize, others))
+    return list(dict.fromkeys([f"--{option}", option, option.replace("-", "_"), camel]))
 
 
 def _is_plain(word: str) -> bool:

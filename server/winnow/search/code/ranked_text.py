@@ -90,9 +90,9 @@ async def files_with(
     terms = [escaped(line) for line in lines] if literal else lines
     ranking = await _rank(workspace, scope, text, terms, progress, by_index=True)
     hits = [_hit(ranked, "", ranking.weights) for ranked in ranking.ranked]
-    if literal and len(lines) == 1:
+    if literal and (len(lines) == 1 or all(len(line.split()) == 1 for line in lines)):
         hits = [
-            _weighed(hit, ranked.candidate, lines[0])
+            _weighed(hit, ranked.candidate, lines)
             for hit, ranked in zip(hits, ranking.ranked, strict=True)
         ]
         hits.sort(key=lambda hit: -hit.score)
@@ -192,16 +192,19 @@ def _hit(ranked: Ranked, why: str, weights: Mapping[str, float]) -> Hit:
     )
 
 
-def _weighed(hit: Hit, candidate: Candidate, text: str) -> Hit:
-    """Weigh a file and its lines by how similar the matches are to the text."""
-    as_word = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.I)
-    as_string = re.compile(rf"([\"'`]){re.escape(text)}\1", re.I)
+def _weighed(hit: Hit, candidate: Candidate, texts: Sequence[str]) -> Hit:
+    """Weigh a file and its lines by how similar the matches are to the text, or to the most similar
+    of its spellings."""
+    texts = [text.strip("\"'") for text in texts]
+    any_text = "|".join(map(re.escape, texts))
+    as_word = re.compile(rf"(?<!\w)(?:{any_text})(?!\w)", re.I)
+    as_string = re.compile(rf"([\"'`])(?:{any_text})\1", re.I)
 
     def similarity(line: str) -> float:
-        value = 1.0 if text in line else OTHER_CASE
+        value = 1.0 if any(text in line for text in texts) else OTHER_CASE
         value *= 1.0 if as_word.search(line) else PART_OF_WORD
         defined = definition_in(line)
-        is_defined = defined is not None and defined.name == text
+        is_defined = defined is not None and defined.name in texts
         return value * (1.0 if is_defined or as_string.search(line) else ELSEWHERE)
 
     values = {number: similarity(candidate.lines[number].text) for number in hit.marks}
