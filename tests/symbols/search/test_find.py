@@ -152,6 +152,27 @@ def test_exact_queries_find_only_equal_names(view: Snapshot) -> None:
     assert names(view, "sen", exact=True) == []
 
 
+def test_packages_may_differ_from_the_folders_and_are_ignored_last(tmp_path: Path) -> None:
+    files = {
+        "src/org/bank/Account.java": "package org.bank;\nclass Account { void close() {} }\n",
+        "Acme.Shop/Basket.cs": "namespace Acme.Shop;\nclass Basket { void Clear() {} }\n",
+        "lib/Post.php": "<?php\nnamespace App\\Data;\nclass Post { function save() {} }\n",
+        "lib/other.php": "<?php\nclass Other { function save() {} }\n",
+    }
+    with indexed(write_files(tmp_path, files)) as view:
+        for text, exact, expected in (
+            ("org.bank.Account", True, ["Account"]),
+            ("org.bank.Account.close", True, ["Account.close"]),
+            ("Acme.Shop.Basket.Clear", True, ["Basket.Clear"]),
+            ("App\\Data\\Post", False, ["Post"]),
+            ("App\\Data\\Post::save", False, ["Post.save"]),
+            ("App\\Data\\Post::save", True, []),
+            ("org.elsewhere.Account", True, []),
+        ):
+            found = find(view, text, exact=exact).symbols
+            assert [symbol.definition.qualified_name for symbol in found] == expected, text
+
+
 def test_an_empty_query_lists_open_files_then_exported_definitions(
     view: Snapshot,
 ) -> None:

@@ -17,6 +17,7 @@ from winnow.index.postings.terms import UNSPACED
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.symbols.language import language_of
+from winnow.symbols.search.query import parse, without_packages
 
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
 # with the cube of its length.
@@ -79,6 +80,8 @@ _ANY_ENDING = re.compile(r"[\w-]+\.\*")
 _OPTION = re.compile(r"--([A-Za-z]\w+(?:[-.]\w+)*)(?:=.*)?")
 _NAME = r"[^\W\d][\w$]*[?!]?"
 _SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
+# A name of PHP. A path of Windows may look alike.
+_NAMESPACED = re.compile(r"\\?[A-Z]\w+(?:\\[A-Z]\w+)+\\?(?:(?:::|->)\$?\w+(?:\(\))?)?")
 _MEMBER = re.compile(rf"{_NAME}(?:\.{_NAME})+")
 _CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
 _GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
@@ -178,6 +181,10 @@ def _one_word(text: str) -> list[QueryReading]:
         return [QueryReading("text", texts, "it is an option of a command")]
     if _URL.fullmatch(text):
         return [QueryReading("text", text, "it is an address")]
+    if _NAMESPACED.fullmatch(text):
+        name = text.strip("\\").removesuffix("()")
+        found = [*_symbols(name, "it has the form of a name"), _path(text), as_text]
+        return [reading for reading in found if reading is not None]
     slashed = _SLASHED.fullmatch(text)
     if slashed and _is_regex(slashed[1]):
         return [QueryReading("text", slashed[1], "it is a regular expression", literal=False)]
@@ -188,12 +195,13 @@ def _one_word(text: str) -> list[QueryReading]:
     if _is_regex(text) and not _DRIVE.match(text):
         return [_regex(text)]
     if path := _path(text):
-        member = [_symbol(text, "it has the form of a member")] if _MEMBER.fullmatch(text) else []
+        is_member = bool(_MEMBER.fullmatch(text))
+        member = _symbols(text, "it has the form of a member") if is_member else []
         return [path, *member, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():
         return [QueryReading("text", text, "it is a marker in comments")]
     if call := _CALL.fullmatch(text):
-        return [_symbol(call[1], "it is the call of a function"), as_text]
+        return [*_symbols(call[1], "it is the call of a function"), as_text]
     if generic := _GENERIC.fullmatch(text):
         return [_symbol(generic[1], "it is a type with its arguments"), as_text]
     if len(text) > 3 and _UNSPACED.search(text):
@@ -202,7 +210,7 @@ def _one_word(text: str) -> list[QueryReading]:
         why = "it is a word" if _is_plain(text) else "it has the form of a name"
         # Ruby's methods may end with `!`, and Rust's macros are called with it.
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
-        return [_symbol(text, why), *macro, as_text]
+        return [*_symbols(text, why), *macro, as_text]
     return [QueryReading("text", text, "it has signs that no name and no path has")]
 
 
@@ -222,6 +230,12 @@ def _is_plain(word: str) -> bool:
 
 def _symbol(name: str, why: str) -> QueryReading:
     return QueryReading("symbol", name, why)
+
+
+def _symbols(name: str, why: str) -> list[QueryReading]:
+    """Return the readings of a name: as it is, and without its packages."""
+    inner = (term.whole for term in parse(name).terms for term in without_packages(term))
+    return [_symbol(each, why) for each in (name, *inner)]
 
 
 def _regex(text: str) -> QueryReading:

@@ -21,7 +21,7 @@ from winnow.symbols.extract.packed import last_name
 from winnow.symbols.file_symbols import CLASSES, CONTAINERS, Definition
 from winnow.symbols.search.match import EXACT, EXACT_BUT_CASE, PREFIX, Pattern, fold, is_subsequence
 from winnow.symbols.search.name_table import JUDGED, NameTable, find_names
-from winnow.symbols.search.query import SymbolQuery, Term
+from winnow.symbols.search.query import SymbolQuery, Term, without_packages
 from winnow.symbols.search.weight import FileCategory, category_of, weight
 from winnow.symbols.view import File, SymbolView
 
@@ -133,7 +133,9 @@ class Finder:
         elif self.terms:
             self._find_by_names()
             self._find_members()
-            if not self._found and (terms := self._without_underscores()):
+            for terms in () if self.exact else self._rewritten():
+                if self._found:
+                    break
                 self.terms, self._is_rewritten = terms, True
                 self._find_by_names()
                 self._find_members()
@@ -180,14 +182,17 @@ class Finder:
             self._timed_out = True
         return self._timed_out
 
-    def _without_underscores(self) -> list[_Matcher]:
-        """Return the words in another spelling: getObject, if the user typed get_object."""
-        if self.exact or not any("_" in term.text.strip("_") for term in self.query.terms):
-            return []
-        return [
-            _Matcher(msgspec.structs.replace(term, text=term.text.replace("_", "")), False)
-            for term in self.query.terms
-        ]
+    def _rewritten(self) -> Iterator[list[_Matcher]]:
+        """Yield the words in other spellings: getObject, if the user typed get_object; a name
+        without its packages."""
+        terms = self.query.terms
+        if any("_" in term.text.strip("_") for term in terms):
+            yield [
+                _Matcher(msgspec.structs.replace(term, text=term.text.replace("_", "")), False)
+                for term in terms
+            ]
+        if len(terms) == 1:
+            yield from ([_Matcher(term, False)] for term in without_packages(terms[0]))
 
     # --- members ---------------------------------------------------------------------------
 
@@ -414,10 +419,13 @@ class _Matcher:
         if not own:
             return None
         modules = below.rpartition(".")[0] or below
-        path = [part for part in modules.split("/") if part]
-        if path and path[-1] in _INDEX_FILES and path[-1] not in self.term.qualifiers:
-            path.pop()
+        # A folder can have the name of a whole package: `Company.Product/Client.cs`.
+        path = [part for part in re.split(r"[/.]", modules) if part]
         containers = definition.container.split(".") if definition.container else []
+        # A file may have the name of its type, or stand for its folder.
+        is_front = path and (path[-1] in _INDEX_FILES or path[-1] == definition.name)
+        if path[-1:] == containers[:1] or (is_front and path[-1] not in self.term.qualifiers):
+            path = path[:-1]
         parts = [*path, *containers]
         fits, matched = _placed(self.term.qualifiers, parts, len(path), self.exact)
         if not fits:

@@ -14,8 +14,9 @@ anywhere;
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import msgspec
 from msgspec import Struct
 
 from winnow.symbols.file_symbols import Kind
@@ -109,6 +110,22 @@ class SymbolQuery(Struct, frozen=True):
         """The names and the qualifiers that the query has."""
         found = (part for term in self.terms for part in (term.text, *term.qualifiers))
         return list(dict.fromkeys(filter(None, found)))
+
+
+def without_packages(term: Term) -> Iterator[Term]:
+    """Yield the term without the packages or namespaces before its type: `Post.save` and `Post` of
+    `App.Models.Post.save`. Files need not be in folders with their names."""
+    if len(term.qualifiers) < 2:
+        return
+    for kept in (1, 0):
+        qualifiers = term.qualifiers[len(term.qualifiers) - kept :]
+        first = (*qualifiers, term.text)[0]
+        if first[:1].isupper():
+            whole = ".".join((*qualifiers, term.text))
+            separators = term.separators[len(term.separators) - kept :]
+            yield msgspec.structs.replace(
+                term, qualifiers=qualifiers, separators=separators, whole=whole
+            )
 
 
 def kinds_of(word: str) -> frozenset[str] | None:
