@@ -298,6 +298,11 @@ async def test_a_string_in_many_files_is_no_message(
     assert not any("message" in (hit.why or "") for hit in result.results)
 
 
+async def test_code_is_no_message(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "func Dial(name string) error")
+    assert not any("message" in (hit.why or "") for hit in result.results)
+
+
 async def test_a_question_is_no_message(workspace: EngineWorkspace) -> None:
     result = await search(workspace, "why must the count of tea be positive?")
     assert not any("message" in (hit.why or "") for hit in result.results)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
@@ -87,8 +88,9 @@ class _Place(NamedTuple):
 
 
 class _Message(NamedTuple):
-    """A message of a query, and the least share of it that the source must have; all of it, in one
-    string that is no test's, if it ``is_label``."""
+    """A message of a query, and the least share of it that the source must have, unless a string
+    of the source makes it or a part between colons. If it ``is_label``, a string that is no test's
+    must be all of it."""
 
     error: ErrorMessage
     least: float = 0.0
@@ -324,8 +326,10 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
     for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
         if _ASKS.match(text):
             continue
-        if _FAILURE.search(text) or _FILLED.search(text):
+        if _FAILURE.search(text):
             yield _Message(ErrorMessage(text), PROBABLE_SHARE)
+        elif _FILLED.search(text):
+            yield _Message(ErrorMessage(text), math.inf)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)
 

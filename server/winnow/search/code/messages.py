@@ -188,8 +188,11 @@ class _Printed:
         if not last:
             return min(end for end in self.ends if end >= at)
         while (at := self.text.find(last, at)) >= 0 and (others or at == start):
-            if at + len(last) in self.ends:
-                return at + len(last)
+            end = at + len(last)
+            if end in self.ends:
+                return end
+            if not _static_letters(self.text[end:]):  # more values
+                return len(self.text)
             at += 1
         return None
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
-from winnow.index.postings.terms import UNSPACED
+from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.symbols.language import language_of
@@ -84,6 +84,7 @@ _SYMBOL = re.compile(rf"\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*(?:\.|::)?", re.S)
 _NAMESPACED = re.compile(r"\\?[A-Z]\w+(?:\\[A-Z]\w+)+\\?(?:(?:::|->)\$?\w+(?:\(\))?)?")
 _MEMBER = re.compile(rf"{_NAME}(?:\.{_NAME})+")
 _CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
+_CALLED = re.compile(r"\w\(")
 _GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
 _MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", re.I)
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
@@ -97,6 +98,9 @@ _DEFINERS = re.compile(
     r"#define)\s+"
     rf"({_NAME}(?:(?:\.|::){_NAME})*)\s*(?:[(<{{:=].*)?",
     re.S,
+)
+_METHOD_OF_GO = re.compile(
+    rf"func\s+\((?:\w+\s+)?\*?({_NAME})(?:\[[^\[\]]*\])?\)\s*({_NAME})\s*(?:[(\[{{].*)?", re.S
 )
 _ONLY_CODE = frozenset(
     "def defp defmodule defmacro fn func impl macro_rules! struct typedef #define".split()
@@ -159,6 +163,9 @@ def _several_words(text: str) -> list[QueryReading]:
     )
     if is_question:
         return [meaning]
+    if method := _METHOD_OF_GO.fullmatch(text):
+        symbol = _symbol(f"{method[1]}.{method[2]}", "`func` begins a definition")
+        return [symbol, QueryReading("text", text, "it reads like code"), meaning]
     if _is_regex(text):
         return [_regex(text), meaning]
     defined = _DEFINERS.fullmatch(text)
@@ -211,7 +218,14 @@ def _one_word(text: str) -> list[QueryReading]:
         # Ruby's methods may end with `!`, and Rust's macros are called with it.
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
         return [*_symbols(text, why), *macro, as_text]
-    return [QueryReading("text", text, "it has signs that no name and no path has")]
+    as_text = msgspec.structs.replace(as_text, why="it has signs that no name and no path has")
+    # Nowhere is `config("app.zone")` written, but something is about it.
+    in_it = [word for word in words(text) if _PLAIN_WORD.fullmatch(word)]
+    is_call = len(in_it) > 1 and _CALLED.search(text)
+    return [
+        as_text,
+        *([QueryReading("semantic", " ".join(in_it), "it is a call")] if is_call else []),
+    ]
 
 
 def _spellings(option: str) -> list[str]:
