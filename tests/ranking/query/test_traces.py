@@ -146,7 +146,7 @@ Stack trace:
 #0 /app/x.php(12): Monolog\\Logger::toMonologLevel('x')
 #1 {main}
 """,
-        [("/v/Logger.php", 333, ""), ("/app/x.php", 12, "Monolog\\Logger::toMonologLevel")],
+        [("/v/Logger.php", 333, "Monolog\\Logger::toMonologLevel"), ("/app/x.php", 12, "")],
         [('Level "x" is not defined', "InvalidArgumentException")],
     ),
     "elixir": (
@@ -266,3 +266,53 @@ def test_an_endless_recursion_has_few_frames() -> None:
     parts = parse_query(f"Traceback (most recent call last):\n{frames}RecursionError: too deep\n")
     assert len(parts.frames) == 200
     assert parts.errors == (ErrorMessage("too deep", "RecursionError"),)
+
+
+CALLS = {
+    ".NET": (
+        "System.InvalidOperationException: Sequence contains no elements\n"
+        "   at System.Linq.ThrowHelper.ThrowNoElementsException()\n"
+        "   at Acme.Media.Player`1.Start(StreamState state, Nullable`1 offset)\n"
+        "   at Acme.Media.Player.<StopAsync>d__12.MoveNext()\n"
+        "   at Acme.Media.Player.<>c__DisplayClass5_0.<Seek>b__1(Int32 at)\n"
+        "   at Acme.Media.Outer+Inner..ctor(String name)\n",
+        [
+            "System.Linq.ThrowHelper.ThrowNoElementsException",
+            "Acme.Media.Player.Start",
+            "Acme.Media.Player.StopAsync",
+            "Acme.Media.Player.Seek",
+            "Acme.Media.Outer.Inner",
+        ],
+    ),
+    "Rust": (
+        "thread 'main' panicked at 'no server', src/lib.rs:3:5\n"
+        "stack backtrace:\n"
+        "   0: rust_begin_unwind\n"
+        "             at /rustc/9d1b/library/std/src/panicking.rs:498:5\n"
+        "   1: core::panicking::panic_fmt\n"
+        "             at /rustc/9d1b/library/core/src/panicking.rs:116:14\n"
+        "   2: acme::player::Player<T>::start::h0123456789abcdef\n"
+        "   3: acme::run::{{closure}}\n"
+        "   4: <acme::ui::Prompt as acme::ui::Component<C>>::handle_event\n",
+        ["acme::player::Player::start", "acme::run", "acme::ui::Prompt::handle_event"],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", CALLS)
+@pytest.mark.parametrize("separator", ["\n", " "], ids=["lines", "one line"])
+def test_frames_without_a_place_name_their_function(language: str, separator: str) -> None:
+    text, calls = CALLS[language]
+    assert list(parse_query(text.replace("\n", separator)).calls) == calls
+
+
+def test_a_function_of_php_is_around_the_place_of_the_frame_above() -> None:
+    text = (
+        "#0 /app/Shop.php(12): App\\Bank->pay(3)\n"
+        "#1 /app/Web.php(5): App\\Shop->App\\{closure}()\n"
+        "#2 {main}\n"
+    )
+    assert parse_query(text).frames == (
+        Frame("/app/Shop.php", 12, "App\\Shop->App\\{closure}"),
+        Frame("/app/Web.php", 5),
+    )

@@ -219,6 +219,32 @@ async def test_frames_of_another_machine_and_version_are_found(workspace: Engine
     assert (first.line, first.end_line, first.symbol) == lines
 
 
+async def test_frames_without_a_place_are_found_by_their_functions(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "Acme.Media/Player.cs": "namespace Acme.Media;\nclass Player {\n    void Start() {}\n}\n",
+        "src/Queue.cs": "namespace Acme.Jobs {\nclass Queue {\n    void Run() {}\n}\n}\n",
+        "src/Other.cs": "class Other {\n    void Start() {}\n    void Execute() {}\n}\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    trace = (
+        "System.InvalidOperationException: Sequence contains no elements\n"
+        "   at System.Linq.ThrowHelper.ThrowNoElementsException()\n"
+        "   at Acme.Media.Player.Start(String path, Int32 offset)\n"
+        "   at Acme.Jobs.Queue.Run()\n"
+        "   at Microsoft.AspNetCore.Mvc.Executor.Execute(ActionContext context)\n"
+    )
+    result = await search(workspace, trace)
+    assert result.reason.endswith("it has a stack trace")
+    assert rows(result.results)[:2] == [
+        ("Acme.Media/Player.cs", 3, 3, "frame 2 of the stack trace: `Acme.Media.Player.Start`"),
+        ("src/Queue.cs", 3, 3, "frame 3 of the stack trace: `Acme.Jobs.Queue.Run`"),
+    ]
+    assert not any("frame" in (hit.why or "") for hit in result.results[2:])
+
+
 async def test_a_frame_of_the_jvm_is_found_by_its_package(workspace: EngineWorkspace) -> None:
     trace = (
         "java.lang.IllegalStateException\n"

@@ -50,6 +50,38 @@ _GO_CALL = re.compile(r"(?:created by )?([\w./*()$\[\]-]+?)(?:\([^()]*\))?(?: in
 _LAMBDA = re.compile(r"lambda\$(\w+)\$\d+")
 
 
+# A frame of a program without debug symbols, in .NET and in Rust.
+_CALL_OF_NET = re.compile(r"at (?:async )?((?:[^\s.()/]+\.){1,20}\.?[^\s.()/]+)\(.*\)$")
+_CALL_OF_RUST = re.compile(r"\d{1,4}: +(?:0x[0-9a-fA-F]+ - )?(\S*\w::\S.*)")
+# What compilers make of closures, coroutines and generic types.
+_MADE_OF_NET = (
+    (re.compile(r"<(\w+)>d__\d+\.MoveNext$"), r"\1"),
+    (re.compile(r"\.<>\w+(?=\.)"), ""),
+    (re.compile(r"<(\w+)>[bg]__\w.*"), r"\1"),
+    (re.compile(r"\.\.c?ctor$|`\d+|\[[^\[\]]*\]"), ""),
+    (re.compile(r"\+"), "."),
+)
+_IMPLEMENTED = re.compile(r"^<(\S+) as [^<>]+(?:<.*>)?>(?=::)")
+_GENERIC = re.compile(r"<[^<>]*>|::\{\{?[\w#-]+\}\}?|::h[0-9a-f]{16}$")
+
+
+def call_of(line: str) -> str:
+    """Return the qualified name in a frame that names no file; empty if it is no such frame."""
+    text = line.strip()
+    if found := _CALL_OF_NET.match(text):
+        name = found[1]
+        for pattern, plain in _MADE_OF_NET:
+            name = pattern.sub(plain, name)
+        return name
+    found = _CALL_OF_RUST.match(text)
+    return rust_name(found[1]) if found else ""
+
+
+def rust_name(function: str) -> str:
+    """Return the name of a function of Rust without closures, type arguments and the trait."""
+    return _GENERIC.sub("", _IMPLEMENTED.sub(r"\1", function.strip()))
+
+
 def frame_of(line: str, before: str = "") -> Frame | None:
     """Return the place that a line of a stack trace or a message of a compiler names, or None.
 

@@ -38,7 +38,8 @@ class QueryParts(Struct, frozen=True):
 
     ``title`` is the first line, if it is prose or an error. ``prose`` are paragraphs without it,
     ``code`` the contents of code blocks, ``diffs`` patches, and ``logs`` entries of logs.
-    ``frames`` are the places of stack traces, the deepest first, then other places with a line;
+    ``frames`` are the places of stack traces, the deepest first, then other places with a line, and
+    ``calls`` the functions in frames without a place;
     ``errors`` are messages, in the order of their traces. Of a chain of traces, the last is first.
     ``paths`` are files and folders, ``names`` names of code as written: quoted, dotted, or of
     several words. ``quotes`` are quoted texts of several words. ``options`` are options of
@@ -51,6 +52,7 @@ class QueryParts(Struct, frozen=True):
     diffs: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
+    calls: tuple[str, ...] = ()
     errors: tuple[ErrorMessage, ...] = ()
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -160,6 +162,7 @@ class _Parser:
             diffs=self._joined("diff"),
             logs=self._joined("log"),
             frames=tuple(frames)[:MOST_FRAMES],
+            calls=tuple(dict.fromkeys(self._traces.calls())),
             errors=errors,
             paths=tuple(self._paths),
             names=tuple(self._names),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from winnow.ranking.query.frames import frame_of
+from winnow.ranking.query.frames import call_of, frame_of
 
 _TYPE = r"[A-Z]\w{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Iteration)"
 # Each alternative is anchored at one space, so that the time is linear.
@@ -32,4 +32,5 @@ def with_line_breaks(text: str) -> list[str]:
     """Return the lines of a text of one line: several if one is then a frame of a stack trace."""
     lines = [line for line in _BREAK.sub("\n", text).split("\n") if line.strip()]
     pairs = zip(lines[1:], lines, strict=False)
-    return lines if any(frame_of(line, before) for line, before in pairs) else [text]
+    is_trace = any(frame_of(line, before) or call_of(line) for line, before in pairs)
+    return lines if is_trace else [text]

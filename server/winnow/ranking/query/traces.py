@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from winnow.ranking.query.errors import ErrorMessage, error_of
-from winnow.ranking.query.frames import Frame, frame_of
+from winnow.ranking.query.frames import Frame, call_of, frame_of, rust_name
 
 # More frames are those of an endless recursion.
 MOST_FRAMES = 200
@@ -37,6 +37,8 @@ class _Trace:
     def __init__(self, *, is_python: bool) -> None:
         self.errors: list[ErrorMessage] = []
         self.frames: list[Frame] = []
+        # Names of functions in frames without a place.
+        self.calls: list[str] = []
         # Python prints the deepest frame last, and then the error.
         self.is_python = is_python
 
@@ -72,6 +74,12 @@ class Traces:
         for trace in self._traces:
             yield from reversed(trace.frames) if trace.is_python else trace.frames
 
+    def calls(self) -> Iterator[str]:
+        """Yield the functions of frames without a place, the deepest first."""
+        placed = {rust_name(frame.function) for frame in self.frames()}
+        for trace in self._traces:
+            yield from (call for call in trace.calls if call not in placed)
+
     def errors(self) -> Iterator[ErrorMessage]:
         """Yield the errors, in the order of the traces."""
         for trace in self._traces:
@@ -103,6 +111,8 @@ class Traces:
             self._add_error(error)
         if frame is not None and self._frames < MOST_FRAMES:
             self._add_frame(frame, is_python=text.startswith('File "'))
+        if frame is None and self._current is not None and len(self._current.calls) < MOST_FRAMES:
+            self._current.calls += filter(None, [call_of(text)])
         is_chain, self._is_chained = self._is_chained, self._is_chained and error is None
         return bool(frame or error or is_chain or (self._current and _OTHER.match(text)))
 
@@ -119,6 +129,12 @@ class Traces:
         current = self._current
         if current is None or (is_python and not current.awaits_error):
             current = self._open(is_python=is_python)
+        if frame.path.endswith(".php") and frame.function:
+            # PHP names what the line calls: the function around the place before.
+            if current.frames and not current.frames[-1].function:
+                before = current.frames.pop()
+                current.frames.append(Frame(before.path, before.line, frame.function))
+            frame = Frame(frame.path, frame.line)
         current.frames.append(frame)
 
     def _open(self, *, is_python: bool = False) -> _Trace:

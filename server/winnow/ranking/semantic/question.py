@@ -27,6 +27,8 @@ from winnow.ranking.query.parts import QueryParts, parse_query
 MAX_TERMS = 40
 MAX_NAMES = 12
 MAX_PATHS = 40
+# Functions of a stack trace without places; those further up are of a framework.
+MOST_CALLS = 10
 # The terms of a long query whose rarity is looked up.
 MAX_RATED = 2_000
 # The weight of what follows the title, and of repetitions: a term that occurs n times has the
@@ -105,7 +107,7 @@ def question_of(query: str, rarity: Rarity) -> Question:
 def _weighed_texts(parts: QueryParts) -> Iterator[tuple[str, float]]:
     """Yield the texts of a query with their weights: that of its title, or of what is first."""
     errors = [f"{error.kind} {error.text}" for error in parts.errors]
-    functions = " ".join(frame.function for frame in parts.frames)
+    functions = " ".join([*(frame.function for frame in parts.frames), *parts.calls[:MOST_CALLS]])
     texts = [parts.title, *errors, *parts.prose, *parts.code, *parts.diffs, *parts.logs, functions]
     weight = 1.0
     for text in filter(str.strip, texts):

@@ -31,12 +31,13 @@ from winnow.search.code.message_files import (
 from winnow.search.code.messages import END, MatchedText, Site, search_terms, sites_in
 from winnow.search.grep.prefilter import IndexedFiles, indexed_files
 from winnow.search.shared.scope import shared_symbols
-from winnow.symbols.file_symbols import Definition
+from winnow.search.symbols.search import find_symbols
+from winnow.symbols.file_symbols import CONTAINERS, Definition
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
 from winnow.text.paths import shared_ending
 from winnow.text.scope import Scope
-from winnow.types import Hit, HitKind, Progress
+from winnow.types import Hit, HitKind, Progress, no_progress
 from winnow.workspace import EngineWorkspace
 
 # Frames further up are the program's start, or a framework.
@@ -74,6 +75,7 @@ _FILLED = re.compile(r"(?<= )(?:\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
+_SEPARATOR = re.compile(r"::|\.")
 _LAST_NAME = re.compile(r"[\w$?!]+")
 
 
@@ -107,21 +109,26 @@ async def error_hits(
 ) -> list[Hit]:
     """Return the places that raise the errors of a query, and the frames of its stack traces."""
     places = await _places(workspace, scope, parts.frames[:MOST_FRAMES]) if parts.frames else []
+    called = await _called(workspace, scope, parts) if parts.calls else []
     sites = await _sites(workspace, scope, parts, progress)
     paths = {place.path for place in places} | {site.path for site in sites}
     if not paths:
-        return []
+        return _scored(called)
     known = await _definitions(workspace, scope, paths)
-    frames = [_frame_hit(place, known[place.path]) for place in places if place.sure]
+    frames = [_frame_hit(place, known[place.path]) for place in places if place.sure] + called
     unsure = [_frame_hit(place, known[place.path]) for place in places if not place.sure]
     raised = [_site_hit(site, known[site.path]) for site in sites]
     # The frame that has the message is the place; otherwise the deepest frame is nearest to it.
     in_frame = [hit for hit in raised if any(_contains(frame, hit) for frame in frames)]
     others = [hit for hit in raised if hit not in in_frame]
     ordered = [*in_frame, *frames[:1], *others, *frames[1:], *unsure]
+    return _scored(ordered)
+
+
+def _scored(hits: Sequence[Hit]) -> list[Hit]:
     return [
         msgspec.structs.replace(hit, score=round(1 - place / 1000, 4))
-        for place, hit in enumerate(_without_repeats(ordered))
+        for place, hit in enumerate(_without_repeats(hits))
     ]
 
 
@@ -196,7 +203,9 @@ def _names(path: str) -> list[str]:
 
 def _frame_hit(place: _Place, definitions: Sequence[Definition]) -> Hit:
     frame = place.frame
-    name = next(reversed(_LAST_NAME.findall(frame.function)), "")
+    # A closure, `{closure}` or `{{closure}}`, has no name.
+    names = [] if frame.function.endswith("}") else _LAST_NAME.findall(frame.function)
+    name = names[-1] if names else ""
     function = _enclosing(definitions, frame.line)
     if name and (function is None or function.name != name):
         # Another version of the file: the function tells more than the line.
@@ -207,12 +216,32 @@ def _frame_hit(place: _Place, definitions: Sequence[Definition]) -> Hit:
         why = f"{why}: `{frame.function}`"
     kind: HitKind = "passage" if function is None else "definition"
     first, last = max(1, frame.line - AROUND), frame.line + AROUND
-    if function is not None:
+    if function is not None and function.kind not in CONTAINERS:
         first, last = function.line + 1, function.end_line + 1
     symbol = function.qualified_name if function is not None else None
     best = frame.line if first <= frame.line <= last else None
     marks = {frame.line: MARK} if best else {}
     return Hit(place.path, kind, 0.0, why, first, last, symbol, marks=marks, best=best)
+
+
+async def _called(workspace: EngineWorkspace, scope: Scope, parts: QueryParts) -> list[Hit]:
+    """Return the definitions of functions in frames without a place. Needs the index."""
+    if not workspace.index.state().knows_all:
+        return []
+    found = []
+    for at, call in enumerate(parts.calls[:MOST_FRAMES], len(parts.frames) + 1):
+        # Packages and crates need not be folders.
+        for name in dict.fromkeys((call, ".".join(_SEPARATOR.split(call)[-2:]))):
+            search = await find_symbols(
+                workspace, scope, name, no_progress, exact=True, max_results=1
+            )
+            for path, symbol in search.located():
+                why = f"frame {at} of the stack trace: `{call}`"
+                lines = symbol.line, symbol.end_line
+                found.append(Hit(path, "definition", 0.0, why, *lines, symbol.qualified_name))
+            if search.found.symbols:
+                break
+    return found
 
 
 def _enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:

@@ -62,6 +62,10 @@ class Explanation(Result, frozen=True, kw_only=True):
         list[NamedPlace] | None,
         Meta(description="Places of stack traces, the deepest first, then others; at most twenty."),
     ] = None
+    calls: Annotated[
+        list[str] | None,
+        Meta(description="Functions of stack traces without a place; at most twenty."),
+    ] = None
     errors: Annotated[list[str] | None, Meta(description="Error messages; at most twenty.")] = None
     names: Annotated[list[str] | None, Meta(description="Names of code; at most twenty.")] = None
     paths: Annotated[list[str] | None, Meta(description="Files and folders; at most twenty.")] = (
@@ -127,6 +131,7 @@ def _explanation(query: str, rarity: Rarity, *, is_known: bool) -> Explanation:
         diffs=len(parts.diffs) or None,
         logs=len(parts.logs) or None,
         frames=frames or None,
+        calls=_some(parts.calls),
         errors=_some(f"{error.kind}: {error.text}".lstrip(": ") for error in parts.errors),
         names=_some(parts.names),
         paths=_some(parts.paths),

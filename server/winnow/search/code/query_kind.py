@@ -144,7 +144,7 @@ def _error(text: str) -> str:
     if not re.search(r"\s", text):
         return ""
     parts = parse_query(text)
-    if len(parts.frames) > 1:
+    if len(parts.frames) > 1 or len(parts.calls) > 1:
         return "it has a stack trace"
     if parts.errors:
         return "it has an error message"
