@@ -416,3 +416,31 @@ def test_a_comment_is_worse_than_the_code() -> None:
     text = "# no tea in the file today\nx = 1\ny = 2\nz = 3\nraise E('no tea in the file today')"
     best, worse = sites_in(matched(text, 1, 5), "no tea in the file today")
     assert (best.first, worse.first, worse.raises) == (5, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "expected"),
+    [
+        (
+            'raise Missing(f"Route [{name}] is not defined.")',
+            "Route [login] is not defined",
+            "whole",
+        ),
+        ('"No results for [{$model}]"', "No results for [App\\Post] 5, 6", "whole"),
+        ('"%s returned more than one %s!"', "get() returned more than one Post!", "whole"),
+        (
+            '"\\n*** CONFIG FILE ERROR (Shop %s) ***\\n"',
+            "*** CONFIG FILE ERROR (Shop 7.2) ***",
+            "whole",
+        ),
+        ('"-WRONGTYPE Operation of this kind\\r\\n"', "WRONGTYPE Operation of this kind", "whole"),
+        ('fmt.Errorf("lock the folder: %w", err)', "cannot open: lock the folder: busy", "part"),
+        ('NO_COOKIE = "Cookie is not set."', "Forbidden (Cookie is not set.): /login", "part"),
+        ('"is not set"', "Forbidden (Cookie is not set.): /login", ""),
+        ('"%s is not set"', "the page about what is done if a cookie is not set", ""),
+        ('"%s: %s"', "Forbidden: /login", ""),
+    ],
+)
+def test_a_string_makes_a_message_or_a_part_of_it(line: str, message: str, expected: str) -> None:
+    sites = list(sites_in(MatchedText("a.py", {1: line}, [1]), message))
+    assert [site.makes for site in sites if site.makes] == ([expected] if expected else [])

@@ -37,6 +37,7 @@ _CONTAINER = r"[\w.-]{1,60} {1,20}\| {1,4}"
 _STARTS = re.compile(
     rf"(?:{_CONTAINER})?(?:\W{{0,3}}(?:{_TIME})|{_SYSLOG}|[IWEF]\d{{4}} \d\d:\d\d|"
     rf"\d{{1,7}}:[A-Z] \d\d [A-Z][a-z]{{2}} \d{{4}} |[A-Z], \[\d{{4}}-|"
+    r"\[\d\d/[A-Z][a-z]{2}/\d{4}[: ]|"
     rf"(?:{_ERRORS}|{_OTHERS})\b[\]|: ]|"
     rf"\[(?:{_ERRORS}|{_OTHERS}|{_SHORT}|error|info|warn|debug)\] |"
     r"(?:ts|time|level)=\S|\{\"(?:level|ts|time|timestamp|@timestamp|severity|msg|message)\":)"

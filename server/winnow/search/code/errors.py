@@ -51,11 +51,11 @@ REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
 # Such a message is looked up in the index, by its most telling terms.
-PROBABLE_TERMS, PROBABLE_CANDIDATES = 6, 150
+PROBABLE_TERMS, PROBABLE_FILES = 6, 50
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
 # if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
-LABEL_CANDIDATES, LABEL_FILES = 200, 50
+LABEL_CANDIDATES, LABEL_FILES = 200, 25
 # Lines to show around a frame outside of a function.
 AROUND = 5
 # More definitions with the line of a frame are unlikely; the mark of that line outweighs words.
@@ -70,8 +70,8 @@ _FAILURE = re.compile(
     re.I,
 )
 # What clients print before a message of a server.
-# A value in brackets or quotes, but not at the beginning, where people put a topic.
-_FILLED = re.compile(r"(?<= )(?:\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))")
+# A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
+_FILLED = re.compile(r"(?<= )(?:\d+\b|\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))")
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
@@ -311,11 +311,12 @@ async def _files(
         if message.is_label:
             if is_indexed:
                 files = await indexed_files_with(workspace, scope, message.terms, LABEL_CANDIDATES)
-                paths = [path for path in files if not _repeats(path)]
-                add({path: files[path] for path in paths} if len(paths) <= LABEL_FILES else {})
+                code = {path: files[path] for path in files if not _repeats(path)}
+                is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
+                add(code if is_rare else {})
         elif is_indexed and message.least:
             terms = message.terms[:PROBABLE_TERMS]
-            add(await indexed_files_with(workspace, scope, terms, PROBABLE_CANDIDATES))
+            add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES))
         else:
             searched |= dict.fromkeys(message.terms)
     if searched:

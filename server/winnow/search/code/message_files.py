@@ -6,6 +6,7 @@ the terms that each file has. Either way, the files with the most terms are read
 
 from __future__ import annotations
 
+import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # place that makes a message has most of its terms, so it is among the first. Results with less than
 # half of the terms of the best one are dropped anyway.
 MOST_FILES, MOST_READ = 40, 100
+# A term that this share of all files may have says nothing.
+COMMON_SHARE = 0.1
 LEAST_VALUE = 0.5
 MOST_BYTES = 16_000_000
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
@@ -62,8 +65,9 @@ async def indexed_files_with(
     workspace: EngineWorkspace, scope: Scope, terms: Sequence[str], most: int
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have some of the terms as they were indexed last, with these terms,
-    by path. Ignores terms that more than ``most`` files may have, and files with secrets. The index
-    must know the texts of the scope. Takes a fraction of a millisecond for each term."""
+    by path: the ``most`` with the longest terms. Ignores terms that many files may have, and files
+    with secrets. The index must know the texts of the scope. Takes a fraction of a millisecond for
+    each term."""
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
 
@@ -74,20 +78,31 @@ async def indexed_files_with(
             condition := condition_of(TextPattern(term, literal=True, case_sensitive=False))
         ).required.is_any
     }
-    found: dict[str, set[str]] = {}
     candidates = await workspace.index.likely_candidates([*conditions.values()]) or []
+    found: dict[tuple[int, int], set[str]] = {}
     for term, files in zip(conditions, candidates, strict=False):
-        for path in _paths(files, scope) if files.count <= most else ():
-            found.setdefault(path, set()).add(term)
-    return found
+        if files.count <= max(most, COMMON_SHARE * files.total):
+            for place, root in enumerate(scope.roots):
+                for number in files.numbers.get(root, ()):
+                    found.setdefault((place, number), set()).add(term)
+    values = {file: _value(known) for file, known in found.items()}
+    least = min(heapq.nlargest(most, values.values()), default=0)
+    paths = {
+        path: found[place, number]
+        for (place, number), value in values.items()
+        if value >= least and (path := _path(candidates[0], scope, place, number))
+    }
+    return {
+        path: paths[path] for path in sorted(paths, key=lambda p: (-_value(paths[p]), p))[:most]
+    }
 
 
-def _paths(candidates: MatchCandidates, scope: Scope) -> Iterator[str]:
-    """Yield the files of a scope that may match. Deleted files have no path."""
-    for place, root in enumerate(scope.roots):
-        for below in candidates.files(root) if root in candidates.numbers else ():
-            if below and (not scope.is_filtered or scope.selects(place, below, ())):
-                yield scope.prefix(place) + below
+def _path(candidates: MatchCandidates, scope: Scope, place: int, number: int) -> str:
+    """Return the path of a file; empty if it is deleted, or the scope does not cover it."""
+    below = candidates.paths[scope.roots[place]][number]
+    if not below or (scope.is_filtered and not scope.selects(place, below, ())):
+        return ""
+    return scope.prefix(place) + below
 
 
 async def _listed(ripgrep: Ripgrep, scope: Scope, terms: Sequence[str]) -> dict[str, set[str]]:

@@ -26,6 +26,8 @@ STATEMENT_LINES, GAP_LINES = 12, 4
 BEFORE = 3
 # The share of the message's letters that the source must have, and their least number.
 LEAST_SHARE, LEAST_LETTERS = 0.25, 8
+# The score of a string that makes the whole message, if it has a smaller share of its letters.
+WHOLE = 0.9
 # Factors for lines that do not raise an error, and for comments.
 SILENT, COMMENT = 0.85, 0.3
 # The factor for a line near which the type of the error is not named.
@@ -38,9 +40,11 @@ _VALUE = re.compile(
     r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|(?<=\[)[^\[\]]+(?=\])|\{[^{}]*\}|"
     r"\S*(?:\d|://)\S*|\S*[\\/]\S+[\\/]\S*"
 )
-# Behind a colon, a program adds the message of what it called.
-_COLON = re.compile(r": +")
+# Behind a colon, or in brackets, a program adds the message of what it called.
+_JOINT = re.compile(r": +|[()]")
 END = " .:!…"
+# What is around a message: `*** … ***`, and in front of an answer of Redis.
+_FRAME = " *#=-+"
 _LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>)?[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
@@ -100,7 +104,7 @@ class Site(Struct, frozen=True):
 def search_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
     terms: dict[str, int] = {}
-    for part in (part for run in _runs(message) for part in _COLON.split(run)):
+    for part in (part for run in _runs(message) for part in _JOINT.split(run)):
         words = _WORD.findall(part)
         for size in (LONG, SHORT):
             for at in range(max(1, len(words) - size + 1)):
@@ -137,7 +141,9 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         last, share = _compared(text.lines, number, min(others, default=None), message)
         score = min(1.0, share / letters)
         is_comment = bool(_IS_COMMENT.match(text.lines[number]))
-        if share < LEAST_LETTERS or (score < LEAST_SHARE and not makes):
+        if makes:
+            score = max(score, WHOLE if makes == "whole" else LEAST_SHARE)
+        elif share < LEAST_LETTERS or score < LEAST_SHARE:
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
@@ -158,10 +164,11 @@ class _Printed:
     """A message as printed, case-folded, and the offsets between its parts."""
 
     def __init__(self, message: str) -> None:
-        self.text = message.rstrip(END)
-        colons = list(_COLON.finditer(self.text))
-        self.starts = [0, *(colon.end() for colon in colons)]
-        self.ends = [*(colon.start() for colon in colons), len(self.text)]
+        self.text = message.strip(_FRAME).rstrip(END)
+        joints = list(_JOINT.finditer(self.text))
+        self.starts = [0, *(joint.end() for joint in joints)]
+        parts = (self.text[: joint.start()].rstrip(END) for joint in joints)
+        self.ends = [*map(len, parts), len(self.text)]
 
     def made_by(self, line: str) -> Made:
         """Return what a string of a line makes of the message, with values for placeholders."""
@@ -200,12 +207,13 @@ class _Printed:
 def _static(literal: str) -> list[str]:
     """Return the case-folded texts before, between and after the placeholders of a string. A
     placeholder behind a colon does not count: there, the message of another error follows."""
-    inner = _LABEL.sub("", literal[1:].removesuffix(literal[0]))
+    inner = _LABEL.sub("", literal[1:].removesuffix(literal[0]).strip(_FRAME))
     split = (_ESCAPE.sub(_unescaped, piece) for piece in _PLACEHOLDER.split(inner))
     pieces = [" ".join(piece.split()).casefold() for piece in split]
     if len(pieces) > 1 and not pieces[-1] and pieces[-2].endswith(":"):
         pieces.pop()
-    return [*pieces[:-1], pieces[-1].rstrip(END)]
+    pieces[0], pieces[-1] = pieces[0].lstrip(_FRAME), pieces[-1].rstrip(_FRAME).rstrip(END)
+    return pieces
 
 
 def _letters(text: str) -> int:
