@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ from msgspec import Struct
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
 MOST_TERMS = 16
+# The parts of a message between colons.
+MOST_PARTS = 20
 # The words of a term, and of a shorter one if they are telling.
 LONG, SHORT = 3, 2
 TELLING = 4
@@ -165,7 +168,7 @@ class _Printed:
 
     def __init__(self, message: str) -> None:
         self.text = message.strip(_FRAME).rstrip(END)
-        joints = list(_JOINT.finditer(self.text))
+        joints = list(islice(_JOINT.finditer(self.text), MOST_PARTS))
         self.starts = [0, *(joint.end() for joint in joints)]
         parts = (self.text[: joint.start()].rstrip(END) for joint in joints)
         self.ends = [*map(len, parts), len(self.text)]
