@@ -69,9 +69,9 @@ _FAILURE = re.compile(
     r"rejected|unreachable|unavailable)\b",
     re.I,
 )
-# What clients print before a message of a server.
 # A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
 _FILLED = re.compile(r"(?<= )(?:\d+\b|\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))")
+# What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")

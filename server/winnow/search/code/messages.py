@@ -9,6 +9,7 @@ strings of the matching lines with the message.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal
@@ -139,9 +140,10 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         for number in text.matching[:MOST_LINES_OF_FILE]
         if (line := text.lines[number])
     }
+    making = [number for number in sorted(made) if made[number]]
     for number, makes in made.items():
-        others = (other for other in made if other > number and made[other])
-        last, share = _compared(text.lines, number, min(others, default=None), message)
+        following = making[bisect_right(making, number) :][:1]
+        last, share = _compared(text.lines, number, message, *following)
         score = min(1.0, share / letters)
         is_comment = bool(_IS_COMMENT.match(text.lines[number]))
         if makes:
@@ -229,7 +231,7 @@ def _static_letters(message: str) -> int:
 
 
 def _compared(
-    texts: Mapping[int, str], first: int, end: int | None, message: str
+    texts: Mapping[int, str], first: int, message: str, end: int | None = None
 ) -> tuple[int, int]:
     """Compare the strings from a line on, up to another place at line ``end``, with a message.
     Return the last line that has a part of it, and the number of letters in all parts."""
