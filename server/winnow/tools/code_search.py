@@ -319,9 +319,9 @@ def _index_fallback(result: CodeSearchResult) -> str:
     short=ShortTool(
         "search",
         "Find code. Takes a question ('how is a session deleted'), a name ('Client.send'), a file"
-        " name, or an error message, stack trace or bug report as it is. Returns the best places"
-        " with their most telling lines; read them with `read`. Use this first, and `grep` only for"
-        " every match of a text.",
+        " name, or an error message, log line, stack trace or bug report as it is. Returns the best"
+        " places with their most telling lines; read them with `read`. Use this first, and `grep`"
+        " only for every match of a text.",
         {
             "query": "The question, name, file name or error message.",
             "path": "File or folder to search in.",
@@ -338,7 +338,7 @@ async def code_search(
     Effective use:
     - The first tool to try if you do not know which search is right; `reason` explains the choice
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
-    - Paste error messages, stack traces and bug reports as they are: the code that raises a message and the frames in this workspace come first
+    - Paste error messages, log lines, stack traces and bug reports as they are: the code that raises or logs a message and the frames in this workspace come first
     - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
     - A call takes milliseconds with an index, and nothing leaves this machine unless `ranker` asks for a language model
     - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed
