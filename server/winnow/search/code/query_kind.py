@@ -16,6 +16,7 @@ from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
+from winnow.search.code.named_tests import named_test
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
 
@@ -123,6 +124,12 @@ def readings(query: str) -> list[QueryReading]:
     """Return the readings of a query that is not empty, the likeliest first. The last is always a
     text or semantic search, which accept any query."""
     text = query.strip()
+    if len(text) <= MOST_CHARACTERS and (test := named_test(text)):
+        return [*_symbols(test, "it names a test"), *_readings(text)]
+    return _readings(text)
+
+
+def _readings(text: str) -> list[QueryReading]:
     if why := _error(text):
         return [QueryReading("semantic", text, why)]
     if len(text) > MOST_CHARACTERS:
