@@ -316,3 +316,18 @@ def test_a_function_of_php_is_around_the_place_of_the_frame_above() -> None:
         Frame("/app/Shop.php", 12, "App\\Shop->App\\{closure}"),
         Frame("/app/Web.php", 5),
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "src/app.cs(12,34): error CS0103: The name 'x' does not exist",
+        "error[E0425]: cannot find value `x`\n  --> src/app.cs:12:34",
+        "see src/app.cs line 12",
+        "it fails in src/app.cs, line 12.",
+        "src/app.cs:line 12",
+        "what about src/app.cs(12)?",
+    ],
+)
+def test_a_place_is_read_as_compilers_and_people_write_it(text: str) -> None:
+    assert parse_query(text).frames == (Frame("src/app.cs", 12),)

@@ -219,6 +219,16 @@ async def test_frames_of_another_machine_and_version_are_found(workspace: Engine
     assert (first.line, first.end_line, first.symbol) == lines
 
 
+async def test_the_line_of_a_compiler_may_be_in_two_files(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {"a/db.go": "package a\n" * 9, "b/db.go": "package b\n" * 9}
+    workspace = make_workspace(write_files(tmp_path, files))
+    result = await search(workspace, "./db.go:7:3: undefined: foo")
+    assert {row[0] for row in rows(result.results)} == {"a/db.go", "b/db.go"}
+    assert {row[3] for row in rows(result.results)} == {"the line in the query"}
+
+
 async def test_frames_without_a_place_are_found_by_their_functions(
     make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

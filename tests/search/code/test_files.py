@@ -54,6 +54,10 @@ async def found(files: EngineWorkspace, name: str, path: str = "") -> list[str]:
         ("./src/agent/executor.py", ["src/agent/executor.py"]),
         (r"src\agent\executor.py", ["src/agent/executor.py"]),
         ("agent/executor.py", ["src/agent/executor.py"]),
+        # A path on another machine is longer.
+        ("vendor/app/src/agent/executor.py", ["src/agent/executor.py"]),
+        ("/home/them/app/agent/executor.py", ["src/agent/executor.py"]),
+        ("vendor/app/src/other/executor.py", []),
         ("models/query.py", ["src/models/query.py", "src/models/sql/query.py"]),
         ("sql/query.py", ["src/models/sql/query.py"]),
         ("executor", ["src/agent/executor.py", "tests/test_executor.py"]),

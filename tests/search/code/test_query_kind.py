@@ -16,6 +16,11 @@ TABLE = [
     ("executor.py", "file symbol text"),
     ("executor.py:120", "file(executor.py):120 text(executor.py)"),
     ("src/foo.py:10:5", "file(src/foo.py):10 text(src/foo.py)"),
+    ("src/foo.cs(12,34)", "file(src/foo.cs):12 text(src/foo.cs)"),
+    (
+        "https://example.com/a/b/blob/main/src/foo.rs#L7",
+        "file(src/foo.rs):7 text",
+    ),
     ("src/engine.rs#L45-L60", "file(src/engine.rs):45 text(src/engine.rs)"),
     ("*.tsx", "file text"),
     ("**/test_*.py", "file text"),

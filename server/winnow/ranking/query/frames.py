@@ -40,6 +40,10 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+ (?:in |- )?")
 _LIBRARY = re.compile(r" ~?\[[^\[\]]*\]$")
 _TOKEN = re.compile(r"[^\s()\[\]{}'\"`,;=<>|]+")
 _PLACE = re.compile(r"((?:[A-Za-z]:)?[^:]+):(\d{1,7})(?::\d{1,7})?(?::.*|-\d+)?:?")
+# Compilers of Microsoft put the place in brackets, and people write "line".
+_BRACKETED = re.compile(r"((?:[A-Za-z]:)?[^\s()\[\]:\"'`]+)\((\d{1,7})(?:,\d{1,7}){0,3}\)")
+_IN_WORDS = re.compile(r"([^\s()\[\]:\"'`,]+)(?:,|:)? ?(?:at |on )?line (\d{1,7})\b")
+_ARROW = re.compile(r"(?:-->|:::) ")
 _AFTER = re.compile(r"\+?0x|in\b|$")
 _SCHEME = re.compile(
     r"file:(?://)?|(?:webpack|webpack-internal|rsc|app|ng|vite):/{1,3}|https?://[^/]+/"
@@ -92,6 +96,8 @@ def frame_of(line: str, before: str = "") -> Frame | None:
     text = line.strip()
     if text.startswith("at "):
         return _after_at(text[3:], before)
+    if arrow := _ARROW.match(text):
+        return _of_token(text[arrow.end() :], "")
     if text.startswith("#") and (numbered := _NUMBERED.match(text)):
         return _after_number(text, numbered[1])
     if found := _RUBY.match(line):
@@ -114,12 +120,13 @@ def frame_of(line: str, before: str = "") -> Frame | None:
 
 
 def places_in(text: str) -> list[Frame]:
-    """Return the places that a text names as `file.py:12`."""
-    return [
-        Frame(*place)
-        for token in dict.fromkeys(_TOKEN.findall(text))
-        if (place := _source_place(token))
-    ]
+    """Return the places that a text names as `file.py:12`, `file.cs(12,5)` or `file.py line 12`."""
+    tokens = dict.fromkeys(_TOKEN.findall(text)) if ":" in text else ()
+    places = [place for token in tokens if (place := _source_place(token))]
+    for pattern in (_BRACKETED, _IN_WORDS) if "(" in text or "line " in text else ():
+        numbered = (f"{path}:{line}" for path, line in pattern.findall(text))
+        places += filter(None, map(_source_place, numbered))
+    return [Frame(*place) for place in dict.fromkeys(places)]
 
 
 def _source_place(token: str) -> tuple[str, int] | None:
@@ -129,6 +136,9 @@ def _source_place(token: str) -> tuple[str, int] | None:
 
 def _of_token(text: str, before: str) -> Frame | None:
     """Return the place that begins a line, perhaps behind the name of a program: `file.go:12`."""
+    if found := _BRACKETED.match(text):
+        place = _source_place(f"{found[1]}:{found[2]}")
+        return Frame(*place) if place else None
     first, *others = text.split(None, 2)
     place = _source_place(first)
     if place is None and first.endswith(":") and others:

@@ -84,7 +84,7 @@ _INDENT = re.compile(r"(?: {4}|\t)")
 # --- what says nothing about the code ------------------------------------------------------
 
 # A file on a site for code.
-_BLOB = re.compile(
+BLOB = re.compile(
     r"https?://[^\s/]{1,100}/[^\s/]{1,100}/[^\s/]{1,100}/(?:-/)?blob/[^\s/]{1,100}/"
     r"([^\s)\]>#\"'`]{1,300})(?:#L(\d{1,7}))?"
 )
@@ -206,11 +206,11 @@ class _Parser:
         self._last = kind
 
     def _read_prose(self, text: str, is_first: bool) -> None:
-        for path, number in _BLOB.findall(text):
+        for path, number in BLOB.findall(text):
             self._add_path(path)
             if number:
                 _add(self._places, Frame(path, int(number)))
-        for place in places_in(text) if ":" in text else ():
+        for place in places_in(text):
             _add(self._places, place)
             self._add_path(place.path)
         plain = self._read_names(text)

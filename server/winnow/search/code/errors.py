@@ -46,6 +46,8 @@ MOST_MESSAGES = 3
 MOST_SITES = 5
 # A frame of another machine needs this many equal folders and names at the end of its path.
 EQUAL_NAMES = 2
+# It may be in one of this many files.
+MOST_EQUAL = 3
 # The factor for files that repeat messages: tests, documentation, translations, generated files.
 REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
@@ -81,12 +83,14 @@ _LAST_NAME = re.compile(r"[\w$?!]+")
 
 class _Place(NamedTuple):
     """A frame in a file of the workspace; ``at`` is its place in the trace, from 1. It is not
-    ``sure`` if only the name of the file is equal, and its folder is unknown."""
+    ``sure`` if only the name of the file is equal, and its folder is unknown, or if it can be in
+    other files as well. A compiler, or a person, names a place that is not ``is_in_trace``."""
 
     at: int
     frame: Frame
     path: str
     sure: bool
+    is_in_trace: bool
 
 
 class _Message(NamedTuple):
@@ -173,16 +177,17 @@ async def _places(
             by_name.setdefault(name, []).append(path)
     found = []
     for at, frame in enumerate(frames, 1):
-        known = _best_path(scope, frame, by_name.get(frame.path.rpartition("/")[2], ()))
-        if known is not None:
-            sure = "/" in frame.path.removeprefix("./") or "/" not in scope.locate(known)[1]
-            found.append(_Place(at, frame, known, sure))
+        known = _best_paths(scope, frame, by_name.get(frame.path.rpartition("/")[2], ()))
+        for path in known if len(known) <= MOST_EQUAL else ():
+            is_named = "/" in frame.path.removeprefix("./") or "/" not in scope.locate(path)[1]
+            is_in_trace = len(frames) > 1 or bool(frame.function)
+            found.append(_Place(at, frame, path, is_named and len(known) == 1, is_in_trace))
     return found
 
 
-def _best_path(scope: Scope, frame: Frame, paths: Sequence[str]) -> str | None:
-    """Return the file that a frame means: the one with the most equal names at the end of its
-    path. None if there is none, or several."""
+def _best_paths(scope: Scope, frame: Frame, paths: Sequence[str]) -> list[str]:
+    """Return the files that a frame can mean: those with the most equal names at the end of their
+    path."""
     wanted = _names(frame.path)
     counts = {}
     for path in paths:
@@ -192,8 +197,7 @@ def _best_path(scope: Scope, frame: Frame, paths: Sequence[str]) -> str | None:
         is_whole = equal == len(wanted) or equal >= below.count("/") + 1
         if equal >= EQUAL_NAMES or is_whole:
             counts[path] = equal
-    best = [path for path in counts if counts[path] == max(counts.values())]
-    return best[0] if len(best) == 1 else None
+    return [path for path in counts if counts[path] == max(counts.values())]
 
 
 def _names(path: str) -> list[str]:
@@ -211,7 +215,7 @@ def _frame_hit(place: _Place, definitions: Sequence[Definition]) -> Hit:
         # Another version of the file: the function tells more than the line.
         named = [definition for definition in definitions if definition.name == name]
         function = min(named, key=lambda d: abs(d.line + 1 - frame.line), default=function)
-    why = f"frame {place.at} of the stack trace"
+    why = f"frame {place.at} of the stack trace" if place.is_in_trace else "the line in the query"
     if frame.function:
         why = f"{why}: `{frame.function}`"
     kind: HitKind = "passage" if function is None else "definition"

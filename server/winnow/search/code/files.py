@@ -15,7 +15,7 @@ from winnow.search.grep.prefilter import indexed_files
 from winnow.symbols.search.match import EXACT, PART, PREFIX, WORDS, Pattern, fold, is_subsequence
 from winnow.text.buffers import unsaved_overlay
 from winnow.text.listing import list_files
-from winnow.text.paths import containing_root, path_of_uri
+from winnow.text.paths import containing_root, path_of_uri, shared_ending
 from winnow.text.scope import Scope, path_matcher
 from winnow.types import COMPLETE, Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -26,6 +26,8 @@ END_OF_PATH = 0.99
 BELOW_FOLDER = 0.95
 FURTHER_FOLDERS = 0.9
 OTHER_FOLDERS = 0.5
+# A longer path has this many equal names at its end.
+EQUAL_NAMES = 2
 # A word that matches only the name of a folder.
 IN_FOLDER = 0.5
 # A query in code search means a file if the best match has this score. Matches of scattered letters
@@ -100,6 +102,8 @@ def _hits(
     else:
         words = [_Word(word) for word in ([below] if "/" in below else below.split())]
         matched = [(score, path) for path, at in located if (score := _score(words, at))]
+        if not any(score >= LIKELY for score, _ in matched):
+            matched = _by_ending(below, located) or matched
     matched = [(score, path) for score, path in matched if covers(path)]
     best = max((score for score, _ in matched), default=0.0)
     return [
@@ -109,6 +113,17 @@ def _hits(
         )
         if score >= PART or best < PART
     ]
+
+
+def _by_ending(name: str, located: Sequence[tuple[str, str]]) -> list[tuple[float, str]]:
+    """Return the files with the most equal names at the end of their path: on another machine, the
+    path begins with further folders. ``located`` are paths in the scope and below their root."""
+    names = name.split("/")
+    equal = {path: shared_ending(names, below.split("/")) for path, below in located}
+    most = max(equal.values(), default=0)
+    if most < EQUAL_NAMES:
+        return []
+    return [(FURTHER_FOLDERS, path) for path, count in equal.items() if count == most]
 
 
 def _below_roots(scope: Scope, name: str) -> str:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from winnow.config.globs import GLOB_CHARACTERS, InvalidGlob, glob_regex
 from winnow.index.postings.terms import UNSPACED, words
-from winnow.ranking.query.parts import parse_query
+from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
 from winnow.symbols.language import language_of
@@ -61,7 +61,9 @@ _FILES_WITHOUT_ENDING = frozenset(
 
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|mailto:\S+", re.I)
-_LINE = re.compile(r"(?::(\d{1,9})(?::\d{1,9})?(?:[-–]\d{1,9})?|#L(\d{1,9})(?:-L?\d{1,9})?):?\Z")
+_LINE = re.compile(
+    r"(?::(\d{1,9})(?::\d{1,9})?(?:[-–]\d{1,9})?|#L(\d{1,9})(?:-L?\d{1,9})?|\((\d{1,9})(?:,\d{1,9})?\)):?\Z"
+)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 # The characters of a path, except globs.
 _PATH = re.compile(
@@ -194,7 +196,13 @@ def _one_word(text: str) -> list[QueryReading]:
         texts = "\n".join(_spellings(option[1]))
         return [QueryReading("text", texts, "it is an option of a command")]
     if _URL.fullmatch(text):
-        return [QueryReading("text", text, "it is an address")]
+        file = [
+            QueryReading(
+                "file", path, "it is the address of a file", line=int(line) if line else None
+            )
+            for path, line in BLOB.findall(text)
+        ]
+        return [*file, QueryReading("text", text, "it is an address")]
     if _NAMESPACED.fullmatch(text):
         name = text.strip("\\").removesuffix("()")
         found = [*_symbols(name, "it has the form of a name"), _path(text), as_text]
@@ -292,7 +300,7 @@ def _path(text: str) -> QueryReading | None:
     """Return the reading as a path or a file name; None if it is neither."""
     line = _LINE.search(text)
     bare = text[: line.start()] if line else text
-    number = int(line[1] or line[2]) if line else None
+    number = int(line[1] or line[2] or line[3]) if line else None
     if not bare or "::" in bare or "->" in bare:
         return None
     if _DRIVE.match(bare) or bare.startswith(("./", "../", "~/", ".\\", "..\\")):
