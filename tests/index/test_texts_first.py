@@ -149,10 +149,9 @@ async def test_a_search_by_meaning_answers_from_the_texts(
         assert best == {"post/scales.py", "post/copy_of_scales.py"}
         assert not found.completeness.complete
         [reason] = found.completeness.reasons
-        assert reason == (
-            "the index is being built (all texts, and the definitions of 1 of 6 files):"
-            " the order of results may change"
-        )
+        so_far = "the index is being built (all texts, and the definitions of 1 of 6 files"
+        assert reason.startswith(so_far)  # on a busy machine, it also says that indexing waits
+        assert reason.endswith("): the order of results may change")
         state = found.completeness.index
         assert (state.state, state.texts_indexed, state.files_indexed) == ("building", 6, 1)
         definitions.may_begin.set()

@@ -260,7 +260,8 @@ def test_inherited_members_are_found(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert names(view, "Client.stop") == ["Top.stop"]
         assert names(view, "Client.") == ["Client.resend"]
-        assert names(view, "Client.stop", exact=True) == []
+        assert names(view, "Client.stop", exact=True) == ["Top.stop"]
+        assert names(view, "Client.sto", exact=True) == []
 
 
 def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:

@@ -18,11 +18,13 @@ from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
 from winnow.symbols.language import language_of
-from winnow.symbols.search.query import parse, without_packages
+from winnow.symbols.search.query import Term, parse, without_packages
 
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
 # with the cube of its length.
 MOST_CHARACTERS = 300
+
+LAST_PART = "it is the last part of a name"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 
@@ -123,8 +125,8 @@ _CODE = re.compile(
 
 
 def readings(query: str) -> list[QueryReading]:
-    """Return the readings of a query that is not empty, the likeliest first. The last is always a
-    text or semantic search, which accept any query."""
+    """Return the readings of a query that is not empty, the likeliest first. One is a text or
+    semantic search, which accept any query; only the last part of a name may follow."""
     text = query.strip()
     if len(text) <= MOST_CHARACTERS and (test := named_test(text)):
         return [*_symbols(test, "it names a test"), *_readings(text)]
@@ -206,7 +208,7 @@ def _one_word(text: str) -> list[QueryReading]:
     if _NAMESPACED.fullmatch(text):
         name = text.strip("\\").removesuffix("()")
         found = [*_symbols(name, "it has the form of a name"), _path(text), as_text]
-        return [reading for reading in found if reading is not None]
+        return _with_last(name, [reading for reading in found if reading is not None])
     slashed = _SLASHED.fullmatch(text)
     if slashed and _is_regex(slashed[1]):
         return [QueryReading("text", slashed[1], "it is a regular expression", literal=False)]
@@ -223,7 +225,7 @@ def _one_word(text: str) -> list[QueryReading]:
     if _MARKER.fullmatch(text) and not text.islower():
         return [QueryReading("text", text, "it is a marker in comments")]
     if call := _CALL.fullmatch(text):
-        return [*_symbols(call[1], "it is the call of a function"), as_text]
+        return _with_last(call[1], [*_symbols(call[1], "it is the call of a function"), as_text])
     if generic := _GENERIC.fullmatch(text):
         return [_symbol(generic[1], "it is a type with its arguments"), as_text]
     if len(text) > 3 and _UNSPACED.search(text):
@@ -232,7 +234,7 @@ def _one_word(text: str) -> list[QueryReading]:
         why = "it is a word" if _is_plain(text) else "it has the form of a name"
         # Ruby's methods may end with `!`, and Rust's macros are called with it.
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
-        return [*_symbols(text, why), *macro, as_text]
+        return _with_last(text, [*_symbols(text, why), *macro, as_text])
     as_text = msgspec.structs.replace(as_text, why="it has signs that no name and no path has")
     # Nowhere is `config("app.zone")` written, but something is about it.
     in_it = [word for word in words(text) if _PLAIN_WORD.fullmatch(word)]
@@ -265,6 +267,15 @@ def _symbols(name: str, why: str) -> list[QueryReading]:
     """Return the readings of a name: as it is, and without its packages."""
     inner = (term.whole for term in parse(name).terms for term in without_packages(term))
     return [_symbol(each, why) for each in (name, *inner)]
+
+
+def _with_last(name: str, found: list[QueryReading]) -> list[QueryReading]:
+    """Add the last part of a qualified name: what is before it may be a variable, or inherit it."""
+    [term] = parse(name).terms or [Term("")]
+    known = {reading.wanted for reading in found}
+    if not (term.qualifiers and term.text) or term.text in known:
+        return found
+    return [*found, _symbol(term.text, LAST_PART)]
 
 
 def _regex(text: str) -> QueryReading:

@@ -18,7 +18,7 @@ from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.files import files_named, is_meant
-from winnow.search.code.query_kind import QueryReading, SearchType, as_pattern, readings
+from winnow.search.code.query_kind import LAST_PART, QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Passages, find_passages, suggestions
 from winnow.search.index.state import state_in_words
@@ -74,6 +74,8 @@ async def search_code(
         if not why_not:
             break
     last = attempts[-1]
+    if last.reading.why == LAST_PART and last.result.found.hits:
+        last = _with_warning(last, f"nothing is named {attempts[0].reading.wanted}")
     others: Sequence[str] = ()
     if not last.result.found.hits:
         others = await suggestions(workspace, attempts[0].reading.wanted)
@@ -109,6 +111,12 @@ def wanted_texts(query: str, search_type: SearchType | None) -> Wanted:
         for part in parse(reading.wanted).parts
     ]
     return Wanted(query, patterns, names, must_match=found[0].search == "text")
+
+
+def _with_warning(attempt: _Attempt, warning: str) -> _Attempt:
+    result = attempt.result
+    found = msgspec.structs.replace(result.found, warnings=[*result.found.warnings, warning])
+    return msgspec.structs.replace(attempt, result=msgspec.structs.replace(result, found=found))
 
 
 # --- which search --------------------------------------------------------------------------

@@ -84,8 +84,8 @@ class Finder:
 
     ``accepts`` filters files. ``only`` lists the files to search, if they are few. ``seconds``
     limits the time. ``prune`` stops as soon as the best symbols are known; the total is then a
-    lower bound. ``exact`` requires names equal to the query. ``roots`` are those of files that the
-    view has besides its folders.
+    lower bound. ``exact`` requires names equal to the query; a member may be inherited if no other
+    has the name. ``roots`` are those of files that the view has besides its folders.
     """
 
     def __init__(
@@ -132,13 +132,15 @@ class Finder:
             symbols.sort(key=attrgetter("order"))
         elif self.terms:
             self._find_by_names()
-            self._find_members()
+            self._find_members(inherited=not self.exact)
+            if self.exact and not self._found:
+                self._find_members(inherited=True)
             for terms in () if self.exact else self._rewritten():
                 if self._found:
                     break
                 self.terms, self._is_rewritten = terms, True
                 self._find_by_names()
-                self._find_members()
+                self._find_members(inherited=True)
             symbols = sorted(self._found.values(), key=attrgetter("order"))
         else:
             symbols = self._listed(open_files)
@@ -196,8 +198,9 @@ class Finder:
 
     # --- members ---------------------------------------------------------------------------
 
-    def _find_members(self) -> None:
-        """Score the members of containers that match the word before the dot."""
+    def _find_members(self, *, inherited: bool) -> None:
+        """Score the members of containers that match the word before the dot, and ``inherited``
+        ones."""
         for matcher in self.terms:
             if not matcher.term.qualifiers:
                 continue
@@ -212,7 +215,8 @@ class Finder:
                 for file, definition in self.view.definitions(name):
                     if definition.kind in CONTAINERS:
                         self._judge_members(file, definition)
-                        if matcher.term.text and score >= EXACT_BUT_CASE and not self.exact:
+                        least_of_heir = EXACT if self.exact else EXACT_BUT_CASE
+                        if inherited and matcher.term.text and score >= least_of_heir:
                             self._judge_inherited(file, definition)
 
     def _judge_inherited(self, file: File, container: Definition) -> None:
