@@ -115,6 +115,27 @@ async def call(workspace: EngineWorkspace, tool: str, **params: Any) -> Any:
     return await TOOLS[tool].call(workspace, params, no_progress)
 
 
+async def test_a_name_found_as_text_only_says_that_its_definition_may_follow(
+    project: Path,
+    make_server: MakeServer,
+    definitions: Definitions,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As on a busy machine, there is no time to read the file for its definition.
+    monkeypatch.setattr("winnow.search.symbols.search.COLD_SECONDS", 0.0)
+    workspace = make_server(project)
+    async with only_texts(workspace) as building:
+        found = await call(workspace, "code_search", query="weigh_parcel")
+        assert found.search_type_used == "text"
+        assert found.completeness.index.state == "building"
+        [reason] = found.completeness.reasons
+        assert reason.startswith("nothing is defined with the name weigh_parcel in the files read")
+        definitions.may_begin.set()
+        await building
+    found = await call(workspace, "code_search", query="weigh_parcel")
+    assert (found.search_type_used, found.completeness.complete) == ("symbol", True)
+
+
 async def passages(workspace: EngineWorkspace) -> list[Any]:
     found = await call(workspace, "semantic_search", **MEANING)
     return list(found.results)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
-from winnow.search.answer.completeness import incomplete
+from winnow.search.answer.completeness import incomplete, with_reasons
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.files import files_named, is_meant
@@ -30,7 +30,7 @@ from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
-from winnow.types import Hit, Progress
+from winnow.types import Hit, IndexState, Progress
 from winnow.workspace import EngineWorkspace
 
 
@@ -76,6 +76,10 @@ async def search_code(
     last = attempts[-1]
     if last.reading.why == LAST_PART and last.result.found.hits:
         last = _with_warning(last, f"nothing is named {attempts[0].reading.wanted}")
+    for attempt in attempts[:-1]:
+        state = attempt.result.found.completeness.index
+        if state is not None and state.state in ("opening", "building"):
+            last = _with_state(last, attempt.why_not, state)
     others: Sequence[str] = ()
     if not last.result.found.hits:
         others = await suggestions(workspace, attempts[0].reading.wanted)
@@ -111,6 +115,16 @@ def wanted_texts(query: str, search_type: SearchType | None) -> Wanted:
         for part in parse(reading.wanted).parts
     ]
     return Wanted(query, patterns, names, must_match=found[0].search == "text")
+
+
+def _with_state(attempt: _Attempt, reason: str, state: IndexState) -> _Attempt:
+    """Return an attempt whose answer may change: the index does not know all definitions yet."""
+    found = attempt.result.found
+    completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
+    found = msgspec.structs.replace(found, completeness=completeness)
+    return msgspec.structs.replace(
+        attempt, result=msgspec.structs.replace(attempt.result, found=found)
+    )
 
 
 def _with_warning(attempt: _Attempt, warning: str) -> _Attempt:

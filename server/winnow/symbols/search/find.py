@@ -424,7 +424,7 @@ class _Matcher:
             return None
         modules = below.rpartition(".")[0] or below
         # A folder can have the name of a whole package: `Company.Product/Client.cs`.
-        path = [part for part in re.split(r"[/.]", modules) if part]
+        path = [part for part in modules.replace(".", "/").split("/") if part]
         containers = definition.container.split(".") if definition.container else []
         # A file may have the name of its type, or stand for its folder.
         is_front = path and (path[-1] in _INDEX_FILES or path[-1] == definition.name)
