@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+ (?:in |- )?")
 _LIBRARY = re.compile(r" ~?\[[^\[\]]*\]$")
 _TOKEN = re.compile(r"[^\s()\[\]{}'\"`,;=<>|]+")
 _PLACE = re.compile(r"((?:[A-Za-z]:)?[^:]+):(\d{1,7})(?::\d{1,7})?(?::.*|-\d+)?:?")
-# Compilers of Microsoft put the place in brackets, and people write "line".
+# Microsoft's compilers put the line in brackets, and people write "line".
 _BRACKETED = re.compile(r"((?:[A-Za-z]:)?[^\s()\[\]:\"'`]+)\((\d{1,7})(?:,\d{1,7}){0,3}\)")
 _IN_WORDS = re.compile(r"([^\s()\[\]:\"'`,]+)(?:,|:)? ?(?:at |on )?line (\d{1,7})\b")
 _ARROW = re.compile(r"(?:-->|:::) ")
@@ -56,7 +56,7 @@ _LAMBDA = re.compile(r"lambda\$(\w+)\$\d+")
 
 # A frame of a program without debug symbols, in .NET and in Rust.
 _CALL_OF_NET = re.compile(r"at (?:async )?((?:[^\s.()/]+\.){1,20}\.?[^\s.()/]+)\(.*\)$")
-_CALL_OF_RUST = re.compile(r"\d{1,4}: +(?:0x[0-9a-fA-F]+ - )?(\S*\w::\S.*)")
+_RUST_PATH = re.compile(r"\S*\w::\S")
 # What compilers make of closures, coroutines and generic types.
 _MADE_OF_NET = (
     (re.compile(r"<(\w+)>d__\d+\.MoveNext$"), r"\1"),
@@ -66,7 +66,7 @@ _MADE_OF_NET = (
     (re.compile(r"\+"), "."),
 )
 _IMPLEMENTED = re.compile(r"^<(\S+) as [^<>]+(?:<.*>)?>(?=::)")
-_GENERIC = re.compile(r"<[^<>]*>|::\{\{?[\w#-]+\}\}?|::h[0-9a-f]{16}$")
+_GENERIC = re.compile(r"<[^<>]*>|::\{\{?[\w#-]+\}\}?")
 
 
 def call_of(line: str) -> str:
@@ -77,13 +77,14 @@ def call_of(line: str) -> str:
         for pattern, plain in _MADE_OF_NET:
             name = pattern.sub(plain, name)
         return name
-    found = _CALL_OF_RUST.match(text)
-    return rust_name(found[1]) if found else ""
+    found = _RUST_NUMBER.match(text)
+    return rust_name(found[1]) if found and _RUST_PATH.match(found[1]) else ""
 
 
 def rust_name(function: str) -> str:
     """Return the name of a function of Rust without closures, type arguments and the trait."""
-    return _GENERIC.sub("", _IMPLEMENTED.sub(r"\1", function.strip()))
+    name = _RUST_HASH.sub("", function.strip())
+    return _GENERIC.sub("", _IMPLEMENTED.sub(r"\1", name))
 
 
 def frame_of(line: str, before: str = "") -> Frame | None:

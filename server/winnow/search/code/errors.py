@@ -22,6 +22,7 @@ from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
+from winnow.search.code.files import EQUAL_NAMES
 from winnow.search.code.message_files import (
     files_with_terms,
     indexed_files_with,
@@ -44,9 +45,7 @@ from winnow.workspace import EngineWorkspace
 MOST_FRAMES = 10
 MOST_MESSAGES = 3
 MOST_SITES = 5
-# A frame of another machine needs this many equal folders and names at the end of its path.
-EQUAL_NAMES = 2
-# It may be in one of this many files.
+# A frame of another machine may be in one of this many files.
 MOST_EQUAL = 3
 # The factor for files that repeat messages: tests, documentation, translations, generated files.
 REPEATING = 0.5
@@ -333,18 +332,15 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     """Return the best places that make a message."""
     error = message.error
     sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
+    repeating = {path for path in {site.path for site in sites} if _repeats(path)}
     if message.is_label:
-        sites = [site for site in sites if site.makes == "whole" and not _repeats(site.path)]
-    scores = {site: site.score * _weight(site.path) for site in sites}
-    is_made = any(site.makes and not _repeats(site.path) for site in sites)
+        sites = [site for site in sites if site.makes == "whole" and site.path not in repeating]
+    scores = {site: site.score * (REPEATING if site.path in repeating else 1.0) for site in sites}
+    # What repeats a message comes after the code that makes it.
+    last = repeating if any(site.makes and site.path not in repeating for site in sites) else ()
     best = sorted(
         (site for site in sites if site.makes or site.score >= message.least),
-        key=lambda site: (
-            is_made and _repeats(site.path),
-            -scores[site],
-            site.path,
-            site.first,
-        ),
+        key=lambda site: (site.path in last, -scores[site], site.path, site.first),
     )
     return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 

@@ -26,7 +26,7 @@ END_OF_PATH = 0.99
 BELOW_FOLDER = 0.95
 FURTHER_FOLDERS = 0.9
 OTHER_FOLDERS = 0.5
-# A longer path has this many equal names at its end.
+# A path of another machine needs this many equal folders and names at its end.
 EQUAL_NAMES = 2
 # A word that matches only the name of a folder.
 IN_FOLDER = 0.5

@@ -135,24 +135,25 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     printed = _Printed(message)
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
-    made = {
-        number: "" if _IS_COMMENT.match(line) else printed.made_by(line)
-        for number in text.matching[:MOST_LINES_OF_FILE]
-        if (line := text.lines[number])
+    matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
+    comments = {number for number, line in matching.items() if _IS_COMMENT.match(line)}
+    made: dict[int, Made] = {
+        number: "" if number in comments else printed.made_by(line)
+        for number, line in matching.items()
     }
-    making = [number for number in sorted(made) if made[number]]
+    making = sorted(number for number, makes in made.items() if makes)
     for number, makes in made.items():
         following = making[bisect_right(making, number) :][:1]
         last, share = _compared(text.lines, number, message, *following)
         score = min(1.0, share / letters)
-        is_comment = bool(_IS_COMMENT.match(text.lines[number]))
+        is_comment = number in comments
         if makes:
             score = max(score, WHOLE if makes == "whole" else LEAST_SHARE)
         elif share < LEAST_LETTERS or score < LEAST_SHARE:
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
-        logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
+        logs = not is_comment and bool(_LOGS.search(_QUOTE.split(matching[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE

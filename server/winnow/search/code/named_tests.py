@@ -12,19 +12,17 @@ _PYTEST = re.compile(
     r"(?:[A-Z]{4,7}\s+)?([^\s:\[\]]+\.py)::(\w+(?:::\w+)*)(?:\[.*\])?(?:\s+(?:-\s.*|[A-Z]{4,7}\b.*))?"
 )
 # Others: the qualified name of the test. A test of Go can have parts: `TestX/empty`.
-_OTHERS = tuple(
-    map(
-        re.compile,
-        (
-            r"(?:=== \w+|--- (?:FAIL|PASS|SKIP):)\s+(\w+)(?:/\S*)?(?:\s+\(.*\))?",
-            r"((?:Test|Benchmark|Fuzz)[A-Z_]\w*)/\S+",
-            r"(?:test|----)\s+(\w+(?:::\w+)*)\s+(?:\.\.\.\s.*|stdout ----)",
-            r"(?:(?:Failed|Passed|Skipped)\s+)?(\w+(?:\.\w+)+)(?:\(.*\))?\s+\[(?:FAIL|SKIP|[<\d].*)\]",
-            r"\d{1,4}\)\s+(\w+(?:\\\w+)*::\w+)(?:\s+with data set.*)?",
-            r"(?:\w+\.)*(\w+)\s+>\s+(\w+)(?:\(.*\))?\s+(?:FAILED|PASSED|SKIPPED)",
-        ),
+_OTHERS = [
+    re.compile(pattern)
+    for pattern in (
+        r"(?:=== \w+|--- (?:FAIL|PASS|SKIP):)\s+(\w+)(?:/\S*)?(?:\s+\(.*\))?",
+        r"((?:Test|Benchmark|Fuzz)[A-Z_]\w*)/\S+",
+        r"(?:test|----)\s+(\w+(?:::\w+)*)\s+(?:\.\.\.\s.*|stdout ----)",
+        r"(?:(?:Failed|Passed|Skipped)\s+)?(\w+(?:\.\w+)+)(?:\(.*\))?\s+\[(?:FAIL|SKIP|[<\d].*)\]",
+        r"\d{1,4}\)\s+(\w+(?:\\\w+)*::\w+)(?:\s+with data set.*)?",
+        r"(?:\w+\.)*(\w+)\s+>\s+(\w+)(?:\(.*\))?\s+(?:FAILED|PASSED|SKIPPED)",
     )
-)
+]
 
 
 def named_test(line: str) -> str:

@@ -18,7 +18,7 @@ from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
 from winnow.symbols.language import language_of
-from winnow.symbols.search.query import Term, parse, without_packages
+from winnow.symbols.search.query import parse, without_packages
 
 # A longer query is not a name, path or pattern that a user types. The time to classify it grows
 # with the cube of its length.
@@ -236,13 +236,11 @@ def _one_word(text: str) -> list[QueryReading]:
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
         return _with_last(text, [*_symbols(text, why), *macro, as_text])
     as_text = msgspec.structs.replace(as_text, why="it has signs that no name and no path has")
-    # Nowhere is `config("app.zone")` written, but something is about it.
-    in_it = [word for word in words(text) if _PLAIN_WORD.fullmatch(word)]
-    is_call = len(in_it) > 1 and _CALLED.search(text)
-    return [
-        as_text,
-        *([QueryReading("semantic", " ".join(in_it), "it is a call")] if is_call else []),
-    ]
+    # No text may contain `config("app.zone")`, but a passage may be about these words.
+    plain = [word for word in words(text) if _PLAIN_WORD.fullmatch(word)]
+    if len(plain) > 1 and _CALLED.search(text):
+        return [as_text, QueryReading("semantic", " ".join(plain), "it is a call")]
+    return [as_text]
 
 
 def _spellings(option: str) -> list[str]:
@@ -271,11 +269,10 @@ def _symbols(name: str, why: str) -> list[QueryReading]:
 
 def _with_last(name: str, found: list[QueryReading]) -> list[QueryReading]:
     """Add the last part of a qualified name: what is before it may be a variable, or inherit it."""
-    [term] = parse(name).terms or [Term("")]
-    known = {reading.wanted for reading in found}
-    if not (term.qualifiers and term.text) or term.text in known:
+    last = next((term.text for term in parse(name).terms if term.qualifiers), "")
+    if not last or last in {reading.wanted for reading in found}:
         return found
-    return [*found, _symbol(term.text, LAST_PART)]
+    return [*found, _symbol(last, LAST_PART)]
 
 
 def _regex(text: str) -> QueryReading:

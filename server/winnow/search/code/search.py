@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Struct
 
 from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
-from winnow.search.answer.completeness import incomplete, with_reasons
+from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import LAST_PART, QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
-from winnow.search.code.semantic import Passages, find_passages, suggestions
+from winnow.search.code.semantic import Passages, find_passages, suggestions, with_state
 from winnow.search.index.state import state_in_words
 from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.rows import FoundSymbol
@@ -30,7 +30,7 @@ from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import Scope
-from winnow.types import Hit, IndexState, Progress
+from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 
@@ -75,11 +75,15 @@ async def search_code(
             break
     last = attempts[-1]
     if last.reading.why == LAST_PART and last.result.found.hits:
-        last = _with_warning(last, f"nothing is named {attempts[0].reading.wanted}")
+        warning = f"nothing is named {attempts[0].reading.wanted}"
+        found = last.result.found
+        found = msgspec.structs.replace(found, warnings=[*found.warnings, warning])
+        last = _with_found(last, found)
     for attempt in attempts[:-1]:
         state = attempt.result.found.completeness.index
         if state is not None and state.state in ("opening", "building"):
-            last = _with_state(last, attempt.why_not, state)
+            # The index does not know all definitions yet.
+            last = _with_found(last, with_state(last.result.found, state, attempt.why_not))
     others: Sequence[str] = ()
     if not last.result.found.hits:
         others = await suggestions(workspace, attempts[0].reading.wanted)
@@ -117,20 +121,9 @@ def wanted_texts(query: str, search_type: SearchType | None) -> Wanted:
     return Wanted(query, patterns, names, must_match=found[0].search == "text")
 
 
-def _with_state(attempt: _Attempt, reason: str, state: IndexState) -> _Attempt:
-    """Return an attempt whose answer may change: the index does not know all definitions yet."""
-    found = attempt.result.found
-    completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
-    found = msgspec.structs.replace(found, completeness=completeness)
-    return msgspec.structs.replace(
-        attempt, result=msgspec.structs.replace(attempt.result, found=found)
-    )
-
-
-def _with_warning(attempt: _Attempt, warning: str) -> _Attempt:
-    result = attempt.result
-    found = msgspec.structs.replace(result.found, warnings=[*result.found.warnings, warning])
-    return msgspec.structs.replace(attempt, result=msgspec.structs.replace(result, found=found))
+def _with_found(attempt: _Attempt, found: HitList) -> _Attempt:
+    result = msgspec.structs.replace(attempt.result, found=found)
+    return msgspec.structs.replace(attempt, result=result)
 
 
 # --- which search --------------------------------------------------------------------------

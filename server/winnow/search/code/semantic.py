@@ -100,7 +100,7 @@ async def _find_passages(
         found = _only_indexed(scope, query, indexed, wanted, nothing_indexed(workspace))
         if not has_definitions:
             so_far = f"{state_in_words(workspace.index, state)}: the order of results may change"
-            found = _with_state(found, state, so_far)
+            found = with_state(found, state, so_far)
         return Passages(found, _engine(indexed), indexed.model)
     reason = _why_not_indexed(workspace, state, trouble)
     texts = await files_about(workspace, scope, query, progress)
@@ -112,13 +112,13 @@ async def _find_passages(
     is_begun = share >= LEAST_SHARE or workspace.index.has_complete_folder
     if indexed is None or is_missing or not indexed.known or not is_begun:
         fallback = SearchFallback(wanted="semantic", used="text", reason=reason)
-        return Passages(_with_state(texts, state, reason), "text", None, fallback)
+        return Passages(with_state(texts, state, reason), "text", None, fallback)
     missing = await missing_files(workspace, scope, texts.hits, indexed.known)
     hits = merged(indexed.hits, texts.hits, missing, min(share, 1.0))
     words = {**telling_words(query), **texts.words}
     found = msgspec.structs.replace(texts, hits=hits, total=len(hits), words=words)
     fallback = SearchFallback(wanted="semantic", used="text", reason=reason, partly=True)
-    found = _with_state(found, state, reason)
+    found = with_state(found, state, reason)
     return Passages(found, _engine(indexed), indexed.model, fallback)
 
 
@@ -186,7 +186,8 @@ async def names_near(workspace: EngineWorkspace, query: str) -> Sequence[str]:
         return await view.read(terms_of_index(view, tables), content_words(query))
 
 
-def _with_state(found: HitList, state: IndexState, reason: str) -> HitList:
+def with_state(found: HitList, state: IndexState, reason: str) -> HitList:
+    """Return hits that are incomplete because of the state of the index."""
     completeness = msgspec.structs.replace(with_reasons(found.completeness, reason), index=state)
     return msgspec.structs.replace(found, completeness=completeness)
 
