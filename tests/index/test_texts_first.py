@@ -446,6 +446,29 @@ def test_a_text_replaces_no_definitions(tmp_path: Path) -> None:
     store.close()
 
 
+async def test_only_texts_without_secrets_are_not_searched_for_secrets_again(
+    project: Path, make_server: MakeServer, definitions: Definitions
+) -> None:
+    secret = "".join(("gh", "p_", "Zk3vQ8Lr2XwTn5Yb7Hc9", "Md4Jf6Gp1Sa0UeKt"))
+    held, changed = f'TOKEN = "{secret}"\n', f'{SCALES}KEY = "{secret}"\n'
+    write_files(project, {"post/token.py": held})
+    workspace = make_server(project)
+    building = asyncio.create_task(workspace.index.build())
+    await until(lambda: workspace.index.state().knows_all_texts)
+    # Its text had no secret when it was indexed.
+    write_files(project, {"post/scales.py": changed})
+    definitions.may_begin.set()
+    await building
+    jobs = {os.fsdecode(job.path): job for job in definitions.jobs if job.part == "definitions"}
+    assert jobs["post/office.py"].harmless
+    assert not jobs["post/token.py"].harmless
+    with contextlib.closing(await folder_of(workspace).reader()) as reader:
+        for path in ("post/token.py", "post/scales.py"):
+            signature = reader.definitions_in(path)[-1].signature
+            assert "****" in signature
+            assert secret not in signature
+
+
 async def test_a_full_index_has_as_many_files_as_that_of_one_pass(
     tmp_path: Path, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,10 +138,10 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
         problem = _problem_for(path, f"it is {binary_kind(raw[:SAMPLE_BYTES])}")
         found = record_without_symbols(state, problem, language)
         return msgspec.structs.replace(found, binary=_is_binary(raw))
-    secrets = 0
-    if job.masked:
-        source, secrets = mask_secrets(source, job.rules)
     key = content_key(path, raw, language)
+    secrets = 0
+    if job.masked and key != job.harmless:
+        source, secrets = mask_secrets(source, job.rules)
     if job.part == "occurrences" and not _contains_any(source, job.names):
         return FileRecord(state, language.name if language else "", key=key)
     symbols, problem = _symbols_of(job, path, language, source)

@@ -414,11 +414,15 @@ class ChangeWriter:
         for at in range(0, len(paths), FILES_AT_ONCE):
             some = paths[at : at + FILES_AT_ONCE]
             complete: Set[str] = frozenset(some)
+            harmless: Mapping[str, bytes] = {}
             if part is None and len(paths) > FEW_COMPLETE:
                 complete = await self._disk.query(
                     functools.partial(Reader.complete_among, paths=some)
                 )
-            jobs = self._jobs(some, part, complete, names)
+                harmless = await self._disk.query(
+                    functools.partial(Reader.keys_without_secrets, paths=some)
+                )
+            jobs = self._jobs(some, part, complete, harmless, names)
             async with contextlib.aclosing(self._workers.extract(jobs, urgent)) as answers:
                 async for job, record in answers:
                     batch[os.fsdecode(job.path)] = record
@@ -431,10 +435,15 @@ class ChangeWriter:
             yield batch
 
     def _jobs(
-        self, paths: Iterable[str], part: Part | None, complete: Set[str], names: tuple[str, ...]
+        self,
+        paths: Iterable[str],
+        part: Part | None,
+        complete: Set[str],
+        harmless: Mapping[str, bytes],
+        names: tuple[str, ...],
     ) -> list[IndexJob]:
         """Return jobs for a part of some files; without a part, only ``complete`` files get
-        occurrences."""
+        occurrences. ``harmless`` are the keys of texts without secrets."""
         root, settings = os.fsencode(self._root), self._settings()
         return [
             IndexJob(
@@ -447,6 +456,7 @@ class ChangeWriter:
                 rules=settings.rules,
                 part=part or ("all" if path in complete else "definitions"),
                 names=names,
+                harmless=harmless.get(path, b""),
             )
             for path in paths
         ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, count
+from operator import add
 
 from winnow.symbols.file_symbols import Definition
 
@@ -35,7 +36,9 @@ _LEADING = re.compile(rb'\s*(?://|/\*|\*|#|--|;|%|@|"""|\[\w|<!--|\{-)')
 _LEADING_LINES = 40
 # In texts without definitions: headings of Markdown, of INI and TOML, and of a diff.
 _HEADING = re.compile(rb"#{1,6} |\[[^\]]+\]\s*$|=+ |@@ ")
-_CONTINUED = re.compile(rb"[\s})\]]")
+_HEADING_STARTS = frozenset((b"#", b"[", b"=", b"@"))
+# How a line begins that continues what is before a blank line.
+_CONTINUED = frozenset(b" \t\n\r\f\v})]")
 
 
 def chunks_of(text: bytes, definitions: Sequence[Definition]) -> list[tuple[int, int]]:
@@ -45,7 +48,11 @@ def chunks_of(text: bytes, definitions: Sequence[Definition]) -> list[tuple[int,
         lines.pop()
     if not lines:
         return []
-    ends = list(accumulate(min(len(line), LINE_BYTES) + 1 for line in lines))
+    lengths = list(map(len, lines))
+    if max(lengths) > LINE_BYTES:
+        lengths = [min(length, LINE_BYTES) for length in lengths]
+    # With the line end of each line.
+    ends = list(map(add, accumulate(lengths), count(1)))
     # A very long text gets longer chunks, not more of them.
     most_bytes = max(CHUNK_BYTES, round(3 / FILLED * ends[-1] / MOST_CHUNKS))
     most_lines = max(CHUNK_LINES, round(3 / FILLED * len(lines) / MOST_CHUNKS))
@@ -74,13 +81,13 @@ def _places(
 ) -> Sequence[int]:
     """Return how good each line is to begin a chunk, from 0."""
     places = bytearray(len(lines))
-    blank = True
+    blank = [number for number, line in enumerate(map(bytes.strip, lines), 1) if not line]
+    for number in [0, *blank]:
+        if number < len(lines) and (line := lines[number]):
+            places[number] = _AFTER_BLANK if line[0] in _CONTINUED else _PARAGRAPH
     for number, line in enumerate(lines):
-        if blank and line:
-            places[number] = _AFTER_BLANK if _CONTINUED.match(line) else _PARAGRAPH
-        elif _HEADING.match(line):
+        if line[:1] in _HEADING_STARTS and _HEADING.match(line):
             places[number] = _PARAGRAPH
-        blank = not line.strip()
     for definition in definitions:
         if definition.local:
             continue

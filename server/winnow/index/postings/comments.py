@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Line comments, and lines in block comments that begin with a star.
-_SLASHES = r"^[ \t]*(?://+!?|/\*+!?|\*+(?!/))[ \t]?(.*)$"
-_HASHES = r"^[ \t]*#+(?![!\[])[ \t]?(.*)$"
-_DASHES = r"^[ \t]*(?:---?|\{-)[ \t]?\|?(.*)$"
-_SEMICOLONS = r"^[ \t]*;+[ \t]?(.*)$"
-_PERCENTS = r"^[ \t]*%+[ \t]?(.*)$"
+# Line comments, and lines in block comments that begin with a star. They begin with a line end,
+# which Python finds several times as fast as the beginning of a line.
+_SLASHES = r"\n[ \t]*(?://+!?|/\*+!?|\*+(?!/))[ \t]?(.*)"
+_HASHES = r"\n[ \t]*#+(?![!\[])[ \t]?(.*)"
+_DASHES = r"\n[ \t]*(?:---?|\{-)[ \t]?\|?(.*)"
+_SEMICOLONS = r"\n[ \t]*;+[ \t]?(.*)"
+_PERCENTS = r"\n[ \t]*%+[ \t]?(.*)"
 _QUOTES = r"(?:\"\"\"|''')([\s\S]*?)(?:\"\"\"|''')"
 _BLOCKS = r"/\*([\s\S]*?)\*/"
 _HASKELL_BLOCKS = r"\{-([\s\S]*?)-\}"
 _LUA_BLOCKS = r"--\[=*\[([\s\S]*?)\]=*\]"
 _ML_BLOCKS = r"\(\*([\s\S]*?)\*\)"
 _MARKUP = r"<!--([\s\S]*?)-->"
-_RUBY_BLOCKS = r"^=begin\b([\s\S]*?)^=end\b"
+_RUBY_BLOCKS = r"\n=begin\b([\s\S]*?)\n=end\b"
 
 _FAMILIES = {
     (_HASHES, _QUOTES): "python elixir starlark mojo gdscript nim julia toml coffeescript",
@@ -40,16 +41,34 @@ _FAMILIES = {
     (): "markdown rst org json diff",
 }
 _PATTERNS = {
-    language: tuple(re.compile(pattern, re.M) for pattern in patterns)
+    language: tuple(map(re.compile, patterns))
     for patterns, names in _FAMILIES.items()
     for language in names.split()
 }
 # Most other languages have the delimiters of C.
-_OTHERS = tuple(re.compile(pattern, re.M) for pattern in (_SLASHES, r"(?<=\S)[ \t]+//[ \t](.*)$"))
+_LIKE_C = re.compile(_SLASHES)
+_AFTER_CODE = re.compile(r"//[ \t](.*)")
 
 
 def comments_of(text: str, language: str) -> Iterator[str]:
     """Yield the comments and docstrings of a text, without most of their delimiters."""
-    for pattern in _PATTERNS.get(language, _OTHERS):
-        for found in pattern.finditer(text):
+    lines = f"\n{text}"
+    for pattern in _PATTERNS.get(language, (_LIKE_C,)):
+        for found in pattern.finditer(lines):
             yield found[1]
+    if language not in _PATTERNS:
+        yield from _after_code(text)
+
+
+def _after_code(text: str) -> Iterator[str]:
+    """Yield the comments of C that follow code in their line."""
+    start = text.find("//")  # a pattern would take ten times as long
+    while start >= 0:
+        end = start + 1
+        if found := _AFTER_CODE.match(text, start):
+            before = text[text.rfind("\n", 0, start) + 1 : start]
+            code = before.rstrip(" \t")
+            if code and code != before:
+                yield found[1]
+                end = found.end()
+        start = text.find("//", end)

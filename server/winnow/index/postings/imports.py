@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 # Lines that import or re-export, in most languages. No part of it may match many lines, or
-# backtrack: any text is matched against it.
+# backtrack: any text is matched against it. It begins with a line end, which Python finds fast, and
+# with the first characters of the alternatives, without which it would take three times as long.
 _IMPORT = re.compile(
-    r"^[ \t]*(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"
+    r"\n([ \t]*(?=[#@aefilmpru}])"
+    r"(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"
     r"|(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:use|mod)[ \t]+[\w:{\\][^=;]{0,4000};|@_exported\b"
-    r"|(?:require|require_relative|autoload|load)\b|(?:\}|export[ \t].*)[ \t]*from[ \t]*['\"]).*$",
-    re.M,
+    r"|(?:require|require_relative|autoload|load)\b|(?:\}|export[ \t].*)[ \t]*from[ \t]*['\"]).*)"
 )
 # Languages in which an import is an expression: JavaScript, Lua, Zig.
 _IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
@@ -20,7 +21,7 @@ _IMPORTED = re.compile(r"(?<![\w.])(?:require|@import)\b[ \t]*[(\"'].*")
 def imports_of(text: str) -> Iterator[str]:
     """Yield the lines that import or re-export, and of expressions that import, the part from the
     import on."""
-    yield from _IMPORT.findall(text)
+    yield from _IMPORT.findall(f"\n{text}")
     # To search for these words first takes a tenth of the time.
     if "require" in text or "@import" in text:
         yield from _IMPORTED.findall(text)

@@ -85,6 +85,8 @@ class IndexJob(Struct, frozen=True, array_like=True):
     have definitions gets the problem `NO_DEFINITIONS`. "definitions" leaves out the occurrences of
     names except their declarations. "occurrences" is only these occurrences, without contents, and
     only if the text contains one of some ``names`` as a word, if there are any.
+
+    ``harmless`` is the key of a text of this file in which an earlier job found no secrets.
     """
 
     root: bytes
@@ -97,6 +99,7 @@ class IndexJob(Struct, frozen=True, array_like=True):
     rules: tuple[str, ...] = ()
     part: Part = "all"
     names: tuple[str, ...] = ()
+    harmless: bytes = b""
 
 
 def depends_on_limits(problem: str) -> bool:

@@ -151,6 +151,17 @@ class Reader:
         """Return the text keys of the files that are indexed."""
         return {path: key for path, (key,) in self._rows_of("key", paths).items()}
 
+    def keys_without_secrets(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """Return the text keys of those of some files in which nothing was masked. Raises
+        StoreDamaged."""
+        names = self.segments()
+        rows = self._rows_of("key, segment, document", paths)
+        return {
+            path: key
+            for path, (key, segment, document) in rows.items()
+            if segment is not None and self.open_segments.get(names[segment]).covered[document]
+        }
+
     def each_key(self) -> Iterator[tuple[str, bytes]]:
         """Yield the files with their text keys, which may be empty."""
         for path, key in self._each("SELECT path, key FROM file WHERE parked=0"):

@@ -140,7 +140,7 @@ def command_arguments(text: bytes) -> Iterator[SecretMatch]:
     letters = set(_OPTION_LETTER.findall(text))
     patterns = [argument for letter in letters for argument in _COMMANDS.get(letter, ())]
     for argument in (*patterns, *_PATTERNS):
-        if any(mark in text for mark in argument.marks):
+        if any(map(text.__contains__, argument.marks)):
             for match in argument.pattern.finditer(text):
                 if argument.is_secret(match["value"]):
                     yield SecretMatch(*match.span("value"), argument.rule)
