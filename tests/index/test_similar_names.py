@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MakeWorkspace, write_files
-from winnow.index.similar_names import WordMatcher, distance, near_names, terms_of_index
+from winnow.index.similar_names import (
+    MOST_WORDS,
+    WordMatcher,
+    distance,
+    near_names,
+    terms_of_index,
+)
+from winnow.search.code.semantic import names_near
 from winnow.symbols.search.name_table import NameTable
 
 # Time to read a file on a busy machine.
@@ -88,3 +95,20 @@ async def test_the_index_suggests_only_current_definitions(
     write_files(project, {"src/registry.py": "registry = {}\n"})
     workspace.files_changed([project / "src/registry.py"])
     assert await near("register_plugn") == []
+
+
+async def test_a_pasted_text_is_not_compared_word_by_word(
+    make_workspace: MakeWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def near(tables: object, word: str) -> list[tuple[float, str]]:
+        compared.append(word)
+        return []
+
+    monkeypatch.setattr("winnow.index.similar_names.near_names", near)
+    workspace = make_workspace(project)
+    await workspace.index.build()
+    unknown = [f"zq{number}" for number in range(1_000)]
+    assert await names_near(workspace, "x=y " * 1_000 + " ".join(unknown)) == []
+    assert compared == ["x", "y", *unknown[: MOST_WORDS - 2]]

@@ -23,6 +23,8 @@ MAX_NAMES = 5
 LONG = 6
 # Two words are related if they share a beginning of this length.
 PREFIX = 4
+# Of a longer query, only the first words: each takes milliseconds.
+MOST_WORDS = 12
 # Limit of the names with nearly the letters of a word that are compared with it: about 1 ms.
 MAX_COMPARED = 400
 
@@ -36,7 +38,8 @@ def terms_of_index(view: SymbolView, tables: Sequence[NameTable]) -> KnownTerms:
     """
 
     def known(words: Sequence[str]) -> list[str]:
-        near = [pair for word in words for pair in near_names(tables, word)]
+        distinct = list(dict.fromkeys(words))[:MOST_WORDS]
+        near = [pair for word in distinct for pair in near_names(tables, word)]
         # The nearest of each word come first.
         names = dict.fromkeys(name for _, name in sorted(near, key=lambda pair: -pair[0]))
         defined = (name for name in names if next(iter(view.definitions(name)), None) is not None)
