@@ -75,6 +75,18 @@ def test_enter_after_typing_opens_the_first_result_of_the_typed_query(editor: Ed
     opened(editor, "executor.py", 10)
 
 
+def test_the_lines_of_a_pasted_text_are_one_query(editor: Editor) -> None:
+    editor.command("Winnow grep")
+    editor.nvim.api.paste("class Migration\n    Executor:\n", False, -1)
+    pasted = "return require('winnow.picker').get():typed()"
+    editor.wait("one line", lambda: editor.lua(pasted) == "class Migration Executor: ")
+    assert "│> class Migration Executor:" in "\n".join(editor.screen())
+    editor.nvim.input("<C-u>")
+    editor.nvim.api.paste("class\nMigrationExecutor:", False, -1)
+    editor.nvim.input("<CR>")
+    opened(editor, "executor.py", 10)
+
+
 def test_a_macro_with_a_search_replays(editor: Editor) -> None:
     editor.nvim.call("setreg", "q", ":Winnow grep class MigrationExecutor:\r\r", "c")
     editor.press("@q")

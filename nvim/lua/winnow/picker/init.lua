@@ -440,6 +440,22 @@ function Picker:set_typed(text)
   self:_show_default()
 end
 
+---Join the lines of a pasted text: the prompt has one. The server tells a stack trace without its
+---line breaks.
+function Picker:_join_lines()
+  local buf = self.windows.prompt_buf
+  if vim.api.nvim_buf_line_count(buf) == 1 then
+    return
+  end
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  -- Neovim writes the prompt into the last line, too.
+  local pasted = vim.iter(lines):map(function(line)
+    return (line:gsub('^' .. vim.pesc(windows.PROMPT), ''):gsub('^%s+', ''))
+  end)
+  vim.api.nvim_buf_set_lines(buf, 0, -2, false, {})
+  self:set_typed(pasted:join(' '))
+end
+
 ---Show the default query in an empty prompt.
 function Picker:_show_default()
   local buf = self.windows.prompt_buf
@@ -645,6 +661,7 @@ function Picker:_create_autocmds()
   self.group = vim.api.nvim_create_augroup('winnow-picker', {})
   local prompt_buf = self.windows.prompt_buf
   self:_on({ 'TextChanged', 'TextChangedI' }, function()
+    self:_join_lines()
     self:_changed()
   end, prompt_buf)
   -- Vim asks whether to save a prompt with text.
