@@ -454,3 +454,40 @@ def test_a_comment_is_worse_than_the_code() -> None:
 def test_a_string_makes_a_message_or_a_part_of_it(line: str, message: str, expected: str) -> None:
     sites = list(sites_in(MatchedText("a.py", {1: line}, [1]), message))
     assert [site.makes for site in sites if site.makes] == ([expected] if expected else [])
+
+
+KETTLE = "Kettle 7 of kitchen 2 boils, so the tea is ready"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'infof(k, "Kettle %" PRIu64 " of kitchen %" FMT_ID " boils, so the tea is %s",',
+        'log("Kettle " + number + " of kitchen " + kitchen + " boils, so the tea is " + state);',
+        "log('Kettle ' . $number . ' of kitchen ' . $kitchen . ' boils, so the tea is ready');",
+        'raise E(\n  f"Kettle {number} of kitchen "\n  f"{kitchen} boils, so the tea is ready"\n)',
+        'log.warn("Kettle {} of kitchen {} boils, "\n  + "so the tea is {}", number, at)',
+        "throw new Late('Kettle ' +\n  number +\n  ' of kitchen 2 boils, so the tea is ready')",
+        'cerr << "Kettle " << number << " of kitchen " << at\n<< " boils, so the tea is ready";',
+        'what + " 7 of kitchen 2 boils, so the tea is ready" # Kettle',
+        'die("Kettle %d of kitchen %d boils, "\n    "so the tea is ready")',
+    ],
+)
+def test_a_string_in_pieces_makes_a_message(text: str) -> None:
+    lines = range(1, text.count("\n") + 2)
+    making = [site for site in sites_in(matched(text, *lines), KETTLE) if site.makes]
+    assert [(site.makes, text.split("\n")[site.first - 1].count("ettle")) for site in making] == [
+        ("whole", 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'pour("Kettle 7 of kitchen 2", "boils, so the tea is ready")',
+        'pour("Kettle 7 of kitchen 2") if hot else pour("boils, so the tea is ready")',
+        "{'Kettle 7 of kitchen 2': 'boils, so the tea is ready'}",
+    ],
+)
+def test_several_strings_of_a_line_make_no_message(line: str) -> None:
+    assert not any(site.makes for site in sites_in(matched(line, 1), KETTLE))

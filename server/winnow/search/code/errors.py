@@ -71,7 +71,9 @@ _FAILURE = re.compile(
     re.I,
 )
 # A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
-_FILLED = re.compile(r"(?<= )(?:\d+\b|\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))")
+_FILLED = re.compile(
+    r"(?<= )(?:#?\d+\b|\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))"
+)
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)

@@ -56,6 +56,22 @@ _PLACEHOLDER = re.compile(
     # In C, a macro may have the rest: "%" PRIu64.
     r"%[-+ #0]{0,3}\d{0,4}$"
 )
+# Strings that are one: side by side, or with an operator between them, and perhaps a prefix.
+_OPERATOR = r"(?:\+|\.\.?|<<|<>|&)"
+_ADJACENT = re.compile(rf"\s*(?:{_OPERATOR}\s*)?\\?\s*[a-zA-Z@$]{{0,2}}")
+# A value between two strings, or a macro of C.
+_BETWEEN = re.compile(
+    rf"\s*{_OPERATOR}\s*[^\"'`;\s][^\"'`;]{{0,80}}?\s*{_OPERATOR}\s*|\s*[A-Z_]{{2}}\w*\s*"
+)
+_UNFINISHED = re.compile(r"%[-+ #0]{0,3}\d{0,4}$")  # the macro has the rest
+# A value before or behind a string. In front of `<<` is a stream.
+_BEFORE = re.compile(r"[\w)\]}]\s*(?:\+|\.\.?)\s*$")
+_BEHIND = re.compile(rf"\s*{_OPERATOR}\s*[\w$(]")
+# A string that continues on the next line.
+_OPERATOR_BEFORE = re.compile(rf"\s{_OPERATOR}\s*$")
+_OPERATOR_BEHIND = re.compile(rf"\s*{_OPERATOR}\s")
+_ENDS = re.compile(r"[\"'`](?:\s*[A-Z_]{2}\w*)?\s*\\?\s*$")
+_BEGINS = re.compile(r"\s*(?:[a-zA-Z@$]{0,2}[\"'`]|[A-Z_]{2}\w*\s*\")")
 # What programs print before a message, and the query's parts lack.
 _LABEL = re.compile(r"^(?:error|fatal|warning|panic): ", re.I)
 _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
@@ -137,10 +153,13 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     sites = []
     matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
     comments = {number for number, line in matching.items() if _IS_COMMENT.match(line)}
-    made: dict[int, Made] = {
-        number: "" if number in comments else printed.made_by(line)
-        for number, line in matching.items()
-    }
+    made: dict[int, Made] = {}
+    for number in matching:
+        first, string = (number, "") if number in comments else _whole_string(text.lines, number)
+        if makes := printed.made_by(string):
+            made[first] = makes
+        else:
+            made.setdefault(number, "")
     making = sorted(number for number, makes in made.items() if makes)
     for number, makes in made.items():
         following = making[bisect_right(making, number) :][:1]
@@ -153,7 +172,7 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         raises = any(map(_RAISES.search, around))
-        logs = not is_comment and bool(_LOGS.search(_QUOTE.split(matching[number])[0]))
+        logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE
@@ -180,7 +199,7 @@ class _Printed:
         """Return what a string of a line makes of the message, with values for placeholders."""
         found = {
             (start, end)
-            for pieces in map(_static, _LITERAL.findall(line))
+            for pieces in map(_static, _strings(line))
             if _letters("".join(pieces)) >= LEAST_LETTERS and len(" ".join(pieces).split()) > 1
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
@@ -210,10 +229,52 @@ class _Printed:
         return None
 
 
-def _static(literal: str) -> list[str]:
+def _whole_string(lines: Mapping[int, str], number: int) -> tuple[int, str]:
+    """Return the line with the string that has a part on a line, and the first of these lines."""
+    first = last = number
+    while first > number - BEFORE and _continue(lines.get(first - 1, ""), lines[first]):
+        first -= 1
+    while last < first + STATEMENT_LINES and _continue(lines[last], lines.get(last + 1, "")):
+        last += 1
+    return first, " ".join(lines[at].strip() for at in range(first, last + 1))
+
+
+def _continue(line: str, following: str) -> bool:
+    """Return True if a string, with values in it, continues on the next line."""
+    if _OPERATOR_BEFORE.search(line) or _OPERATOR_BEHIND.match(following):
+        return True
+    return bool(_BEGINS.match(following) and _ENDS.search(line))
+
+
+def _strings(line: str) -> Iterator[str]:
+    """Yield the strings of a line without their quotes, and those that are one as one, with a
+    placeholder for each value before, between and behind them."""
+    joined = alone = ""
+    end = 0
+    for found in _LITERAL.finditer(line):
+        literal, between = found[0], line[end : found.start()]
+        inner = literal[1:].removesuffix(literal[0])
+        yield inner
+        if end and _ADJACENT.fullmatch(between):
+            joined += inner
+        elif end and _BETWEEN.fullmatch(between):
+            joined = f"{_UNFINISHED.sub('', joined)}{{}}{inner}"
+        else:
+            if joined != alone:
+                yield joined
+            joined = f"{{}}{inner}" if _BEFORE.search(between) else inner
+            alone = inner
+        end = found.end()
+    if _BEHIND.match(line, end):
+        joined += "{}"
+    if joined != alone:
+        yield joined
+
+
+def _static(string: str) -> list[str]:
     """Return the case-folded texts before, between and after the placeholders of a string. A
     placeholder behind a colon does not count: there, the message of another error follows."""
-    inner = _LABEL.sub("", literal[1:].removesuffix(literal[0]).strip(_FRAME))
+    inner = _LABEL.sub("", string.strip(_FRAME))
     split = (_ESCAPE.sub(_unescaped, piece) for piece in _PLACEHOLDER.split(inner))
     pieces = [" ".join(piece.split()).casefold() for piece in split]
     if len(pieces) > 1 and not pieces[-1] and pieces[-2].endswith(":"):
