@@ -76,6 +76,12 @@ FILES = {
         "    }\n"
         "}\n"
     ),
+    "web/kettle.rb": (
+        "def boil(name, room)\n"
+        '  raise "Can\'t boil an empty kettle."\n'
+        '  raise "No kettle named #{name} in #{room}; perhaps it boils?"\n'
+        "end\n"
+    ),
     "c/vault.c": ('void opened(const char *why) {\n  failf("Vault problem: %s", why);\n}\n'),
     BANK: (
         "package org.example;\n\n"
@@ -143,6 +149,9 @@ async def test_the_code_that_raises_a_message_precedes_what_repeats_it(
             5,
         ),
         ("Shop::PaymentError (Payment of 3 was refused by the bank):", "web/pay.ts", 3, 4),
+        ("Can't boil an empty kettle.", "web/kettle.rb", 2, 2),
+        ("No kettle named 'tea' in room 3; perhaps it boils?", "web/kettle.rb", 3, 3),
+        ("[Tea] [ab-12] No kettle named tea in room 3; perhaps it boils?", "web/kettle.rb", 3, 3),
         ("shop: (7) Payment of 3 was refused by the bank", "web/pay.ts", 3, 4),
         ("(error) The count of tea must be positive, but 0 was given", "src/shop/cart.py", 5, 6),
         (
@@ -158,6 +167,21 @@ async def test_variable_parts_of_a_message_do_not_matter(
 ) -> None:
     found = rows((await search(workspace, query)).results)[0]
     assert found == (path, first, last, "raises this message")
+
+
+async def test_code_is_read_before_documents(
+    make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("winnow.search.code.errors.PROBABLE_FILES", 1)
+    monkeypatch.setattr("winnow.search.code.message_files.COMMON_SHARE", 1)
+    files = {
+        "a.md": "No tea in room 3\n",
+        "b.py": 'raise E(f"No tea in room {n}")\n',
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    result = await search(workspace, "No tea in room 3")
+    assert rows(result.results)[0] == ("b.py", 1, 1, "raises this message")
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,14 @@ _FAILURE = re.compile(
 )
 # A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
 _FILLED = re.compile(
-    r"(?<= )(?:#?\d+\b|\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))"
+    r"(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
+    r"\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))"
 )
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
-_ASKS = re.compile(r"(?:how|what|where|when|which|who|why|is|are|does|do|can|should)\b|.*\?$", re.I)
+_ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
+# "Is the file open?", but also "Is not a file." and "No such name; did you mean …?"
+_MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _SEPARATOR = re.compile(r"::|\.")
 _LAST_NAME = re.compile(r"[\w$?!]+")
@@ -315,13 +318,15 @@ async def _files(
     for message in messages:
         if message.is_label:
             if is_indexed:
-                files = await indexed_files_with(workspace, scope, message.terms, LABEL_CANDIDATES)
+                files = await indexed_files_with(
+                    workspace, scope, message.terms, LABEL_CANDIDATES, _weight
+                )
                 code = {path: files[path] for path in files if not _repeats(path)}
                 is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
                 add(code if is_rare else {})
         elif is_indexed and message.least:
             terms = message.terms[:PROBABLE_TERMS]
-            add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES))
+            add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight))
         else:
             searched |= dict.fromkeys(message.terms)
     if searched:
@@ -358,9 +363,10 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
     for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
         if _ASKS.match(text):
             continue
-        if _FAILURE.search(text):
+        fails = _FAILURE.search(text)
+        if fails and not _MAY_ASK.match(text):
             yield _Message(ErrorMessage(text), PROBABLE_SHARE)
-        elif _FILLED.search(text):
+        elif fails or _FILLED.search(text):
             yield _Message(ErrorMessage(text), math.inf)
         elif len(text.split()) in LABEL_WORDS:
             yield _Message(ErrorMessage(text), is_label=True)

@@ -28,6 +28,9 @@ MOST_FILES, MOST_READ = 40, 100
 # A term that this share of all files may have says nothing.
 COMMON_SHARE = 0.1
 LEAST_VALUE = 0.5
+# Of all files that may have some terms, this number for each that is returned is weighed by its
+# path: long documents have the trigrams of nearly everything.
+WEIGHED = 4
 MOST_BYTES = 16_000_000
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
 LISTED_BYTES = 4 * 1024 * 1024
@@ -62,12 +65,16 @@ def knows_texts(workspace: EngineWorkspace, scope: Scope) -> bool:
 
 
 async def indexed_files_with(
-    workspace: EngineWorkspace, scope: Scope, terms: Sequence[str], most: int
+    workspace: EngineWorkspace,
+    scope: Scope,
+    terms: Sequence[str],
+    most: int,
+    weight: Callable[[str], float],
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have some of the terms as they were indexed last, with these terms,
-    by path: the ``most`` with the longest terms. Ignores terms that many files may have, and files
-    with secrets. The index must know the texts of the scope. Takes a fraction of a millisecond for
-    each term."""
+    by path: the ``most`` with the longest terms, times the ``weight`` of the path. Ignores terms
+    that many files may have, and files with secrets. The index must know the texts of the scope.
+    Takes a fraction of a millisecond for each term."""
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
 
@@ -86,15 +93,14 @@ async def indexed_files_with(
                 for number in files.numbers.get(root, ()):
                     found.setdefault((place, number), set()).add(term)
     values = {file: _value(known) for file, known in found.items()}
-    least = min(heapq.nlargest(most, values.values()), default=0)
+    least = min(heapq.nlargest(WEIGHED * most, values.values()), default=0)
     paths = {
         path: found[place, number]
         for (place, number), value in values.items()
         if value >= least and (path := _path(candidates[0], scope, place, number))
     }
-    return {
-        path: paths[path] for path in sorted(paths, key=lambda p: (-_value(paths[p]), p))[:most]
-    }
+    weighed = {path: _value(known) * weight(path) for path, known in paths.items()}
+    return {path: paths[path] for path in sorted(paths, key=lambda p: (-weighed[p], p))[:most]}
 
 
 def _path(candidates: MatchCandidates, scope: Scope, place: int, number: int) -> str:

@@ -42,10 +42,11 @@ _WORD = re.compile(r"\S+")
 # Values, which the source does not have: texts in quotes and brackets, numbers, paths, addresses.
 _VALUE = re.compile(
     r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|(?<=\[)[^\[\]]+(?=\])|\{[^{}]*\}|"
-    r"\S*(?:\d|://)\S*|\S*[\\/]\S+[\\/]\S*"
+    r"\S*(?:\d|://|\w#\w)\S*|\S*[\\/]\S+[\\/]\S*"
 )
-# Behind a colon, or in brackets, a program adds the message of what it called.
-_JOINT = re.compile(r": +|[()]")
+# Behind a colon, or in brackets, a program adds the message of what it called. A logger may put
+# something in brackets in front.
+_JOINT = re.compile(r": +|[()]|\] +")
 END = " .:!…"
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
