@@ -511,6 +511,7 @@ def test_a_string_in_pieces_makes_a_message(text: str) -> None:
         'pour("Kettle 7 of kitchen 2", "boils, so the tea is ready")',
         'pour("Kettle 7 of kitchen 2") if hot else pour("boils, so the tea is ready")',
         "{'Kettle 7 of kitchen 2': 'boils, so the tea is ready'}",
+        'pour("Kettle 7 of kitchen 2 boils, so the".upper())',
     ],
 )
 def test_several_strings_of_a_line_make_no_message(line: str) -> None:

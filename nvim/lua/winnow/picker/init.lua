@@ -440,8 +440,8 @@ function Picker:set_typed(text)
   self:_show_default()
 end
 
----Join the lines of a pasted text: the prompt has one. The server tells a stack trace without its
----line breaks.
+---Join the lines of a pasted text: the prompt has one. The server recognizes a stack trace without
+---its line breaks.
 function Picker:_join_lines()
   local buf = self.windows.prompt_buf
   if vim.api.nvim_buf_line_count(buf) == 1 then

@@ -39,7 +39,8 @@ OTHER_TYPE = 0.97
 MOST_LINES_OF_FILE = 200
 
 _WORD = re.compile(r"\S+")
-# Values, which the source does not have: texts in quotes and brackets, numbers, paths, addresses.
+# Values, which the source does not have: texts in quotes and brackets, numbers, paths, addresses,
+# methods (`Cart#add`).
 _VALUE = re.compile(
     r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|(?<=\[)[^\[\]]+(?=\])|\{[^{}]*\}|"
     r"\S*(?:\d|://|\w#\w)\S*|\S*[\\/]\S+[\\/]\S*"
@@ -65,9 +66,9 @@ _BETWEEN = re.compile(
     rf"\s*{_OPERATOR}\s*[^\"'`;\s][^\"'`;]{{0,80}}?\s*{_OPERATOR}\s*|\s*[A-Z_]{{2}}\w*\s*"
 )
 _UNFINISHED = re.compile(r"%[-+ #0]{0,3}\d{0,4}$")  # the macro has the rest
-# A value before or behind a string. In front of `<<` is a stream.
+# A value before or behind a string. In front of `<<` is a stream, and behind a dot may be a method.
 _BEFORE = re.compile(r"[\w)\]}]\s*(?:\+|\.\.?)\s*$")
-_BEHIND = re.compile(rf"\s*{_OPERATOR}\s*[\w$(]")
+_BEHIND = re.compile(r"\s*(?:(?:\+|\.\.|<<|<>|&)\s*[\w$(]|\.\s*\$)|\s+\.\s")
 # A string that continues on the next line.
 _OPERATOR_BEFORE = re.compile(rf"\s{_OPERATOR}\s*$")
 _OPERATOR_BEHIND = re.compile(rf"\s*{_OPERATOR}\s")
