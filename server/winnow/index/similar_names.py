@@ -23,7 +23,7 @@ MAX_NAMES = 5
 LONG = 6
 # Two words are related if they share a beginning of this length.
 PREFIX = 4
-# Of a longer query, only the first words: each takes milliseconds.
+# Words of a query that are compared, the first ones: each takes milliseconds.
 MOST_WORDS = 12
 # Limit of the names with nearly the letters of a word that are compared with it: about 1 ms.
 MAX_COMPARED = 400

@@ -423,10 +423,15 @@ end
 
 -- The prompt -------------------------------------------------------------------------------
 
+---@param line string
+---@return string
+local function without_prompt(line)
+  return vim.startswith(line, windows.PROMPT) and line:sub(#windows.PROMPT + 1) or line
+end
+
 ---@return string
 function Picker:typed()
-  local line = vim.api.nvim_buf_get_lines(self.windows.prompt_buf, -2, -1, false)[1] or ''
-  return vim.startswith(line, windows.PROMPT) and line:sub(#windows.PROMPT + 1) or line
+  return without_prompt(vim.api.nvim_buf_get_lines(self.windows.prompt_buf, -2, -1, false)[1] or '')
 end
 
 ---@param text string
@@ -450,7 +455,7 @@ function Picker:_join_lines()
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   -- Neovim writes the prompt into the last line, too.
   local pasted = vim.iter(lines):map(function(line)
-    return (line:gsub('^' .. vim.pesc(windows.PROMPT), ''):gsub('^%s+', ''))
+    return (without_prompt(line):gsub('^%s+', ''))
   end)
   vim.api.nvim_buf_set_lines(buf, 0, -2, false, {})
   self:set_typed(pasted:join(' '))

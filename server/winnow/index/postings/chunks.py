@@ -36,6 +36,7 @@ _LEADING = re.compile(rb'\s*(?://|/\*|\*|#|--|;|%|@|"""|\[\w|<!--|\{-)')
 _LEADING_LINES = 40
 # In texts without definitions: headings of Markdown, of INI and TOML, and of a diff.
 _HEADING = re.compile(rb"#{1,6} |\[[^\]]+\]\s*$|=+ |@@ ")
+# Few lines begin like a heading, and a look-up is faster than a match.
 _HEADING_STARTS = frozenset((b"#", b"[", b"=", b"@"))
 # How a line begins that continues what is before a blank line.
 _CONTINUED = frozenset(b" \t\n\r\f\v})]")
@@ -81,8 +82,8 @@ def _places(
 ) -> Sequence[int]:
     """Return how good each line is to begin a chunk, from 0."""
     places = bytearray(len(lines))
-    blank = [number for number, line in enumerate(map(bytes.strip, lines), 1) if not line]
-    for number in [0, *blank]:
+    after_blank = [number for number, line in enumerate(map(bytes.strip, lines), 1) if not line]
+    for number in [0, *after_blank]:
         if number < len(lines) and (line := lines[number]):
             places[number] = _AFTER_BLANK if line[0] in _CONTINUED else _PARAGRAPH
     for number, line in enumerate(lines):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Line comments, and lines in block comments that begin with a star. They begin with a line end,
-# which Python finds several times as fast as the beginning of a line.
+# Line comments, and lines in block comments that begin with a star. The patterns begin with a line
+# end, because Python finds that about three times as fast as the beginning of a line.
 _SLASHES = r"\n[ \t]*(?://+!?|/\*+!?|\*+(?!/))[ \t]?(.*)"
 _HASHES = r"\n[ \t]*#+(?![!\[])[ \t]?(.*)"
 _DASHES = r"\n[ \t]*(?:---?|\{-)[ \t]?\|?(.*)"
@@ -53,16 +53,17 @@ _AFTER_CODE = re.compile(r"//[ \t](.*)")
 def comments_of(text: str, language: str) -> Iterator[str]:
     """Yield the comments and docstrings of a text, without most of their delimiters."""
     lines = f"\n{text}"
-    for pattern in _PATTERNS.get(language, (_LIKE_C,)):
+    patterns = _PATTERNS.get(language)
+    for pattern in (_LIKE_C,) if patterns is None else patterns:
         for found in pattern.finditer(lines):
             yield found[1]
-    if language not in _PATTERNS:
+    if patterns is None:
         yield from _after_code(text)
 
 
 def _after_code(text: str) -> Iterator[str]:
     """Yield the comments of C that follow code in their line."""
-    start = text.find("//")  # a pattern would take ten times as long
+    start = text.find("//")  # faster than to search for the pattern
     while start >= 0:
         end = start + 1
         if found := _AFTER_CODE.match(text, start):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 # Lines that import or re-export, in most languages. No part of it may match many lines, or
 # backtrack: any text is matched against it. It begins with a line end, which Python finds fast, and
-# with the first characters of the alternatives, without which it would take three times as long.
+# looks ahead for the first characters of the alternatives: this takes a third of the time.
 _IMPORT = re.compile(
     r"\n([ \t]*(?=[#@aefilmpru}])"
     r"(?:import\b|from\b.*\bimport\b|#[ \t]*include\b|using[ \t]+[\w.]+;|alias[ \t]+[A-Z]"

@@ -78,7 +78,7 @@ _FILLED = re.compile(
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
 _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
-# "Is the file open?", but also "Is not a file." and "No such name; did you mean …?"
+# "Is the file open?", but also "can call this only once" and "no such name; did you mean …?"
 _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _SEPARATOR = re.compile(r"::|\.")

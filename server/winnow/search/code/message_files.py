@@ -28,8 +28,8 @@ MOST_FILES, MOST_READ = 40, 100
 # A term that this share of all files may have says nothing.
 COMMON_SHARE = 0.1
 LEAST_VALUE = 0.5
-# Of all files that may have some terms, this number for each that is returned is weighed by its
-# path: long documents have the trigrams of nearly everything.
+# Candidates for each returned file, weighed by their paths, because long documents have the
+# trigrams of nearly every text.
 WEIGHED = 4
 MOST_BYTES = 16_000_000
 # The output of ripgrep and its lines per file. More matches than that belong to common words.

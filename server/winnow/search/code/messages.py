@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Literal
 
@@ -58,22 +58,23 @@ _PLACEHOLDER = re.compile(
     # In C, a macro may have the rest: "%" PRIu64.
     r"%[-+ #0]{0,3}\d{0,4}$"
 )
-# Strings that are one: side by side, or with an operator between them, and perhaps a prefix.
+# Between two strings that become one: nothing or an operator, and perhaps a prefix (`f"…"`).
 _OPERATOR = r"(?:\+|\.\.?|<<|<>|&)"
 _ADJACENT = re.compile(rf"\s*(?:{_OPERATOR}\s*)?\\?\s*[a-zA-Z@$]{{0,2}}")
-# A value between two strings, or a macro of C.
-_BETWEEN = re.compile(
+# A value between, before and behind strings; the first may also be a macro of C. In front of `<<`
+# is a stream, and behind a dot may be a method.
+_VALUE_BETWEEN = re.compile(
     rf"\s*{_OPERATOR}\s*[^\"'`;\s][^\"'`;]{{0,80}}?\s*{_OPERATOR}\s*|\s*[A-Z_]{{2}}\w*\s*"
 )
-_UNFINISHED = re.compile(r"%[-+ #0]{0,3}\d{0,4}$")  # the macro has the rest
-# A value before or behind a string. In front of `<<` is a stream, and behind a dot may be a method.
-_BEFORE = re.compile(r"[\w)\]}]\s*(?:\+|\.\.?)\s*$")
-_BEHIND = re.compile(r"\s*(?:(?:\+|\.\.|<<|<>|&)\s*[\w$(]|\.\s*\$)|\s+\.\s")
-# A string that continues on the next line.
-_OPERATOR_BEFORE = re.compile(rf"\s{_OPERATOR}\s*$")
-_OPERATOR_BEHIND = re.compile(rf"\s*{_OPERATOR}\s")
-_ENDS = re.compile(r"[\"'`](?:\s*[A-Z_]{2}\w*)?\s*\\?\s*$")
-_BEGINS = re.compile(r"\s*(?:[a-zA-Z@$]{0,2}[\"'`]|[A-Z_]{2}\w*\s*\")")
+_VALUE_BEFORE = re.compile(r"[\w)\]}]\s*(?:\+|\.\.?)\s*$")
+_VALUE_BEHIND = re.compile(r"\s*(?:(?:\+|\.\.|<<|<>|&)\s*[\w$(]|\.\s*\$)|\s+\.\s")
+# The beginning of a placeholder; a macro of C has the rest.
+_UNFINISHED = re.compile(r"%[-+ #0]{0,3}\d{0,4}$")
+# The end and the beginning of lines over which a string continues.
+_ENDS_WITH_OPERATOR = re.compile(rf"\s{_OPERATOR}\s*$")
+_BEGINS_WITH_OPERATOR = re.compile(rf"\s*{_OPERATOR}\s")
+_ENDS_WITH_STRING = re.compile(r"[\"'`](?:\s*[A-Z_]{2}\w*)?\s*\\?\s*$")
+_BEGINS_WITH_STRING = re.compile(r"\s*(?:[a-zA-Z@$]{0,2}[\"'`]|[A-Z_]{2}\w*\s*\")")
 # What programs print before a message, and the query's parts lack.
 _LABEL = re.compile(r"^(?:error|fatal|warning|panic): ", re.I)
 _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
@@ -155,13 +156,7 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     sites = []
     matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
     comments = {number for number, line in matching.items() if _IS_COMMENT.match(line)}
-    made: dict[int, Made] = {}
-    for number in matching:
-        first, string = (number, "") if number in comments else _whole_string(text.lines, number)
-        if makes := printed.made_by(string):
-            made[first] = makes
-        else:
-            made.setdefault(number, "")
+    made = _made(text.lines, matching, comments, printed)
     making = sorted(number for number, makes in made.items() if makes)
     for number, makes in made.items():
         following = making[bisect_right(making, number) :][:1]
@@ -185,6 +180,21 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         if not seen.intersection(lines):
             seen.update(lines)
             yield site
+
+
+def _made(
+    lines: Mapping[int, str], matching: Iterable[int], comments: Set[int], printed: _Printed
+) -> dict[int, Made]:
+    """Return what the string on each matching line makes of a message, by the first line of the
+    string; comments make nothing."""
+    made: dict[int, Made] = {}
+    for number in matching:
+        first, string = (number, "") if number in comments else _whole_string(lines, number)
+        if makes := printed.made_by(string):
+            made[first] = makes
+        else:
+            made.setdefault(number, "")
+    return made
 
 
 class _Printed:
@@ -232,25 +242,26 @@ class _Printed:
 
 
 def _whole_string(lines: Mapping[int, str], number: int) -> tuple[int, str]:
-    """Return the line with the string that has a part on a line, and the first of these lines."""
+    """Return the lines over which the string on line ``number`` continues, joined, after the number
+    of the first one."""
     first = last = number
-    while first > number - BEFORE and _continue(lines.get(first - 1, ""), lines[first]):
+    while first > number - BEFORE and _continues(lines.get(first - 1, ""), lines[first]):
         first -= 1
-    while last < first + STATEMENT_LINES and _continue(lines[last], lines.get(last + 1, "")):
+    while last < first + STATEMENT_LINES and _continues(lines[last], lines.get(last + 1, "")):
         last += 1
     return first, " ".join(lines[at].strip() for at in range(first, last + 1))
 
 
-def _continue(line: str, following: str) -> bool:
+def _continues(line: str, following: str) -> bool:
     """Return True if a string, with values in it, continues on the next line."""
-    if _OPERATOR_BEFORE.search(line) or _OPERATOR_BEHIND.match(following):
+    if _ENDS_WITH_OPERATOR.search(line) or _BEGINS_WITH_OPERATOR.match(following):
         return True
-    return bool(_BEGINS.match(following) and _ENDS.search(line))
+    return bool(_BEGINS_WITH_STRING.match(following) and _ENDS_WITH_STRING.search(line))
 
 
 def _strings(line: str) -> Iterator[str]:
-    """Yield the strings of a line without their quotes, and those that are one as one, with a
-    placeholder for each value before, between and behind them."""
+    """Yield the strings of a line without quotes. If several become one, or a value is added to
+    one, also yield the result, with a placeholder for each value."""
     joined = alone = ""
     end = 0
     for found in _LITERAL.finditer(line):
@@ -259,15 +270,15 @@ def _strings(line: str) -> Iterator[str]:
         yield inner
         if end and _ADJACENT.fullmatch(between):
             joined += inner
-        elif end and _BETWEEN.fullmatch(between):
+        elif end and _VALUE_BETWEEN.fullmatch(between):
             joined = f"{_UNFINISHED.sub('', joined)}{{}}{inner}"
         else:
             if joined != alone:
                 yield joined
-            joined = f"{{}}{inner}" if _BEFORE.search(between) else inner
+            joined = f"{{}}{inner}" if _VALUE_BEFORE.search(between) else inner
             alone = inner
         end = found.end()
-    if _BEHIND.match(line, end):
+    if _VALUE_BEHIND.match(line, end):
         joined += "{}"
     if joined != alone:
         yield joined
