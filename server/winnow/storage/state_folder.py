@@ -205,6 +205,9 @@ def state_root(folder: Path, user: User | None = None) -> Path | None:
 def _problem(root: Path, user: User) -> str | None:
     """Return why the `.winnow` of a root is not trusted; None if it is."""
     folder = root / OWN_FOLDER
+    # Most folders have none, and reading the secret takes longer.
+    if not os.path.lexists(folder):
+        return "it does not exist"
     problem = _unmarked(folder, read_secret(user.state), b"workspace")
     if problem is None:
         try:
