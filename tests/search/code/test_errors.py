@@ -172,7 +172,7 @@ async def test_variable_parts_of_a_message_do_not_matter(
 async def test_code_is_read_before_documents(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.search.code.errors.PROBABLE_FILES", 1)
+    monkeypatch.setattr("winnow.search.code.message_sites.PROBABLE_FILES", 1)
     monkeypatch.setattr("winnow.search.code.message_files.COMMON_SHARE", 1)
     files = {
         "a.md": "No tea in room 3\n",
@@ -353,7 +353,7 @@ async def test_a_part_of_a_string_is_no_message(workspace: EngineWorkspace) -> N
 async def test_a_string_in_many_files_is_no_message(
     workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.search.code.errors.LABEL_FILES", 0)
+    monkeypatch.setattr("winnow.search.code.message_sites.LABEL_FILES", 0)
     result = await search(workspace, "Forgot your password")
     assert not any("message" in (hit.why or "") for hit in result.results)
 

@@ -1,0 +1,145 @@
+"""Find the code behind the frames of stack traces and other places that a query names.
+
+The places may be those of another machine, and of another version of the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from winnow.ranking.query.frames import Frame
+from winnow.ranking.query.parts import QueryParts
+from winnow.search.code.files import EQUAL_NAMES
+from winnow.search.grep.prefilter import IndexedFiles, indexed_files
+from winnow.search.symbols.search import find_symbols
+from winnow.symbols.file_symbols import CONTAINERS, Definition
+from winnow.text.buffers import unsaved_overlay
+from winnow.text.listing import list_files
+from winnow.text.paths import shared_ending
+from winnow.text.scope import Scope
+from winnow.types import Hit, HitKind, no_progress
+from winnow.workspace import EngineWorkspace
+
+# Frames further up are the program's start, or a framework.
+MOST_FRAMES = 10
+# A frame of another machine may be in one of this many files.
+MOST_EQUAL = 3
+# Lines to show around a frame outside of a function.
+AROUND = 5
+# More definitions with the line of a frame are unlikely; the mark of that line outweighs words.
+MARK = 100.0
+
+_VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
+_SEPARATOR = re.compile(r"::|\.")
+_LAST_NAME = re.compile(r"[\w$?!]+")
+
+
+class FramePlace(NamedTuple):
+    """A frame in a file of the workspace; ``at`` is its place in the trace, from 1. It is not
+    ``sure`` if only the name of the file is equal, and its folder is unknown, or if it can be in
+    other files as well. A compiler, or a person, names a place that is not ``is_in_trace``."""
+
+    at: int
+    frame: Frame
+    path: str
+    sure: bool
+    is_in_trace: bool
+
+
+async def find_frames(
+    workspace: EngineWorkspace, scope: Scope, frames: Sequence[Frame]
+) -> list[FramePlace]:
+    """Return the frames in files of the scope, in order."""
+    async with workspace.search_slots:
+        ripgrep = workspace.run_ripgrep()
+        indexed = await indexed_files(workspace, ripgrep, scope)
+        if indexed is None:
+            with unsaved_overlay(workspace.buffers, scope) as overlay:
+                listing = await list_files(ripgrep, scope, overlay)
+            indexed = IndexedFiles(listing.paths, lambda path: True)
+    names = {frame.path.rpartition("/")[2] for frame in frames}
+    by_name: dict[str, list[str]] = {}
+    for path in indexed.paths:
+        name = path.rpartition("/")[2]
+        if name in names and indexed.covers(path):
+            by_name.setdefault(name, []).append(path)
+    found = []
+    for at, frame in enumerate(frames, 1):
+        known = _best_paths(scope, frame, by_name.get(frame.path.rpartition("/")[2], ()))
+        for path in known if len(known) <= MOST_EQUAL else ():
+            is_named = "/" in frame.path.removeprefix("./") or "/" not in scope.locate(path)[1]
+            is_in_trace = len(frames) > 1 or bool(frame.function)
+            found.append(FramePlace(at, frame, path, is_named and len(known) == 1, is_in_trace))
+    return found
+
+
+def _best_paths(scope: Scope, frame: Frame, paths: Sequence[str]) -> list[str]:
+    """Return the files that a frame can mean: those with the most equal names at the end of their
+    path."""
+    wanted = _names(frame.path)
+    counts = {}
+    for path in paths:
+        root, below = scope.locate(path)
+        names = _names(f"{root.as_posix()}/{below}")
+        equal = shared_ending(wanted, names)
+        is_whole = equal == len(wanted) or equal >= below.count("/") + 1
+        if equal >= EQUAL_NAMES or is_whole:
+            counts[path] = equal
+    return [path for path in counts if counts[path] == max(counts.values())]
+
+
+def _names(path: str) -> list[str]:
+    """Return the names of a path, without versions of packages."""
+    return [_VERSION.sub("", name) for name in path.split("/") if name not in ("", ".", "..")]
+
+
+def frame_hit(place: FramePlace, definitions: Sequence[Definition]) -> Hit:
+    """Return a frame as a hit, with its function, from the definitions of its file."""
+    frame = place.frame
+    # A closure, `{closure}` or `{{closure}}`, has no name.
+    names = [] if frame.function.endswith("}") else _LAST_NAME.findall(frame.function)
+    name = names[-1] if names else ""
+    function = enclosing(definitions, frame.line)
+    if name and (function is None or function.name != name):
+        # Another version of the file: the function tells more than the line.
+        named = [definition for definition in definitions if definition.name == name]
+        function = min(named, key=lambda d: abs(d.line + 1 - frame.line), default=function)
+    why = f"frame {place.at} of the stack trace" if place.is_in_trace else "the line in the query"
+    if frame.function:
+        why = f"{why}: `{frame.function}`"
+    kind: HitKind = "passage" if function is None else "definition"
+    first, last = max(1, frame.line - AROUND), frame.line + AROUND
+    if function is not None and function.kind not in CONTAINERS:
+        first, last = function.line + 1, function.end_line + 1
+    symbol = function.qualified_name if function is not None else None
+    best = frame.line if first <= frame.line <= last else None
+    marks = {frame.line: MARK} if best else {}
+    return Hit(place.path, kind, 0.0, why, first, last, symbol, marks=marks, best=best)
+
+
+async def find_called(workspace: EngineWorkspace, scope: Scope, parts: QueryParts) -> list[Hit]:
+    """Return the definitions of functions in frames without a place. Needs the index."""
+    if not workspace.index.state().knows_all:
+        return []
+    found = []
+    for at, call in enumerate(parts.calls[:MOST_FRAMES], len(parts.frames) + 1):
+        # Packages and crates need not be folders.
+        for name in dict.fromkeys((call, ".".join(_SEPARATOR.split(call)[-2:]))):
+            search = await find_symbols(
+                workspace, scope, name, no_progress, exact=True, max_results=1
+            )
+            for path, symbol in search.located():
+                why = f"frame {at} of the stack trace: `{call}`"
+                lines = symbol.line, symbol.end_line
+                found.append(Hit(path, "definition", 0.0, why, *lines, symbol.qualified_name))
+            if search.found.symbols:
+                break
+    return found
+
+
+def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
+    """Return the innermost definition that contains a line, from 1."""
+    around = [d for d in definitions if d.line + 1 <= line <= d.end_line + 1]
+    return min(around, key=lambda d: d.end_line - d.line, default=None)

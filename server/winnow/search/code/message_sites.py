@@ -1,0 +1,198 @@
+"""Find the places in the workspace that make the messages of a query, best first."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from winnow.ranking.query.errors import ErrorMessage
+from winnow.ranking.query.logs import log_entry
+from winnow.ranking.query.parts import QueryParts
+from winnow.ranking.semantic.path_index import KINDS
+from winnow.search.answer.hits import CurrentTexts
+from winnow.search.code.frames import MARK, enclosing
+from winnow.search.code.message_files import (
+    files_with_terms,
+    indexed_files_with,
+    knows_texts,
+    matched_texts,
+)
+from winnow.search.code.messages import END, MatchedText, Site, search_terms, sites_in
+from winnow.symbols.file_symbols import Definition
+from winnow.text.scope import Scope
+from winnow.types import Hit, Progress
+from winnow.workspace import EngineWorkspace
+
+MOST_MESSAGES = 3
+MOST_SITES = 5
+# The factor for files that repeat messages: tests, documentation, translations, generated files.
+REPEATING = 0.5
+# A message that is not reported as an error must be mostly text of the source.
+PROBABLE_SHARE = 0.7
+# Such a message is looked up in the index, by its most telling terms.
+PROBABLE_TERMS, PROBABLE_FILES = 6, 50
+# A text that is no message either, such as a label, may be a string of the source. It is looked up
+# if that takes little: in the index, and in few files. Trigrams name more files than have the text.
+LABEL_WORDS = range(2, 13)
+LABEL_CANDIDATES, LABEL_FILES = 200, 25
+
+# What messages say, and questions seldom do.
+_FAILURE = re.compile(
+    r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
+    r"already|denied|refused|undefined|no such|too (?:many|large|long|few)|out of|illegal|bad|"
+    r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted|"
+    r"rejected|unreachable|unavailable)\b",
+    re.I,
+)
+# A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
+_FILLED = re.compile(
+    r"(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
+    r"\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))"
+)
+# What clients print before a message of a server.
+_LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
+_ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
+# "Is the file open?", but also "can call this only once" and "no such name; did you mean …?"
+_MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
+
+
+class _Message(NamedTuple):
+    """A message of a query, and the least share of it that the source must have, unless a string
+    of the source makes it or a part between colons. If it ``is_label``, a string that is no test's
+    must be all of it."""
+
+    error: ErrorMessage
+    least: float = 0.0
+    is_label: bool = False
+
+    @property
+    def terms(self) -> Sequence[str]:
+        """Texts to search for, of which the source has some."""
+        return [self.error.text.rstrip(END)] if self.is_label else search_terms(self.error.text)
+
+
+async def find_sites(
+    workspace: EngineWorkspace, scope: Scope, parts: QueryParts, progress: Progress
+) -> list[Site]:
+    """Return the places that make the messages of a query, those of the first message first."""
+    messages = list(_messages(parts))
+    if not messages:
+        return []
+    async with workspace.search_slots:
+        files = await _files(workspace, scope, messages, progress)
+        texts = CurrentTexts(scope, workspace.buffers)
+        width = workspace.config.limits.line_characters
+
+        def best_sites() -> list[Site]:
+            return [
+                site
+                for message in messages
+                for site in _best_sites(
+                    message, matched_texts(texts, files, message.terms, _weight, width)
+                )
+            ]
+
+        return await asyncio.to_thread(best_sites)
+
+
+async def _files(
+    workspace: EngineWorkspace, scope: Scope, messages: Sequence[_Message], progress: Progress
+) -> Mapping[str, Set[str]]:
+    """Return the files that may have terms of some messages, with these terms, by path."""
+    found: dict[str, set[str]] = {}
+
+    def add(files: Mapping[str, Set[str]]) -> None:
+        for path, terms in files.items():
+            found.setdefault(path, set()).update(terms)
+
+    is_indexed = knows_texts(workspace, scope)
+    searched: dict[str, None] = {}
+    for message in messages:
+        if message.is_label:
+            if is_indexed:
+                files = await indexed_files_with(
+                    workspace, scope, message.terms, LABEL_CANDIDATES, _weight
+                )
+                code = {path: files[path] for path in files if not _repeats(path)}
+                is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
+                add(code if is_rare else {})
+        elif is_indexed and message.least:
+            terms = message.terms[:PROBABLE_TERMS]
+            add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight))
+        else:
+            searched |= dict.fromkeys(message.terms)
+    if searched:
+        progress("Searching for the error message")
+        add(await files_with_terms(workspace, scope, [*searched]))
+    return found
+
+
+def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
+    """Return the best places that make a message."""
+    error = message.error
+    sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
+    repeating = {path for path in {site.path for site in sites} if _repeats(path)}
+    if message.is_label:
+        sites = [site for site in sites if site.makes == "whole" and site.path not in repeating]
+    scores = {site: site.score * (REPEATING if site.path in repeating else 1.0) for site in sites}
+    # What repeats a message comes after the code that makes it.
+    last = repeating if any(site.makes and site.path not in repeating for site in sites) else ()
+    best = sorted(
+        (site for site in sites if site.makes or site.score >= message.least),
+        key=lambda site: (site.path in last, -scores[site], site.path, site.first),
+    )
+    return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
+
+
+def _messages(parts: QueryParts) -> Iterator[_Message]:
+    """Yield the messages of a query."""
+    for error in parts.errors[:MOST_MESSAGES]:
+        yield _Message(error)
+    if parts.errors:
+        return
+    for text in _logged(parts):
+        yield _Message(ErrorMessage(text), PROBABLE_SHARE)
+    for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
+        if _ASKS.match(text):
+            continue
+        fails = _FAILURE.search(text)
+        if fails and not _MAY_ASK.match(text):
+            yield _Message(ErrorMessage(text), PROBABLE_SHARE)
+        elif fails or _FILLED.search(text):
+            yield _Message(ErrorMessage(text), math.inf)
+        elif len(text.split()) in LABEL_WORDS:
+            yield _Message(ErrorMessage(text), is_label=True)
+
+
+def _logged(parts: QueryParts) -> Iterator[str]:
+    """Yield the messages of the first entries of a log."""
+    lines = (line for log in parts.logs for line in log.splitlines())
+    for entry in map(log_entry, itertools.islice(lines, MOST_MESSAGES)):
+        if entry is not None:
+            yield entry.message
+
+
+def _weight(path: str) -> float:
+    return REPEATING if _repeats(path) else 1.0
+
+
+def _repeats(path: str) -> bool:
+    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind != "side")
+
+
+def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
+    """Return the place that makes a message as a hit, with its function, from the definitions of
+    its file."""
+    function = enclosing(definitions, site.first)
+    if _repeats(site.path):
+        why = "repeats this message"
+    else:
+        verb = "logs" if site.logs else "raises" if site.raises else "has"
+        why = f"{verb} this message"
+    marks = dict.fromkeys(range(site.first, site.last + 1), MARK)
+    symbol = function.qualified_name if function is not None else None
+    return Hit(site.path, "passage", 0.0, why, site.first, site.last, symbol, marks=marks)
