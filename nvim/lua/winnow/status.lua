@@ -20,6 +20,9 @@ local function folder_lines(folder)
   for reason, count in vim.spairs(folder.not_covered or {}) do
     lines[#lines + 1] = line('  not indexed: %d %s', count, (reason:gsub('_', ' ')))
   end
+  for _, failed in ipairs(folder.failed_files or {}) do
+    lines[#lines + 1] = line('    failed: %s', failed)
+  end
   if folder.bytes_on_disk then
     local where = folder.store and vim.fs.dirname(folder.store) or 'memory'
     lines[#lines + 1] = line('  %.1f MB in %s', folder.bytes_on_disk / 1e6, where)

@@ -28,10 +28,19 @@ def not_covered(problems: Mapping[str, int], binary: int) -> NotCovered:
     """Return how many files the index leaves out, by reason, from counts by problem."""
     counts: dict[str, int] = {"binary": binary} if binary else {}
     for problem, count in problems.items():
-        reason = next((name for start, name in REASONS if problem.startswith(start)), None)
+        reason = _reason(problem)
         if reason is not None:
             counts[reason] = counts.get(reason, 0) + count
     return NotCovered(**counts)
+
+
+def is_failure(problem: str) -> bool:
+    """Return True if a problem is a failure of a worker."""
+    return _reason(problem) == "failed"
+
+
+def _reason(problem: str) -> str | None:
+    return next((name for start, name in REASONS if problem.startswith(start)), None)
 
 
 async def count_left_out(folders: Iterable[FolderIndex]) -> NotCovered:

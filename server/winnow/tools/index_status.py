@@ -58,6 +58,7 @@ def _folder(status: FolderStatus, style: Style) -> Iterator[str]:
     counts = msgspec.structs.asdict(status.not_covered).items()
     if excluded := [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]:
         yield f"  not indexed: {', '.join(excluded)}"
+    yield from (f"    failed: {printable(failed)}" for failed in status.failed_files or ())
     if status.store is not None and status.bytes_on_disk is not None:
         yield f"  {status.bytes_on_disk / MB:.1f} MB in {printable(status.store)}"
     if status.updated_at:

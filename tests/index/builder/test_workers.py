@@ -21,7 +21,9 @@ from index.conftest import MakeWorkers, extracted, jobs, outcome
 from waiting_for import until
 from winnow.errors import SearchFailed
 from winnow.index.builder import workers as module
-from winnow.index.store.file_record import IndexJob
+from winnow.index.builder.extraction import extract_file
+from winnow.index.postings.trigrams import trigrams_of
+from winnow.index.store.file_record import NOT_SOURCE, IndexJob
 from winnow.processes import workers as workers_of_all_kinds
 from winnow.processes.children import Child, Processes
 
@@ -106,6 +108,26 @@ async def test_generated_files_are_not_parsed(make_workers: MakeWorkers, tmp_pat
         "large.py": "it is larger than 4,194,304 bytes",
         "line.py": "it is minified or generated: 1,050,003 bytes a line",
         "some_lines.py": "it is minified or generated: it has a line of 300,006 bytes",
+    }
+
+
+def test_of_large_tables_only_trigrams_are_indexed() -> None:
+    """The vectors of a table of 2.7 MB with 128,000 keys took longer than the limit for a file."""
+    rows = "".join(f'"key{number}": {number},\n' for number in range(70_000))
+    table = "{\n" + rows + '"last": 0}\n'
+    found = {}
+    for name in ("table.json", "words.bpe", "program.js"):
+        text = table if name != "program.js" else f"x = {table}"
+        record = extract_file(IndexJob(b"", name.encode(), 10**7, text.encode()))
+        assert record is not None
+        assert record.contents is not None
+        found[name] = record.state.problem, len(record.contents.chunks) > 0
+        assert record.contents.trigrams == trigrams_of(text.encode())
+    size = f"it is a table or a long text: {len(table):,} bytes"
+    assert found == {
+        "table.json": (size, False),
+        "words.bpe": (NOT_SOURCE, False),
+        "program.js": ("", True),
     }
 
 

@@ -16,6 +16,7 @@ from winnow.index.builder.extraction import extract_file
 from winnow.index.postings.contents import CHUNK_COLUMNS
 from winnow.index.postings.terms import term_number, terms_of
 from winnow.index.store.file_record import NO_VECTORS, FileRecord, IndexJob
+from winnow.index.vectors import embeddings
 from winnow.index.vectors.embeddings import EmbeddingModel, load_model, quantized, scale_of
 
 CODE = """
@@ -73,6 +74,15 @@ def test_each_of_many_texts_has_its_own_vector(model: EmbeddingModel) -> None:
     together = model.embed(texts)
     assert np.allclose(together, np.stack([model.embed([text])[0] for text in texts]), atol=1e-6)
     assert not together[0].any()
+
+
+def test_texts_of_many_terms_are_summed_in_steps(
+    built_in: EmbeddingModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [" ".join(f"w{n * k}" for n in range(k)) for k in range(40)]
+    at_once = built_in.embed(texts)
+    monkeypatch.setattr(embeddings, "_TOGETHER", 7)
+    assert np.allclose(built_in.embed(texts), at_once, atol=1e-6)
 
 
 def test_unknown_terms_have_random_vectors_of_their_own(model: EmbeddingModel) -> None:

@@ -21,6 +21,8 @@ from winnow.search.index import indexable
 from winnow.search.index.state import current_status
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
+from winnow.tools.index_status import IndexStatusResult
+from winnow.tools.index_status import plain as status_text
 from winnow.tools.semantic_search import SemanticSearchResult, plain
 from winnow.types import Hit, no_progress
 from winnow.workspace import EngineWorkspace, Lifetime
@@ -118,13 +120,13 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Engin
     assert (result.completeness.complete, result.completeness.reasons) == (
         False,
         [
-            "1 file took too much time or memory to index: search for exact text to find them",
+            "1 file took too much time or memory to index: search for exact text to find it",
             "1 file could not be read",
         ],
     )
     assert result.warnings == [
         "1 file is not searched, as index.exclude_patterns says",
-        "1 file is too large to index (limits.parse_bytes): search for exact text to find them",
+        "1 file is too large to index (limits.parse_bytes): search for exact text to find it",
     ]
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, 1)
@@ -133,6 +135,17 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Engin
     skipped = result.completeness.skipped
     assert (skipped.too_large, skipped.unreadable) == (1, None)
     assert (result.completeness.reasons, len(result.warnings)) == ([], 1)
+
+
+async def test_the_state_of_the_index_names_files_that_failed(workspace: EngineWorkspace) -> None:
+    (folder,) = workspace.index.folder_indexes()
+    failed = "it took longer than 5 seconds"
+    await folder.writer.write_excluded(["docs/mail.md"], failed)
+    await folder.writer.write_excluded(["tests/test_login.py"], "it cannot be read")
+    status = await TOOLS["index_status"].call(workspace, {}, no_progress)
+    assert isinstance(status, IndexStatusResult)
+    assert status.index.folders[0].failed_files == [f"docs/mail.md: {failed}"]
+    assert f"    failed: docs/mail.md: {failed}" in status_text(status).split("\n")
 
 
 async def test_each_file_is_found_once_and_cursors_lead_through_all(

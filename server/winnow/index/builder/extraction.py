@@ -51,6 +51,9 @@ from winnow.text.paths import open_regular
 MINIFIED_BYTES = 20_000
 LINE_BYTES = 400
 LONGEST_LINE_BYTES = 200_000
+# Larger texts that are not programs are mostly tables: reading the words and keys of 2.7 MB of JSON
+# took 4 s.
+TABLE_BYTES = 1024 * 1024
 PIECE_BYTES = 512 * 1024
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # ripgrep mistakes this byte order mark for that of UTF-16.
@@ -150,7 +153,9 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    contents = _contents(path, raw, source, symbols, name, covered=not secrets)
+    is_data = symbols is None and _why_data(source, language)
+    ranked = b"" if is_data or path.endswith(DATA_EXTENSIONS) else source
+    contents = _contents(path, raw, source, ranked, symbols, name, covered=not secrets)
     model = load_model(job.embeddings)
     if contents is not None and model is not None:
         contents = model.with_vectors(contents)
@@ -182,7 +187,7 @@ def _symbols_of(
     """Return the symbols of a text, or the reason why it has none."""
     if language is None:
         return None, _problem_for(path, "its language is unknown")
-    if problem := _why_generated(source):
+    if problem := _why_data(source, language):
         return None, problem
     if len(source) > job.max_parsed:
         return None, f"{TOO_MUCH_MEMORY}: {len(source):,} bytes"
@@ -196,18 +201,17 @@ def _contents(
     path: str,
     raw: bytes,
     source: bytes,
+    ranked: bytes,
     symbols: FileSymbols | None,
     language: str,
     *,
     covered: bool,
 ) -> Contents | None:
-    """Return what is indexed of a text for search; None if ripgrep sees a different text."""
+    """Return what is indexed of a text for search; None if ripgrep sees a different text. The words
+    are those of the text ``ranked``."""
     seen = searched_text(raw)
     if seen is None or raw.startswith(UTF_32_LE_MARK):
         return None
-    # Of a generated text, only its trigrams are worth indexing.
-    is_generated = symbols is None and _why_generated(source)
-    ranked = b"" if is_generated or path.endswith(DATA_EXTENSIONS) else source
     definitions = symbols.definitions if symbols else ()
     contents = contents_of(path, ranked, definitions, language, covered=covered)
     # Trigrams must not contain masked text either.
@@ -227,8 +231,10 @@ def _problem_for(path: str, problem: str) -> str:
     return problem if may_have_symbols(path) else NOT_SOURCE
 
 
-def _why_generated(source: bytes) -> str:
-    """Return why a text is considered generated; empty if it is not."""
+def _why_data(source: bytes, language: Language | None) -> str:
+    """Return why only the trigrams of a text are worth indexing; empty if its words are, too."""
+    if len(source) > TABLE_BYTES and (language is None or language.most):
+        return f"it is a table or a long text: {len(source):,} bytes"
     if len(source) < MINIFIED_BYTES:
         return ""
     lines = source.count(b"\n") + 1

@@ -32,8 +32,8 @@ _FOLDER, _FILES = Path(__file__).parent / "model", ("terms", "vectors", "others"
 # the limit of 8 bits.
 _MOST_DEVIATIONS = 4.0
 _MOST_NUMBER = 127
-# Weights of terms in texts that are multiplied at a time: they take some megabytes.
-_TOGETHER = 1 << 18
+# Terms of texts that are multiplied at a time: their weights take at most 50 MB, mostly much less.
+_TOGETHER = 1 << 11
 _LEAST_LENGTH = 1e-9
 _LENGTH_BYTES = 4  # of a number in `Postings.lengths`
 # Constants of splitmix64's finalizer (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
@@ -93,15 +93,16 @@ class EmbeddingModel:
     ) -> Rows:
         """Return the vectors of ``size`` texts, from their terms and frequencies."""
         found = np.zeros((size, self.dimensions), np.float32)
+        order = np.argsort(texts, kind="stable")
         weights = 1 + np.log(counts, dtype=np.float32)
-        distinct, columns = np.unique(terms, return_inverse=True)
-        most = _TOGETHER // max(size, 1) + 1
-        for at in range(0, len(distinct), most):
-            rows = self._rows(distinct[at : at + most])
-            here = (columns >= at) & (columns < at + most)
-            places = texts[here] * len(rows) + columns[here] - at
-            table = np.bincount(places, weights[here], size * len(rows)).astype(np.float32)
-            found += table.reshape(size, len(rows)) @ rows
+        for at in range(0, len(order), _TOGETHER):
+            here = order[at : at + _TOGETHER]
+            distinct, columns = np.unique(terms[here], return_inverse=True)
+            first, last = int(texts[here[0]]), int(texts[here[-1]])
+            shape = (last - first + 1, len(distinct))
+            places = (texts[here] - first) * shape[1] + columns
+            table = np.bincount(places, weights[here], shape[0] * shape[1]).astype(np.float32)
+            found[first : last + 1] += table.reshape(shape) @ self._rows(distinct)
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
         return found
 

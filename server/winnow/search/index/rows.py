@@ -32,6 +32,13 @@ class FolderStatus(Result, frozen=True, kw_only=True):
         ),
     ]
     not_covered: Annotated[NotCovered, Meta(description="Files that are not indexed, by reason.")]
+    failed_files: Annotated[
+        list[str] | None,
+        Meta(
+            description="The first files that took too much time or memory to index, each with the"
+            " reason; absent if there are none."
+        ),
+    ] = None
     texts_indexed: TextsIndexed = None
     files_without_occurrences: Annotated[
         int | None,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 import msgspec
 
 from winnow.index.builder.folder import FolderIndex
 from winnow.index.builder.state import FolderState
 from winnow.index.not_covered import NotCovered
-from winnow.index.problems import not_covered
+from winnow.index.problems import is_failure, not_covered
 from winnow.index.snapshot import Snapshot
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import REPLACED
@@ -33,6 +34,8 @@ Covers = Callable[[int, str], bool]
 
 # How long `index_status` waits for the index to open.
 STATUS_SECONDS = 2.0
+# Files that failed, in a status.
+SHOWN_FAILURES = 10
 NO_INDEX = "there is no index: `index build` makes one"
 PAUSED = "paused: `index resume` continues"
 
@@ -93,6 +96,7 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
     partial = reader.partial_count()
     texts = folder.work.texts if folder.state is FolderState.BUILDING else 0
     own = state if folder.complete or state in ("none", "opening") else "building"
+    counts = not_covered(reader.problem_counts(), reader.binaries())
     return FolderStatus(
         folder=shown_path(folder.root.as_posix())[0],
         state="none" if state == "none" or folder.state is FolderState.ABSENT else own,  # type: ignore[arg-type]
@@ -102,7 +106,8 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
         files_with_occurrences=reader.source_count() - partial,
         files_without_occurrences=partial or None,
         commits=reader.commit_count() or None,
-        not_covered=not_covered(reader.problem_counts(), reader.binaries()),
+        not_covered=counts,
+        failed_files=_failed_files(reader) if counts.failed else None,
         store=None if store is None or store.is_temporary else shown_path(str(store.file))[0],
         bytes_on_disk=reader.size(),
         updated_at=folder.work.updated_at,
@@ -112,6 +117,13 @@ def _folder_status(folder: FolderIndex, reader: Reader, state: str) -> FolderSta
         damage=folder.disk.damage or None,
         replaced=reader.notes().get(REPLACED),
     )
+
+
+def _failed_files(reader: Reader) -> list[str]:
+    """Return the first files that could not be indexed in time or memory, with the reasons."""
+    found = ((file.path, problem) for file, problem in reader.problems().items())
+    failed = (f"{shown_path(path)[0]}: {problem}" for path, problem in found if is_failure(problem))
+    return list(islice(failed, SHOWN_FAILURES))
 
 
 def index_completeness(workspace: EngineWorkspace) -> Completeness:
@@ -199,16 +211,15 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
 
     Files that the user's settings exclude are only worth a warning.
     """
-    instead = "search for exact text to find them"
     reasons, warnings = [], []
     if count := left_out.size_limit:
         reasons.append(
             f"{counted(count, 'file is', 'files are')} not indexed, because the index has reached"
-            f" its maximum size (index.max_index_size_mb): {instead}"
+            f" its maximum size (index.max_index_size_mb): {_instead(count)}"
         )
     if count := left_out.failed:
         failed = counted(count, "file", "files")
-        reasons.append(f"{failed} took too much time or memory to index: {instead}")
+        reasons.append(f"{failed} took too much time or memory to index: {_instead(count)}")
     if count := left_out.unreadable:
         reasons.append(f"{counted(count, 'file', 'files')} could not be read")
     if count := left_out.excluded:
@@ -216,5 +227,9 @@ def left_out_in_words(left_out: NotCovered) -> tuple[list[str], list[str]]:
         warnings.append(f"{excluded} not searched, as index.exclude_patterns says")
     if count := left_out.too_large:
         large = counted(count, "file is", "files are")
-        warnings.append(f"{large} too large to index (limits.parse_bytes): {instead}")
+        warnings.append(f"{large} too large to index (limits.parse_bytes): {_instead(count)}")
     return reasons, warnings
+
+
+def _instead(count: int) -> str:
+    return f"search for exact text to find {'it' if count == 1 else 'them'}"
