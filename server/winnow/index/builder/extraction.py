@@ -16,6 +16,7 @@ import msgspec
 
 from winnow.errors import NotFound, PathOutsideWorkspace, SearchError
 from winnow.index.postings.contents import Contents, contents_of
+from winnow.index.postings.notebooks import NOTEBOOK, without_outputs
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
     DATA_EXTENSIONS,
@@ -153,7 +154,7 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    is_data = symbols is None and _why_data(source, language)
+    is_data = symbols is None and _why_data(path, source, language)
     ranked = b"" if is_data or path.endswith(DATA_EXTENSIONS) else source
     contents = _contents(path, raw, source, ranked, symbols, name, covered=not secrets)
     model = load_model(job.embeddings)
@@ -187,7 +188,7 @@ def _symbols_of(
     """Return the symbols of a text, or the reason why it has none."""
     if language is None:
         return None, _problem_for(path, "its language is unknown")
-    if problem := _why_data(source, language):
+    if problem := _why_data(path, source, language):
         return None, problem
     if len(source) > job.max_parsed:
         return None, f"{TOO_MUCH_MEMORY}: {len(source):,} bytes"
@@ -231,8 +232,10 @@ def _problem_for(path: str, problem: str) -> str:
     return problem if may_have_symbols(path) else NOT_SOURCE
 
 
-def _why_data(source: bytes, language: Language | None) -> str:
+def _why_data(path: str, source: bytes, language: Language | None) -> str:
     """Return why only the trigrams of a text are worth indexing; empty if its words are, too."""
+    if path.endswith(NOTEBOOK):
+        source = without_outputs(source)
     if len(source) > TABLE_BYTES and (language is None or language.most):
         return f"it is a table or a long text: {len(source):,} bytes"
     if len(source) < MINIFIED_BYTES:

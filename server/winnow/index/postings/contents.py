@@ -19,6 +19,7 @@ from msgspec import Struct
 from winnow.index.postings.chunks import chunks_of
 from winnow.index.postings.comments import comments_of
 from winnow.index.postings.imports import imports_of
+from winnow.index.postings.notebooks import NOTEBOOK, without_outputs
 from winnow.index.postings.term_counts import Postings, TermCounts
 from winnow.index.postings.terms import pack_names, pack_terms, words
 from winnow.index.postings.trigrams import Trigrams, trigrams_of
@@ -118,8 +119,9 @@ def contents_of(
     """Return what the index keeps of a text in UTF-8, without vectors. Only the file extension of
     the path counts. Without ``for_text_search`` there are no trigrams, which take half of the
     time."""
-    chunks = chunks_of(text, definitions)
-    lines = _lines(text)
+    written = without_outputs(text) if path.endswith(NOTEBOOK) else text
+    chunks = chunks_of(written, definitions)
+    lines = _lines(written)
     joined = "\n".join(lines)
     known = [definition for definition in definitions if not definition.local]
     first = min(
