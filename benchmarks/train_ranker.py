@@ -9,8 +9,8 @@ Annotations are questions about repositories with the files that answer them. Co
 queries: the subjects that people wrote, and the files that they changed, in an older tree. Their
 folder has `history.jsonl` (like the annotations), `repos.json`, the trees in `corpora`, and
 `trees.json` with the commit of each tree. CLONES are bare clones, `owner+name/repo`: what was
-committed before a tree is evidence. `--save` stores the models in the package: one for an index
-that knows the commits, and one for an index without.
+committed before a tree is evidence. `--save` stores the models in the package: for an index that
+knows the commits and for one without, each for queries that ask for a change and for all others.
 
 Two rankers are trained, and their scores are added: a weighted sum of the features, fitted to the
 likelihood of the relevant files (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise
@@ -55,10 +55,15 @@ Rows = npt.NDArray[np.float32]
 MODELS = Path(of.__file__).parent / "models"
 FOLDS = 5
 COMMIT = "commit"
+# For queries that ask for a change, and for others.
+CHANGES = (False, True)
 # The weight of a commit (a question has weight 1), in the sum and in the trees. Trees that don't
 # know what was committed before learn less from commits: with .3, NDCG@10 on annotations is .003
 # lower. With commits and 1 in both, it is .01 lower, and .002 higher on commits.
 COMMIT_WEIGHT, TREE_WEIGHT, TREE_WEIGHT_WITH_COMMITS = 0.6, 0.1, 0.3
+# The weight of an annotation for the ranker of queries that ask for a change, where a commit has
+# weight 1: from 0.1 to 1, NDCG@10 on commits changes by 0.004.
+QUESTION_WEIGHT = 0.3
 # Features with different weights if the query is a single name.
 SYMBOL_FEATURES = ("defines", "defines_type", "named_like", "best_chunk", "definition")
 # The penalty on squared weights; 100 to 400 give the same quality.
@@ -108,6 +113,7 @@ class Sample(NamedTuple):
     targets: npt.NDArray[np.int64]  # by candidate: the number of its target, or -1
     target_count: int
     symbol: bool
+    change: bool
 
 
 # --- questions -------------------------------------------------------------------------------
@@ -144,6 +150,7 @@ def samples_of(
             hit,
             len(targets),
             weighed.evidence.question.symbol,
+            weighed.evidence.question.change,
         )
 
 
@@ -179,13 +186,15 @@ def _by_repository(file: Path) -> Mapping[str, list[Mapping[str, Any]]]:
 # --- training --------------------------------------------------------------------------------
 
 
-def train(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+def train(
+    samples: Sequence[Sample], names: Sequence[str], *, change: bool
+) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a :class:`winnow.ranking.semantic.decision_trees.Ranker`, without its
-    probabilities."""
-    data = _training_data(samples, names, COMMIT_WEIGHT)
+    probabilities. ``change`` trains the ranker of queries that ask for a change."""
     has_commits = not of.COMMIT_FEATURES.keys().isdisjoint(names)
     tree_weight = TREE_WEIGHT_WITH_COMMITS if has_commits else TREE_WEIGHT
-    weighed = _training_data(samples, names, tree_weight)
+    data = _training_data(samples, names, *((1, QUESTION_WEIGHT) if change else (COMMIT_WEIGHT, 1)))
+    weighed = data if change else _training_data(samples, names, tree_weight, 1)
     boosters = [_boosted(weighed, names, bag) for bag in range(BAGS)]
     return {
         "names": np.array(names),
@@ -207,7 +216,7 @@ class TrainingData(NamedTuple):
 
 
 def _training_data(
-    samples: Sequence[Sample], names: Sequence[str], commit_weight: float
+    samples: Sequence[Sample], names: Sequence[str], commit_weight: float, question_weight: float
 ) -> TrainingData:
     rows, relevant, sizes, weights = [], [], [], []
     for sample in samples:
@@ -216,7 +225,7 @@ def _training_data(
             rows.append(np.stack([sample.features[name][best] for name in names], axis=1))
             relevant.append(sample.relevant[best])
             sizes.append(len(best))
-            weights.append(commit_weight if sample.category == COMMIT else 1.0)
+            weights.append(commit_weight if sample.category == COMMIT else question_weight)
     return TrainingData(
         np.concatenate(rows), np.concatenate(relevant), np.array(sizes), np.array(weights)
     )
@@ -300,12 +309,17 @@ def _walk(
 
 
 def with_probabilities(
-    arrays: Mapping[str, npt.NDArray[Any]], samples: Sequence[Sample], scores: Sequence[Rows]
+    arrays: Mapping[str, npt.NDArray[Any]],
+    samples: Sequence[Sample],
+    scores: Sequence[Rows],
+    *,
+    change: bool,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the ranker's arrays with a mapping from scores to probabilities, fitted to scores of
-    questions that were not in the training data."""
-    x = np.concatenate(list(scores)).astype(np.float64)
-    y = np.concatenate([sample.relevant for sample in samples])
+    its questions when they were not in the training data."""
+    own = [number for number, sample in enumerate(samples) if sample.change == change]
+    x = np.concatenate([scores[number] for number in own]).astype(np.float64)
+    y = np.concatenate([samples[number].relevant for number in own])
 
     def loss(line: npt.NDArray[np.float64]) -> float:
         return float(np.logaddexp(0, np.where(y, -1, 1) * (line[0] * x + line[1])).sum())
@@ -336,13 +350,13 @@ def cross_validated(
     scores: dict[int, Rows] = {}
     for held_out in sorted({group(sample) for sample in samples}):
         training = [sample for sample in samples if group(sample) != held_out]
-        ranker = Ranker(train(training, names))
+        rankers = {change: Ranker(train(training, names, change=change)) for change in CHANGES}
         # Names are ranked without vectors, see `winnow.ranking.semantic.search`.
         without = [name for name in names if name not in of.DENSE_FEATURES]
-        lexical = Ranker(train(training, without)) if len(without) < len(names) else ranker
+        lexical = Ranker(train(training, without, change=False))
         for number, sample in enumerate(samples):
             if group(sample) == held_out:
-                chosen = lexical if sample.symbol else ranker
+                chosen = lexical if sample.symbol else rankers[sample.change]
                 scores[number] = chosen.scores(sample.features, symbol=sample.symbol)
     return [scores[number] for number in range(len(samples))]
 
@@ -386,16 +400,18 @@ def main() -> None:
         names = [*basic, *of.COMMIT_FEATURES] if has_commits else basic
         complete = [sample for sample in samples if sample.features.keys() >= set(names)]
         print(f"{'with' if has_commits else 'without'} the commits of the repository")
-        arrays = evaluate(complete, names)
-        if arguments.save:
-            model = model_name(dense=not arguments.no_embeddings, commits=has_commits)
-            with open(MODELS / f"{model}.npz", "wb") as file:
+        scores = evaluate(complete, names)
+        for change in CHANGES if arguments.save else ():
+            ranker = train(complete, names, change=change)
+            name = model_name(dense=not arguments.no_embeddings, commits=has_commits, change=change)
+            with open(MODELS / f"{name}.npz", "wb") as file:
                 savez: Callable[..., None] = np.savez_compressed
-                savez(file, **arrays)
+                savez(file, **with_probabilities(ranker, complete, scores, change=change))
 
 
-def evaluate(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Train a ranker, and print its quality."""
+def evaluate(samples: Sequence[Sample], names: Sequence[str]) -> list[Rows]:
+    """Print the quality of rankers. Return the scores of each question's candidates by rankers that
+    were trained without its repository."""
     categories = sorted({sample.category for sample in samples} - {COMMIT})
     print(
         f"{'NDCG@10':44}{'annotations':>12}{'commits':>10}"
@@ -405,7 +421,7 @@ def evaluate(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, npt.N
     numbers = {name: place for place, name in enumerate(sorted({s.repository for s in samples}))}
     scores = cross_validated(samples, names, lambda s: str(numbers[s.repository] % FOLDS))
     print(row(f"trained, {FOLDS} groups of repositories", samples, scores), flush=True)
-    return with_probabilities(train(samples, names), samples, scores)
+    return scores
 
 
 if __name__ == "__main__":

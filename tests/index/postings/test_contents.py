@@ -92,11 +92,35 @@ def test_a_chunk_knows_the_names_around_it() -> None:
     contents = made(source)
     chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).tolist()
     around = field(contents, "context")
-    for name, expected in (("polici", False), ("cooki", True), ("lid", False)):
-        assert ((term_number(name), 0) in around) is expected
     for name, expected in (("polici", True), ("cooki", True), ("lid", False)):
+        assert ((term_number(name), 0) in around) is expected
         assert ((term_number(name), 1) in around) is expected
     assert chunks[1][2:] == [3, 2, 0]
+
+
+def test_a_chunk_is_not_about_a_function_that_ends_in_it() -> None:
+    line = "    jar.append(cookie)\n"
+    first = f"def set_policy():\n{line * 72}"
+    contents = made(f"{first}\n\ndef close_lid():\n{line * 40}")
+    chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).tolist()
+    [with_end] = [
+        n for n, (start, end, *_) in enumerate(chunks) if start <= 73 <= end and start > 1
+    ]
+    around = field(contents, "context")
+    assert (term_number("polici"), with_end - 1) in around
+    assert (term_number("polici"), with_end) not in around
+    assert (term_number("lid"), with_end) in around
+
+
+def test_a_chunk_of_a_function_in_a_function_is_about_it() -> None:
+    line = "    jar.append(cookie)\n"
+    contents = made(f"def make_jar():\n{line * 80}    def close_lid():\n{('    ' + line) * 200}")
+    chunks = np.frombuffer(contents.chunks, np.uint32).reshape(-1, CHUNK_COLUMNS).tolist()
+    around = field(contents, "context")
+    [last] = [n for n, (_, end, *_) in enumerate(chunks) if end == 282]
+    assert (term_number("lid"), 0) not in around
+    assert (term_number("lid"), last) in around
+    assert chunks[last][2] == 2
 
 
 def test_contents_do_not_depend_on_the_folder() -> None:
@@ -166,7 +190,9 @@ def test_a_chunk_has_its_innermost_or_first_definition() -> None:
         for first, last, number, before, _ in chunks:
             assert before == sum(each.line + 1 < first for each in definitions)
             around = [
-                each for each in known if each[1].line < first <= last <= each[1].end_line + 1
+                each
+                for each in enumerate(definitions, 1)
+                if each[1].line < first <= last <= each[1].end_line + 1
             ]
             begun = [each for each in known if first <= each[1].line + 1 <= last]
             if around:

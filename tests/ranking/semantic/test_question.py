@@ -46,6 +46,24 @@ def test_a_rare_term_far_below_is_searched_for_before_common_ones() -> None:
     assert stem(RARE) in question.terms
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Fix the session cookie after a redirect", True),
+        ("Don’t send cookies to other hosts", True),
+        ("Support chunked uploads\n\nLarge files need them.", True),
+        ("support for chunked uploads", False),
+        ("update statement", False),
+        ("where is the cookie updated", False),
+        ("how do I add a cookie", False),
+        ("parse the header of a response", False),
+        ("", False),
+    ],
+)
+def test_queries_that_ask_for_a_change(query: str, expected: bool) -> None:
+    assert parsed(query).change is expected
+
+
 def test_the_title_weighs_more_than_the_body() -> None:
     question = parsed(ISSUE)
     assert weight_of(question, "session") == 1.0

@@ -177,7 +177,8 @@ def _lines(text: bytes) -> list[str]:
 
 class _Placed(NamedTuple):
     """A chunk among the definitions: the number of the one that contains it, or that it has first,
-    from 1, or 0 for none; how many begin before it; and the names around it."""
+    from 1, or 0 for none; how many begin before it; and the names of those that have half of its
+    lines, and of the classes of its members."""
 
     number: int
     before: int
@@ -186,12 +187,7 @@ class _Placed(NamedTuple):
 
 def _placed(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]) -> list[_Placed]:
     found = []
-    known = [
-        (number, definition)
-        for number, definition in enumerate(definitions, 1)
-        if not definition.local
-    ]
-    known.sort(key=lambda each: each[1].line)
+    known = sorted(enumerate(definitions, 1), key=lambda each: each[1].line)
     lines = [definition.line + 1 for _, definition in known]
     # In the order of the text, so that those of a chunk follow each other.
     reached = list(accumulate((definition.line + 1 for definition in definitions), max))
@@ -204,20 +200,24 @@ def _placed(chunks: Sequence[tuple[int, int]], definitions: Sequence[Definition]
         around = [each for each in around if each[1].end_line + 1 >= first]
         begun = behind
         inside = known[behind : bisect_right(lines, last)]
-        holding = [
-            each
-            for each in (*around, *inside)
-            if each[1].line < first and each[1].end_line + 1 >= last
-        ]
+        here = [*around, *inside]
+        holding = [each for each in here if each[1].line < first and each[1].end_line + 1 >= last]
         number = 0
         if holding:
             number, _ = min(holding, key=lambda each: each[1].end_line - each[1].line)
-        elif inside:
-            number = inside[0][0]
-        names = dict.fromkeys(each.name for _, each in around)
-        names |= dict.fromkeys(each.container for _, each in inside)
-        found.append(_Placed(number, bisect_left(reached, first), list(names)))
+        else:
+            number = next((number for number, each in inside if not each.local), 0)
+        # Of a function that ends in the first lines, the chunk shows little.
+        half = (last - first + 1) / 2
+        names = [each.name for _, each in here if _common(each, first, last) >= half]
+        names += [each.container for _, each in inside if not each.local]
+        found.append(_Placed(number, bisect_left(reached, first), list(dict.fromkeys(names))))
     return found
+
+
+def _common(definition: Definition, first: int, last: int) -> int:
+    """Return how many of some lines, from 1, a definition has."""
+    return min(definition.end_line + 1, last) - max(definition.line + 1, first) + 1
 
 
 def _numbered(

@@ -86,10 +86,11 @@ class Ranker:
         return likely
 
 
-def model_name(*, dense: bool, commits: bool) -> str:
-    """Return the name of the shipped ranker for an index with vectors or without, and with the
-    commits of the repository or without."""
-    return ("dense" if dense else "lexical") + ("-commits" if commits else "")
+def model_name(*, dense: bool, commits: bool, change: bool) -> str:
+    """Return the name of the shipped ranker for an index with vectors or without, with the commits
+    of the repository or without, and for a query that asks for a change or another."""
+    name = "dense" if dense else "lexical"
+    return name + "-commits" * commits + "-change" * change
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from winnow.index.postings.terms import (
     without_convention,
     words,
 )
+from winnow.ranking.query.changes import asks_for_change
 from winnow.ranking.query.parts import QueryParts, parse_query
 
 MAX_TERMS = 40
@@ -53,10 +54,11 @@ class Question(Struct, frozen=True):
 
     ``terms`` are those of :mod:`winnow.index.postings.terms`, ``numbers`` their numbers,
     ``weights`` theirs, 1 for a term of a short query, and ``spelled`` the words of the query that
-    they come from. ``symbol`` is True for a query that is one name, perhaps qualified. ``names``
-    are the identifiers as written, ``titles`` capitalized words that may also be names, ``joined``
-    name terms of adjacent words, and ``single`` of single words. ``stems`` are those of the content
-    words of the title, and ``paths`` the files that the query names, as written.
+    they come from. ``symbol`` is True for a query that is one name, perhaps qualified, and
+    ``change`` for one that asks for a change. ``names`` are the identifiers as written, ``titles``
+    capitalized words that may also be names, ``joined`` name terms of adjacent words, and
+    ``single`` of single words. ``stems`` are those of the content words of the title, and ``paths``
+    the files that the query names, as written.
     """
 
     text: str
@@ -65,6 +67,7 @@ class Question(Struct, frozen=True):
     weights: tuple[float, ...]
     spelled: tuple[str, ...]
     symbol: bool
+    change: bool
     names: tuple[str, ...]
     titles: tuple[str, ...]
     joined: tuple[str, ...]
@@ -93,6 +96,7 @@ def question_of(query: str, rarity: Rarity) -> Question:
         weights=tuple(weights[term] for term in chosen),
         spelled=tuple(spelled[term] for term in chosen),
         symbol=symbol,
+        change=asks_for_change(title),
         names=tuple(names)[:MAX_NAMES],
         titles=tuple(_titles(identifiers, names))[:MAX_NAMES],
         joined=tuple(dict.fromkeys(_joined(content)))[:MAX_TERMS],

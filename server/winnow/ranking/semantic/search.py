@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import compress, islice
+from itertools import compress, islice, product
 from typing import NamedTuple
 
 import numpy as np
@@ -75,8 +75,8 @@ _CACHED_VECTORS = 4_096
 def load(dense: EmbeddingModel | None) -> None:
     """Load the models that the first search needs: a name is ranked without vectors."""
     for by_vectors in (False, True) if dense is not None else (False,):
-        for commits in (False, True):
-            trained(model_name(dense=by_vectors, commits=commits))
+        for commits, change in product((False, True), repeat=2):
+            trained(model_name(dense=by_vectors, commits=commits, change=change))
 
 
 def derive(corpus: Corpus) -> None:
@@ -137,9 +137,11 @@ def search(
     evidence, features = weighed
     in_chunks = matches_in_chunks(corpus, evidence, matched) if matched else None
     # The letters of a single name matter: vectors only blur them.
-    by_vectors = "near_best" in features and not evidence.question.symbol
-    ranker = trained(model_name(dense=by_vectors, commits="message_says" in features))
-    raw = ranker.scores(features, symbol=evidence.question.symbol)
+    question = evidence.question
+    by_vectors = "near_best" in features and not question.symbol
+    has_commits = "message_says" in features
+    ranker = trained(model_name(dense=by_vectors, commits=has_commits, change=question.change))
+    raw = ranker.scores(features, symbol=question.symbol)
     files = evidence.candidates.files.tolist()
     if in_chunks is not None:
         best = best_of_each(evidence.chunks.owners, in_chunks, len(files))
