@@ -29,6 +29,8 @@ READ_CHARACTERS = 1_500_000
 # A passage may begin in a definition and end behind it. Between the beginning of that definition
 # and the passage are few others: its members, and functions in it.
 DEFINITIONS_BEFORE = 16
+# A function inside of a function is a place of its own from this many lines on.
+LOCAL_LINES = 5
 REASON_CHARACTERS = 160
 # Weight of terms in names of definitions, where files are ordered by the terms that match.
 DEFINED = 3.0
@@ -61,10 +63,11 @@ def possible_definitions(passage: FoundPassage) -> range:
 
 
 def defined_here(definitions: Iterable[Definition], first: int) -> Iterator[DefinedHere]:
-    """Yield those definitions that are not inside of functions, and end in line ``first`` or
-    later."""
+    """Yield those definitions that end in line ``first`` or later, except short functions inside of
+    functions."""
     for each in definitions:
-        if not each.local and each.end_line + 1 >= first:
+        is_part = each.local and each.end_line - each.line < LOCAL_LINES
+        if not is_part and each.end_line + 1 >= first:
             name, doc = each.qualified_name, each.doc
             yield DefinedHere(name, each.kind, each.line + 1, each.end_line + 1, doc)
 

@@ -137,6 +137,27 @@ async def test_files_that_the_index_could_not_read_are_reported(workspace: Engin
     assert (result.completeness.reasons, len(result.warnings)) == ([], 1)
 
 
+async def test_a_long_function_in_a_function_is_a_place(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    """Factories in JavaScript have hundreds of lines; their name says little about a place."""
+    line = "    host.insert(node, anchor)\n"
+    parts = {"mountElement": 30, "moveKeyedChildren": 30, "unmountSlot": 30, "tiny": 1}
+    functions = [
+        f"  const {name} = (node, anchor) => {{\n{line * count}  }}\n\n"
+        for name, count in parts.items()
+    ]
+    source = f"export function createRenderer(host) {{\n{''.join(functions)}}}\n"
+    folder = write_files(git_init(tmp_path / "vue"), {"renderer.ts": source})
+    workspace = make_workspace(folder, config=LEXICAL)
+    await workspace.index.build()
+    [result] = (await search(workspace, "how are keyed children moved")).results
+    assert result.symbol == "createRenderer.moveKeyedChildren"
+    assert source.split("\n")[(result.best_line or result.start_line) - 1].startswith(
+        "  const moveKeyedChildren"
+    )
+
+
 async def test_the_state_of_the_index_names_files_that_failed(workspace: EngineWorkspace) -> None:
     (folder,) = workspace.index.folder_indexes()
     failed = "it took longer than 5 seconds"
