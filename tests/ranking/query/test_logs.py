@@ -28,6 +28,9 @@ ERRORS = {
     "another language": "lis 13 16:24:28 host vaultd[12]: [16:24:28] [ERR] [58] Example.Vault: {}",
     "Go": 'time=2025-04-27T15:17:34.041Z level=ERROR source=vault.go:103 msg="{}" id=7',
     "Docker": 'vault-1  | ts=2018-09-21T02:15:28Z level=error msg="{}"',
+    "an API": '{{"status":500,"error":"{}"}}',
+    "Django REST framework": "{{'detail': '{}'}}",
+    "a line of an object": '"error" : "{}",',
     "JSON": '{{"level":"error","ts":1700000,"logger":"vault","msg":"{}"}}',
 }
 OTHERS = {
@@ -37,6 +40,8 @@ OTHERS = {
     "Rust": "2024-03-15T10:26:27.434 my_crate::vault [WARN] {}",
     "Go": 'ts=2022-08-13T17:00:01.604Z caller=vault.go:12 level=info msg="{}" id=7',
     "a level": "WARNING: {}",
+    "an API": '{{"error":{{"message":"{}","code":7}}}}',
+    "Elasticsearch": '{{"type":"server","timestamp":"2024-01-01T00:00:00,000Z","message":"{}"}}',
 }
 
 
@@ -85,3 +90,10 @@ def test_the_time_is_linear(part: str) -> None:
     started = time.process_time()
     log_entry(line)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "line", ['{"name":"vault","version":"1.0"}', '"error": {', '"message field" is required', "{"]
+)
+def test_other_objects_are_no_entries(line: str) -> None:
+    assert not is_log(line)

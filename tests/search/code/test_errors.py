@@ -169,6 +169,29 @@ async def test_variable_parts_of_a_message_do_not_matter(
     assert found == (path, first, last, "raises this message")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        '{"error":"pot \'green\' not found"}',
+        "{'status': 404, 'detail': \"pot 'green' not found\"}",
+        '{\n  "error": {\n    "code": 5,\n    "message": "pot \'green\' not found"\n  }\n}',
+    ],
+)
+async def test_the_error_in_an_answer_of_a_service_is_found(
+    make_workspace: MakeWorkspace, tmp_path: Path, query: str
+) -> None:
+    """Many strings have the words behind the value, but only one has them behind the quote."""
+    files = {f"a{number}.py": 'raise KeyError("jar not found")\n' for number in range(120)}
+    files |= {
+        "pots.py": "raise KeyError(f\"pot '{name}' not found\")\n",
+        "other_pots.py": 'raise KeyError(f"pot {name} not found")\n',
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    found = rows((await search(workspace, query)).results)
+    assert found[0] == ("pots.py", 1, 1, "raises this message")
+
+
 async def test_code_is_read_before_documents(
     make_workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,5 @@
-"""Recognize the entries of logs, and separate their messages from what the logger adds.
+"""Recognize the entries of logs and answers of services that report an error, and separate their
+messages from what is added to them.
 
 Patterns are anchored and have no ambiguous repetitions, so that the time is linear.
 """
@@ -42,6 +43,11 @@ _STARTS = re.compile(
     rf"\[(?:{_ERRORS}|{_OTHERS}|{_SHORT}|error|info|warn|debug)\] |"
     r"(?:ts|time|level)=\S|\{\"(?:level|ts|time|timestamp|@timestamp|severity|msg|message)\":)"
 )
+# An object in JSON, or as Python prints it; and a message in it, at the beginning of its line.
+_OBJECT = re.compile(r"\{\s{0,20}[\"'][\w@.-]{1,40}[\"']\s?:")
+_OBJECT_MESSAGE = re.compile(
+    r"[\"'](?:error|message|msg|detail|error_description)[\"']\s?:\s?[\"']"
+)
 # What a logger puts before a message. The groups may be levels.
 _PREFIX = re.compile(
     rf"(?:{_CONTAINER}"
@@ -66,24 +72,32 @@ _LOGGER = re.compile(r"[\w.-]{1,80} {1,4}(?=- )")
 _LEVEL = re.compile(rf"\[ ?({_ERRORS}|{_OTHERS}|{_SHORT}) ?\]:?|\b({_ERRORS}|[Ee]rror)\b[\]|: -]*")
 _NEAR = 200
 _FIELD = re.compile(
-    r'\b(msg|message|error|err|level|lvl|severity)"?[=:] ?'
-    r'(?:"((?:[^"\\]|\\.){1,1000})"|([^\s",}]+))'
+    r"\b(msg|message|error|err|detail|error_description|level|lvl|severity)[\"']?\s?[=:] ?"
+    r"(?:\"((?:[^\"\\]|\\.){1,1000})\"|'((?:[^'\\]|\\.){1,1000})'|([^\s\"',{}\[\]]+))"
 )
 _MESSAGES = ("msg", "message")
-_CAUSES = ("error", "err")
+_CAUSES = ("error", "err", "detail", "error_description")
 _ESCAPED = re.compile(r"\\(.)")
 
 
 def is_log(line: str) -> bool:
     """Return True if a line begins as an entry of a log."""
-    return bool(_STARTS.match(line))
+    return bool(_STARTS.match(line)) or _is_object(line)
+
+
+def _is_object(line: str) -> bool:
+    """Return True for an object with a message, or the line of one that has the message."""
+    has_message = _OBJECT_MESSAGE.search if _OBJECT.match(line) else _OBJECT_MESSAGE.match
+    return has_message(line) is not None
 
 
 def log_entry(line: str) -> LogEntry | None:
     """Return the entry of a line that begins as one; None if it has no message."""
-    fields = {name: _ESCAPED.sub(r"\1", text or word) for name, text, word in _FIELD.findall(line)}
+    found_fields = _FIELD.findall(line)
+    fields = {name: _ESCAPED.sub(r"\1", "".join(values)) for name, *values in found_fields}
     messages = [fields[name] for name in (*_MESSAGES, *_CAUSES) if name in fields]
-    if any(name in fields for name in _MESSAGES) or (messages and "level" in fields):
+    is_structured = "level" in fields or line.startswith("{") or _is_object(line)
+    if any(name in fields for name in _MESSAGES) or (messages and is_structured):
         level = next((fields[name] for name in ("level", "lvl", "severity") if name in fields), "")
         is_error = bool(_IS_ERROR.search(level)) or any(name in fields for name in _CAUSES)
         # As Go joins them.

@@ -147,9 +147,15 @@ async def _listed(ripgrep: Ripgrep, scope: Scope, terms: Sequence[str]) -> dict[
 
 
 def _with_overlapping(found: Set[str], terms: Sequence[str]) -> set[str]:
-    """Return terms and those with common words: ripgrep reports one of overlapping matches."""
-    words = {word for term in found for word in term.split()}
-    return {term for term in terms if term in found or not words.isdisjoint(term.split())}
+    """Return terms and those with common words: of overlapping matches, ripgrep reports the first
+    one."""
+    return {term for term in terms if term in found or any(_hides(one, term) for one in found)}
+
+
+def _hides(reported: str, term: str) -> bool:
+    """Return True if a term may overlap the one that ripgrep has reported, behind its beginning."""
+    is_behind = not term.endswith(reported)
+    return is_behind and not set(reported.split()).isdisjoint(term.split())
 
 
 def matched_texts(
@@ -180,9 +186,12 @@ def matched_texts(
         # Of texts with other letters, lower case takes ten times as long.
         lower = data.lower() if is_ascii else data.decode("utf-8", "replace").lower().encode()
         known = files[path]
-        if present := [term for term in terms if term in known and folded[term] in lower]:
-            count += 1
-            best = max(best, _value(present) * weight(path))
+        present = [term for term in terms if term in known and folded[term] in lower]
+        value = _value(present) * weight(path)
+        best = max(best, value)
+        # Trigrams of common words name many files that do not have all of the words together.
+        count += value >= best * LEAST_VALUE
+        if present:
             matching = lines_with(lower, [folded[term] for term in present])
             text = data.decode("utf-8", "replace")
             yield MatchedText(path, _around(text, matching, present, width), matching)

@@ -143,7 +143,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     last = repeating if any(site.makes and site.path not in repeating for site in sites) else ()
     best = sorted(
         (site for site in sites if site.makes or site.score >= message.least),
-        key=lambda site: (site.path in last, -scores[site], site.path, site.first),
+        key=lambda site: (site.path in last, -scores[site], -site.same, site.path, site.first),
     )
     return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 

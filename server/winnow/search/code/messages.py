@@ -88,7 +88,8 @@ _LOGS = re.compile(
     r"(?<![A-Za-z])(?:log(?:ger|ging)?|[skz]log|syslog|console|LOG)(?:_\w+)?\b|[a-z]Log(?:ger)?\b|"
     r"\bLog(?:ger)?\b|(?<!warnings\.)\b(?:[Ww]arn|[Ii]nfo|[Dd]ebug|[Tt]race)(?:f|w|ln|ing)?!?\("
 )
-_QUOTE = re.compile(r"[\"'`]")
+_QUOTES = "\"'`"
+_QUOTE = re.compile(rf"[{_QUOTES}]")
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
 _SIGNS = " \t#/*-;<!>%"
 # What surrounds a text on the lines of a string that began further up.
@@ -113,7 +114,7 @@ class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
     like code that raises an error, ``logs`` if the first writes to a log. ``makes`` is what a
     string there makes with values for its placeholders: the whole message, or a part of it between
-    colons."""
+    colons. ``same`` is the number of characters that the string has in common with the message."""
 
     path: str
     first: int
@@ -122,6 +123,7 @@ class Site(Struct, frozen=True):
     raises: bool
     makes: Made = ""
     logs: bool = False
+    same: int = 0
 
 
 def search_terms(message: str) -> list[str]:
@@ -138,7 +140,19 @@ def search_terms(message: str) -> list[str]:
                 is_all = len(window) == len(words)
                 if letters >= LEAST_LETTERS and telling >= (1 if is_all or size == LONG else 2):
                     terms[text] = letters
+    for text in _behind_quotes(message):
+        terms[text] = _letters(text)
     return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
+
+
+def _behind_quotes(message: str) -> Iterator[str]:
+    """Yield the words behind values in quotes, with the quote: many messages end with "not found",
+    and few strings of the source have it behind a quote."""
+    for value in _VALUE.finditer(message[:MESSAGE_CHARACTERS]):
+        behind = _VALUE.split(message[value.end() : MESSAGE_CHARACTERS], 1)[0]
+        words = _WORD.findall(_JOINT.split(behind, 1)[0])[:LONG]
+        if value[0][-1] in _QUOTES and _letters("".join(words)) >= LEAST_LETTERS:
+            yield " ".join([value[0][-1], *words])
 
 
 def _runs(message: str) -> list[str]:
@@ -157,8 +171,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
     comments = {number for number, line in matching.items() if _IS_COMMENT.match(line)}
     made = _made(text.lines, matching, comments, printed)
-    making = sorted(number for number, makes in made.items() if makes)
-    for number, makes in made.items():
+    making = sorted(number for number, (makes, _) in made.items() if makes)
+    for number, (makes, same) in made.items():
         following = making[bisect_right(making, number) :][:1]
         last, share = _compared(text.lines, number, message, *following)
         score = min(1.0, share / letters)
@@ -173,9 +187,10 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
             score *= OTHER_TYPE
-        sites.append(Site(text.path, number, last, score, raises and not is_comment, makes, logs))
+        raises = raises and not is_comment
+        sites.append(Site(text.path, number, last, score, raises, makes, logs, same))
     seen: set[int] = set()
-    for site in sorted(sites, key=lambda site: (-site.score, site.first)):
+    for site in sorted(sites, key=lambda site: (-site.score, -site.same, site.first)):
         lines = range(site.first, site.last + 1)
         if not seen.intersection(lines):
             seen.update(lines)
@@ -184,16 +199,17 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
 
 def _made(
     lines: Mapping[int, str], matching: Iterable[int], comments: Set[int], printed: _Printed
-) -> dict[int, Made]:
-    """Return what the string on each matching line makes of a message, by the first line of the
-    string; comments make nothing."""
-    made: dict[int, Made] = {}
+) -> dict[int, tuple[Made, int]]:
+    """Return what the string on each matching line makes of a message, and how many characters of
+    it the string has, by the first line of the string; comments make nothing."""
+    made: dict[int, tuple[Made, int]] = {}
     for number in matching:
         first, string = (number, "") if number in comments else _whole_string(lines, number)
-        if makes := printed.made_by(string):
-            made[first] = makes
+        makes, same = printed.made_by(string)
+        if makes:
+            made[first] = makes, same
         else:
-            made.setdefault(number, "")
+            made.setdefault(number, ("", 0))
     return made
 
 
@@ -207,17 +223,21 @@ class _Printed:
         parts = (self.text[: joint.start()].rstrip(END) for joint in joints)
         self.ends = [*map(len, parts), len(self.text)]
 
-    def made_by(self, line: str) -> Made:
-        """Return what a string of a line makes of the message, with values for placeholders."""
+    def made_by(self, line: str) -> tuple[Made, int]:
+        """Return what a string of a line makes of the message, with values for placeholders, and
+        how many of its characters the string has."""
         found = {
-            (start, end)
+            (start, end): sum(map(len, pieces))
             for pieces in map(_static, _strings(line))
             if _letters("".join(pieces)) >= LEAST_LETTERS and len(" ".join(pieces).split()) > 1
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
             and _letters("".join(pieces)) >= _static_letters(self.text[start:end]) / 2
         }
-        return "whole" if (0, len(self.text)) in found else "part" if found else ""
+        whole = found.get((0, len(self.text)))
+        if whole is not None:
+            return "whole", whole
+        return ("part", max(found.values())) if found else ("", 0)
 
     def _end(self, pieces: Sequence[str], start: int) -> int | None:
         """Return where the part of the message ends that consists of some texts with values

@@ -159,7 +159,8 @@ def _error(text: str) -> str:
         return "it has a stack trace"
     if parts.errors:
         return "it has an error message"
-    return "it is from a log" if parts.logs and not parts.title else ""
+    has_title = re.search(r"\w", parts.title)
+    return "it is from a log" if parts.logs and not has_title else ""
 
 
 def as_pattern(text: str, why: str) -> QueryReading:
