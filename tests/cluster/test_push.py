@@ -104,13 +104,18 @@ async def test_a_node_fails_during_a_push(cluster: Cluster, tmp_path: Path) -> N
         folder,
         {name: f"def f_{name[7:-3]}():\n    return '{name * 400}'\n" for name in names},
     )
+    # Without this, the new index may have no complete replica yet when the node fails.
+    small = write_files(git_init(tmp_path / "small"), {"a.py": "def f():\n    pass\n"})
+    await pushed(cluster, small, "team/b")
+    await asyncio.to_thread(cluster.wait)
+    before = len(texts(cluster))
     pushing = asyncio.create_task(pushed(cluster, folder, "team/a"))
     try:
         # Texts arrive, and more are to come.
         for _ in range(600):
             await asyncio.sleep(0.1)
             try:
-                if await asyncio.to_thread(texts, cluster):
+                if len(await asyncio.to_thread(texts, cluster)) > before:
                     break
             except OSError:
                 continue
@@ -120,7 +125,7 @@ async def test_a_node_fails_during_a_push(cluster: Cluster, tmp_path: Path) -> N
     finally:
         pushing.cancel()
     assert done.branch.files == len(names)
-    assert places(cluster) == {("team/a", name) for name in names}
+    assert places(cluster) == {("team/b", "a.py"), *(("team/a", name) for name in names)}
 
 
 @pytest.mark.parametrize("name", ["team/*", "../a", "a@b", "", "a b"])

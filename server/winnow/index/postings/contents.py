@@ -117,8 +117,8 @@ def contents_of(
     for_text_search: bool = True,
 ) -> Contents:
     """Return what the index keeps of a text in UTF-8, without vectors. Only the file extension of
-    the path counts. Without ``for_text_search`` there are no trigrams, which take half of the
-    time."""
+    the path counts; of a notebook, the words of outputs are left out. Without ``for_text_search``
+    there are no trigrams, which take half of the time."""
     written = without_outputs(text) if path.endswith(NOTEBOOK) else text
     chunks = chunks_of(written, definitions)
     lines = _lines(written)
