@@ -143,17 +143,13 @@ async def _listed(ripgrep: Ripgrep, scope: Scope, terms: Sequence[str]) -> dict[
         code = await child.wait()
         if size <= LISTED_BYTES and not child.timed_out:
             pattern_problem(code, child.stderr)
-    return {path: _with_overlapping(known, terms) for path, known in found.items()}
-
-
-def _with_overlapping(found: Set[str], terms: Sequence[str]) -> set[str]:
-    """Return terms and those with common words: of overlapping matches, ripgrep reports the first
-    one."""
-    return {term for term in terms if term in found or any(_hides(one, term) for one in found)}
+    hidden = {one: {term for term in terms if _hides(one, term)} for one in terms}
+    return {path: has.union(*(hidden[term] for term in has)) for path, has in found.items()}
 
 
 def _hides(reported: str, term: str) -> bool:
-    """Return True if a term may overlap the one that ripgrep has reported, behind its beginning."""
+    """Return True if a match of a term may overlap one that ripgrep has reported, behind its
+    beginning: of overlapping matches, it reports the first."""
     is_behind = not term.endswith(reported)
     return is_behind and not set(reported.split()).isdisjoint(term.split())
 
