@@ -69,6 +69,33 @@ def unindexed(make_workspace: MakeWorkspace, project: Path) -> EngineWorkspace:
 # --- the choice ----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("has_index", [True, False])
+async def test_a_request_leads_to_its_route(
+    make_workspace: MakeWorkspace, tmp_path: Path, has_index: bool
+) -> None:
+    files = {
+        "docs/api.md": "# POST /api/chats/5\n\nPOST /api/chats/5 answers.\n",
+        "server/routes.go": 'r.GET("/api/chats/:id", s.Show)\nr.POST("/api/chats/:id", s.Chat)\n',
+        "web/api.ts": "export const url = `/api/chats`\n",
+    }
+    workspace = make_workspace(write_files(git_init(tmp_path / "api"), files), config=NO_INDEX)
+    if has_index:
+        workspace.reconfigure(Config())
+        await workspace.index.build()
+    for query in ("POST /api/chats/5", '127.0.0.1 - - "POST /api/chats/5 HTTP/1.1" 404 19'):
+        result = await search(workspace, query)
+        assert [(one.path, one.best_line or one.start_line) for one in result.results] == [
+            ("server/routes.go", 2)
+        ]
+        assert (result.search_type_used, result.reason) == (
+            "text",
+            f"{query!r}: it is a request of HTTP",
+        )
+    unknown = await search(workspace, "POST /api/chats/5/unknown")
+    assert unknown.search_type_used == ("semantic" if has_index else "text")
+    assert unknown.reason.count("no text matches") == 1
+
+
 @pytest.mark.parametrize(
     ("query", "used", "reason", "found"),
     [

@@ -17,6 +17,7 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
+from winnow.search.code.routes import routes_of
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
 
@@ -130,6 +131,10 @@ def readings(query: str) -> list[QueryReading]:
     text = query.strip()
     if len(text) <= MOST_CHARACTERS and (test := named_test(text)):
         return [*_symbols(test, "it names a test"), *_readings(text)]
+    if routes := routes_of(text):
+        why = "it is a request of HTTP"
+        declared = [QueryReading("text", route, why, literal=False) for route in routes]
+        return [*declared, QueryReading("semantic", text, why)]
     return _readings(text)
 
 

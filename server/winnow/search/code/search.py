@@ -179,7 +179,7 @@ def _reason(query: str, attempts: Sequence[_Attempt]) -> str:
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
     why = attempts[0].reading.why
     reason = why if why.startswith("search_type") else f"{shown!r}: {why}"
-    return "; ".join([reason, *(attempt.why_not for attempt in attempts[:-1])])
+    return "; ".join(dict.fromkeys([reason, *(attempt.why_not for attempt in attempts[:-1])]))
 
 
 def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:
@@ -192,7 +192,7 @@ def _fallback(attempts: Sequence[_Attempt]) -> SearchFallback | None:
     reasons = [attempt.why_not for attempt in attempts[:-1]]
     if last.result.fallback is not None:
         reasons.append(last.result.fallback.reason)
-    return SearchFallback(wanted=first, used=used, reason="; ".join(reasons))
+    return SearchFallback(wanted=first, used=used, reason="; ".join(dict.fromkeys(reasons)))
 
 
 # --- the searches --------------------------------------------------------------------------

@@ -1,0 +1,72 @@
+"""Read requests of HTTP, as people write them and servers log them, and find how code declares
+their routes: `POST /api/chat`, `"GET /users/5 HTTP/1.1" 404`.
+
+Every pattern is anchored or begins with a fixed word, and has no ambiguous repetitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+_METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
+_REQUEST = re.compile(
+    rf"({_METHODS})\s{{1,4}}(?:https?://[^\s/]{{1,200}})?(/[^\s\"'?#]{{1,200}})(?:[?#]\S*)?"
+    r"(?:\s+HTTP/[\d.]+)?(?:[\s\"-]+\d{3}\b.*)?"
+)
+# In an access log: `… "GET /x HTTP/1.1" 404 …`, `… | POST "/x"`, and `Started GET "/x" for …`.
+_LOGGED = re.compile(
+    rf"(?:\"({_METHODS}) (/[^\s\"?#]{{1,200}})|\b({_METHODS}) {{1,10}}\"(/[^\s\"?#]{{1,200}}))"
+)
+_MOST_CHARACTERS = 1_000
+# Where a path has a value, a route has a parameter: `:id`, `{id}`, `<int:id>`, `[id]`, `(\d+)`.
+_PARAMETER = r"[:{<\[*(][^/\s\"'`]*"
+_QUOTE = "[\"'`]"
+# Functions and annotations that declare a route for all methods, or name them elsewhere.
+_DECLARING = "(?:route|path|re_path|handle(?:func)?|any|all|match|requestmapping)"
+# ripgrep takes a hundred times as long for `\b` and `\W`, which know all scripts.
+_START = "(?:^|[^a-z])"
+_BEFORE = "[ (]{1,3}(?:(?:value|path|url) ?= ?)?"
+# Routers add the first parts of a path elsewhere.
+_MOST_ENDINGS = 3
+
+
+def routes_of(line: str) -> list[str]:
+    """Return regular expressions for how code may declare the route of a request, the likeliest
+    first; none if a line is no request."""
+    if len(line) > _MOST_CHARACTERS or "\n" in line:
+        return []
+    found = _REQUEST.fullmatch(line) or _LOGGED.search(line)
+    if found is None:
+        return []
+    method, path = (group for group in found.groups() if group)
+    parts = [re.escape(part) for part in path.strip("/").split("/")]
+    if not parts[0]:
+        return []
+    endings = [parts[at:] for at in range(min(len(parts), _MOST_ENDINGS))]
+    declared = [each for ending in endings for each in _declarations(method.lower(), ending)]
+    mentioned = [_quoted(ending) for ending in endings if len(ending) > 1 or len(parts) == 1]
+    return [f"(?i)(?:{'|'.join(declared)})", f"(?i)(?:{'|'.join(mentioned)})"]
+
+
+def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
+    """Yield regular expressions for a route with this path, or one that ends like this."""
+    path = _path(ending)
+    # `.post("/x"`, `post '/x'`
+    yield rf"{_START}{method}{_BEFORE}{_quoted(ending)}"
+    # `PostMapping("/x"`, `HttpPost("x"`
+    yield rf"(?:http{method}|{method}mapping){_BEFORE}{_QUOTE}/?{path}/?{_QUOTE}"
+    # `"POST /x"`
+    yield rf"{_QUOTE}{method} /?{path}/?{_QUOTE}"
+    # `path("x/"`, `re_path(r"^x/$"`
+    yield rf"{_START}{_DECLARING}{_BEFORE}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE}"
+
+
+def _quoted(ending: Sequence[str]) -> str:
+    # The slash in front may be added elsewhere, but `get("x")` is no route.
+    slash = "/" if len(ending) == 1 else "/?"
+    return f"{_QUOTE}{slash}{_path(ending)}/?{_QUOTE}"
+
+
+def _path(ending: Sequence[str]) -> str:
+    return "/".join([ending[0], *(f"(?:{part}|{_PARAMETER})" for part in ending[1:])])

@@ -1,0 +1,91 @@
+"""Requests of HTTP, and how frameworks declare their routes."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from winnow.search.code.routes import routes_of
+
+REQUESTS = [
+    "POST /api/chats/5",
+    "POST https://example.org/api/chats/5?stream=1 HTTP/1.1",
+    "POST /api/chats/5 404 in 12ms",
+    '[GIN] 2024/04/18 - 10:22:51 | 404 |  2.5s | 127.0.0.1 | POST "/api/chats/5"',
+    'INFO:     127.0.0.1:51234 - "POST /api/chats/5 HTTP/1.1" 404 Not Found',
+    'Started POST "/api/chats/5" for ::1 at 2024-04-18 10:22:51 +0200',
+]
+DECLARATIONS = {
+    "Gin": 'r.POST("/api/chats/:id", s.Chat)',
+    "net/http": 'mux.Handle("POST /api/chats/{id}", chat)',
+    "FastAPI": '@app.post("/api/chats/{id}")',
+    "FastAPI, with a prefix": '@router.post("/chats/{id}")',
+    "Flask": '@app.route("/api/chats/<int:id>", methods=["POST"])',
+    "Django": 'path("api/chats/<int:pk>/", views.chat)',
+    "Django, by a pattern": 're_path(r"^chats/(\\d+)/$", views.chat)',
+    "Spring, with a name": '@RequestMapping(value = "/chats/{id}", method = POST)',
+    "Express": "router.post('/chats/:id', chat)",
+    "Rails": "post '/api/chats/:id', to: 'chats#create'",
+    "Laravel": "Route::post('/chats/{chat}', [ChatController::class, 'store']);",
+    "Phoenix": 'post "/chats/:id", ChatController, :create',
+    "Spring": '@PostMapping("/chats/{id}")',
+    "ASP.NET": '[HttpPost("chats/{id}")]',
+    "axum": '.route("/api/chats/:id", post(chat))',
+    "a literal": 'client.post("/api/chats/5")',
+}
+OTHERS = [
+    'r.POST("/api/chats", s.Chats)',
+    'r.POST("/api/chats/:id/messages", s.Messages)',
+    '@app.post("/api/users/{id}")',
+    'cache.get("5")',
+    "See POST /api/chats/5 for more.",
+]
+
+
+@pytest.mark.parametrize("request_line", REQUESTS)
+def test_requests_are_recognized(request_line: str) -> None:
+    assert routes_of(request_line) == routes_of(REQUESTS[0]) != []
+
+
+@pytest.mark.parametrize("framework", DECLARATIONS)
+def test_declarations_of_frameworks_match(framework: str) -> None:
+    declaration = DECLARATIONS[framework]
+    assert any(re.search(pattern, declaration) for pattern in routes_of(REQUESTS[0]))
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_other_lines_do_not_match(line: str) -> None:
+    assert not any(re.search(pattern, line) for pattern in routes_of(REQUESTS[0]))
+
+
+def test_the_last_part_needs_a_declaration() -> None:
+    patterns = routes_of("GET /api/v1/status")
+    found = [
+        any(re.search(pattern, line) for pattern in patterns)
+        for line in (
+            '@bp.route("/status")',
+            '[HttpGet("status")]',
+            "router.get('/status', show)",
+            'settings.get("status")',
+            'label = "/status"',
+        )
+    ]
+    assert found == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "line", ["get a life", "GET", "GET /", "the POST body", "/api/chats", "Get /x in order", ""]
+)
+def test_other_queries_are_no_requests(line: str) -> None:
+    assert routes_of(line) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["GET ", "GET /", 'GET "', "/a", " 404", 'GET "/a '])
+def test_long_lines_take_linear_time(part: str) -> None:
+    started = time.process_time()
+    for size in (900, 100_000):
+        routes_of(part * (size // len(part)))
+    assert time.process_time() - started < 2
