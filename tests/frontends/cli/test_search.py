@@ -88,7 +88,9 @@ def test_a_limit_has_one_name_and_the_earlier_ones_work(
 ) -> None:
     new = winnow(project, *arguments)
     assert new.returncode == 0, new.stderr
-    assert new.stdout == winnow(project, *arguments[:-2], old, "1").stdout
+    earlier = winnow(project, *arguments[:-2], old, "1")
+    # A search that stops when its page is full may have counted more matches or fewer.
+    assert new.stdout.partition("\n[")[0] == earlier.stdout.partition("\n[")[0] != ""
     assert old not in winnow(project, arguments[0], "--help").stdout
 
 
