@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -83,6 +84,19 @@ def test_texts_of_many_terms_are_summed_in_steps(
     at_once = built_in.embed(texts)
     monkeypatch.setattr(embeddings, "_TOGETHER", 7)
     assert np.allclose(built_in.embed(texts), at_once, atol=1e-6)
+
+
+def test_empty_texts_between_others_take_no_memory(built_in: EmbeddingModel) -> None:
+    texts = ["", *[""] * 20_000, *(f"w{n}" for n in range(2_000)), *[""] * 20_000, "last"]
+    texts[1] = "first"
+    tracemalloc.start()
+    found = built_in.embed(texts)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found[[1, -1]].any(axis=1).all()
+    assert not found[2:20_000].any()
+    # The result has 22 MB; a row for each empty text would take 700.
+    assert most < 150_000_000
 
 
 def test_unknown_terms_have_random_vectors_of_their_own(model: EmbeddingModel) -> None:

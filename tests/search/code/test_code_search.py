@@ -87,7 +87,7 @@ async def test_a_request_leads_to_its_route(
         assert [(one.path, one.best_line) for one in result.results] == [("server/routes.go", 2)]
         assert (result.search_type_used, result.reason) == (
             "text",
-            f"{query!r}: it is a request of HTTP",
+            f"{query!r}: it is an HTTP request",
         )
     unknown = await search(workspace, "POST /api/chats/5/unknown")
     assert unknown.search_type_used == ("semantic" if has_index else "text")

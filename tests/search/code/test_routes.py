@@ -1,4 +1,4 @@
-"""Requests of HTTP, and how frameworks declare their routes."""
+"""HTTP requests, and how frameworks declare their routes."""
 
 from __future__ import annotations
 

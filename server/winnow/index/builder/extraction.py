@@ -148,14 +148,14 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
         source, secrets = mask_secrets(source, job.rules)
     if job.part == "occurrences" and not _contains_any(source, job.names):
         return FileRecord(state, language.name if language else "", key=key)
-    symbols, problem = _symbols_of(job, path, language, source)
+    why_data = _why_data(path, source, language)
+    symbols, problem = _symbols_of(job, path, language, source, why_data)
     packed = pack(symbols, uses=job.part != "definitions") if symbols else None
     state = msgspec.structs.replace(state, problem=problem)
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    is_data = symbols is None and _why_data(path, source, language)
-    ranked = b"" if is_data or path.endswith(DATA_EXTENSIONS) else source
+    ranked = b"" if why_data or path.endswith(DATA_EXTENSIONS) else source
     contents = _contents(path, raw, source, ranked, symbols, name, covered=not secrets)
     model = load_model(job.embeddings)
     if contents is not None and model is not None:
@@ -183,13 +183,14 @@ def _in_utf_8(raw: bytes) -> bytes | None:
 
 
 def _symbols_of(
-    job: IndexJob, path: str, language: Language | None, source: bytes
+    job: IndexJob, path: str, language: Language | None, source: bytes, why_data: str
 ) -> tuple[FileSymbols | None, str]:
-    """Return the symbols of a text, or the reason why it has none."""
+    """Return the symbols of a text, or the reason why it has none; ``why_data`` is why it is no
+    program."""
     if language is None:
         return None, _problem_for(path, "its language is unknown")
-    if problem := _why_data(path, source, language):
-        return None, problem
+    if why_data:
+        return None, why_data
     if len(source) > job.max_parsed:
         return None, f"{TOO_MUCH_MEMORY}: {len(source):,} bytes"
     if job.part == "text":

@@ -98,11 +98,12 @@ class EmbeddingModel:
         for at in range(0, len(order), _TOGETHER):
             here = order[at : at + _TOGETHER]
             distinct, columns = np.unique(terms[here], return_inverse=True)
-            first, last = int(texts[here[0]]), int(texts[here[-1]])
-            shape = (last - first + 1, len(distinct))
-            places = (texts[here] - first) * shape[1] + columns
+            # Texts without terms need no row: a text may have thousands of empty chunks.
+            owners, rows = np.unique(texts[here], return_inverse=True)
+            shape = (len(owners), len(distinct))
+            places = rows * shape[1] + columns
             table = np.bincount(places, weights[here], shape[0] * shape[1]).astype(np.float32)
-            found[first : last + 1] += table.reshape(shape) @ self._rows(distinct)
+            found[owners] += table.reshape(shape) @ self._rows(distinct)
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), _LEAST_LENGTH)
         return found
 

@@ -1,5 +1,5 @@
-"""Recognize the entries of logs and answers of services that report an error, and separate their
-messages from what is added to them.
+"""Recognize entries of logs and responses that report an error, and separate their messages from
+what is added to them.
 
 Patterns are anchored and have no ambiguous repetitions, so that the time is linear.
 """

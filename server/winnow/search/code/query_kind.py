@@ -132,7 +132,7 @@ def readings(query: str) -> list[QueryReading]:
     if len(text) <= MOST_CHARACTERS and (test := named_test(text)):
         return [*_symbols(test, "it names a test"), *_readings(text)]
     if routes := routes_of(text):
-        why = "it is a request of HTTP"
+        why = "it is an HTTP request"
         declared = [QueryReading("text", route, why, literal=False) for route in routes]
         return [*declared, QueryReading("semantic", text, why)]
     return _readings(text)
