@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from winnow.search.answer.hits import CurrentTexts
+from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.messages import BEFORE, STATEMENT_LINES, MatchedText
 from winnow.search.grep.prefilter import prefilter, unsaved_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern, cut_line, pattern_problem
@@ -32,6 +33,8 @@ LEAST_VALUE = 0.5
 # trigrams of nearly every text.
 WEIGHED = 4
 MOST_BYTES = 16_000_000
+# The catalogs to read besides: the same text is in those of many languages.
+MOST_CATALOGS = 3
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
 LISTED_BYTES = 4 * 1024 * 1024
 LINES_OF_FILE = 50
@@ -72,9 +75,9 @@ async def indexed_files_with(
     weight: Callable[[str], float],
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have some of the terms as they were indexed last, with these terms,
-    by path: the ``most`` with the longest terms, times the ``weight`` of the path. Ignores terms
-    that many files may have, and files with secrets. The index must know the texts of the scope.
-    Takes a fraction of a millisecond for each term."""
+    by path: the ``most`` with the longest terms, times the ``weight`` of the path, and the best
+    message catalogs. Ignores terms that many files may have, and files with secrets. The index must
+    know the texts of the scope. Takes a fraction of a millisecond for each term."""
     # Costs the import of numpy.
     from winnow.index.postings.trigrams import condition_of
 
@@ -100,7 +103,9 @@ async def indexed_files_with(
         if value >= least and (path := _path(candidates[0], scope, place, number))
     }
     weighed = {path: _value(known) * weight(path) for path, known in paths.items()}
-    return {path: paths[path] for path in sorted(paths, key=lambda p: (-weighed[p], p))[:most]}
+    best = sorted(paths, key=lambda path: (-weighed[path], by_length(path)))
+    catalogs = [path for path in best if is_catalog(path)][:MOST_CATALOGS]
+    return {path: paths[path] for path in [*best[:most], *catalogs]}
 
 
 def _path(candidates: MatchCandidates, scope: Scope, place: int, number: int) -> str:
@@ -171,7 +176,8 @@ def matched_texts(
     values = {path: _value(known & folded.keys()) for path, known in files.items()}
     best = size = 0.0
     count = read = 0
-    for path in sorted(values, key=lambda path: (-values[path] * weight(path), path)):
+    order = sorted(values, key=lambda path: (-values[path] * weight(path), by_length(path)))
+    for path in order:
         if values[path] < best * LEAST_VALUE or not values[path]:
             continue
         if count == MOST_FILES or read == MOST_READ or size > MOST_BYTES:
@@ -191,6 +197,12 @@ def matched_texts(
             matching = lines_with(lower, [folded[term] for term in present])
             text = data.decode("utf-8", "replace")
             yield MatchedText(path, _around(text, matching, present, width), matching)
+
+
+def by_length(path: str) -> tuple[int, str]:
+    """Return a sort key: of files with the same text in several languages, that of the default
+    language is first, `values/strings.xml` before `values-ka/strings.xml`."""
+    return len(path), path
 
 
 def _value(terms: Iterable[str]) -> int:

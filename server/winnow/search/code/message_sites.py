@@ -14,8 +14,12 @@ from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
+from winnow.search.code.catalog_uses import with_uses
 from winnow.search.code.frames import MARK, enclosing
+from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
+    MOST_CATALOGS,
+    by_length,
     files_with_terms,
     indexed_files_with,
     knows_texts,
@@ -39,13 +43,15 @@ PROBABLE_TERMS, PROBABLE_FILES = 6, 50
 # if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
 LABEL_CANDIDATES, LABEL_FILES = 200, 25
+# Shorter texts of message catalogs are also what questions are about: "Offline operations".
+CATALOG_WORDS = 3
 
 # What messages say, and questions seldom do.
 _FAILURE = re.compile(
     r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
-    r"already|denied|refused|undefined|no such|too (?:many|large|long|few)|out of|illegal|bad|"
-    r"unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|aborted|"
-    r"rejected|unreachable|unavailable)\b",
+    r"already|denied|refused|undefined|no such|too (?:many|large|long|few|big|small|short)|out of|"
+    r"illegal|bad|unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|"
+    r"aborted|rejected|unreachable|unavailable)\b",
     re.I,
 )
 # A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
@@ -87,16 +93,37 @@ async def find_sites(
         texts = CurrentTexts(scope, workspace.buffers)
         width = workspace.config.limits.line_characters
 
-        def best_sites() -> list[Site]:
+        def best_sites() -> list[list[Site]]:
             return [
-                site
+                _best_sites(message, matched_texts(texts, files, message.terms, _weight, width))
                 for message in messages
-                for site in _best_sites(
-                    message, matched_texts(texts, files, message.terms, _weight, width)
-                )
             ]
 
-        return await asyncio.to_thread(best_sites)
+        of_messages = await asyncio.to_thread(best_sites)
+        return [
+            site
+            for message, sites in zip(messages, of_messages, strict=True)
+            for site in await _with_uses(workspace, scope, texts, message, sites)
+        ]
+
+
+async def _with_uses(
+    workspace: EngineWorkspace,
+    scope: Scope,
+    texts: CurrentTexts,
+    message: _Message,
+    sites: Sequence[Site],
+) -> Sequence[Site]:
+    """Return the sites of a message; if no code has it, with the code that shows it by its key."""
+    in_catalogs = [site for site in sites if is_catalog(site.path)]
+    others = [site for site in sites if not is_catalog(site.path)]
+    if not all(_repeats(site.path) for site in others):
+        return sites
+    shown = await with_uses(workspace, scope, texts, in_catalogs)
+    # A label that no code shows says nothing.
+    if message.is_label and not any(site.is_shown for site in shown):
+        return others
+    return [*shown, *others]
 
 
 async def _files(
@@ -117,9 +144,16 @@ async def _files(
                 files = await indexed_files_with(
                     workspace, scope, message.terms, LABEL_CANDIDATES, _weight
                 )
-                code = {path: files[path] for path in files if not _repeats(path)}
+                code = [path for path in files if not _repeats(path)]
                 is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
-                add(code if is_rare else {})
+                has_words = len(message.error.text.split()) >= CATALOG_WORDS
+                catalogs = [path for path in files if has_words and is_catalog(path)]
+                add(
+                    {
+                        path: files[path]
+                        for path in [*(code if is_rare else ()), *catalogs[:MOST_CATALOGS]]
+                    }
+                )
         elif is_indexed and message.least:
             terms = message.terms[:PROBABLE_TERMS]
             add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight))
@@ -137,13 +171,21 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
     sites = [site for text in texts for site in sites_in(text, error.text, error.kind)]
     repeating = {path for path in {site.path for site in sites} if _repeats(path)}
     if message.is_label:
-        sites = [site for site in sites if site.makes == "whole" and site.path not in repeating]
+        sites = [
+            site
+            for site in sites
+            if site.makes == "whole" and (site.path not in repeating or is_catalog(site.path))
+        ]
     scores = {site: site.score * (REPEATING if site.path in repeating else 1.0) for site in sites}
     # What repeats a message comes after the code that makes it.
     last = repeating if any(site.makes and site.path not in repeating for site in sites) else ()
     best = sorted(
         (site for site in sites if site.makes or site.score >= message.least),
-        key=lambda site: (site.path in last, -scores[site], -site.same, site.path, site.first),
+        key=lambda site: (
+            *(site.path in last, -scores[site], -site.same),
+            *(by_length(site.path) if site.path in repeating else (0, site.path)),
+            site.first,
+        ),
     )
     return [site for site in best[:MOST_SITES] if site.score >= scores[best[0]] / 2]
 
@@ -188,7 +230,9 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
     """Return the place that makes a message as a hit, with its function, from the definitions of
     its file."""
     function = enclosing(definitions, site.first)
-    if _repeats(site.path):
+    if site.key:
+        why = f"{'shows' if site.is_shown else 'has'} this message, `{site.key}`"
+    elif _repeats(site.path):
         why = "repeats this message"
     else:
         verb = "logs" if site.logs else "raises" if site.raises else "has"

@@ -16,6 +16,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from winnow.search.code.message_catalogs import is_catalog, values_of
+
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
 MOST_TERMS = 16
@@ -51,10 +53,12 @@ _JOINT = re.compile(r": +|[()]|\] +")
 END = " .:!…"
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
 _PLACEHOLDER = re.compile(
-    r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>)?[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
-    r"[#$]\{[^{}]*\}?|\{[^{}]*\}+|\\\([^()]*\)|\$\w+|"
+    r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\d\$)?"
+    r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
+    r"[#$]\{[^{}]*\}?|\{{1,2}[^{}]*\}+|\\\([^()]*\)|\$\w+|"
     # In C, a macro may have the rest: "%" PRIu64.
     r"%[-+ #0]{0,3}\d{0,4}$"
 )
@@ -114,7 +118,9 @@ class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
     like code that raises an error, ``logs`` if the first writes to a log. ``makes`` is what a
     string there makes with values for its placeholders: the whole message, or a part of it between
-    colons. ``same`` is the number of characters that the string has in common with the message."""
+    colons. ``same`` is the number of characters that the string has in common with the message.
+    ``key`` is that of the message in a catalog, if the lines have it; they only name it if the
+    message ``is_shown`` there."""
 
     path: str
     first: int
@@ -124,6 +130,8 @@ class Site(Struct, frozen=True):
     makes: Made = ""
     logs: bool = False
     same: int = 0
+    key: str = ""
+    is_shown: bool = False
 
 
 def search_terms(message: str) -> list[str]:
@@ -139,7 +147,10 @@ def search_terms(message: str) -> list[str]:
                 letters = _letters(text)
                 is_all = len(window) == len(words)
                 if letters >= LEAST_LETTERS and telling >= (1 if is_all or size == LONG else 2):
-                    terms[text] = letters
+                    # Strings may escape apostrophes.
+                    plain = max(_APOSTROPHE.split(text), key=len)
+                    for term in {text, plain} if _letters(plain) >= LEAST_LETTERS else {text}:
+                        terms[term] = _letters(term)
     for text in _behind_quotes(message):
         terms[text] = _letters(text)
     return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
@@ -170,7 +181,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     sites = []
     matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
     comments = {number for number, line in matching.items() if _IS_COMMENT.match(line)}
-    made = _made(text.lines, matching, comments, printed)
+    in_catalog = is_catalog(text.path)
+    made = _made(text, matching, comments, printed)
     making = sorted(number for number, (makes, _) in made.items() if makes)
     for number, (makes, same) in made.items():
         following = making[bisect_right(making, number) :][:1]
@@ -182,7 +194,7 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         elif share < LEAST_LETTERS or score < LEAST_SHARE:
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
-        raises = any(map(_RAISES.search, around))
+        raises = not in_catalog and any(map(_RAISES.search, around))
         logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
@@ -198,14 +210,15 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
 
 
 def _made(
-    lines: Mapping[int, str], matching: Iterable[int], comments: Set[int], printed: _Printed
+    text: MatchedText, matching: Iterable[int], comments: Set[int], printed: _Printed
 ) -> dict[int, tuple[Made, int]]:
     """Return what the string on each matching line makes of a message, and how many characters of
     it the string has, by the first line of the string; comments make nothing."""
     made: dict[int, tuple[Made, int]] = {}
+    in_catalog = is_catalog(text.path)
     for number in matching:
-        first, string = (number, "") if number in comments else _whole_string(lines, number)
-        makes, same = printed.made_by(string)
+        first, line = (number, "") if number in comments else _whole_string(text.lines, number)
+        makes, same = printed.made_by([*_strings(line), *(values_of(line) if in_catalog else ())])
         if makes:
             made[first] = makes, same
         else:
@@ -223,12 +236,12 @@ class _Printed:
         parts = (self.text[: joint.start()].rstrip(END) for joint in joints)
         self.ends = [*map(len, parts), len(self.text)]
 
-    def made_by(self, line: str) -> tuple[Made, int]:
-        """Return what a string of a line makes of the message, with values for placeholders, and
+    def made_by(self, strings: Iterable[str]) -> tuple[Made, int]:
+        """Return what one of some strings makes of the message, with values for placeholders, and
         how many of its characters the string has."""
         found = {
             (start, end): sum(map(len, pieces))
-            for pieces in map(_static, _strings(line))
+            for pieces in map(_static, strings)
             if _letters("".join(pieces)) >= LEAST_LETTERS and len(" ".join(pieces).split()) > 1
             for start in self.starts
             if (end := self._end(pieces, start)) is not None

@@ -1,0 +1,105 @@
+"""Read message catalogs: files that have the texts a program shows, by key.
+
+Android has them in `strings.xml`, .NET in `.resx`, Java in `.properties`, Apple in `.strings`,
+Rails in YAML, web applications in JSON or in modules, often one file for each language. The code
+has only the key: `t("errors.too_big")`, `R.string.too_big`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from winnow.index.postings.terms import parts_of
+
+# How far above a text its element may begin.
+ELEMENT_LINES = 4
+# Keys around a text that count, from the inside.
+MOST_PARTS = 8
+# Lines above a text that may have the keys around it.
+MOST_LINES = 20_000
+
+_CATALOG = re.compile(
+    r"\.(?:json[5c]?|ya?ml|toml|ini|properties|xml|res[xw]|strings|xcstrings|arb|ftl|xlf|xliff)$"
+    r"|(?:^|/)(?:locales?|i18n|l10n|intl|lang|languages?|translations?|messages)"
+    r"(?:/.*|\.)[^/]*\.(?:[cm]?[jt]s|php|rb|py|lua|dart|exs?|clj)$"
+    r"|(?:^|/)(?:locales?|i18n|l10n|lang|messages)\.[cm]?[jt]s$",
+    re.I,
+)
+_ELEMENT = re.compile(r"<([\w:-]+)\s[^<>]*\b(?:name|key|id|resname)\s*=\s*[\"']([\w.:/-]+)[\"']")
+# `R.string.name` and `@string/name` name the element, too.
+_NAMED_BY_TAG = frozenset(("string", "plurals"))
+_CONTENT = re.compile(r">([^<>]+)<")
+# Laravel's `:attribute`, which other code has in strings for other reasons.
+_PLACEHOLDER = re.compile(r"(?<!\S):[a-z]\w*")
+# What looks up a key that is one word.
+_LOOK_UP = (
+    r"(?<![A-Za-z])(?i:t|tr|trans\w*|i18n|l10n|localize\w*|get(?:String|Message|Text|_text)|__?|lang)"
+    r"\s?[(\[]\s?[\"'`:]"
+)
+_KEY = re.compile(r"(\s*)[\"']?([^\W\d][\w.:/-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*(.*)")
+_CLOSED = " \t,;\"'`"
+
+
+def is_catalog(path: str) -> bool:
+    """Return True if a file may be a message catalog, judged by its path."""
+    return bool(_CATALOG.search(path))
+
+
+def values_of(line: str) -> Iterator[str]:
+    """Yield the texts of a line of a catalog that need not be in quotes."""
+    for content in _CONTENT.findall(line):
+        yield html.unescape(content)
+    if keyed := _KEY.match(line):
+        yield _PLACEHOLDER.sub("{}", keyed[3].strip(_CLOSED))
+
+
+def key_of(lines: Sequence[str], number: int) -> tuple[str, ...]:
+    """Return the key of the text on a line of a catalog, from 1, by its parts: those of the
+    mappings around it first, or the name of its element, as in `R.string.name`. Empty if it has
+    none."""
+    above = range(number - 1, max(-1, number - 1 - ELEMENT_LINES), -1)
+    for at in above:
+        if element := _ELEMENT.search(lines[at]):
+            tag, name = element.groups()
+            return (tag, name) if tag in _NAMED_BY_TAG else (name,)
+        if "<" not in lines[at]:
+            break
+    parts: list[str] = []
+    least = float("inf")
+    for at in range(number - 1, max(-1, number - 1 - MOST_LINES), -1):
+        keyed = _KEY.match(lines[at])
+        if keyed is None or len(keyed[1].expandtabs()) >= least:
+            if not parts and at == number - 1:
+                return ()
+            continue
+        least = len(keyed[1].expandtabs())
+        parts.insert(0, keyed[2])
+        if not least or len(parts) == MOST_PARTS:
+            break
+    return tuple(parts)
+
+
+def has_text_of(line: str, last: str) -> bool:
+    """Return True if a line of a catalog has the text of a key, by its last part."""
+    element, keyed = _ELEMENT.search(line), _KEY.match(line)
+    return last in (element and element[2], keyed and keyed[2])
+
+
+def patterns_of(key: Sequence[str], stem: str) -> Iterator[re.Pattern[str]]:
+    """Yield regular expressions for how code may write a key, the most exact first. ``stem`` is the
+    name of the catalog without its ending.
+
+    The first parts may be a language, or added elsewhere. A last part alone has several words, or
+    is looked up by a function of translations.
+    """
+    for at in range(-1, len(key) - 1):
+        parts = [stem, *key] if at < 0 else key[at:]
+        if len(parts) > 1:
+            yield re.compile(rf"(?<!\w){'[.:/]'.join(map(re.escape, parts))}(?![\w-])")
+    last = re.escape(key[-1])
+    if len(parts_of(key[-1])) > 1:
+        yield re.compile(rf"(?<![\w-]){last}(?![\w-])")
+    elif len(key) == 1:
+        yield re.compile(rf"{_LOOK_UP}{last}[\"'`]")

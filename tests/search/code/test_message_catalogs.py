@@ -1,0 +1,209 @@
+"""Messages in catalogs: the code that shows them names their keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from asking import answered
+from conftest import MakeWorkspace, write_files
+from winnow.config import Config, IndexSettings
+from winnow.search.code.message_catalogs import is_catalog, key_of
+from winnow.tools import TOOLS
+from winnow.tools.code_search import CodeSearchResult
+from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
+
+STRINGS = "app/src/main/res/values{}/strings.xml"
+OTHERS = '<resources>\n    <string name="tea_gone">Not enough tea &amp; milk in %1$s</string>\n'
+FILES = {
+    STRINGS.format(""): (
+        f'{OTHERS}    <string name="gone">The pot isn\\\'t there</string>\n'
+        '    <string name="brew">Brew another pot</string>\n</resources>\n'
+    ),
+    STRINGS.format("-de"): (
+        '<resources>\n    <string name="tea_gone">Der Kamillentee in %1$s ist alle</string>\n'
+        "</resources>\n"
+    ),
+    STRINGS.format("-a"): f"{OTHERS}</resources>\n",
+    "app/src/main/Tea.kt": (
+        "class Tea {\n"
+        "    fun brew(room: String) = getString(R.string.tea_gone, room)\n"
+        '    fun gone() = mapOf("gone" to R.string.gone)\n'
+        "}\n"
+    ),
+    "app/src/main/res/layout/tea.xml": '<Button android:text="@string/brew" />\n',
+    "web/locales/en.json": (
+        "{\n"
+        '  "alerts": {\n'
+        '    "tooBig": "The kettle is too big. At most {{most}} fit."\n'
+        "  },\n"
+        '  "buttons": {\n'
+        '    "boil": "Boil the water",\n'
+        '    "pour": "Pour the tea"\n'
+        "  }\n"
+        "}\n"
+    ),
+    "web/kettle.ts": (
+        "export const kettle = (most: number) => {\n"
+        '  throw new Error(t("alerts.tooBig", { most }))\n'
+        "}\n"
+        'export const other = { tooBig: 1, boil: "boil" }\n'
+        'export const label = t("buttons.boil")\n'
+    ),
+    "config/locales/en.yml": "en:\n  teapot:\n    broken: The teapot is broken\n",
+    "lib/teapot.rb": 'def pour\n  raise I18n.t("teapot.broken")\nend\n',
+    "lang/en/cups.php": "<?php\nreturn [\n    'full' => 'The :thing cup is not empty.',\n];\n",
+    "src/Cups.php": "<?php\nfunction fill() {\n    return trans('cups.full');\n}\n",
+    "src/Full.php": "<?php\nfunction isFull() {\n    return config('full');\n}\n",
+    "net/Resources.resx": (
+        '<root>\n  <data name="Spilled" xml:space="preserve">\n'
+        "    <value>The milk was not poured</value>\n  </data>\n</root>\n"
+    ),
+    "net/Milk.cs": 'class Milk {\n    string Spilled() => GetString("Spilled");\n}\n',
+    "docs/tea.md": "It may say: The teapot is broken\n",
+}
+
+
+@pytest.fixture(params=["off", "on"], ids=["without an index", "with an index"])
+async def workspace(
+    make_workspace: MakeWorkspace, tmp_path: Path, request: pytest.FixtureRequest
+) -> EngineWorkspace:
+    settings = IndexSettings(enabled=request.param == "on", embeddings="off")
+    workspace = make_workspace(write_files(tmp_path, FILES), config=Config(index=settings))
+    if request.param == "on":
+        await workspace.index.build()
+    return workspace
+
+
+async def found(workspace: EngineWorkspace, query: str) -> list[tuple[str, int | None, str]]:
+    """Return the places about a message."""
+    raw = {"query": query}
+    result = await answered(
+        TOOLS["code_search"], CodeSearchResult, workspace, raw, no_progress, items="results"
+    )
+    rows = [(hit.path, hit.line, hit.why or "") for hit in result.results]
+    return [row for row in rows if "this message" in row[2]]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "catalog", "key"),
+    [
+        (
+            "Not enough tea & milk in room 3",
+            ("app/src/main/Tea.kt", 2),
+            (STRINGS.format(""), 2),
+            "string.tea_gone",
+        ),
+        (
+            "The pot isn't there",
+            ("app/src/main/Tea.kt", 3),
+            (STRINGS.format(""), 3),
+            "string.gone",
+        ),
+        (
+            "The kettle is too big. At most 3 fit.",
+            ("web/kettle.ts", 2),
+            ("web/locales/en.json", 3),
+            "alerts.tooBig",
+        ),
+        (
+            "The blue cup is not empty.",
+            ("src/Cups.php", 3),
+            ("lang/en/cups.php", 3),
+            "full",
+        ),
+        (
+            "The milk was not poured",
+            ("net/Milk.cs", 2),
+            ("net/Resources.resx", 3),
+            "Spilled",
+        ),
+    ],
+)
+async def test_the_code_that_names_the_key_of_a_message_is_first(
+    workspace: EngineWorkspace,
+    query: str,
+    shown: tuple[str, int],
+    catalog: tuple[str, int],
+    key: str,
+) -> None:
+    assert await found(workspace, query) == [
+        (*shown, f"shows this message, `{key}`"),
+        (*catalog, f"has this message, `{key}`"),
+    ]
+
+
+@pytest.mark.parametrize("workspace", ["on"], indirect=True)
+@pytest.mark.parametrize(
+    ("query", "shown", "catalog", "key"),
+    [
+        # What a person sees may be in another language, and need not be an error.
+        (
+            "Der Kamillentee in Zimmer 3 ist alle",
+            ("app/src/main/Tea.kt", 2),
+            (STRINGS.format("-de"), 2),
+            "string.tea_gone",
+        ),
+        (
+            "Brew another pot",
+            ("app/src/main/res/layout/tea.xml", 1),
+            (STRINGS.format(""), 4),
+            "string.brew",
+        ),
+        ("Boil the water", ("web/kettle.ts", 5), ("web/locales/en.json", 6), "buttons.boil"),
+        ("The teapot is broken", ("lib/teapot.rb", 2), ("config/locales/en.yml", 3), ""),
+    ],
+)
+async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
+    workspace: EngineWorkspace,
+    query: str,
+    shown: tuple[str, int],
+    catalog: tuple[str, int],
+    key: str,
+) -> None:
+    key = key or "en.teapot.broken"
+    assert (await found(workspace, query))[:2] == [
+        (*shown, f"shows this message, `{key}`"),
+        (*catalog, f"has this message, `{key}`"),
+    ]
+
+
+async def test_a_label_that_no_code_shows_is_searched_by_meaning(
+    workspace: EngineWorkspace,
+) -> None:
+    assert await found(workspace, "Pour the tea") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"a": {\n  "b": {\n    "other": "x",\n    "c": "y"\n  }\n}}', ("b", "c")),
+        ("de:\n  a:\n    x: 1\n  b:\n    c: y", ("de", "b", "c")),
+        ("a.b.c=y", ("a.b.c",)),
+        ('"c" = "y";', ("c",)),
+        ("- y", ()),
+        ('<trans-unit id="c">\n  <source>x</source>\n  <target>y</target>', ("c",)),
+        ("export default {\n  b: {\n    c: 'y',", ("b", "c")),
+    ],
+)
+def test_a_key_has_the_mappings_around_it(text: str, key: tuple[str, ...]) -> None:
+    lines = text.split("\n")
+    [number] = [at for at, line in enumerate(lines, 1) if "y" in line]
+    assert key_of(lines, number) == key
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("web/locales/en.json", True),
+        ("src/i18n/de/common.ts", True),
+        ("lang/en/validation.php", True),
+        ("src/lang.js", True),
+        ("src/language/parser.md", False),
+        ("src/kettle.ts", False),
+    ],
+)
+def test_catalogs_are_known_by_their_paths(path: str, expected: bool) -> None:
+    assert is_catalog(path) is expected
