@@ -84,7 +84,7 @@ async def found(workspace: EngineWorkspace, query: str) -> list[tuple[str, int |
         TOOLS["code_search"], CodeSearchResult, workspace, raw, no_progress, items="results"
     )
     rows = [(hit.path, hit.line, hit.why or "") for hit in result.results]
-    return [row for row in rows if "this message" in row[2]]
+    return [row for row in rows if "this text" in row[2]]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ async def test_the_code_that_names_the_key_of_a_message_is_first(
     key: str,
 ) -> None:
     assert await found(workspace, query) == [
-        (*shown, f"shows this message, `{key}`"),
-        (*catalog, f"has this message, `{key}`"),
+        (*shown, f"shows this text, `{key}`"),
+        (*catalog, f"has this text, `{key}`"),
     ]
 
 
@@ -165,8 +165,8 @@ async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
 ) -> None:
     key = key or "en.teapot.broken"
     assert (await found(workspace, query))[:2] == [
-        (*shown, f"shows this message, `{key}`"),
-        (*catalog, f"has this message, `{key}`"),
+        (*shown, f"shows this text, `{key}`"),
+        (*catalog, f"has this text, `{key}`"),
     ]
 
 

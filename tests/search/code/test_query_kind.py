@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from winnow.search.code.query_kind import QueryReading, as_pattern, readings
 
 # What is looked for stands in the query itself, unless it stands here in parentheses; `~` is a
-# regular expression, and `:N` a line.
+# regular expression, `route` one of those of `routes.py`, and `:N` a line.
 TABLE = [
     # files
     ("src/foo.py", "file text"),
@@ -38,7 +38,8 @@ TABLE = [
     ("./run.sh", "file text"),
     ("src/", "file text"),
     ("django/db/models", "file text"),
-    ("/api/v1/users", "file text"),
+    ("/api/v1/users", "file route route text"),
+    ("api/v1/users", "file text"),
     ("and/or", "file text"),
     (r"src\foo.py", "file text"),
     (r"C:\x", "file text"),
@@ -102,7 +103,8 @@ TABLE = [
     ("@app.route", "text"),
     ("create-react-app", "text"),
     ("user@example.com", "text"),
-    ("https://example.com/a?b=c", "text"),
+    ("https://example.com/a?b=c", "text route route"),
+    ("http://localhost:3000/a?b=c", "route route text"),
     ("http://localhost:8080", "text"),
     ("404", "text"),
     ('" "', "semantic"),
@@ -146,6 +148,8 @@ TABLE = [
 
 
 def written(reading: QueryReading, query: str) -> str:
+    if reading.wanted.startswith("(?i)"):
+        return "route"
     wanted = "" if reading.wanted == query else f"({reading.wanted})"
     line = f":{reading.line}" if reading.line is not None else ""
     return f"{'' if reading.literal else '~'}{reading.search}{wanted}{line}"

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from winnow.search.code.routes import routes_of
+from winnow.search.code.routes import routes_of, routes_to
 
 REQUESTS = [
     "POST /api/chats/5",
@@ -16,6 +16,8 @@ REQUESTS = [
     '[GIN] 2024/04/18 - 10:22:51 | 404 |  2.5s | 127.0.0.1 | POST "/api/chats/5"',
     'INFO:     127.0.0.1:51234 - "POST /api/chats/5 HTTP/1.1" 404 Not Found',
     'Started POST "/api/chats/5" for ::1 at 2024-04-18 10:22:51 +0200',
+    "curl -X POST http://localhost:8080/api/chats/5",
+    "curl 'https://example.org/api/chats/5?x=1' \\\n  -H 'accept: */*' \\\n  --data-raw '{}'",
 ]
 DECLARATIONS = {
     "Gin": 'r.POST("/api/chats/:id", s.Chat)',
@@ -49,6 +51,13 @@ def test_requests_are_recognized(request_line: str) -> None:
     assert routes_of(request_line) == routes_of(REQUESTS[0]) != []
 
 
+@pytest.mark.parametrize("address", ["/api/chats/5", "http://localhost:8080/api/chats/5?x=1#y"])
+@pytest.mark.parametrize("framework", DECLARATIONS)
+def test_an_address_without_a_method_may_have_any(address: str, framework: str) -> None:
+    declaration = DECLARATIONS[framework]
+    assert any(re.search(pattern, declaration) for pattern in routes_to(address))
+
+
 @pytest.mark.parametrize("framework", DECLARATIONS)
 def test_declarations_of_frameworks_match(framework: str) -> None:
     declaration = DECLARATIONS[framework]
@@ -76,16 +85,32 @@ def test_the_last_part_needs_a_declaration() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["get a life", "GET", "GET /", "the POST body", "/api/chats", "Get /x in order", ""]
+    "line",
+    [
+        "get a life",
+        "GET",
+        "GET /",
+        "the POST body",
+        "/api/chats",
+        "Get /x in order",
+        "curl progress meter",
+        "curl https://example.org",
+        "",
+    ],
 )
 def test_other_queries_are_no_requests(line: str) -> None:
     assert routes_of(line) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["GET ", "GET /", 'GET "', "/a", " 404", 'GET "/a '])
+@pytest.mark.parametrize(
+    "part", ["GET ", "GET /", 'GET "', "/a", " 404", 'GET "/a ', "curl -", "http://"]
+)
 def test_long_lines_take_linear_time(part: str) -> None:
     started = time.process_time()
     for size in (900, 100_000):
-        routes_of(part * (size // len(part)))
+        text = part * (size // len(part))
+        routes_of(text)
+        routes_of(f"curl {text}")
+        routes_to(text)
     assert time.process_time() - started < 2

@@ -48,6 +48,8 @@ STOP_WORDS = _UNTOLD | frozenset(
     """.split()
 )
 
+_QUESTION = re.compile(r"\s*(?:how|what|where|when|why)\b", re.I)
+_EMPTY_VERB = re.compile(r" (?:works?|happens?|located)\b", re.I)
 _WORD = re.compile(r"\w+")
 # Every ASCII character that is not part of a word becomes a blank.
 _ONLY_WORDS = bytes(
@@ -196,10 +198,15 @@ def pack_names(names: Iterable[str]) -> bytes:
     return b"".join(map(_packed_names, names))
 
 
+def without_empty_verb(query: str) -> str:
+    """Return a question without the verb that says nothing: "how does undo work" is about undo."""
+    return _EMPTY_VERB.sub("", query) if _QUESTION.match(query) else query
+
+
 def content_words(query: str) -> list[str]:
     """Return the words of a query without stop words, or all words if none are left."""
-    query_words = words(query)
-    return [word for word in query_words if word.lower() not in STOP_WORDS] or query_words
+    telling = words(without_empty_verb(query))
+    return [word for word in telling if word.lower() not in STOP_WORDS] or words(query)
 
 
 def spelled_terms(query: str) -> dict[str, str]:

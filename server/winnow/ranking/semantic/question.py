@@ -20,6 +20,7 @@ from winnow.index.postings.terms import (
     term_number,
     terms_of,
     without_convention,
+    without_empty_verb,
     words,
 )
 from winnow.ranking.query.changes import asks_for_change
@@ -90,7 +91,7 @@ def question_of(query: str, rarity: Rarity) -> Question:
     chosen = _best(weights, worth)
     content = content_words(title)
     return Question(
-        text=text,
+        text=without_empty_verb(text),
         terms=tuple(chosen),
         numbers=tuple(map(term_number, chosen)),
         weights=tuple(weights[term] for term in chosen),

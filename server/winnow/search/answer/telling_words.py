@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from winnow.index.postings.terms import STOP_WORDS, UNSPACED
+from winnow.index.postings.terms import STOP_WORDS, UNSPACED, without_empty_verb
 
 # A longer text does not fit on a command line once ripgrep's special characters are escaped.
 MOST_TEXT = 20_000
@@ -28,7 +28,8 @@ def search_terms(query: str) -> list[str]:
     def specific(word: str) -> tuple[bool, bool, int]:
         return (not _IDENTIFIER.search(word), word.islower(), -len(word))
 
-    words = [word for word in _WORD.findall(_UNSPACED.sub(_pairs, query)) if len(word) <= MOST_TEXT]
+    text = _UNSPACED.sub(_pairs, without_empty_verb(query))
+    words = [word for word in _WORD.findall(text) if len(word) <= MOST_TEXT]
     telling = [word for word in words if word.lower() not in STOP_WORDS]
     telling = [word for word in telling if len(word) > 1 or not word.isascii()] or telling
     return list(dict.fromkeys(sorted(telling or words, key=specific)))
@@ -43,7 +44,10 @@ def telling_words(query: str) -> dict[str, float]:
     """Return the words that show that a line is about a query, with their weights: word stems, and
     names as written."""
     names = filter(_IDENTIFIER.search, search_terms(query))
-    return {**dict.fromkeys(stems(query), 1.0), **dict.fromkeys(names, NAME_WEIGHT)}
+    return {
+        **dict.fromkeys(stems(without_empty_verb(query)), 1.0),
+        **dict.fromkeys(names, NAME_WEIGHT),
+    }
 
 
 def _pairs(found: re.Match[str]) -> str:

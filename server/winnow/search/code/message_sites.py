@@ -231,7 +231,7 @@ def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
     its file."""
     function = enclosing(definitions, site.first)
     if site.key:
-        why = f"{'shows' if site.is_shown else 'has'} this message, `{site.key}`"
+        why = f"{'shows' if site.is_shown else 'has'} this text, `{site.key}`"
     elif _repeats(site.path):
         why = "repeats this message"
     else:

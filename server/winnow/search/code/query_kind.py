@@ -7,6 +7,7 @@ member of `foo`, or text. A search uses the first reading that finds something, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -17,7 +18,7 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
-from winnow.search.code.routes import routes_of
+from winnow.search.code.routes import routes_of, routes_to
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
 
@@ -64,6 +65,7 @@ _FILES_WITHOUT_ENDING = frozenset(
 
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|mailto:\S+", re.I)
+_LOCAL = re.compile(r"https?://(?:localhost|127\.|0\.0\.0\.0|\[::1?\])")
 _LINE = re.compile(
     r"(?::(\d{1,9})(?::\d{1,9})?(?:[-–]\d{1,9})?|#L(\d{1,9})(?:-L?\d{1,9})?|\((\d{1,9})(?:,\d{1,9})?\)):?\Z"
 )
@@ -133,9 +135,12 @@ def readings(query: str) -> list[QueryReading]:
         return [*_symbols(test, "it names a test"), *_readings(text)]
     if routes := routes_of(text):
         why = "it is an HTTP request"
-        declared = [QueryReading("text", route, why, literal=False) for route in routes]
-        return [*declared, QueryReading("semantic", text, why)]
+        return [*_declared(routes, why), QueryReading("semantic", text, why)]
     return _readings(text)
+
+
+def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:
+    return [QueryReading("text", route, why, literal=False) for route in routes]
 
 
 def _readings(text: str) -> list[QueryReading]:
@@ -204,13 +209,18 @@ def _one_word(text: str) -> list[QueryReading]:
         texts = "\n".join(_spellings(option[1]))
         return [QueryReading("text", texts, "it is an option of a command")]
     if _URL.fullmatch(text):
-        file = [
+        files = [
             QueryReading(
                 "file", path, "it is the address of a file", line=int(line) if line else None
             )
             for path, line in BLOB.findall(text)
         ]
-        return [*file, QueryReading("text", text, "it is an address")]
+        why = "it is an address"
+        literal, routes = [QueryReading("text", text, why)], _declared(routes_to(text), why)
+        if files:
+            return [*files, *literal]
+        # An address of this machine is that of the program itself.
+        return [*routes, *literal] if _LOCAL.match(text) else [*literal, *routes]
     if _NAMESPACED.fullmatch(text):
         name = text.strip("\\").removesuffix("()")
         found = [*_symbols(name, "it has the form of a name"), _path(text), as_text]
@@ -227,7 +237,8 @@ def _one_word(text: str) -> list[QueryReading]:
     if path := _path(text):
         is_member = bool(_MEMBER.fullmatch(text))
         member = _symbols(text, "it has the form of a member") if is_member else []
-        return [path, *member, msgspec.structs.replace(as_text, wanted=path.wanted)]
+        routes = _declared(routes_to(text), "it may be the path of an HTTP request")
+        return [path, *member, *routes, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():
         return [QueryReading("text", text, "it is a marker in comments")]
     if call := _CALL.fullmatch(text):

@@ -1,5 +1,5 @@
 """Read HTTP requests, as people write them and servers log them, and find how code declares their
-routes: `POST /api/chat`, `"GET /users/5 HTTP/1.1" 404`.
+routes: `POST /api/chat`, `"GET /users/5 HTTP/1.1" 404`, a command of curl, an address.
 
 Every pattern is anchored or begins with a fixed word, and has no ambiguous repetitions.
 """
@@ -18,6 +18,13 @@ _REQUEST = re.compile(
 _LOGGED = re.compile(
     rf"(?:\"({_METHODS}) (/[^\s\"?#]{{1,200}})|\b({_METHODS}) {{1,10}}\"(/[^\s\"?#]{{1,200}}))"
 )
+# As browsers copy it: an address in quotes, and options on several lines.
+_CURL = re.compile(r"(?:\$ )?curl(?:\.exe)? ")
+_OPTION = re.compile(rf"\s(?:-X ?|--request[ =])[\"']?({_METHODS})\b")
+_DATA = re.compile(r"\s(?:-d|-F|--data(?:-[a-z]+)?|--form|--json)\b")
+_ADDRESS = re.compile(r"https?://[^\s/\"']{1,200}(/[^\s\"'?#]{1,200})")
+_PATH = re.compile(r"/[^\s\"'?#]{1,200}")
+_ANY_METHOD = "(?:get|post|put|patch|delete|head|options)"
 _MOST_CHARACTERS = 1_000
 # Where a path has a value, a route has a parameter: `:id`, `{id}`, `<int:id>`, `[id]`, `(\d+)`.
 _PARAMETER = r"[:{<\[*(][^/\s\"'`]*"
@@ -31,20 +38,39 @@ _BEFORE = "[ (]{1,3}(?:(?:value|path|url) ?= ?)?"
 _MOST_ENDINGS = 3
 
 
-def routes_of(line: str) -> list[str]:
+def routes_of(text: str) -> list[str]:
     """Return regular expressions for how code may declare the route of a request, the likeliest
-    first; none if a line is no request."""
-    if len(line) > _MOST_CHARACTERS or "\n" in line:
+    first; none if a text is no request."""
+    if _CURL.match(text):
+        options = text[:_MOST_CHARACTERS]
+        address, option = _ADDRESS.search(options), _OPTION.search(options)
+        default = "post" if _DATA.search(options) else "get"
+        return _routes(option[1].lower() if option else default, address[1]) if address else []
+    if len(text) > _MOST_CHARACTERS or "\n" in text:
         return []
-    found = _REQUEST.fullmatch(line) or _LOGGED.search(line)
+    found = _REQUEST.fullmatch(text) or _LOGGED.search(text)
     if found is None:
         return []
     method, path = (group for group in found.groups() if group)
+    return _routes(method.lower(), path)
+
+
+def routes_to(text: str) -> list[str]:
+    """Return the same for an address or a path from the root, with any method."""
+    if len(text) > _MOST_CHARACTERS:
+        return []
+    if address := _ADDRESS.match(text):
+        return _routes(_ANY_METHOD, address[1])
+    path = _PATH.match(text)
+    return _routes(_ANY_METHOD, path[0]) if path else []
+
+
+def _routes(method: str, path: str) -> list[str]:
     parts = [re.escape(part) for part in path.strip("/").split("/")]
     if not parts[0]:
         return []
     endings = [parts[at:] for at in range(min(len(parts), _MOST_ENDINGS))]
-    declared = [each for ending in endings for each in _declarations(method.lower(), ending)]
+    declared = [each for ending in endings for each in _declarations(method, ending)]
     mentioned = [_quoted(ending) for ending in endings if len(ending) > 1 or len(parts) == 1]
     return [f"(?i)(?:{'|'.join(declared)})", f"(?i)(?:{'|'.join(mentioned)})"]
 
