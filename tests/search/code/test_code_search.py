@@ -91,7 +91,7 @@ async def test_a_request_leads_to_its_route(
         )
     unknown = await search(workspace, "POST /api/chats/5/unknown")
     assert unknown.search_type_used == ("semantic" if has_index else "text")
-    assert unknown.reason.count("no text matches") == 1
+    assert unknown.reason.count("no such route is declared") == 1
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,12 @@ async def test_an_undefined_name_is_searched_as_text(workspace: EngineWorkspace)
 async def test_an_unknown_path_is_searched_as_text(
     workspace: EngineWorkspace, project: Path
 ) -> None:
-    write_files(project, {"src/routes.py": "ROUTE = '/api/v1/users'\n"})
+    write_files(project, {"src/routes.py": "# See /api/v1/users.\n"})
     result = await search(workspace, "/api/v1/users")
     assert (result.search_type_used, result.results[0].path) == ("text", "src/routes.py")
-    assert result.reason == "'/api/v1/users': it is a path; no file has that name"
+    assert result.reason == (
+        "'/api/v1/users': it is a path; no file has that name; no such route is declared"
+    )
 
 
 async def test_a_query_without_results_reports_the_searches(workspace: EngineWorkspace) -> None:

@@ -148,7 +148,7 @@ TABLE = [
 
 
 def written(reading: QueryReading, query: str) -> str:
-    if reading.wanted.startswith("(?i)"):
+    if reading.route:
         return "route"
     wanted = "" if reading.wanted == query else f"({reading.wanted})"
     line = f":{reading.line}" if reading.line is not None else ""

@@ -34,8 +34,8 @@ SearchType = Literal["file", "symbol", "text", "semantic"]
 class QueryReading(Struct, frozen=True):
     """A reading of a query: the search, what to search for, and why.
 
-    Text that is not ``literal`` is a regular expression. ``line`` is the line that a path names,
-    from 1.
+    Text that is not ``literal`` is a regular expression, of the declarations of a ``route`` or as
+    written. ``line`` is the line that a path names, from 1.
     """
 
     search: SearchType
@@ -43,6 +43,7 @@ class QueryReading(Struct, frozen=True):
     why: str
     literal: bool = True
     line: int | None = None
+    route: bool = False
 
 
 # File extensions without code, besides those of languages.
@@ -140,7 +141,7 @@ def readings(query: str) -> list[QueryReading]:
 
 
 def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:
-    return [QueryReading("text", route, why, literal=False) for route in routes]
+    return [QueryReading("text", each, why, literal=False, route=True) for each in routes]
 
 
 def _readings(text: str) -> list[QueryReading]:

@@ -162,6 +162,8 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
             nothing = f"{nothing} in the files read so far"
         limits = [*found.completeness.reasons, *found.warnings]
         return f"{nothing} ({'; '.join(limits)})" if limits else nothing
+    if reading.route:
+        return "no such route is declared"
     return "no text matches" if reading.search == "text" else "nothing was found"
 
 
