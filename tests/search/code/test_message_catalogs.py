@@ -62,6 +62,9 @@ FILES = {
         "    <value>The milk was not poured</value>\n  </data>\n</root>\n"
     ),
     "net/Milk.cs": 'class Milk {\n    string Spilled() => GetString("Spilled");\n}\n',
+    "app/templates/stir.html": "<p>\n  Stir the tea\n</p>\n{% translate 'Let it cool' %}\n",
+    "web/Cup.tsx": "export const Cup = () => <b>Wash the cup</b>\n",
+    "locale/de.po": 'msgid "Let it cool"\nmsgstr "Abkühlen lassen, bitte"\n',
     "docs/tea.md": "It may say: The teapot is broken\n",
 }
 
@@ -84,7 +87,7 @@ async def found(workspace: EngineWorkspace, query: str) -> list[tuple[str, int |
         TOOLS["code_search"], CodeSearchResult, workspace, raw, no_progress, items="results"
     )
     rows = [(hit.path, hit.line, hit.why or "") for hit in result.results]
-    return [row for row in rows if "this text" in row[2]]
+    return [row for row in rows if "this text" in row[2] or "this message" in row[2]]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +173,26 @@ async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
     ]
 
 
+@pytest.mark.parametrize("workspace", ["on"], indirect=True)
+@pytest.mark.parametrize(
+    ("query", "path", "line", "why"),
+    [
+        ("Stir the tea", "app/templates/stir.html", 2, "has this message"),
+        ("wash the cup", "web/Cup.tsx", 1, "has this message"),
+        (
+            "Abkühlen lassen, bitte",
+            "app/templates/stir.html",
+            4,
+            "shows this text, `Let it cool`",
+        ),
+    ],
+)
+async def test_markup_has_texts_without_quotes(
+    workspace: EngineWorkspace, query: str, path: str, line: int, why: str
+) -> None:
+    assert (await found(workspace, query))[0] == (path, line, why)
+
+
 async def test_a_label_that_no_code_shows_is_searched_by_meaning(
     workspace: EngineWorkspace,
 ) -> None:
@@ -177,21 +200,27 @@ async def test_a_label_that_no_code_shows_is_searched_by_meaning(
 
 
 @pytest.mark.parametrize(
-    ("text", "key"),
+    ("path", "text", "key"),
     [
-        ('{"a": {\n  "b": {\n    "other": "x",\n    "c": "y"\n  }\n}}', ("b", "c")),
-        ("de:\n  a:\n    x: 1\n  b:\n    c: y", ("de", "b", "c")),
-        ("a.b.c=y", ("a.b.c",)),
-        ('"c" = "y";', ("c",)),
-        ("- y", ()),
-        ('<trans-unit id="c">\n  <source>x</source>\n  <target>y</target>', ("c",)),
-        ("export default {\n  b: {\n    c: 'y',", ("b", "c")),
+        ("a.json", '{"a": {\n  "b": {\n    "other": "x",\n    "c": "y"\n  }\n}}', ("b", "c")),
+        ("a.yml", "de:\n  a:\n    x: 1\n  b:\n    c: y", ("de", "b", "c")),
+        ("a.yml", "- y", ()),
+        ("a.properties", "a.b.c=y", ("a.b.c",)),
+        ("a.strings", '"c" = "y";', ("c",)),
+        (
+            "a.xlf",
+            '<trans-unit id="c">\n  <source>x</source>\n  <target>y</target>',
+            ("c",),
+        ),
+        ("a.ts", "export default {\n  b: {\n    c: 'y',", ("b", "c")),
+        ("a.po", 'msgid "Tea"\nmsgstr "x"\n\nmsgid "Pots"\nmsgstr "y"\n', ("Pots",)),
+        ("a.po", 'msgid ""\n"Tea "\n"is hot\\n"\n"or not"\nmsgstr ""\n"y"\n', ("Tea is hot",)),
     ],
 )
-def test_a_key_has_the_mappings_around_it(text: str, key: tuple[str, ...]) -> None:
+def test_a_key_has_the_mappings_around_it(path: str, text: str, key: tuple[str, ...]) -> None:
     lines = text.split("\n")
     [number] = [at for at, line in enumerate(lines, 1) if "y" in line]
-    assert key_of(lines, number) == key
+    assert key_of(path, lines, number) == key
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,9 @@ _CACHED_TERMS = 256
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|e2e)(?:/|$)"
+    # `androidTest` and `intTest` beside `main` in `src`, as Gradle has them.
+    r"|(?:^|/)src/(?:[a-z]\w*Tests?|testFixtures)/"
+    r"|(?:^|/)(?:integration|acceptance|functional|smoke|system|unit)[-_]?tests?(?:/|$)"
     r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[_.-](?:test|spec|mock)s?\.[a-z]+$"
     r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$"
 )

@@ -34,7 +34,7 @@ async def with_uses(
     """
     by_key: dict[_Key, Site] = {}
     for site in sites:
-        key = key_of(texts.lines(site.path) or (), site.first)
+        key = key_of(site.path, texts.lines(site.path) or (), site.first)
         by_key.setdefault(key, msgspec.structs.replace(site, key=".".join(key)))
     found = []
     for key, site in list(by_key.items())[:MOST_KEYS]:
@@ -46,10 +46,9 @@ async def with_uses(
 
 
 def _uses(texts: CurrentTexts, files: Mapping[str, Set[str]], key: _Key, site: Site) -> list[Site]:
-    """Return the places that name a key, in code before other files. Catalogs in other languages
-    often have the same name."""
+    """Return the places that name a key, in code before other files."""
     catalog = PurePosixPath(site.path)
-    paths = [path for path in files if PurePosixPath(path).name != catalog.name]
+    paths = [path for path in files if not _is_translation(PurePosixPath(path), catalog)]
     code = sorted(paths, key=lambda path: (_rank(path), path))[:MOST_FILES]
     lines = {path: texts.lines(path) or () for path in code}
     for pattern in patterns_of(key, catalog.stem):
@@ -62,6 +61,11 @@ def _uses(texts: CurrentTexts, files: Mapping[str, Set[str]], key: _Key, site: S
         if found:
             return found[:MOST_USES]
     return []
+
+
+def _is_translation(path: PurePosixPath, catalog: PurePosixPath) -> bool:
+    """Return True for a catalog that has the same texts in another language."""
+    return path.name == catalog.name or path.suffix in (".po", ".pot")
 
 
 def _rank(path: str) -> int:

@@ -2,12 +2,14 @@
 
 Android has them in `strings.xml`, .NET in `.resx`, Java in `.properties`, Apple in `.strings`,
 Rails in YAML, web applications in JSON or in modules, often one file for each language. The code
-has only the key: `t("errors.too_big")`, `R.string.too_big`.
+has only the key: `t("errors.too_big")`, `R.string.too_big`. In those of gettext, the key is the
+text in the language of the source.
 """
 
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -19,9 +21,11 @@ ELEMENT_LINES = 4
 MOST_PARTS = 8
 # Lines above a text that may have the keys around it.
 MOST_LINES = 20_000
+# Characters of a text that the code has in one piece: it may be on several lines.
+MOST_CHARACTERS = 40
 
 _CATALOG = re.compile(
-    r"\.(?:json[5c]?|ya?ml|toml|ini|properties|xml|res[xw]|strings|xcstrings|arb|ftl|xlf|xliff)$"
+    r"\.(?:json[5c]?|ya?ml|toml|ini|properties|xml|res[xw]|strings|xcstrings|arb|ftl|xlf|xliff|po)$"
     r"|(?:^|/)(?:locales?|i18n|l10n|intl|lang|languages?|translations?|messages)"
     r"(?:/.*|\.)[^/]*\.(?:[cm]?[jt]s|php|rb|py|lua|dart|exs?|clj)$"
     r"|(?:^|/)(?:locales?|i18n|l10n|lang|messages)\.[cm]?[jt]s$",
@@ -31,6 +35,15 @@ _ELEMENT = re.compile(r"<([\w:-]+)\s[^<>]*\b(?:name|key|id|resname)\s*=\s*[\"'](
 # `R.string.name` and `@string/name` name the element, too.
 _NAMED_BY_TAG = frozenset(("string", "plurals"))
 _CONTENT = re.compile(r">([^<>]+)<")
+_MARKUP = re.compile(
+    r"\.(?:[jt]sx|vue|svelte|astro|x?html?|erb|ejs|hbs|mustache|jinja2?|j2|twig|php|jsp|cshtml|razor"
+    r"|xaml|heex|leex|eex|haml|slim)$",
+    re.I,
+)
+_TEMPLATE = re.compile(
+    r"(?:^|/)(?:app|components?|layouts?|pages|partials|src|templates?|views?|web|www)/.*\.html?$"
+)
+_DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation)/", re.I)
 # Laravel's `:attribute`, which other code has in strings for other reasons.
 _PLACEHOLDER = re.compile(r"(?<!\S):[a-z]\w*")
 # What looks up a key that is one word.
@@ -39,6 +52,9 @@ _LOOK_UP = (
     r"\s?[(\[]\s?[\"'`:]"
 )
 _KEY = re.compile(r"(\s*)[\"']?([^\W\d][\w.:/-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*(.*)")
+# gettext's, on one line or several.
+_SOURCE = re.compile(r"msgid ")
+_STRING = re.compile(r"\"(.*)\"$")
 _CLOSED = " \t,;\"'`"
 
 
@@ -47,18 +63,28 @@ def is_catalog(path: str) -> bool:
     return bool(_CATALOG.search(path))
 
 
-def values_of(line: str) -> Iterator[str]:
-    """Yield the texts of a line of a catalog that need not be in quotes."""
+def is_template(path: str) -> bool:
+    """Return True if a file of HTML may be a part of the program, not a document."""
+    return bool(_TEMPLATE.search(path)) and not _DOCUMENTS.search(path)
+
+
+def texts_without_quotes(path: str, line: str) -> Iterator[str]:
+    """Yield the texts of a line that need not be in quotes: the content of elements, also on a line
+    of its own, and the values of a catalog."""
     for content in _CONTENT.findall(line):
         yield html.unescape(content)
-    if keyed := _KEY.match(line):
+    if _MARKUP.search(path):
+        yield html.unescape(line.strip())
+    if is_catalog(path) and (keyed := _KEY.match(line)):
         yield _PLACEHOLDER.sub("{}", keyed[3].strip(_CLOSED))
 
 
-def key_of(lines: Sequence[str], number: int) -> tuple[str, ...]:
+def key_of(path: str, lines: Sequence[str], number: int) -> tuple[str, ...]:
     """Return the key of the text on a line of a catalog, from 1, by its parts: those of the
     mappings around it first, or the name of its element, as in `R.string.name`. Empty if it has
     none."""
+    if path.endswith(".po"):
+        return _text_of_source(lines, number)
     above = range(number - 1, max(-1, number - 1 - ELEMENT_LINES), -1)
     for at in above:
         if element := _ELEMENT.search(lines[at]):
@@ -81,6 +107,24 @@ def key_of(lines: Sequence[str], number: int) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def _text_of_source(lines: Sequence[str], number: int) -> tuple[str, ...]:
+    """Return the beginning of the text that a line of gettext's catalog translates."""
+    first = next((at for at in range(number - 1, -1, -1) if _SOURCE.match(lines[at])), None)
+    if first is None:
+        return ()
+    behind = itertools.chain(
+        [lines[first][len("msgid ") :]], itertools.islice(lines, first + 1, None)
+    )
+    text = ""
+    for line in behind:
+        piece = _STRING.match(line)
+        if piece is None:
+            break
+        text += piece[1]
+    beginning = text.split("\\n")[0][:MOST_CHARACTERS]
+    return (beginning,) if beginning.strip() else ()
+
+
 def has_text_of(line: str, last: str) -> bool:
     """Return True if a line of a catalog has the text of a key, by its last part."""
     element, keyed = _ELEMENT.search(line), _KEY.match(line)
@@ -99,7 +143,9 @@ def patterns_of(key: Sequence[str], stem: str) -> Iterator[re.Pattern[str]]:
         if len(parts) > 1:
             yield re.compile(rf"(?<!\w){'[.:/]'.join(map(re.escape, parts))}(?![\w-])")
     last = re.escape(key[-1])
-    if len(parts_of(key[-1])) > 1:
+    if " " in key[-1]:
+        yield re.compile(last)
+    elif len(parts_of(key[-1])) > 1:
         yield re.compile(rf"(?<![\w-]){last}(?![\w-])")
     elif len(key) == 1:
         yield re.compile(rf"{_LOOK_UP}{last}[\"'`]")

@@ -16,7 +16,7 @@ from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.catalog_uses import with_uses
 from winnow.search.code.frames import MARK, enclosing
-from winnow.search.code.message_catalogs import is_catalog
+from winnow.search.code.message_catalogs import is_catalog, is_template
 from winnow.search.code.message_files import (
     MOST_CATALOGS,
     by_length,
@@ -141,19 +141,7 @@ async def _files(
     for message in messages:
         if message.is_label:
             if is_indexed:
-                files = await indexed_files_with(
-                    workspace, scope, message.terms, LABEL_CANDIDATES, _weight
-                )
-                code = [path for path in files if not _repeats(path)]
-                is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
-                has_words = len(message.error.text.split()) >= CATALOG_WORDS
-                catalogs = [path for path in files if has_words and is_catalog(path)]
-                add(
-                    {
-                        path: files[path]
-                        for path in [*(code if is_rare else ()), *catalogs[:MOST_CATALOGS]]
-                    }
-                )
+                add(await _files_of_label(workspace, scope, message))
         elif is_indexed and message.least:
             terms = message.terms[:PROBABLE_TERMS]
             add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight))
@@ -163,6 +151,19 @@ async def _files(
         progress("Searching for the error message")
         add(await files_with_terms(workspace, scope, [*searched]))
     return found
+
+
+async def _files_of_label(
+    workspace: EngineWorkspace, scope: Scope, message: _Message
+) -> Mapping[str, Set[str]]:
+    """Return the files that may have a label: code if it is little, and message catalogs."""
+    files = await indexed_files_with(workspace, scope, message.terms, LABEL_CANDIDATES, _weight)
+    code = [path for path in files if not _repeats(path)]
+    is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
+    chosen = code if is_rare else []
+    if len(message.error.text.split()) >= CATALOG_WORDS:
+        chosen += [path for path in files if is_catalog(path)][:MOST_CATALOGS]
+    return {path: files[path] for path in chosen}
 
 
 def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
@@ -223,7 +224,8 @@ def _weight(path: str) -> float:
 
 
 def _repeats(path: str) -> bool:
-    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind != "side")
+    sources = ("side", "prose") if is_template(path) else ("side",)
+    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind not in sources)
 
 
 def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:

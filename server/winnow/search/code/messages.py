@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from winnow.search.code.message_catalogs import is_catalog, values_of
+from winnow.search.code.message_catalogs import is_catalog, texts_without_quotes
 
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
@@ -215,10 +215,9 @@ def _made(
     """Return what the string on each matching line makes of a message, and how many characters of
     it the string has, by the first line of the string; comments make nothing."""
     made: dict[int, tuple[Made, int]] = {}
-    in_catalog = is_catalog(text.path)
     for number in matching:
         first, line = (number, "") if number in comments else _whole_string(text.lines, number)
-        makes, same = printed.made_by([*_strings(line), *(values_of(line) if in_catalog else ())])
+        makes, same = printed.made_by([*_strings(line), *texts_without_quotes(text.path, line)])
         if makes:
             made[first] = makes, same
         else:
@@ -306,6 +305,8 @@ def _strings(line: str) -> Iterator[str]:
         elif end and _VALUE_BETWEEN.fullmatch(between):
             joined = f"{_UNFINISHED.sub('', joined)}{{}}{inner}"
         else:
+            if end and _VALUE_BEHIND.match(line, end):
+                joined += "{}"
             if joined != alone:
                 yield joined
             joined = f"{{}}{inner}" if _VALUE_BEFORE.search(between) else inner
