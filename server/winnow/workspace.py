@@ -486,6 +486,8 @@ class EngineWorkspace:
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait({self._opening})
+        if self.has_index:
+            self.index.begin_to_end()
         self.processes.close()
         self.ignore_files.close()
         if "history" in self.__dict__:

@@ -18,6 +18,7 @@ from conftest import MakeWorkspace, git_init, requires_linux, write_files
 from index.test_texts import SECONDS, candidates, eventually, folder_of, holding
 from waiting_for import until
 from winnow.config import Config, merge_layer
+from winnow.errors import SearchFailed
 from winnow.index.builder import disk_scan, folder_files, writing
 from winnow.index.builder.disk_scan import Changes, IndexScope
 from winnow.index.builder.folder import FolderIndex
@@ -554,3 +555,28 @@ async def test_files_indexed_for_references_and_lost_are_indexed_again(
     assert places == {("app.py", 1), ("app.py", 3), ("net.py", 1)}
     assert sorted(lost) == ["app.py", "net.py"]
     assert not found.completeness.complete  # there was no build
+
+
+async def test_the_end_of_a_workspace_is_no_problem_of_its_index(
+    make_workspace: MakeWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The processes of a workspace end before its index stops; in between, work fails."""
+    workspace = make_workspace(many_files(tmp_path))
+    listing, ended = asyncio.Event(), asyncio.Event()
+
+    async def killed(*_: Any, **__: Any) -> Listing:
+        listing.set()
+        await ended.wait()
+        raise SearchFailed("ripgrep", -9, "")
+
+    monkeypatch.setattr(disk_scan, "list_files", killed)
+    build = asyncio.create_task(workspace.index.build())
+    await listing.wait()
+    monkeypatch.setattr(workspace.processes, "close", ended.set)
+    monkeypatch.setattr(workspace.history, "aclose", lambda: asyncio.sleep(0.1))
+    await workspace.aclose()
+    await asyncio.gather(build, return_exceptions=True)
+    assert caplog.messages == []

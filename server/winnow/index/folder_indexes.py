@@ -164,10 +164,13 @@ def by_folder(
 
 @contextlib.contextmanager
 def recorded_problem(folder: FolderIndex) -> Iterator[None]:
-    """Record an error within the block as the folder's problem; requests continue."""
+    """Record an error within the block as the folder's problem; requests continue. At the end of
+    the workspace, when its processes are killed, no error is one."""
     try:
         yield
     except (SearchError, StoreDamaged, DatabaseError, OSError) as error:
+        if folder.is_ending:
+            return
         folder.files.schedule_rescan()  # the changes were not applied
         folder.lifecycle.problem = str(error)
         logger.warning("The index of %s: %s", folder.root, error)

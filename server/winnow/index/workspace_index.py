@@ -215,6 +215,11 @@ class WorkspaceIndex:
         for folder in self.folder_indexes():
             await folder.clear()
 
+    def begin_to_end(self) -> None:
+        """Expect the end of all processes, before :meth:`aclose`."""
+        for folder in self._folders.known():
+            folder.is_ending = True
+
     async def aclose(self) -> None:
         """Cancel all work, end the workers, and close the stores."""
         await self._builds.aclose()

@@ -45,7 +45,8 @@ CHECKED_SECONDS = 24 * 3600.0
 class FolderIndex:
     """The index of a folder, opened on first use.
 
-    ``disk``, ``files`` and ``work`` are its parts; ``lifecycle`` has its state and its problem.
+    ``disk``, ``files`` and ``work`` are its parts; ``lifecycle`` has its state and its problem. It
+    ``is_ending`` once the workspace kills its processes.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class FolderIndex:
         current settings; ``ordered`` sorts paths of the folder by importance. Nothing is written to
         a folder that is not ``writable``."""
         self.root = root
+        self.is_ending = False
         self.prefix = root.as_posix().rstrip("/") + "/"
         self.lifecycle = Lifecycle(str(root), self._follow)
         self.disk = FolderStore(root, settings, self.lifecycle, writable)
