@@ -66,7 +66,7 @@ def text(result: IndexResult, style: Style, folder: str) -> str:
         "The first search begins to build it in the background. `build` waits until it is\n"
         "complete.",
         "winnow index build",
-        "winnow index status",
+        "winnow index",
     ),
     example={"action": "build"},
     raises=(NoWorkspace, NotFound, IndexUnavailable),

@@ -221,6 +221,7 @@ def test_what_it_cannot_do_is_declined(place: tuple[Path, dict[str, str]]) -> No
         ("doctor",),
         ("--version",),
         (),
+        ("index",),
         ("index", "status"),
         # Consent for one call must not reach the models of later ones.
         ("keyword-search", "q", "load_plugin", "--yes"),
@@ -569,7 +570,7 @@ def test_processes_are_listed_and_stopped(project: Path, home: Path, tmp_path: P
     other = write_files(git_init(tmp_path / "other"), {"a.py": "load_plugin\n"})
     with started(project, environment) as one, started(other, environment) as two:
         assert serves(project, environment)
-        shown = by_itself(project, "index", "status", environment=environment)
+        shown = by_itself(project, "index", environment=environment)
         assert shown.code == 0
         index, process = shown.output.rstrip().rsplit("\n", 1)
         assert index.startswith(f"{project}: ")
@@ -597,13 +598,6 @@ def test_processes_are_listed_and_stopped(project: Path, home: Path, tmp_path: P
     assert none.code == 0
     assert none.output.startswith(f"{project}: ")
     assert none.output.endswith("\nno background process\n")
-
-
-def test_an_action_that_is_missing_is_asked_for(project: Path, home: Path) -> None:
-    done = by_itself(project, "index", environment=environment_of(home))
-    assert done.code == 2
-    assert "arguments are required: {build,clear,pause,resume,status," in done.errors
-    assert "FILE" not in done.errors
 
 
 def test_a_process_that_does_not_end_is_named(

@@ -20,6 +20,7 @@ from winnow.storage import sockets
 # Commands that aren't tools, or are about the process itself.
 NOT_OFFERED = frozenset(("cluster", "serve", "mcp", "init-agent", "doctor", "completions"))
 ABOUT_PROCESSES = ("status", "stop")
+FORWARDED = ("build", "clear", "pause", "resume")
 ONLY_HERE = (*ABOUT_PROCESSES, "export", "pull")
 SWITCH = "WINNOW_BACKGROUND"
 OFF = frozenset(("0", "false", "no", "off"))
@@ -100,7 +101,8 @@ def is_offered(arguments: Sequence[str]) -> bool:
     """Return True for a tool's command. The process declines what it can't parse."""
     if not arguments or arguments[0].startswith("-") or arguments[0] in NOT_OFFERED:
         return False
-    return arguments[0] != "index" or not set(ONLY_HERE).intersection(arguments)
+    # Without an action, the state is shown.
+    return arguments[0] != "index" or bool(set(FORWARDED).intersection(arguments))
 
 
 def is_on(environment: Mapping[str, str]) -> bool:

@@ -39,8 +39,8 @@ def add_actions(index: argparse.ArgumentParser, run_command: RunCommand) -> None
     [action] = [one for one in index._actions if one.dest == "action"]
     assert action.choices is not None
     action.choices = [*action.choices, *client.ONLY_HERE]
-    action.metavar = f"{{{','.join(action.choices)}}}"  # also named if the action is missing
-    action.help = f"{action.help} {control.HELP} {HELP}"
+    action.nargs, action.default, action.required = "?", "status", False
+    action.help = f"{action.help} {control.HELP} {HELP} Default: status."
     index.add_argument(
         *("where",),
         nargs="*",
