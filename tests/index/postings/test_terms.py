@@ -96,7 +96,12 @@ def test_stop_words_of_a_query_are_dropped(query: str, terms: list[str]) -> None
         ("how does undo work", ["undo"]),
         ("What happens when a node fails?", ["node", "fails"]),
         ("work stealing", ["work", "stealing"]),
-        ("how is work stolen by workers", ["stolen", "workers"]),
+        ("how does work stealing work?", ["work", "stealing"]),
+        (
+            "how progress reporting works during a transfer",
+            ["progress", "reporting", "during", "transfer"],
+        ),
+        ("how is work stolen by workers", ["work", "stolen", "workers"]),
         ("how does it work", ["how", "does", "it", "work"]),
     ],
 )

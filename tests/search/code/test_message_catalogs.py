@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,12 @@ import pytest
 from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
-from winnow.search.code.message_catalogs import is_catalog, key_of
+from winnow.search.code.message_catalogs import (
+    is_catalog,
+    key_of,
+    patterns_of,
+    texts_without_quotes,
+)
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.types import no_progress
@@ -236,3 +242,17 @@ def test_a_key_has_the_mappings_around_it(path: str, text: str, key: tuple[str, 
 )
 def test_catalogs_are_known_by_their_paths(path: str, expected: bool) -> None:
     assert is_catalog(path) is expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["a:", "a: ", "a//", "<a ", "<a name=", ">", "> <", "trans", " "])
+@pytest.mark.parametrize("path", ["a.json", "a.xml", "a.po", "a.tsx", "lang/" * 800 + "a.ts"])
+def test_long_lines_take_linear_time(path: str, part: str) -> None:
+    started = time.process_time()
+    line = part * (1_000_000 // len(part))
+    assert sum(map(len, texts_without_quotes(path, line))) <= 3 * len(line)
+    key = key_of(path, [line] * 3, 2)
+    assert len(key) <= 8
+    for pattern in patterns_of(key or ("none",), "b"):
+        pattern.search(line)
+    assert time.process_time() - started < 5

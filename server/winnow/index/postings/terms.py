@@ -49,7 +49,12 @@ STOP_WORDS = _UNTOLD | frozenset(
 )
 
 _QUESTION = re.compile(r"\s*(?:how|what|where|when|why)\b", re.I)
-_EMPTY_VERB = re.compile(r" (?:works?|happens?|located)\b", re.I)
+# At the end, or before what limits the question: "how does work stealing work".
+_EMPTY_VERB = re.compile(
+    r" (?:works?(?=\s*[?.!]*$| (?:across|between|by|during|for|here|if|in|on|under|when|with)\b)"
+    r"|happens?\b|located\b)",
+    re.I,
+)
 _WORD = re.compile(r"\w+")
 # Every ASCII character that is not part of a word becomes a blank.
 _ONLY_WORDS = bytes(

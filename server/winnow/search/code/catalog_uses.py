@@ -10,16 +10,16 @@ import msgspec
 
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_catalogs import has_text_of, key_of, patterns_of
-from winnow.search.code.message_files import files_with_terms
+from winnow.search.code.message_catalogs import has_text_of, is_catalog, key_of, patterns_of
+from winnow.search.code.message_files import files_with_terms, matched_texts
 from winnow.search.code.messages import Site
 from winnow.text.scope import Scope
 from winnow.workspace import EngineWorkspace
 
 # Texts that may be meant, and the places that show each.
 MOST_KEYS, MOST_USES = 3, 3
-# The files that are read for a key. A key with more has a common word as its last part.
-MOST_FILES = 60
+# How early a file is read: code, then data such as layouts, then tests and documents.
+CODE, DATA, REPEATING = 1.0, 0.75, 0.5
 
 _Key = tuple[str, ...]
 
@@ -32,31 +32,46 @@ async def with_uses(
 
     Raises InvalidParams for a glob or a file type that ripgrep rejects.
     """
-    by_key: dict[_Key, Site] = {}
-    for site in sites:
-        key = key_of(site.path, texts.lines(site.path) or (), site.first)
-        by_key.setdefault(key, msgspec.structs.replace(site, key=".".join(key)))
-    found = []
-    for key, site in list(by_key.items())[:MOST_KEYS]:
-        if key:
+    width = workspace.config.limits.line_characters
+    found: list[Site] = []
+    keys: set[_Key] = set()
+    for site, key in zip(sites, await asyncio.to_thread(_keys, texts, sites), strict=True):
+        if key in keys:
+            continue
+        named = msgspec.structs.replace(site, key=".".join(key))
+        if key and len(keys) < MOST_KEYS:
+            keys.add(key)
             files = await files_with_terms(workspace, scope, [key[-1]])
-            found += await asyncio.to_thread(_uses, texts, files, key, site)
-        found.append(site)
+            found += await asyncio.to_thread(_uses, texts, files, key, named, width)
+        found.append(named)
     return found
 
 
-def _uses(texts: CurrentTexts, files: Mapping[str, Set[str]], key: _Key, site: Site) -> list[Site]:
+def _keys(texts: CurrentTexts, sites: Sequence[Site]) -> list[_Key]:
+    return [key_of(site.path, texts.lines(site.path) or (), site.first) for site in sites]
+
+
+def _uses(
+    texts: CurrentTexts, files: Mapping[str, Set[str]], key: _Key, site: Site, width: int
+) -> list[Site]:
     """Return the places that name a key, in code before other files."""
     catalog = PurePosixPath(site.path)
-    paths = [path for path in files if not _is_translation(PurePosixPath(path), catalog)]
-    code = sorted(paths, key=lambda path: (_rank(path), path))[:MOST_FILES]
-    lines = {path: texts.lines(path) or () for path in code}
+    others = {
+        path: terms
+        for path, terms in files.items()
+        if not _is_translation(PurePosixPath(path), catalog)
+    }
+    lines = [
+        (text.path, number, text.lines[number])
+        for text in matched_texts(texts, others, [key[-1]], _weight, width)
+        for number in text.matching
+        if not (is_catalog(text.path) and has_text_of(text.lines[number], key[-1]))
+    ]
     for pattern in patterns_of(key, catalog.stem):
         found = [
             Site(path, number, number, site.score, False, key=site.key, is_shown=True)
-            for path in code
-            for number, line in enumerate(lines[path], 1)
-            if key[-1] in line and pattern.search(line) and not has_text_of(line, key[-1])
+            for path, number, line in lines
+            if pattern.search(line)
         ]
         if found:
             return found[:MOST_USES]
@@ -68,9 +83,8 @@ def _is_translation(path: PurePosixPath, catalog: PurePosixPath) -> bool:
     return path.name == catalog.name or path.suffix in (".po", ".pot")
 
 
-def _rank(path: str) -> int:
-    """Return how late a file is: code, then data such as layouts, then tests and documentation."""
+def _weight(path: str) -> float:
     kinds = {name for name, pattern, _ in KINDS if pattern.search(path)}
     if kinds & {"test", "prose", "generated"}:
-        return 2
-    return 1 if "data" in kinds else 0
+        return REPEATING
+    return DATA if "data" in kinds else CODE

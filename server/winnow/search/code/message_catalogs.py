@@ -8,6 +8,7 @@ text in the language of the source.
 
 from __future__ import annotations
 
+import functools
 import html
 import itertools
 import re
@@ -21,6 +22,8 @@ ELEMENT_LINES = 4
 MOST_PARTS = 8
 # Lines above a text that may have the keys around it.
 MOST_LINES = 20_000
+# The beginning of a line that has the key.
+MOST_COLUMNS = 500
 # Characters of a text that the code has in one piece: it may be on several lines.
 MOST_CHARACTERS = 40
 
@@ -58,6 +61,7 @@ _STRING = re.compile(r"\"(.*)\"$")
 _CLOSED = " \t,;\"'`"
 
 
+@functools.lru_cache(256)
 def is_catalog(path: str) -> bool:
     """Return True if a file may be a message catalog, judged by its path."""
     return bool(_CATALOG.search(path))
@@ -87,7 +91,7 @@ def key_of(path: str, lines: Sequence[str], number: int) -> tuple[str, ...]:
         return _text_of_source(lines, number)
     above = range(number - 1, max(-1, number - 1 - ELEMENT_LINES), -1)
     for at in above:
-        if element := _ELEMENT.search(lines[at]):
+        if element := _ELEMENT.search(lines[at][:MOST_COLUMNS]):
             tag, name = element.groups()
             return (tag, name) if tag in _NAMED_BY_TAG else (name,)
         if "<" not in lines[at]:
@@ -95,7 +99,7 @@ def key_of(path: str, lines: Sequence[str], number: int) -> tuple[str, ...]:
     parts: list[str] = []
     least = float("inf")
     for at in range(number - 1, max(-1, number - 1 - MOST_LINES), -1):
-        keyed = _KEY.match(lines[at])
+        keyed = _KEY.match(lines[at][:MOST_COLUMNS])
         if keyed is None or len(keyed[1].expandtabs()) >= least:
             if not parts and at == number - 1:
                 return ()
@@ -112,12 +116,9 @@ def _text_of_source(lines: Sequence[str], number: int) -> tuple[str, ...]:
     first = next((at for at in range(number - 1, -1, -1) if _SOURCE.match(lines[at])), None)
     if first is None:
         return ()
-    behind = itertools.chain(
-        [lines[first][len("msgid ") :]], itertools.islice(lines, first + 1, None)
-    )
     text = ""
-    for line in behind:
-        piece = _STRING.match(line)
+    for line in itertools.islice(lines, first, first + ELEMENT_LINES):
+        piece = _STRING.match(line.removeprefix("msgid "))
         if piece is None:
             break
         text += piece[1]
@@ -127,7 +128,7 @@ def _text_of_source(lines: Sequence[str], number: int) -> tuple[str, ...]:
 
 def has_text_of(line: str, last: str) -> bool:
     """Return True if a line of a catalog has the text of a key, by its last part."""
-    element, keyed = _ELEMENT.search(line), _KEY.match(line)
+    element, keyed = _ELEMENT.search(line[:MOST_COLUMNS]), _KEY.match(line[:MOST_COLUMNS])
     return last in (element and element[2], keyed and keyed[2])
 
 
