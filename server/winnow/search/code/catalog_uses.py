@@ -41,7 +41,7 @@ async def with_uses(
         named = msgspec.structs.replace(site, key=".".join(key))
         if key and len(keys) < MOST_KEYS:
             keys.add(key)
-            files = await files_with_terms(workspace, scope, [key[-1]])
+            files = await files_with_terms(workspace, scope, _terms(key))
             found += await asyncio.to_thread(_uses, texts, files, key, named, width)
         found.append(named)
     return found
@@ -49,6 +49,11 @@ async def with_uses(
 
 def _keys(texts: CurrentTexts, sites: Sequence[Site]) -> list[_Key]:
     return [key_of(site.path, texts.lines(site.path) or (), site.first) for site in sites]
+
+
+def _terms(key: _Key) -> list[str]:
+    """Return the ends of a key: code has the last part, and most has more."""
+    return [".".join(key[at:]) for at in range(len(key))]
 
 
 def _uses(
@@ -63,7 +68,7 @@ def _uses(
     }
     lines = [
         (text.path, number, text.lines[number])
-        for text in matched_texts(texts, others, [key[-1]], _weight, width)
+        for text in matched_texts(texts, others, _terms(key), _weight, width)
         for number in text.matching
         if not (is_catalog(text.path) and has_text_of(text.lines[number], key[-1]))
     ]
