@@ -10,7 +10,13 @@ import msgspec
 
 from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_catalogs import has_text_of, is_catalog, key_of, patterns_of
+from winnow.search.code.message_catalogs import (
+    has_text_of,
+    is_catalog,
+    is_template,
+    key_of,
+    patterns_of,
+)
 from winnow.search.code.message_files import files_with_terms, matched_texts
 from winnow.search.code.messages import Site
 from winnow.text.scope import Scope
@@ -90,6 +96,8 @@ def _is_translation(path: PurePosixPath, catalog: PurePosixPath) -> bool:
 
 def _weight(path: str) -> float:
     kinds = {name for name, pattern, _ in KINDS if pattern.search(path)}
+    if is_template(path):
+        kinds.discard("prose")
     if kinds & {"test", "prose", "generated"}:
         return REPEATING
     return DATA if "data" in kinds else CODE
