@@ -117,7 +117,9 @@ async def _with_uses(
     """Return the sites of a message; if no code has it, with the code that shows it by its key."""
     in_catalogs = [site for site in sites if is_catalog(site.path)]
     others = [site for site in sites if not is_catalog(site.path)]
-    if not all(_repeats(site.path) for site in others):
+    in_code = [site for site in others if not _repeats(site.path)]
+    is_made = any(site.makes for site in in_catalogs)
+    if any(site.makes for site in in_code) or (in_code and not is_made):
         return sites
     shown = await with_uses(workspace, scope, texts, in_catalogs)
     # A label that no code shows says nothing.
