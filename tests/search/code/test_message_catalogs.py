@@ -47,6 +47,7 @@ FILES = {
         "  },\n"
         '  "buttons": {\n'
         '    "boil": "Boil the water",\n'
+        '    "full": "The {{color}} pot is full of tea",\n'
         '    "pour": "Pour the tea"\n'
         "  }\n"
         "}\n"
@@ -57,6 +58,7 @@ FILES = {
         "}\n"
         'export const other = { tooBig: 1, boil: "boil" }\n'
         'export const label = t("buttons.boil")\n'
+        'export const full = t("buttons.full", { color })\n'
     ),
     "config/locales/en.yml": "en:\n  teapot:\n    broken: The teapot is broken\n",
     "lib/teapot.rb": 'def pour\n  raise I18n.t("teapot.broken")\nend\n',
@@ -160,6 +162,12 @@ async def test_the_code_that_names_the_key_of_a_message_is_first(
             ("app/src/main/res/layout/tea.xml", 1),
             (STRINGS.format(""), 4),
             "string.brew",
+        ),
+        (
+            "The green pot is full of tea",
+            ("web/kettle.ts", 6),
+            ("web/locales/en.json", 7),
+            "buttons.full",
         ),
         ("Boil the water", ("web/kettle.ts", 5), ("web/locales/en.json", 6), "buttons.boil"),
         ("The teapot is broken", ("lib/teapot.rb", 2), ("config/locales/en.yml", 3), ""),

@@ -45,6 +45,8 @@ LABEL_WORDS = range(2, 13)
 LABEL_CANDIDATES, LABEL_FILES = 200, 25
 # Shorter texts of message catalogs are also what questions are about: "Offline operations".
 CATALOG_WORDS = 3
+# The share of a label that the source must have: "User {0} has been locked out".
+LABEL_SHARE = 0.7
 
 # What messages say, and questions seldom do.
 _FAILURE = re.compile(
@@ -77,8 +79,9 @@ class _Message(NamedTuple):
 
     @property
     def terms(self) -> Sequence[str]:
-        """Texts to search for, of which the source has some."""
-        return [self.error.text.rstrip(END)] if self.is_label else search_terms(self.error.text)
+        """Texts to search for, of which the source has some; of a label, its whole text first."""
+        found = search_terms(self.error.text)
+        return [self.error.text.rstrip(END), *found[:PROBABLE_TERMS]] if self.is_label else found
 
 
 async def find_sites(
@@ -159,9 +162,11 @@ async def _files_of_label(
     workspace: EngineWorkspace, scope: Scope, message: _Message
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have a label: code if it is little, and message catalogs."""
-    files = await indexed_files_with(workspace, scope, message.terms, LABEL_CANDIDATES, _weight)
-    code = [path for path in files if not _repeats(path)]
-    is_rare = len(files) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
+    terms = message.terms
+    files = await indexed_files_with(workspace, scope, terms, LABEL_CANDIDATES, _weight)
+    whole = [path for path in files if terms[0] in files[path]]
+    code = [path for path in whole if not _repeats(path)]
+    is_rare = len(whole) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
     chosen = code if is_rare else []
     if len(message.error.text.split()) >= CATALOG_WORDS:
         chosen += [path for path in files if is_catalog(path)][:MOST_CATALOGS]
@@ -177,7 +182,9 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
         sites = [
             site
             for site in sites
-            if site.makes == "whole" and (site.path not in repeating or is_catalog(site.path))
+            if site.makes == "whole"
+            and (site.path not in repeating or is_catalog(site.path))
+            and site.same >= LABEL_SHARE * len(error.text)
         ]
     scores = {site: site.score * (REPEATING if site.path in repeating else 1.0) for site in sites}
     # What repeats a message comes after the code that makes it.
