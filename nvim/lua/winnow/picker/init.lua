@@ -510,6 +510,7 @@ end
 
 ---Handle typed text: filter the results, or schedule a live search.
 function Picker:_changed()
+  self:_join_lines()
   local typed = self:typed()
   self.notice = nil
   self:_show_default()
@@ -666,7 +667,6 @@ function Picker:_create_autocmds()
   self.group = vim.api.nvim_create_augroup('winnow-picker', {})
   local prompt_buf = self.windows.prompt_buf
   self:_on({ 'TextChanged', 'TextChangedI' }, function()
-    self:_join_lines()
     self:_changed()
   end, prompt_buf)
   -- Vim asks whether to save a prompt with text.
