@@ -42,7 +42,7 @@ PROBABLE_TERMS, PROBABLE_FILES = 6, 50
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
 # if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
-LABEL_CANDIDATES, LABEL_FILES = 200, 25
+LABEL_CANDIDATES, LABEL_FILES, LABEL_TERMS = 200, 25, 3
 # Shorter texts of message catalogs are also what questions are about: "Offline operations".
 CATALOG_WORDS = 3
 # The share of a label that the source must have: "User {0} has been locked out".
@@ -81,7 +81,7 @@ class _Message(NamedTuple):
     def terms(self) -> Sequence[str]:
         """Texts to search for, of which the source has some; of a label, its whole text first."""
         found = search_terms(self.error.text)
-        return [self.error.text.rstrip(END), *found[:PROBABLE_TERMS]] if self.is_label else found
+        return [self.error.text.rstrip(END), *found[:LABEL_TERMS]] if self.is_label else found
 
 
 async def find_sites(
