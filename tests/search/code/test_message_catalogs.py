@@ -73,6 +73,8 @@ FILES = {
     "app/templates/stir.html": "<p>\n  Stir the tea\n</p>\n{% translate 'Let it cool' %}\n",
     "web/Cup.tsx": "export const Cup = () => <b>Wash the cup</b>\n",
     "locale/de.po": 'msgid "Let it cool"\nmsgstr "Abkühlen lassen, bitte"\n',
+    "web/package.json": '{\n  "displayName": "All about good tea"\n}\n',
+    "web/names.ts": "export const a = { displayName: 'a' }\n" * 30,
     "docs/tea.md": "It may say: The teapot is broken\n",
 }
 
@@ -213,6 +215,10 @@ async def test_a_label_that_no_code_shows_is_searched_by_meaning(
     assert await found(workspace, "Pour the tea") == []
 
 
+async def test_a_key_that_is_a_common_name_leads_nowhere(workspace: EngineWorkspace) -> None:
+    assert await found(workspace, "All about good tea") == []
+
+
 @pytest.mark.parametrize(
     ("path", "text", "key"),
     [
@@ -261,6 +267,6 @@ def test_long_lines_take_linear_time(path: str, part: str) -> None:
     assert sum(map(len, texts_without_quotes(path, line))) <= 3 * len(line)
     key = key_of(path, [line] * 3, 2)
     assert len(key) <= 8
-    for pattern in patterns_of(key or ("none",), "b"):
+    for pattern, _ in patterns_of(key or ("none",), "b"):
         pattern.search(line)
     assert time.process_time() - started < 5

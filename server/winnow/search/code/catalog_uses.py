@@ -24,6 +24,8 @@ from winnow.workspace import EngineWorkspace
 
 # Texts that may be meant, and the places that show each.
 MOST_KEYS, MOST_USES = 3, 3
+# The end of a key with more uses, such as `displayName`, is a name for other things, too.
+MOST_AMBIGUOUS = 20
 # How early a file is read: code, then data such as layouts, then tests and documents.
 CODE, DATA, REPEATING = 1.0, 0.75, 0.5
 
@@ -78,13 +80,13 @@ def _uses(
         for number in text.matching
         if not (is_catalog(text.path) and has_text_of(text.lines[number], key[-1]))
     ]
-    for pattern in patterns_of(key, catalog.stem):
+    for pattern, is_exact in patterns_of(key, catalog.stem):
         found = [
             Site(path, number, number, site.score, False, key=site.key, is_shown=True)
             for path, number, line in lines
             if pattern.search(line)
         ]
-        if found:
+        if found and (is_exact or len(found) <= MOST_AMBIGUOUS):
             return found[:MOST_USES]
     return []
 

@@ -132,9 +132,9 @@ def has_text_of(line: str, last: str) -> bool:
     return last in (element and element[2], keyed and keyed[2])
 
 
-def patterns_of(key: Sequence[str], stem: str) -> Iterator[re.Pattern[str]]:
-    """Yield regular expressions for how code may write a key, the most exact first. ``stem`` is the
-    name of the catalog without its ending.
+def patterns_of(key: Sequence[str], stem: str) -> Iterator[tuple[re.Pattern[str], bool]]:
+    """Yield regular expressions for how code may write a key, the most exact first, and whether
+    only keys are written like this. ``stem`` is the name of the catalog without its ending.
 
     The first parts may be a language, or added elsewhere. A last part alone has several words, or
     is looked up by a function of translations.
@@ -142,11 +142,12 @@ def patterns_of(key: Sequence[str], stem: str) -> Iterator[re.Pattern[str]]:
     for at in range(-1, len(key) - 1):
         parts = [stem, *key] if at < 0 else key[at:]
         if len(parts) > 1:
-            yield re.compile(rf"(?<!\w){'[.:/]'.join(map(re.escape, parts))}(?![\w-])")
+            written = "[.:/]".join(map(re.escape, parts))
+            yield re.compile(rf"(?<!\w){written}(?![\w-])"), True
     last = re.escape(key[-1])
     if " " in key[-1]:
-        yield re.compile(last)
+        yield re.compile(last), True
     elif len(parts_of(key[-1])) > 1:
-        yield re.compile(rf"(?<![\w-]){last}(?![\w-])")
+        yield re.compile(rf"(?<![\w-]){last}(?![\w-])"), False
     elif len(key) == 1:
-        yield re.compile(rf"{_LOOK_UP}{last}[\"'`]")
+        yield re.compile(rf"{_LOOK_UP}{last}[\"'`]"), True

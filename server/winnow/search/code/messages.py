@@ -147,10 +147,11 @@ def search_terms(message: str) -> list[str]:
                 letters = _letters(text)
                 is_all = len(window) == len(words)
                 if letters >= LEAST_LETTERS and telling >= (1 if is_all or size == LONG else 2):
+                    terms[text] = letters
                     # Strings may escape apostrophes.
                     plain = max(_APOSTROPHE.split(text), key=len)
-                    for term in {text, plain} if _letters(plain) >= LEAST_LETTERS else {text}:
-                        terms[term] = _letters(term)
+                    if _letters(plain) >= LEAST_LETTERS:
+                        terms[plain] = _letters(plain)
     for text in _behind_quotes(message):
         terms[text] = _letters(text)
     return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
