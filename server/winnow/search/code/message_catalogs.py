@@ -54,7 +54,8 @@ _LOOK_UP = (
     r"(?<![A-Za-z])(?i:t|tr|trans\w*|i18n|l10n|localize\w*|get(?:String|Message|Text|_text)|__?|lang)"
     r"\s?[(\[]\s?[\"'`:]"
 )
-_KEY = re.compile(r"(\s*)[\"']?([^\W\d][\w.:/-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*(.*)")
+# No key has a colon, so that a line is read once. In an address, what is in front is no key.
+_KEY = re.compile(r"(\s*)[\"']?([^\W\d][\w./-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*(.*)")
 # gettext's, on one line or several.
 _SOURCE = re.compile(r"msgid ")
 _STRING = re.compile(r"\"(.*)\"$")
