@@ -487,7 +487,7 @@ class EngineWorkspace:
             self._opening.cancel()
             await asyncio.wait({self._opening})
         if self.has_index:
-            self.index.begin_to_end()
+            self.index.expect_end()
         self.processes.close()
         self.ignore_files.close()
         if "history" in self.__dict__:

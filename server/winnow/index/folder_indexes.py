@@ -164,8 +164,8 @@ def by_folder(
 
 @contextlib.contextmanager
 def recorded_problem(folder: FolderIndex) -> Iterator[None]:
-    """Record an error within the block as the folder's problem; requests continue. At the end of
-    the workspace, when its processes are killed, no error is one."""
+    """Record an error within the block as the folder's problem; requests continue. No error
+    is a problem at the end of the workspace, when its processes are killed."""
     try:
         yield
     except (SearchError, StoreDamaged, DatabaseError, OSError) as error:

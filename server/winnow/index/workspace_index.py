@@ -215,7 +215,7 @@ class WorkspaceIndex:
         for folder in self.folder_indexes():
             await folder.clear()
 
-    def begin_to_end(self) -> None:
+    def expect_end(self) -> None:
         """Expect the end of all processes, before :meth:`aclose`."""
         for folder in self._folders.known():
             folder.is_ending = True

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from conftest import child_environment, without_coverage
 from frontends.background.background_process import environment_of, home_folder, started
 from winnow.frontends.background import client, messages
 from winnow.frontends.background.log import MAX_BYTES, NAME, BoundedLog
+from winnow.tools.index import Action
 
 PROGRAM = """
 import sys
@@ -168,3 +170,7 @@ def test_the_log_is_small(tmp_path: Path) -> None:
     os.symlink(tmp_path / "elsewhere", tmp_path / NAME)
     log.emit(record)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_every_action_of_the_index_tool_is_forwarded() -> None:
+    assert get_args(Action) == client.FORWARDED

@@ -100,6 +100,14 @@ async def found(workspace: EngineWorkspace, query: str) -> list[tuple[str, int |
     return [row for row in rows if "this text" in row[2] or "this message" in row[2]]
 
 
+Place = tuple[str, int]
+
+
+def places(key: str, shown: Place, catalog: Place) -> list[tuple[str, int, str]]:
+    """Return the expected places: the code that shows a text, and the catalog that has it."""
+    return [(*shown, f"shows this text, `{key}`"), (*catalog, f"has this text, `{key}`")]
+
+
 @pytest.mark.parametrize(
     ("query", "shown", "catalog", "key"),
     [
@@ -136,16 +144,9 @@ async def found(workspace: EngineWorkspace, query: str) -> list[tuple[str, int |
     ],
 )
 async def test_the_code_that_names_the_key_of_a_message_is_first(
-    workspace: EngineWorkspace,
-    query: str,
-    shown: tuple[str, int],
-    catalog: tuple[str, int],
-    key: str,
+    workspace: EngineWorkspace, query: str, shown: Place, catalog: Place, key: str
 ) -> None:
-    assert await found(workspace, query) == [
-        (*shown, f"shows this text, `{key}`"),
-        (*catalog, f"has this text, `{key}`"),
-    ]
+    assert await found(workspace, query) == places(key, shown, catalog)
 
 
 @pytest.mark.parametrize("workspace", ["on"], indirect=True)
@@ -172,21 +173,18 @@ async def test_the_code_that_names_the_key_of_a_message_is_first(
             "buttons.full",
         ),
         ("Boil the water", ("web/kettle.ts", 5), ("web/locales/en.json", 6), "buttons.boil"),
-        ("The teapot is broken", ("lib/teapot.rb", 2), ("config/locales/en.yml", 3), ""),
+        (
+            "The teapot is broken",
+            ("lib/teapot.rb", 2),
+            ("config/locales/en.yml", 3),
+            "en.teapot.broken",
+        ),
     ],
 )
 async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
-    workspace: EngineWorkspace,
-    query: str,
-    shown: tuple[str, int],
-    catalog: tuple[str, int],
-    key: str,
+    workspace: EngineWorkspace, query: str, shown: Place, catalog: Place, key: str
 ) -> None:
-    key = key or "en.teapot.broken"
-    assert (await found(workspace, query))[:2] == [
-        (*shown, f"shows this text, `{key}`"),
-        (*catalog, f"has this text, `{key}`"),
-    ]
+    assert (await found(workspace, query))[:2] == places(key, shown, catalog)
 
 
 @pytest.mark.parametrize("workspace", ["on"], indirect=True)

@@ -20,7 +20,8 @@ from winnow.storage import sockets
 # Commands that aren't tools, or are about the process itself.
 NOT_OFFERED = frozenset(("cluster", "serve", "mcp", "init-agent", "doctor", "completions"))
 ABOUT_PROCESSES = ("status", "stop")
-FORWARDED = ("build", "clear", "pause", "resume")
+# The actions of the tool `index`, whose import is slow.
+FORWARDED = ("build", "pause", "resume", "clear")
 ONLY_HERE = (*ABOUT_PROCESSES, "export", "pull")
 SWITCH = "WINNOW_BACKGROUND"
 OFF = frozenset(("0", "false", "no", "off"))

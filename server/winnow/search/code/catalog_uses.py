@@ -8,16 +8,14 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_catalogs import (
-    has_text_of,
-    is_catalog,
-    is_template,
-    key_of,
-    patterns_of,
+from winnow.search.code.message_catalogs import has_text_of, is_catalog, key_of, patterns_of
+from winnow.search.code.message_files import (
+    REPEATING,
+    files_with_terms,
+    matched_texts,
+    repeating_kinds,
 )
-from winnow.search.code.message_files import files_with_terms, matched_texts
 from winnow.search.code.messages import Site
 from winnow.text.scope import Scope
 from winnow.workspace import EngineWorkspace
@@ -26,8 +24,8 @@ from winnow.workspace import EngineWorkspace
 MOST_KEYS, MOST_USES = 3, 3
 # The end of a key with more uses, such as `displayName`, is a name for other things, too.
 MOST_AMBIGUOUS = 20
-# How early a file is read: code, then data such as layouts, then tests and documents.
-CODE, DATA, REPEATING = 1.0, 0.75, 0.5
+# The factor for data such as layouts: they come after code, and before tests and documentation.
+DATA = 0.75
 
 _Key = tuple[str, ...]
 
@@ -97,9 +95,5 @@ def _is_translation(path: PurePosixPath, catalog: PurePosixPath) -> bool:
 
 
 def _weight(path: str) -> float:
-    kinds = {name for name, pattern, _ in KINDS if pattern.search(path)}
-    if is_template(path):
-        kinds.discard("prose")
-    if kinds & {"test", "prose", "generated"}:
-        return REPEATING
-    return DATA if "data" in kinds else CODE
+    kinds = repeating_kinds(path)
+    return DATA if kinds == {"data"} else REPEATING if kinds else 1.0

@@ -11,8 +11,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
+from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
-from winnow.search.code.message_catalogs import is_catalog
+from winnow.search.code.message_catalogs import is_catalog, is_template
 from winnow.search.code.messages import BEFORE, STATEMENT_LINES, MatchedText
 from winnow.search.grep.prefilter import prefilter, unsaved_files
 from winnow.text.ripgrep import RECORD_BYTES, Ripgrep, TextPattern, cut_line, pattern_problem
@@ -35,6 +36,8 @@ WEIGHED = 4
 MOST_BYTES = 16_000_000
 # The catalogs to read besides: the same text is in those of many languages.
 MOST_CATALOGS = 3
+# The factor for files that repeat messages: tests, documentation, translations, generated files.
+REPEATING = 0.5
 # The output of ripgrep and its lines per file. More matches than that belong to common words.
 LISTED_BYTES = 4 * 1024 * 1024
 LINES_OF_FILE = 50
@@ -197,6 +200,13 @@ def matched_texts(
             matching = lines_with(lower, [folded[term] for term in present])
             text = data.decode("utf-8", "replace")
             yield MatchedText(path, _around(text, matching, present, width), matching)
+
+
+def repeating_kinds(path: str) -> set[str]:
+    """Return the kinds of a file that make it repeat messages: none for code, and no documentation
+    for a template of HTML, which is part of the program."""
+    others = ("side", "prose") if is_template(path) else ("side",)
+    return {kind for kind, pattern, _ in KINDS if kind not in others and pattern.search(path)}
 
 
 def by_length(path: str) -> tuple[int, str]:

@@ -12,18 +12,19 @@ from typing import NamedTuple
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.logs import log_entry
 from winnow.ranking.query.parts import QueryParts
-from winnow.ranking.semantic.path_index import KINDS
 from winnow.search.answer.hits import CurrentTexts
 from winnow.search.code.catalog_uses import with_uses
 from winnow.search.code.frames import MARK, enclosing
-from winnow.search.code.message_catalogs import is_catalog, is_template
+from winnow.search.code.message_catalogs import is_catalog
 from winnow.search.code.message_files import (
     MOST_CATALOGS,
+    REPEATING,
     by_length,
     files_with_terms,
     indexed_files_with,
     knows_texts,
     matched_texts,
+    repeating_kinds,
 )
 from winnow.search.code.messages import END, MatchedText, Site, search_terms, sites_in
 from winnow.symbols.file_symbols import Definition
@@ -33,8 +34,6 @@ from winnow.workspace import EngineWorkspace
 
 MOST_MESSAGES = 3
 MOST_SITES = 5
-# The factor for files that repeat messages: tests, documentation, translations, generated files.
-REPEATING = 0.5
 # A message that is not reported as an error must be mostly text of the source.
 PROBABLE_SHARE = 0.7
 # Such a message is looked up in the index, by its most telling terms.
@@ -106,11 +105,11 @@ async def find_sites(
         return [
             site
             for message, sites in zip(messages, of_messages, strict=True)
-            for site in await _with_uses(workspace, scope, texts, message, sites)
+            for site in await _with_code(workspace, scope, texts, message, sites)
         ]
 
 
-async def _with_uses(
+async def _with_code(
     workspace: EngineWorkspace,
     scope: Scope,
     texts: CurrentTexts,
@@ -161,7 +160,8 @@ async def _files(
 async def _files_of_label(
     workspace: EngineWorkspace, scope: Scope, message: _Message
 ) -> Mapping[str, Set[str]]:
-    """Return the files that may have a label: code if it is little, and message catalogs."""
+    """Return the files that may have a label: code, if few files are candidates, and message
+    catalogs."""
     terms = message.terms
     files = await indexed_files_with(workspace, scope, terms, LABEL_CANDIDATES, _weight)
     whole = [path for path in files if terms[0] in files[path]]
@@ -233,8 +233,7 @@ def _weight(path: str) -> float:
 
 
 def _repeats(path: str) -> bool:
-    sources = ("side", "prose") if is_template(path) else ("side",)
-    return any(pattern.search(path) for kind, pattern, _ in KINDS if kind not in sources)
+    return bool(repeating_kinds(path))
 
 
 def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:
