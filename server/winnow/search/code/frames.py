@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
+from winnow.search.code.enclosing import MARK, enclosing
 from winnow.search.code.files import EQUAL_NAMES
 from winnow.search.grep.prefilter import IndexedFiles, indexed_files
 from winnow.search.symbols.search import find_symbols
@@ -28,8 +29,6 @@ MOST_FRAMES = 10
 MOST_EQUAL = 3
 # Lines to show around a frame outside of a function.
 AROUND = 5
-# More definitions with the line of a frame are unlikely; the mark of that line outweighs words.
-MARK = 100.0
 
 _VERSION = re.compile(r"@v?\d[\w.+-]*$|-v?\d+(?:\.\d+)+[\w.+-]*$")
 _SEPARATOR = re.compile(r"::|\.")
@@ -137,9 +136,3 @@ async def find_called(workspace: EngineWorkspace, scope: Scope, parts: QueryPart
             if search.found.symbols:
                 break
     return found
-
-
-def enclosing(definitions: Sequence[Definition], line: int) -> Definition | None:
-    """Return the innermost definition that contains a line, from 1."""
-    around = [d for d in definitions if d.line + 1 <= line <= d.end_line + 1]
-    return min(around, key=lambda d: d.end_line - d.line, default=None)

@@ -18,6 +18,7 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
+from winnow.search.code.relations import Relation, RelationKind, relation_of
 from winnow.search.code.routes import routes_of, routes_to
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
@@ -35,7 +36,8 @@ class QueryReading(Struct, frozen=True):
     """A reading of a query: the search, what to search for, and why.
 
     Text that is not ``literal`` is a regular expression, of the declarations of a ``route`` or as
-    written. ``line`` is the line that a path names, from 1.
+    written. ``line`` is the line that a path names, from 1. With a ``relation``, the wanted places
+    are not those that define the symbol, but those that use it.
     """
 
     search: SearchType
@@ -44,6 +46,7 @@ class QueryReading(Struct, frozen=True):
     literal: bool = True
     line: int | None = None
     route: bool = False
+    relation: Relation | None = None
 
 
 # File extensions without code, besides those of languages.
@@ -64,6 +67,14 @@ _FILES_WITHOUT_ENDING = frozenset(
     """.split()
 )
 
+_RELATIONS: dict[RelationKind, str] = {
+    "calls": "it asks for callers",
+    "uses": "it asks for uses",
+    "writes": "it asks for assignments",
+    "imports": "it asks for imports",
+    "subclasses": "it asks for subclasses",
+    "callees": "it asks for the functions that one calls",
+}
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|mailto:\S+", re.I)
 _LOCAL = re.compile(r"https?://(?:localhost|127\.|0\.0\.0\.0|\[::1?\])")
@@ -137,7 +148,18 @@ def readings(query: str) -> list[QueryReading]:
     if routes := routes_of(text):
         why = "it is an HTTP request"
         return [*_declared(routes, why), QueryReading("semantic", text, why)]
+    if relation := relation_of(text):
+        return [*_related(relation), *_readings(text)]
     return _readings(text)
+
+
+def _related(relation: Relation) -> list[QueryReading]:
+    """Return the readings of a question about a name: its uses, where it is defined if nothing
+    uses it, and texts with it if nothing defines it."""
+    why, name = _RELATIONS[relation.kind], relation.name
+    uses = QueryReading("symbol", name, why, relation=relation)
+    texts = [] if _is_plain(name) else [QueryReading("text", name, why)]
+    return [uses, _symbol(name, why), *texts]
 
 
 def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:

@@ -21,6 +21,7 @@ from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import LAST_PART, QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Passages, find_passages, suggestions, with_state
+from winnow.search.code.uses import find_related
 from winnow.search.index.state import state_in_words
 from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.rows import FoundSymbol
@@ -156,6 +157,8 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
         return "no file has that name"
     if found.hits:
         return ""
+    if reading.relation is not None:
+        return "; ".join([*found.warnings, *found.completeness.reasons])
     if reading.search == "symbol":
         nothing = f"nothing is defined with the name {reading.wanted}"
         if not found.completeness.complete:
@@ -212,6 +215,8 @@ async def _search(
         return await find_passages(workspace, scope, reading.wanted, wanted, progress)
     if reading.search == "file":
         found = await files_named(workspace, scope, reading.wanted, progress, reading.line)
+    elif reading.relation is not None:
+        found = await find_related(workspace, scope, reading.relation, progress)
     elif reading.search == "symbol":
         is_exact = search_type is None
         found = await _symbols(workspace, scope, reading.wanted, wanted, progress, exact=is_exact)

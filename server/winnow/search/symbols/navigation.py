@@ -38,6 +38,7 @@ from winnow.symbols.resolve.places import FUNCTIONS, NamePlace, function_around,
 from winnow.symbols.resolve.references import Resolver
 from winnow.symbols.resolve.rules import world
 from winnow.symbols.resolve.session import ResolverFile
+from winnow.symbols.resolve.types import Class
 from winnow.symbols.search.weight import category_of, weight
 from winnow.symbols.view import File, SymbolView
 from winnow.text.lines import SourceText, SourceTexts
@@ -300,6 +301,30 @@ class Navigation:
             key = (use.path, around.at if around else -1)
             found.setdefault(key, FunctionCalls(place, use.path, [])).calls.append(use.at)
         return list(found.values())
+
+    def subclasses(self, file: File, definition: Definition) -> list[NamePlace]:
+        """Return the definitions of the classes below a class, in the order of files."""
+        owner = self._class_of(file, definition)
+        return self._classes(self.resolver.types.below(owner) - {owner}) if owner else []
+
+    def satisfying(self, file: File, definition: Definition) -> list[NamePlace]:
+        """Return the definitions of the classes that have the methods of an interface, in a
+        language where that is enough, in the order of files."""
+        owner = self._class_of(file, definition)
+        return self._classes(self.resolver.types.satisfied_by(owner)) if owner else []
+
+    def _class_of(self, file: File, definition: Definition) -> Class | None:
+        read = self.resolver.session.file(file.path)
+        scope = read.classes.get(definition.qualified_name) if read else None
+        return self.resolver.types.class_at(read, scope) if read and scope is not None else None
+
+    def _classes(self, found: set[Class]) -> list[NamePlace]:
+        return [
+            NamePlace(each.path, defined.at, defined.name, defined)
+            for each in sorted(found, key=lambda each: (each.path, each.scope))
+            for defined in self.view.definitions_in(each.path)
+            if defined.kind in CLASSES and defined.qualified_name == each.name
+        ]
 
     def callees(self, symbol: SymbolAtPosition) -> list[FunctionCalls]:
         """Return the functions that the bodies of a symbol's definitions call."""

@@ -773,6 +773,14 @@ class Types:
                 found.add(definer)
         return found
 
+    def satisfied_by(self, owner: Class) -> set[Class]:
+        """Return the classes that satisfy an interface without naming it."""
+        file = self.session.file(owner.path)
+        if file is None or not file.rules.structural or self.kind(owner) != "interface":
+            return set()
+        members = self._members(owner)
+        return self.satisfying(owner, min(members), file.language) if members else set()
+
     def _members(self, owner: Class) -> set[str]:
         return {
             definition.name

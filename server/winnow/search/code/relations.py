@@ -1,0 +1,111 @@
+"""Read questions about the uses of a name: "who calls X", "where is X set", "subclasses of X".
+
+Only the form of the question is read. The name is looked up later, because a word that nothing
+defines is an ordinary word of a question.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+RelationKind = Literal["calls", "uses", "writes", "imports", "subclasses", "callees"]
+
+# In longer questions, the name is one of many words.
+_MOST_CHARACTERS = 200
+
+
+class Relation(Struct, frozen=True):
+    """The name in a question, and what the question asks about it."""
+
+    kind: RelationKind
+    name: str
+
+
+_PART = r"~?[^\W\d][\w$]*"
+_KIND = (
+    "(?:function|method|class|type|struct|interface|trait|enum|macro|constant|constructor|variable|"
+    "field|property|attribute|module|component|hook|decorator)"
+)
+_NAMED = (
+    rf"(?P<the>the )?(?P<before>{_KIND} )?(?P<quote>`?)"
+    rf"(?P<name>{_PART}(?:(?:\.|::|->|#){_PART})*)(?P<call>\(\))?`?(?P<after> {_KIND})?"
+)
+# The forms of verbs: as in "who calls", "where do we call" and "where is it called"; then nouns.
+_FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
+    "calls": (
+        "calls|calling|invokes|invoking|instantiates|constructs|creates|creating",
+        "call|invoke|instantiate|construct|create",
+        "called|invoked|instantiated|constructed|created",
+        "callers?|calls?|call ?sites?|invocations?|instances?",
+    ),
+    "uses": (
+        "uses|using|references|referencing|depends on",
+        "use|reference",
+        "used|referenced",
+        "uses?|usages?|references?|users?|dependents?",
+    ),
+    "writes": (
+        "sets|assigns|modifies|mutates|writes to",
+        "set|assign|modify|mutate|write to",
+        "set|assigned|modified|mutated|written",
+        "assignments?",
+    ),
+    "imports": ("imports|importing", "import", "imported", "imports?|importers?"),
+    "subclasses": (
+        "extends|extending|implements|implementing|subclasses|inherits from|derives from",
+        "extend|implement|subclass|inherit from|derive from",
+        "extended|subclassed",
+        "subclasses|implementations?|implementers?|implementors?|derived (?:classes|types)",
+    ),
+}
+_FIND = r"(?:(?:find|show|list|get)(?: me)? )?(?:all )?(?:the )?"
+_SUBJECT = r"(?:who|what|which(?: \w+)?|functions|methods|classes|types|files|code|places)"
+_END = r"(?: anywhere| in (?:this|the) \w+| from)?[?.!]?"
+# A word in lower case is a name after these, but may be prose after "who uses".
+_OF_CODE = re.compile(r"\b(?:calls?|called|callers?|callees|calling|invok|subclass)", re.I)
+
+
+def _patterns(kind: RelationKind) -> list[str]:
+    third, plain, participle, nouns = _FORMS[kind]
+    return [
+        rf"{_FIND}{_SUBJECT} (?:else |all |is |are |that |which )?(?:{third}|{plain}) {_NAMED}",
+        rf"{_FIND}(?:every)?where(?: else)? (?:is |are |does )?{_NAMED} (?:is |are |being |gets? )?"
+        rf"(?:{participle})",
+        rf"where do(?:es)? \w+ (?:{plain}) {_NAMED}",
+        rf"is {_NAMED} (?:still |ever )?(?:{participle})",
+        rf"{_FIND}(?:{nouns}) (?:of|to|for) {_NAMED}",
+        rf"{_NAMED} (?:{nouns})",
+    ]
+
+
+_CALLEES = (
+    rf"(?:what|which(?: \w+)?) (?:does|do) {_NAMED} (?:call|invoke)",
+    rf"{_FIND}(?:callees of|functions (?:that are )?called by) {_NAMED}",
+)
+_RELATIONS: list[tuple[RelationKind, re.Pattern[str]]] = [
+    *(("callees", re.compile(pattern + _END, re.I)) for pattern in _CALLEES),
+    *((kind, re.compile(pattern + _END, re.I)) for kind in _FORMS for pattern in _patterns(kind)),
+]
+
+
+def relation_of(text: str) -> Relation | None:
+    """Return what a text asks about a name, or None."""
+    if len(text) > _MOST_CHARACTERS:
+        return None
+    for kind, pattern in _RELATIONS:
+        found = pattern.fullmatch(text)
+        if found is not None and _is_name(found, text):
+            return Relation(kind, found["name"])
+    return None
+
+
+def _is_name(found: re.Match[str], text: str) -> bool:
+    """Return True if the form of a word, or what is around it, tells that it is a name."""
+    if found["before"] or found["after"] or found["quote"] or found["call"]:
+        return True
+    if not (found["name"].isalpha() and found["name"].islower()):
+        return True
+    return not found["the"] and bool(_OF_CODE.search(text.replace(found["name"], "")))

@@ -1,0 +1,217 @@
+"""Answer a question about the uses of a name with the places that use it.
+
+A place is a function with its uses, or a line outside of functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from winnow.errors import NoSymbol, SearchTimedOut
+from winnow.search.answer.completeness import incomplete
+from winnow.search.answer.hits import MOST_HITS, HitList
+from winnow.search.code.enclosing import MARK, enclosing
+from winnow.search.code.relations import Relation, RelationKind
+from winnow.search.symbols.navigation import (
+    Kind,
+    Navigation,
+    SymbolAtPosition,
+    SymbolUse,
+    parts_of,
+)
+from winnow.search.symbols.requests import (
+    Prerequisites,
+    SymbolAnswer,
+    index_reasons,
+    with_symbols,
+)
+from winnow.symbols.file_symbols import CLASSES, Definition
+from winnow.symbols.resolve.places import NamePlace, function_around
+from winnow.symbols.resolve.rules import world
+from winnow.symbols.search.weight import category_of
+from winnow.symbols.view import File
+from winnow.text.paths import containing_root
+from winnow.text.plural import counted
+from winnow.text.scope import Scope
+from winnow.text.selection import file_type_globs
+from winnow.types import Completeness, Hit, Progress, Skipped
+from winnow.workspace import EngineWorkspace
+
+# The reason of a place, by the kind of its uses. Of several kinds in one place, the first counts.
+_REASONS: dict[Kind, str] = {
+    "call": "calls",
+    "write": "sets",
+    "read": "uses",
+    "type": "uses",
+    "import": "imports",
+}
+# The uses that answer a question. A function that is passed on is called elsewhere.
+_ANSWERS: dict[RelationKind, Sequence[Kind]] = {
+    "calls": ("call", "read"),
+    "uses": ("call", "write", "read", "type", "import"),
+    "writes": ("write",),
+    "imports": ("import",),
+}
+_TIERS = ("certain", "likely", "possible")
+_NONE: dict[RelationKind, str] = {
+    "calls": "nothing calls",
+    "uses": "nothing uses",
+    "writes": "nothing sets",
+    "imports": "nothing imports",
+    "subclasses": "nothing derives from",
+    "callees": "nothing is called by",
+}
+# More definitions of a name are those of a convention, such as `main`.
+_MOST_DEFINITIONS = 100
+# Lines before and after a use outside of functions.
+_AROUND = 3
+
+
+class _Place(NamedTuple):
+    """A place in a file by its absolute path; ``best`` is the line that matters. Places are in
+    the order of ``rank``, then of files."""
+
+    rank: tuple[int, ...]
+    path: str
+    first: int
+    last: int
+    best: int
+    symbol: str | None
+    why: str
+
+
+async def find_related(
+    workspace: EngineWorkspace, scope: Scope, relation: Relation, progress: Progress
+) -> HitList:
+    """Return the places that answer a question about the uses of a name: first those outside of
+    tests that are certain. If no file defines the name, or none uses it, a warning says so."""
+    types = await file_type_globs(workspace.run_ripgrep(), scope.root, scope.filters.file_types)
+    selects, roots = scope.selector(types), [root.as_posix() for root in scope.roots]
+
+    def work(navigation: Navigation) -> list[_Place]:
+        named = [each for each in navigation.named(relation.name) if not each[1].declared]
+        if not named:
+            raise NoSymbol(f"nothing is defined with the name {relation.name}")
+        return list(_related(navigation, relation.kind, named[:_MOST_DEFINITIONS]))
+
+    progress(f"Finding uses: {relation.name[:60]}")
+    needed = Prerequisites(parts_of(relation.name)[-1:])
+    try:
+        async with workspace.search_slots:
+            answer = await with_symbols(workspace, needed, work, progress)
+    except (NoSymbol, SearchTimedOut) as error:
+        return HitList(scope, [], 0, incomplete(error.message))
+    warnings = _warnings(answer)
+    hits: list[Hit] = []
+    for place in sorted(answer.result):
+        located = containing_root(place.path, roots)
+        if located is not None and selects(*located):
+            path = scope.prefix(located[0]) + located[1]
+            score = round(1 - len(hits) / max(MOST_HITS, len(answer.result)), 4)
+            lines = place.first, place.last, place.symbol
+            marks = {place.best: MARK}
+            hits.append(
+                Hit(path, "passage", score, place.why, *lines, marks=marks, best=place.best)
+            )
+    if not hits:
+        warnings.insert(0, f"{_NONE[relation.kind]} {relation.name}")
+    completeness = _completeness(workspace, answer)
+    return HitList(scope, hits[:MOST_HITS], len(hits), completeness, warnings=warnings)
+
+
+def _related(
+    navigation: Navigation, kind: RelationKind, named: Sequence[tuple[File, Definition]]
+) -> Iterator[_Place]:
+    if kind == "subclasses":
+        for file, definition in named:
+            if definition.kind in CLASSES:
+                for place in navigation.subclasses(file, definition):
+                    yield from _defined(navigation, place, f"derives from `{definition.name}`")
+                for place in navigation.satisfying(file, definition):
+                    why = f"has the methods of `{definition.name}`"
+                    yield from _defined(navigation, place, why)
+    elif kind == "callees":
+        for file, definition in named:
+            for called in navigation.callees(navigation.of_definition(file, definition)):
+                yield from _defined(navigation, called.place, f"called by `{definition.name}`")
+    else:
+        wanted = _ANSWERS[kind]
+        uses = [use for use in _uses(navigation, named) if use.kind in wanted]
+        used = {use.path for use in uses if use.kind != "import"}
+        groups: dict[tuple[str, int], list[SymbolUse]] = {}
+        for use in uses:
+            if use.kind != "import" or use.path not in used:
+                around = function_around(navigation.view, use.path, use.at)
+                groups.setdefault((use.path, around.at if around else -use.at), []).append(use)
+        for group in groups.values():
+            yield from _using(navigation, group)
+
+
+def _uses(navigation: Navigation, named: Sequence[tuple[File, Definition]]) -> Iterator[SymbolUse]:
+    """Yield the uses of all definitions of a name. Those of one kind of languages are searched
+    together: what may be a use of one of them is one of another, or of the same."""
+    worlds: dict[str, list[SymbolAtPosition]] = {}
+    for file, definition in named:
+        symbol = navigation.of_definition(file, definition)
+        worlds.setdefault(world(file.language), []).append(symbol)
+    for first, *others in worlds.values():
+        targets = [target for symbol in (first, *others) for target in symbol.targets]
+        yield from navigation.references(msgspec.structs.replace(first, targets=targets))
+
+
+def _defined(navigation: Navigation, place: NamePlace, why: str) -> Iterator[_Place]:
+    """Yield the place of a definition."""
+    definition = place.definition
+    if definition is not None:
+        lines = definition.line + 1, definition.end_line + 1, definition.line + 1
+        rank = (_is_aside(navigation, place.path),)
+        yield _Place(rank, place.path, *lines, definition.qualified_name, why)
+
+
+def _using(navigation: Navigation, uses: Sequence[SymbolUse]) -> Iterator[_Place]:
+    """Yield the place of uses in one function, or of a single use."""
+    kinds = list(_REASONS)
+    use = min(uses, key=lambda use: (kinds.index(use.kind), _TIERS.index(use.tier), use.at))
+    source = navigation.sources.read(use.path)
+    if source is None:
+        return
+    best = source.line_at(use.at) + 1
+    function = function_around(navigation.view, use.path, use.at)
+    around = function or enclosing(navigation.view.definitions_in(use.path), best)
+    first, last = max(1, best - _AROUND), best + _AROUND
+    if function is not None:
+        first, last = function.line + 1, function.end_line + 1
+    verb = _REASONS[use.kind]
+    if use.tier == "possible":
+        verb = f"may {verb.removesuffix('s')}"
+    why = f"{verb} `{use.name}`" + (f" {len(uses)} times" if len(uses) > 1 else "")
+    is_first = use.kind in ("call", "write")
+    rank = (_is_aside(navigation, use.path), _TIERS.index(use.tier), not is_first)
+    yield _Place(rank, use.path, first, last, best, around.qualified_name if around else None, why)
+
+
+def _is_aside(navigation: Navigation, path: str) -> bool:
+    """Return True for files that matter less: tests, and code of others."""
+    return category_of(navigation.below(path)) is not None
+
+
+def _completeness(workspace: EngineWorkspace, answer: SymbolAnswer[list[_Place]]) -> Completeness:
+    reasons = index_reasons(workspace, answer)
+    return Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=Skipped(unreadable=len(answer.navigation.changed) or None),
+        timed_out=answer.timed_out,
+        index=answer.state,
+    )
+
+
+def _warnings(answer: SymbolAnswer[list[_Place]]) -> list[str]:
+    undecided = answer.navigation.resolver.undecided
+    if not undecided:
+        return []
+    more = counted(undecided, "more use of the name has", "more uses of the name have")
+    return [f"{more} a receiver of unknown type: `grep` finds them"]
