@@ -318,10 +318,10 @@ def _index_fallback(result: CodeSearchResult) -> str:
     of_open_documents=True,
     short=ShortTool(
         "search",
-        "Find code. Takes a question ('how is a session deleted'), a name ('Client.send'), a file"
-        " name, or an error message, log line, stack trace or bug report as it is. Returns the best"
-        " places with their most telling lines; read them with `read`. Use this first, and `grep`"
-        " only for every match of a text.",
+        "Find code. Takes a question ('how is a session deleted', 'who calls delete_session'), a"
+        " name ('Client.send'), a file name, or an error message, log line, stack trace or bug"
+        " report as it is. Returns the best places with their most telling lines; read them with"
+        " `read`. Use this first, and `grep` only for every match of a text.",
         {
             "query": "The question, name, file name or error message.",
             "path": "File or folder to search in.",
@@ -339,7 +339,8 @@ async def code_search(
     - The first tool to try if you do not know which search is right; `reason` explains the choice
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
     - Paste error messages, log lines, stack traces and bug reports as they are: the code that raises or logs a message and the frames in this workspace come first
-    - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for uses of a symbol
+    - "who calls Client.send", "where is MAX_SIZE used", "subclasses of Base": the functions that use the name
+    - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for every use of a symbol
     - A call takes milliseconds with an index, and nothing leaves this machine unless `ranker` asks for a language model
     - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed
     - Without an index, text is searched: `fallback` says so, and `index_offer` how to build one (`enable_indexing`)

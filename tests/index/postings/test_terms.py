@@ -27,6 +27,8 @@ from winnow.index.postings.terms import (
     ("word", "terms"),
     [
         ("ordering", ("order",)),
+        ("Rebuilt", ("rebuild",)),
+        ("child_indices", ("child", "index", "childindices")),
         ("getHTTPCookies2", ("get", "http", "cooki", "gethttpcookies2")),
         ("get_http_cookies", ("get", "http", "cooki", "gethttpcookies")),
         ("__init__", ("init",)),

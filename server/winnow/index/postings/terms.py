@@ -3,8 +3,8 @@
 The parts of an identifier say what it is about, and the whole identifier says which one it is, so
 it yields both: `getHTTPCookies2` is `get`, `http`, `cooki` and `gethttpcookies2`. Parts are stemmed
 with Snowball's English stemmer (Porter, "Snowball: A language for stemming algorithms", 2001), so
-that a query for `ordering` finds `ordered`. Whole identifiers lose case and underscores: naming
-conventions differ between a query and the code.
+that a query for `ordering` finds `ordered`; irregular forms are looked up. Whole identifiers lose
+case and underscores: naming conventions differ between a query and the code.
 """
 
 from __future__ import annotations
@@ -48,6 +48,28 @@ STOP_WORDS = _UNTOLD | frozenset(
     """.split()
 )
 
+# The irregular forms of verbs and nouns that are frequent in questions about code, each with its
+# base form: the stemmer knows only regular ones. Left out are those with other meanings, such as
+# `bound`, `found` and `left`.
+_IRREGULAR = {
+    form: base
+    for base, forms in {
+        "begin": "began begun", "break": "broke broken", "build": "built", "catch": "caught",
+        "child": "children", "choose": "chose chosen", "draw": "drawn drew",
+        "fall": "fallen fell", "feed": "fed", "forget": "forgot forgotten",
+        "freeze": "froze frozen", "give": "gave given", "grow": "grew grown", "hang": "hung",
+        "hide": "hid hidden", "hold": "held", "index": "indices", "keep": "kept",
+        "know": "knew known", "lose": "lost", "make": "made", "matrix": "matrices",
+        "overlay": "overlaid", "override": "overridden overrode",
+        "overwrite": "overwritten overwrote", "pay": "paid", "rebuild": "rebuilt",
+        "resend": "resent", "rewrite": "rewritten rewrote", "run": "ran", "send": "sent",
+        "shrink": "shrank shrunk", "sleep": "slept", "spend": "spent", "spin": "spun",
+        "steal": "stole stolen", "sweep": "swept", "take": "taken took", "throw": "threw thrown",
+        "undo": "undid undone", "vertex": "vertices", "wake": "woke woken",
+        "write": "written wrote",
+    }.items()
+    for form in forms.split()
+}  # fmt: skip
 _QUESTION = re.compile(r"\s*(?:how|what|where|when|why)\b", re.I)
 # At the end, or before what limits the question: "how does work stealing work".
 _EMPTY_VERB = re.compile(
@@ -125,7 +147,9 @@ def name_term(name: str) -> str:
 
 def stem(word: str) -> str:
     """Return the stem of a lowercase word."""
-    return str(_STEMMER.stemmer.stemWord(word)) if word.isascii() else word
+    if not word.isascii():
+        return word
+    return str(_STEMMER.stemmer.stemWord(_IRREGULAR.get(word, word)))
 
 
 class _ThreadStemmer(threading.local):

@@ -286,14 +286,14 @@ class PathIndex:
         return self._files_by_name
 
     def matching_words(self, name: str, terms: Iterable[str]) -> list[str]:
-        """Return the words of a name, as written, that match some of the terms."""
+        """Return the words of a name, as written, that match some of the terms: the entire name if
+        it is meant as a whole, as `i18n` is."""
         meant = {self.terms[number] for term in terms for number in self.named(term)[0]}
-        matching = [
-            part for part in parts_of(_one_word(name)) if meant.intersection(terms_of(part))
-        ]
-        if matching or not meant.intersection(terms_of(_one_word(name))):
-            return matching
-        return [name]
+        word = _one_word(name)
+        parts = parts_of(word)
+        if len(parts) > 1 and without_convention(word) in meant:
+            return [name]
+        return [part for part in parts if meant.intersection(terms_of(part))]
 
 
 def path_index_of(corpus: Corpus) -> PathIndex:

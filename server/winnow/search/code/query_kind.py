@@ -68,6 +68,7 @@ _FILES_WITHOUT_ENDING = frozenset(
 )
 
 _RELATIONS: dict[RelationKind, str] = {
+    "definitions": "it asks for definitions",
     "calls": "it asks for callers",
     "uses": "it asks for uses",
     "writes": "it asks for assignments",
@@ -157,9 +158,9 @@ def _related(relation: Relation) -> list[QueryReading]:
     """Return the readings of a question about a name: its uses, where it is defined if nothing
     uses it, and texts with it if nothing defines it."""
     why, name = _RELATIONS[relation.kind], relation.name
-    uses = QueryReading("symbol", name, why, relation=relation)
+    uses = [QueryReading("symbol", name, why, relation=relation)]
     texts = [] if _is_plain(name) else [QueryReading("text", name, why)]
-    return [uses, _symbol(name, why), *texts]
+    return [*uses * (relation.kind != "definitions"), _symbol(name, why), *texts]
 
 
 def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:

@@ -1,4 +1,4 @@
-"""Read questions about the uses of a name: "who calls X", "where is X set", "subclasses of X".
+"""Read questions about a name: "who calls X", "where is X set", "subclasses of X".
 
 Only the form of the question is read. The name is looked up later, because a word that nothing
 defines is an ordinary word of a question.
@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-RelationKind = Literal["calls", "uses", "writes", "imports", "subclasses", "callees"]
+RelationKind = Literal["definitions", "calls", "uses", "writes", "imports", "subclasses", "callees"]
 
 # In longer questions, the name is one of many words.
 _MOST_CHARACTERS = 200
@@ -35,6 +35,12 @@ _NAMED = (
 )
 # The forms of verbs: as in "who calls", "where do we call" and "where is it called"; then nouns.
 _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
+    "definitions": (
+        "defines|declares|overrides",
+        "define|declare|override",
+        "defined|declared|implemented|overridden",
+        "definitions?|declarations?|overrides?",
+    ),
     "calls": (
         "calls|calling|invokes|invoking|instantiates|constructs|creates|creating",
         "call|invoke|instantiate|construct|create",

@@ -106,7 +106,7 @@ async def find_related(
         return HitList(scope, [], 0, incomplete(error.message))
     warnings = _warnings(answer)
     hits: list[Hit] = []
-    for place in sorted(answer.result):
+    for place in sorted(set(answer.result)):
         located = containing_root(place.path, roots)
         if located is not None and selects(*located):
             path = scope.prefix(located[0]) + located[1]

@@ -54,6 +54,8 @@ UNREAD_LEAST = 64 * 1024
 _ASSIGNED = re.compile(rb"\s*(?:(?:[-+*/%&|^@]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>])|\+\+|--)")
 _CALLED = re.compile(rb"\s*(?:!|\?\.)?(?:::)?(?:<[\w\s,.<>\[\]]*>)?\(")
 _SEPARATOR = re.compile(r"\.|::|#|/")
+_NAME = re.compile(r"\w+")
+_IN_BRACKETS = re.compile(r"\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]")
 _ARGUMENTS = re.compile(r"\([^()]*\)?$")
 
 
@@ -303,9 +305,26 @@ class Navigation:
         return list(found.values())
 
     def subclasses(self, file: File, definition: Definition) -> list[NamePlace]:
-        """Return the definitions of the classes below a class, in the order of files."""
+        """Return the definitions of the classes below a class, in the order of files. In languages
+        whose names are not resolved, these are the classes that name it in their first line."""
         owner = self._class_of(file, definition)
-        return self._classes(self.resolver.types.below(owner) - {owner}) if owner else []
+        found = self._classes(self.resolver.types.below(owner) - {owner}) if owner else []
+        for use in self.references(self.of_definition(file, definition)):
+            used_in = self.resolver.session.file(use.path)
+            if used_in is not None and used_in.rules.plain and use.kind != "definition":
+                around = self._class_around(use)
+                if around is not None and definition.name in _bases_in(around):
+                    found.append(NamePlace(use.path, around.at, around.name, around))
+        return list({(place.path, place.at): place for place in found}.values())
+
+    def _class_around(self, use: SymbolUse) -> Definition | None:
+        """Return the innermost class whose name is before a use."""
+        around = [
+            each
+            for each in self.view.definitions_in(use.path)
+            if each.kind in CLASSES and each.at < use.at < each.end
+        ]
+        return around[-1] if around else None
 
     def satisfying(self, file: File, definition: Definition) -> list[NamePlace]:
         """Return the definitions of the classes that have the methods of an interface, in a
@@ -372,6 +391,14 @@ def kind_of(source: SourceText, end: int, flags: int, is_class: bool = False) ->
     if flags & BINDS or role == KEYWORD or _ASSIGNED.match(source.data, end, end + 50):
         return "write"
     return "read"
+
+
+def _bases_in(definition: Definition) -> list[str]:
+    """Return the names after that of a class in its signature, without parameters."""
+    _, _, behind = definition.signature.partition(definition.name)
+    while (inner := _IN_BRACKETS.sub(" ", behind)) != behind:
+        behind = inner
+    return _NAME.findall(behind)
 
 
 def parts_of(name_path: str) -> list[str]:

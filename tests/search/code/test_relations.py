@@ -1,0 +1,77 @@
+"""Questions about the uses of a name: which questions are meant, and which are prose."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from winnow.search.code.relations import Relation, RelationKind, relation_of
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "name"),
+    [
+        ("where is createPorts defined", "definitions", "createPorts"),
+        ("who overrides createPorts", "definitions", "createPorts"),
+        ("who calls createPorts", "calls", "createPorts"),
+        ("who calls createPorts?", "calls", "createPorts"),
+        ("What else calls Server.createPorts()?", "calls", "Server.createPorts"),
+        ("callers of create_ports", "calls", "create_ports"),
+        ("find all call sites of `resize`", "calls", "resize"),
+        ("functions calling create_ports", "calls", "create_ports"),
+        ("who is calling create_ports", "calls", "create_ports"),
+        ("where do we call create_ports", "calls", "create_ports"),
+        ("where is net::Client::send called from", "calls", "net::Client::send"),
+        ("where is the User class instantiated", "calls", "User"),
+        ("where does main get called", "calls", "main"),
+        ("who calls main", "calls", "main"),
+        ("who calls the resize function", "calls", "resize"),
+        ("where is ErrNoConfig used?", "uses", "ErrNoConfig"),
+        ("is ErrNoConfig still used anywhere", "uses", "ErrNoConfig"),
+        ("show me all references to ErrNoConfig", "uses", "ErrNoConfig"),
+        ("show me where ErrNoConfig is used", "uses", "ErrNoConfig"),
+        ("usages of ErrNoConfig in this project", "uses", "ErrNoConfig"),
+        ("which components use UserService", "uses", "UserService"),
+        ("ErrNoConfig usages", "uses", "ErrNoConfig"),
+        ("where is BuildDrafts set", "writes", "BuildDrafts"),
+        ("which files import NumpyBackend", "imports", "NumpyBackend"),
+        ("subclasses of BaseModel", "subclasses", "BaseModel"),
+        ("which classes implement Transport", "subclasses", "Transport"),
+        ("Transport implementations", "subclasses", "Transport"),
+        ("what does createPorts call?", "callees", "createPorts"),
+        ("functions called by createPorts", "callees", "createPorts"),
+    ],
+)
+def test_a_question_asks_for_the_uses_of_a_name(
+    question: str, kind: RelationKind, name: str
+) -> None:
+    assert relation_of(question) == Relation(kind, name)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who uses the cache",
+        "what calls the model",
+        "where is logging used",
+        "what creates sessions",
+        "where is the session token set",
+        "where are cookies set",
+        "how is BuildDrafts used",
+        "which tests cover createPorts",
+        "who calls createPorts when the port is taken",
+        "createPorts",
+        "",
+    ],
+)
+def test_other_questions_are_about_their_words(question: str) -> None:
+    assert relation_of(question) is None
+
+
+@pytest.mark.parametrize("text", ["a." * 100, "where is " + "a." * 95, "find all " + "a" * 190])
+def test_long_names_take_little_time(text: str) -> None:
+    begin = time.process_time()
+    for _ in range(100):
+        relation_of(text)
+    assert time.process_time() - begin < 1

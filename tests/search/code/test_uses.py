@@ -1,0 +1,170 @@
+"""Questions about the uses of a name, on real trees: the places that use it, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from asking import answered
+from conftest import MakeWorkspace, write_files
+from winnow.config import Config, IndexSettings
+from winnow.tools import TOOLS
+from winnow.tools.code_search import CodeSearchResult
+from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
+
+TREE = {
+    "shop/base.py": """\
+class Store:
+    limit = 5
+
+    def expire(self):
+        return purge(self)
+
+
+class DiskStore(Store):
+    pass
+
+
+def purge(store):
+    return []
+
+
+def unused():
+    return purge(None)
+""",
+    "shop/server.py": """\
+from shop.base import Store, purge
+
+STORE = Store()
+purge(STORE)
+
+
+def clean():
+    purge(STORE)
+    STORE.limit = 7
+    return purge(STORE)
+
+
+def schedule(later):
+    later(purge)
+""",
+    "tests/test_base.py": """\
+from shop.base import purge
+
+
+def test_purge():
+    assert purge(None) == []
+""",
+    "web/transport.go": """\
+package web
+
+type Sender interface {
+	Send(text string) error
+}
+
+type Mail struct{}
+
+func (m *Mail) Send(text string) error { return nil }
+""",
+}
+
+
+@pytest.fixture
+async def workspace(make_workspace: MakeWorkspace, tmp_path: Path) -> EngineWorkspace:
+    write_files(tmp_path, TREE)
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    return workspace
+
+
+async def search(workspace: EngineWorkspace, query: str, **params: object) -> CodeSearchResult:
+    raw = {"query": query, **params}
+    tool = TOOLS["code_search"]
+    return await answered(tool, CodeSearchResult, workspace, raw, no_progress, items="results")
+
+
+def rows(result: CodeSearchResult) -> list[tuple[str, int | None, str | None, str | None]]:
+    """Return the path, the shown line, the symbol and the reason of each result."""
+    return [(hit.path, hit.best_line or hit.line, hit.symbol, hit.why) for hit in result.results]
+
+
+async def test_callers_come_first_and_tests_last(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "who calls purge")
+    assert result.search_type_used == "symbol"
+    assert result.reason == "'who calls purge': it asks for callers"
+    assert result.completeness.complete
+    assert rows(result) == [
+        ("shop/base.py", 5, "Store.expire", "calls `purge`"),
+        ("shop/base.py", 17, "unused", "calls `purge`"),
+        ("shop/server.py", 4, None, "calls `purge`"),
+        ("shop/server.py", 8, "clean", "calls `purge` 2 times"),
+        ("shop/server.py", 14, "schedule", "uses `purge`"),
+        ("tests/test_base.py", 5, "test_purge", "calls `purge`"),
+    ]
+
+
+async def test_a_caller_is_shown_with_its_function(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "who calls purge", path="shop/server.py")
+    [_, clean, _] = result.results
+    assert (clean.line, clean.end_line) == (7, 10)
+    assert clean.snippet is not None
+    assert "    purge(STORE)" in clean.snippet.split("\n")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_callers_are_found_without_an_index(
+    make_workspace: MakeWorkspace, tmp_path: Path, enabled: bool
+) -> None:
+    write_files(tmp_path, TREE)
+    workspace = make_workspace(tmp_path, config=Config(index=IndexSettings(enabled=enabled)))
+    result = await search(workspace, "who calls purge", enable_indexing=False)
+    assert len(result.results) == 6
+    assert result.results[0].why == "calls `purge`"
+    [reason] = result.completeness.reasons
+    assert reason.startswith("the index is not built")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("subclasses of Store", ("shop/base.py", 8, "DiskStore", "derives from `Store`")),
+        ("what implements Sender", ("web/transport.go", 7, "Mail", "has the methods of `Sender`")),
+        ("what does expire call", ("shop/base.py", 12, "purge", "called by `expire`")),
+        ("where is Store.limit set", ("shop/server.py", 9, "clean", "sets `limit`")),
+        ("which files import Store", ("shop/server.py", 1, None, "imports `Store`")),
+        ("where is Store instantiated", ("shop/server.py", 3, "STORE", "calls `Store`")),
+    ],
+)
+async def test_each_kind_of_question_has_its_places(
+    workspace: EngineWorkspace, query: str, found: tuple[str, int, str | None, str]
+) -> None:
+    result = await search(workspace, query)
+    assert rows(result)[0] == found
+
+
+async def test_an_unused_name_leads_to_its_definition(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "who calls unused")
+    assert result.reason.endswith("it asks for callers; nothing calls unused")
+    assert rows(result) == [("shop/base.py", 16, "unused", "function")]
+
+
+async def test_an_unknown_name_leads_to_texts_with_it(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(tmp_path, {"app.py": "import numpy\n\nx = numpy.linspace_of(3)\n"})
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    result = await search(workspace, "where is linspace_of used")
+    assert "nothing is defined with the name linspace_of" in result.reason
+    assert rows(result)[0][:2] == ("app.py", 3)
+    assert result.search_type_used == "text"
+
+
+async def test_a_word_that_is_no_name_is_a_word_of_the_question(
+    workspace: EngineWorkspace,
+) -> None:
+    result = await search(workspace, "who calls cleaning")
+    assert result.search_type_used == "semantic"
+    assert "clean" in {hit.symbol for hit in result.results}
