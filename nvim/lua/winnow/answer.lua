@@ -45,7 +45,7 @@ local NOUNS = {
   semantic = { 'passages', 'passage' },
   -- The kinds of search that code search chooses from.
   file = { 'files', 'file' },
-  symbol = { 'definitions', 'definition' },
+  symbol = { 'places', 'place' }, -- that define a name, or use it
   text = { 'files with this text', 'file with this text' },
 }
 

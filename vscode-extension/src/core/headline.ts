@@ -33,7 +33,7 @@ export interface Headline {
 /** What each search looks at. */
 const BY: Record<SearchType, string> = {
   file: 'by file name',
-  symbol: 'for definitions',
+  symbol: 'by name',
   text: 'for this text',
   semantic: 'by meaning',
 }

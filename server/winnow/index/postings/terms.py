@@ -55,16 +55,14 @@ _IRREGULAR = {
     form: base
     for base, forms in {
         "begin": "began begun", "break": "broke broken", "build": "built", "catch": "caught",
-        "child": "children", "choose": "chose chosen", "draw": "drawn drew",
-        "fall": "fallen fell", "feed": "fed", "forget": "forgot forgotten",
-        "freeze": "froze frozen", "give": "gave given", "grow": "grew grown", "hang": "hung",
-        "hide": "hid hidden", "hold": "held", "index": "indices", "keep": "kept",
-        "know": "knew known", "lose": "lost", "make": "made", "matrix": "matrices",
-        "overlay": "overlaid", "override": "overridden overrode",
+        "child": "children", "choose": "chose chosen", "draw": "drawn drew", "feed": "fed",
+        "forget": "forgot forgotten", "freeze": "froze frozen", "grow": "grew grown",
+        "hang": "hung", "hide": "hid hidden", "index": "indices", "lose": "lost",
+        "matrix": "matrices", "overlay": "overlaid", "override": "overridden overrode",
         "overwrite": "overwritten overwrote", "pay": "paid", "rebuild": "rebuilt",
         "resend": "resent", "rewrite": "rewritten rewrote", "run": "ran", "send": "sent",
         "shrink": "shrank shrunk", "sleep": "slept", "spend": "spent", "spin": "spun",
-        "steal": "stole stolen", "sweep": "swept", "take": "taken took", "throw": "threw thrown",
+        "steal": "stole stolen", "sweep": "swept", "throw": "threw thrown",
         "undo": "undid undone", "vertex": "vertices", "wake": "woke woken",
         "write": "written wrote",
     }.items()
