@@ -29,14 +29,8 @@ from winnow.text.paths import shown_folder
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.ripgrep import environment as rg_environment
 from winnow.text.roots import is_indexable, refusal
-from winnow.text.scope import (
-    Filters,
-    Scope,
-    existing_roots,
-    search_roots,
-    search_scope,
-    unusable_file_warnings,
-)
+from winnow.text.scope import Filters, Scope, search_scope, unusable_file_warnings
+from winnow.text.search_roots import SearchRoots
 from winnow.text.selection import Selector
 
 if TYPE_CHECKING:
@@ -151,6 +145,7 @@ class EngineWorkspace:
         self.index_seconds = index_seconds
         self._start_indexing = start_indexing
         self._indexing: asyncio.Task[Any] | None = None
+        self._roots = SearchRoots(self.refusal)
         self.ignore_files = IgnoreFiles(self.roots, self.environment)
         self._also_readable: set[Path] = set()
         self.processes = Processes(self.config.limits.processes, self._readable)
@@ -186,6 +181,7 @@ class EngineWorkspace:
             self.config = config
             self.models = self._models()
         self.config = config
+        self._roots.forget()
 
     def _models(self) -> Models:
         rules = self.config.search.secrets
@@ -193,7 +189,7 @@ class EngineWorkspace:
 
     def roots(self) -> list[Path]:
         """Return the repositories of the open folders, or an empty list if none can be searched."""
-        return existing_roots(self.folders, self.refusal)
+        return self._roots.existing(self.folders)
 
     @property
     def user(self) -> User:
@@ -206,7 +202,7 @@ class EngineWorkspace:
         Raise NoWorkspace if no folder is open, RootRefused if none of them may be searched, and
         NotFound if none exists.
         """
-        return search_roots(self.folders if folders is None else folders, self.refusal)
+        return self._roots.required(self.folders if folders is None else folders)
 
     @property
     def shown_root(self) -> str:

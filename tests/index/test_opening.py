@@ -212,10 +212,8 @@ async def test_a_missing_folder_is_indexed_when_it_comes_back(
     workspace = server(make_workspace(folder))
     await workspace.index.open()
     folder.rename(tmp_path / "elsewhere")
-    workspace.index._folders._cached_roots = None  # the roots are searched for now
     await workspace.index.build()
     (tmp_path / "elsewhere").rename(folder)
-    workspace.index._folders._cached_roots = None
     async with workspace.index.snapshot({}, SECONDS) as (_, index_state):
         assert (index_state.state, index_state.files_indexed) == ("ready", index_state.files_total)
         assert index_state.files_total > COUNT

@@ -13,14 +13,8 @@ from conftest import RIPGREP, git, git_commit, git_init, requires_posix, write_f
 from winnow.config.globs import glob_regex
 from winnow.errors import NotFound, NoWorkspace, PathOutsideWorkspace
 from winnow.storage.paths import shown_path
-from winnow.text.scope import (
-    Filters,
-    clean_path,
-    path_order,
-    repository_root,
-    search_roots,
-    search_scope,
-)
+from winnow.text.scope import Filters, clean_path, path_order, search_scope
+from winnow.text.search_roots import repository_root, search_roots
 
 
 def test_the_root_is_the_git_repository_even_without_commits(tmp_path: Path) -> None:

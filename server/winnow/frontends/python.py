@@ -21,7 +21,7 @@ from winnow.errors import InvalidParams
 from winnow.frontends import config_files
 from winnow.search.index.background import IndexKeeper
 from winnow.storage.state_folder import User, notices
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.registry import Tool
 from winnow.types import Progress, Result, no_progress

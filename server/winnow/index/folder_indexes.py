@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -25,9 +24,6 @@ from winnow.storage.state_folder import User
 from winnow.text.paths import containing_root
 from winnow.text.ripgrep import Ripgrep
 from winnow.text.roots import is_indexable
-
-# Delay before a folder that became a repository, or was removed, is noticed.
-ROOT_SECONDS = 0.05
 
 logger = logging.getLogger(__name__)
 
@@ -61,12 +57,11 @@ class FolderIndexes:
         self._ordered = ordered
         self._created = created
         self._indexes: dict[Path, FolderIndex] = {}
-        self._cached_roots: tuple[list[Path], int, list[Path]] | None = None
 
     def current(self) -> list[FolderIndex]:
         """Return the indexes of the workspace's folders."""
         try:
-            roots = self._roots()
+            roots = self._roots_of(self._folders())
         except SearchError:
             return []
         for root in roots:
@@ -123,17 +118,6 @@ class FolderIndexes:
             else None,
             user=User.of(self._environment, config.index.location),
         )
-
-    def _roots(self) -> list[Path]:
-        """Return the roots of the folders, cached briefly: a request needs them a dozen times."""
-        folders, now = list(self._folders()), time.monotonic()
-        if self._cached_roots is None or self._cached_roots[:2] != (
-            folders,
-            int(now / ROOT_SECONDS),
-        ):
-            found = self._roots_of(folders)
-            self._cached_roots = folders, int(now / ROOT_SECONDS), found
-        return self._cached_roots[2]
 
 
 def _variant(masked: bool, rules: Sequence[str], model: str) -> str:

@@ -54,7 +54,7 @@ from winnow.index.updates import Updates
 from winnow.processes.children import Processes
 from winnow.storage.database import StoreDamaged
 from winnow.text.ripgrep import Ripgrep
-from winnow.text.scope import search_roots
+from winnow.text.search_roots import search_roots
 from winnow.types import IndexState
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from winnow.config.globs import InvalidGlob, escaped, glob_regex, name_pattern
-from winnow.errors import InvalidParams, NotFound, NoWorkspace, PathOutsideWorkspace, RootRefused
+from winnow.errors import InvalidParams, NotFound, PathOutsideWorkspace
 from winnow.storage.paths import SYSTEM, is_below, real_path, shown_path
-from winnow.storage.state_folder import OWN_FOLDER, state_root
+from winnow.storage.state_folder import OWN_FOLDER
 from winnow.storage.untrusted import UnusableFile, read_untrusted
 from winnow.text.paths import is_in_later_root, lines_of_part, locate, shown_folder
+from winnow.text.search_roots import search_roots
 
 IGNORE_FILE = ".winnowignore"
 # Of `.winnowignore` and `.gitmodules`. Each line becomes a pattern to match with every path.
@@ -255,21 +256,6 @@ def _lines_of(file: Path) -> tuple[list[str], str | None]:
     return lines, None
 
 
-def repository_root(folder: Path) -> Path:
-    """Return the git working tree that contains the folder (REQ-KWS-002).
-
-    Outside of git, it is the nearest parent folder with an index, or the folder itself. ``.git`` is
-    a file in worktrees and submodules.
-    """
-    for spelled in (str(folder), real_path(folder)):
-        above, candidate = "", spelled
-        while candidate != above:
-            if os.path.lexists(os.path.join(candidate, ".git")):
-                return Path(candidate)
-            above, candidate = candidate, os.path.dirname(candidate)
-    return state_root(folder) or folder
-
-
 def join_path(folder: str, path: str) -> str:
     """Join a folder and a file's path like ``os.path.join``, in a quarter of the time, because
     there are thousands."""
@@ -330,47 +316,6 @@ def path_matcher(field: str, pattern: str, scope: Scope) -> Callable[[str], bool
         return below.startswith(start) and bool(regex.fullmatch(below[len(start) :]))
 
     return matches
-
-
-def _not_refused(folder: Path) -> str:
-    return ""
-
-
-def search_roots(
-    folders: Sequence[Path], refusal: Callable[[Path], str] = _not_refused
-) -> list[Path]:
-    """Return the existing repositories of the folders, without duplicates.
-
-    ``refusal`` returns why a folder may not be searched, or "". If it refuses a folder's
-    repository, the folder itself is the root: a home folder may be a repository. Raises NoWorkspace
-    without folders, RootRefused if none of them may be searched, and NotFound if none exists.
-    """
-    if not folders:
-        raise NoWorkspace
-    roots = _repositories(folders, refusal)
-    if not roots:
-        raise RootRefused(shown_folder(folders[0]), refusal(folders[0]))
-    existing = [root for root in roots if root.is_dir()]
-    if not existing:
-        raise NotFound(shown_folder(roots[0]))
-    return existing
-
-
-def existing_roots(
-    folders: Sequence[Path], refusal: Callable[[Path], str] = _not_refused
-) -> list[Path]:
-    """Return the same roots as :func:`search_roots`, or an empty list where that raises."""
-    return [root for root in _repositories(folders, refusal) if root.is_dir()]
-
-
-def _repositories(folders: Sequence[Path], refusal: Callable[[Path], str]) -> list[Path]:
-    distinct: dict[str, Path] = {}
-    for folder in folders:
-        if not refusal(folder):
-            root = repository_root(folder)
-            root = folder if root != folder and refusal(root) else root
-            distinct.setdefault(real_path(root), root)
-    return list(distinct.values())
 
 
 def search_scope(

@@ -71,7 +71,22 @@ FILES = {
     ),
     "net/Milk.cs": 'class Milk {\n    string Spilled() => GetString("Spilled");\n}\n',
     "app/templates/stir.html": "<p>\n  Stir the tea\n</p>\n{% translate 'Let it cool' %}\n",
+    "app/templates/pour.html": (
+        "<input value=\"{% translate 'Pour and stir' %}\">\n"
+        "{% blocktranslate %}A cup is left.{% plural %}Two cups are left.{% endblocktranslate %}\n"
+    ),
     "web/Cup.tsx": "export const Cup = () => <b>Wash the cup</b>\n",
+    "web/pots.component.ts": "export const clean = $localize`Clean all pots`\n",
+    **{
+        f"web/locale/messages.{language}.xlf": (
+            '<file>\n  <trans-unit id="73">\n    <source>Clean all pots</source>\n'
+            '    <context-group purpose="location">\n'
+            '      <context context-type="sourcefile">web/pots.component.ts</context>\n'
+            '      <context context-type="linenumber">1</context>\n    </context-group>\n'
+            f"    <target>Alle Kannen reinigen {language}</target>\n  </trans-unit>\n</file>\n"
+        )
+        for language in map(str, range(30))
+    },
     "locale/de.po": 'msgid "Let it cool"\nmsgstr "Abkühlen lassen, bitte"\n',
     "web/package.json": '{\n  "displayName": "All about good tea"\n}\n',
     "web/names.ts": "export const a = { displayName: 'a' }\n" * 30,
@@ -193,6 +208,15 @@ async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
     [
         ("Stir the tea", "app/templates/stir.html", 2, "has this message"),
         ("wash the cup", "web/Cup.tsx", 1, "has this message"),
+        ("Pour and stir", "app/templates/pour.html", 1, "has this message"),
+        ("Two cups are left.", "app/templates/pour.html", 2, "has this message"),
+        ("Clean all pots", "web/pots.component.ts", 1, "has this message"),
+        (
+            "alle Kannen reinigen 7",
+            "web/pots.component.ts",
+            1,
+            "shows this text, `Clean all pots`",
+        ),
         (
             "Abkühlen lassen, bitte",
             "app/templates/stir.html",
@@ -201,7 +225,7 @@ async def test_a_text_on_the_screen_leads_to_the_code_that_shows_it(
         ),
     ],
 )
-async def test_markup_has_texts_without_quotes(
+async def test_texts_of_code_are_found_in_any_language(
     workspace: EngineWorkspace, query: str, path: str, line: int, why: str
 ) -> None:
     assert (await found(workspace, query))[0] == (path, line, why)
@@ -227,9 +251,15 @@ async def test_a_key_that_is_a_common_name_leads_nowhere(workspace: EngineWorksp
         ("a.strings", '"c" = "y";', ("c",)),
         (
             "a.xlf",
-            '<trans-unit id="c">\n  <source>x</source>\n  <target>y</target>',
-            ("c",),
+            '<trans-unit id="1">\n<source>Hot &amp; </source>\n<x/>\n<x/>\n<x/>\n<target>y',
+            ("Hot &",),
         ),
+        (
+            "a.xlf",
+            '<trans-unit id="tea.hot">\n  <source>x</source>\n  <target>y</target>',
+            ("tea.hot",),
+        ),
+        ("a.ts", "<message>\n<source>Hot</source>\n<translation>y</translation>", ("Hot",)),
         ("a.ts", "export default {\n  b: {\n    c: 'y',", ("b", "c")),
         ("a.po", 'msgid "Tea"\nmsgstr "x"\n\nmsgid "Pots"\nmsgstr "y"\n', ("Pots",)),
         ("a.po", 'msgid ""\n"Tea "\n"is hot\\n"\n"or not"\nmsgstr ""\n"y"\n', ("Tea is hot",)),
@@ -257,7 +287,9 @@ def test_catalogs_are_known_by_their_paths(path: str, expected: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["a:", "a: ", "a//", "<a ", "<a name=", ">", "> <", "trans", " "])
+@pytest.mark.parametrize(
+    "part", ["a:", "a: ", "a//", "<a ", "<a name=", ">", "> <", "trans", " ", "{%", "{{'", "%}x"]
+)
 @pytest.mark.parametrize("path", ["a.json", "a.xml", "a.po", "a.tsx", "lang/" * 800 + "a.ts"])
 def test_long_lines_take_linear_time(path: str, part: str) -> None:
     started = time.process_time()
@@ -267,6 +299,7 @@ def test_long_lines_take_linear_time(path: str, part: str) -> None:
     assert len(key_of(path, [short] * 20_000, 20_000)) <= 8
     key = key_of(path, [line] * 3, 2)
     assert len(key) <= 8
+    assert len(key_of(path, ["<target>", *[short] * 20_000], 20_001)) <= 8
     for pattern, _ in patterns_of(key or ("none",), "b"):
         pattern.search(line)
     assert time.process_time() - started < 3

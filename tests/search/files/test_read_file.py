@@ -33,7 +33,7 @@ from winnow.errors import (
 from winnow.search.answer.shorten import estimated_tokens
 from winnow.search.files.read import LINE_CHARACTERS, read_text
 from winnow.text.paths import locate, open_regular
-from winnow.text.scope import search_roots
+from winnow.text.search_roots import search_roots
 from winnow.tools import TOOLS
 from winnow.tools.read_file import (
     SHORT_LINE_CHARACTERS,

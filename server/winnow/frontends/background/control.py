@@ -24,7 +24,7 @@ from winnow.storage import sockets
 from winnow.storage.paths import real_path
 from winnow.text.roots import is_indexable, refusal
 from winnow.text.sanitize import printable
-from winnow.text.scope import repository_root, search_roots
+from winnow.text.search_roots import repository_root, search_roots
 
 HELP = (
     "'status': show the state of the index and the background process of this workspace. 'stop':"

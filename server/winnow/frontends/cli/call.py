@@ -27,7 +27,8 @@ from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import new_notices
 from winnow.text.paths import Located, is_symbol_name, lines_of_part, locate, path_of_uri
 from winnow.text.sanitize import printable
-from winnow.text.scope import Filters, repository_root
+from winnow.text.scope import Filters
+from winnow.text.search_roots import repository_root
 from winnow.text.selection import file_types
 from winnow.tools.grep import GrepResult
 from winnow.tools.registry import Tool

@@ -29,7 +29,7 @@ from winnow.storage.state_folder import User, is_indexed, notices
 from winnow.text.readable_files import readable
 from winnow.text.ripgrep import NO_CONFIG
 from winnow.text.roots import refusal
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 

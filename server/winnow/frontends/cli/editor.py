@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from winnow.processes.terminal_programs import installed_program, run_in_terminal
 from winnow.storage.paths import shown_path
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 
 # Arguments that open a file at a line.
 Arguments = Callable[[str, int], list[str]]

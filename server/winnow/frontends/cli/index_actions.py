@@ -17,7 +17,7 @@ from winnow.errors import SearchError
 from winnow.frontends import config_files
 from winnow.frontends.background import client, control
 from winnow.frontends.cli.guarded import FAILED, FOUND, NOTHING_FOUND
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 from winnow.types import Progress
 from winnow.workspace import EngineWorkspace
 

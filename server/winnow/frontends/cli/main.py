@@ -35,7 +35,7 @@ from winnow.processes.memory import return_freed_memory
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import User, notices
 from winnow.text.roots import refusal
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.registry import LIMITS, Tool, ToolField, is_list_of_ranges
 from winnow.tools.terminal import Style

@@ -39,7 +39,7 @@ def _paged(text: str) -> bool:
     from pathlib import Path
 
     from winnow.processes.terminal_programs import installed_program, page
-    from winnow.text.scope import repository_root
+    from winnow.text.search_roots import repository_root
 
     name, *options = named.split()
     program = installed_program(name, os.environ, repository_root(Path.cwd()))

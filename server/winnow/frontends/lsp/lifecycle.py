@@ -37,7 +37,7 @@ from winnow.frontends.server_process import end_on_signals, end_with_client
 from winnow.search.index.background import open_index
 from winnow.storage.paths import shown_path
 from winnow.storage.state_folder import notices
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 from winnow.tools import TOOLS, for_agents, short_list
 from winnow.tools.registry import Tool, check_texts
 from winnow.types import Result

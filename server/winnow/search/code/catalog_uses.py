@@ -27,6 +27,9 @@ MOST_AMBIGUOUS = 20
 # The factor for data such as layouts: they come after code, and before tests and documentation.
 DATA = 0.75
 
+# Files that have the texts of the code, which are their keys.
+_TRANSLATIONS = frozenset((".po", ".pot", ".xlf", ".xliff"))
+
 _Key = tuple[str, ...]
 
 
@@ -91,7 +94,7 @@ def _uses(
 
 def _is_translation(path: PurePosixPath, catalog: PurePosixPath) -> bool:
     """Return True for a catalog that has the same texts in another language."""
-    return path.name == catalog.name or path.suffix in (".po", ".pot")
+    return path.name == catalog.name or path.suffix in _TRANSLATIONS
 
 
 def _weight(path: str) -> float:

@@ -2,8 +2,8 @@
 
 Android has them in `strings.xml`, .NET in `.resx`, Java in `.properties`, Apple in `.strings`,
 Rails in YAML, web applications in JSON or in modules, often one file for each language. The code
-has only the key: `t("errors.too_big")`, `R.string.too_big`. In those of gettext, the key is the
-text in the language of the source.
+has only the key: `t("errors.too_big")`, `R.string.too_big`. In those of gettext, XLIFF and Qt, the
+key is the text in the language of the source.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from winnow.index.postings.terms import parts_of
 
 # How far above a text its element may begin.
 ELEMENT_LINES = 4
+# How far above a translation its source may be: XLIFF has the places that use it between them.
+UNIT_LINES = 100
 # Keys around a text that count, from the inside.
 MOST_PARTS = 8
 # Lines above a text that may have the keys around it.
@@ -38,6 +40,11 @@ _ELEMENT = re.compile(r"<([\w:-]+)\s[^<>]*\b(?:name|key|id|resname)\s*=\s*[\"'](
 # `R.string.name` and `@string/name` name the element, too.
 _NAMED_BY_TAG = frozenset(("string", "plurals"))
 _CONTENT = re.compile(r">([^<>]+)<")
+# Between the tags of a template: `{% plural %}Correct the errors.{% endtranslate %}`.
+_BETWEEN_TAGS = re.compile(r"[%}]\}([^{}<>]+)(?=\{[%{]|<)")
+# In a tag that may be in quotes itself: `value="{% translate 'Save' %}"`.
+_TAG = re.compile(r"\{[%{][^{}]*[%}]\}")
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _MARKUP = re.compile(
     r"\.(?:[jt]sx|vue|svelte|astro|x?html?|erb|ejs|hbs|mustache|jinja2?|j2|twig|php|jsp|cshtml|razor"
     r"|xaml|heex|leex|eex|haml|slim)$",
@@ -59,6 +66,12 @@ _KEY = re.compile(r"(\s*)[\"']?([^\W\d][\w./-]*)[\"']?\s*(?:=>|[:=])(?!\S*//)\s*
 # gettext's, on one line or several.
 _SOURCE = re.compile(r"msgid ")
 _STRING = re.compile(r"\"(.*)\"$")
+# XLIFF's and Qt's. An element in a text is a value. The name of a unit is a key if it has several
+# parts: most are numbers.
+_TRANSLATION = re.compile(r"\s*<(?:target|translation)\b")
+_TRANSLATED = re.compile(r"\s*<source\b[^<>]*>([^<>]+)")
+_UNIT = re.compile(r"\s*<(?:trans-unit|unit|message)\b")
+_UNIT_NAME = re.compile(r"\b(?:resname|id|name)=\"([^\W\d]\w*(?:[./-]\w+)+)\"")
 _CLOSED = " \t,;\"'`"
 
 
@@ -80,6 +93,10 @@ def texts_without_quotes(path: str, line: str) -> Iterator[str]:
         yield html.unescape(content)
     if _MARKUP.search(path):
         yield html.unescape(line.strip())
+        for content in _BETWEEN_TAGS.findall(line):
+            yield html.unescape(content)
+        for tag in _TAG.findall(line):
+            yield from map("".join, _QUOTED.findall(tag))
     if is_catalog(path) and (keyed := _KEY.match(line)):
         yield _PLACEHOLDER.sub("{}", keyed[3].strip(_CLOSED))
 
@@ -90,6 +107,8 @@ def key_of(path: str, lines: Sequence[str], number: int) -> tuple[str, ...]:
     none."""
     if path.endswith(".po"):
         return _text_of_source(lines, number)
+    if _TRANSLATION.match(lines[number - 1]):
+        return _translated(lines, number)
     above = range(number - 1, max(-1, number - 1 - ELEMENT_LINES), -1)
     for at in above:
         if element := _ELEMENT.search(lines[at][:MOST_COLUMNS]):
@@ -125,6 +144,18 @@ def _text_of_source(lines: Sequence[str], number: int) -> tuple[str, ...]:
         text += piece[1]
     beginning = text.split("\\n")[0][:MOST_CHARACTERS]
     return (beginning,) if beginning.strip() else ()
+
+
+def _translated(lines: Sequence[str], number: int) -> tuple[str, ...]:
+    """Return the name of the unit of a translation, or the beginning of what it translates."""
+    source = ""
+    for at in range(number - 1, max(-1, number - 1 - UNIT_LINES), -1):
+        if found := _TRANSLATED.match(lines[at]):
+            source = html.unescape(found[1])[:MOST_CHARACTERS].strip()
+        if _UNIT.match(lines[at]):
+            named = _UNIT_NAME.search(lines[at][:MOST_COLUMNS])
+            return (named[1],) if named else (source,) if source else ()
+    return ()
 
 
 def has_text_of(line: str, last: str) -> bool:

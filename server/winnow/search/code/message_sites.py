@@ -116,13 +116,14 @@ async def _with_code(
     message: _Message,
     sites: Sequence[Site],
 ) -> Sequence[Site]:
-    """Return the sites of a message; if no code has it, with the code that shows it by its key."""
+    """Return the sites of a message; if no code has it, with the code that shows it by its key. If
+    code has it, so have the catalogs of all languages: one is enough."""
     in_catalogs = [site for site in sites if is_catalog(site.path)]
     others = [site for site in sites if not is_catalog(site.path)]
-    in_code = [site for site in others if not _repeats(site.path)]
+    in_code = [site for site in sites if not _repeats(site.path)]
     is_made = any(site.makes for site in in_catalogs)
     if any(site.makes for site in in_code) or (in_code and not is_made):
-        return sites
+        return [site for site in sites if site not in in_catalogs[1:]]
     shown = await with_uses(workspace, scope, texts, in_catalogs)
     # A label that no code shows says nothing.
     if message.is_label and not any(site.is_shown for site in shown):
@@ -166,8 +167,8 @@ async def _files_of_label(
     files = await indexed_files_with(workspace, scope, terms, LABEL_CANDIDATES, _weight)
     whole = [path for path in files if terms[0] in files[path]]
     code = [path for path in whole if not _repeats(path)]
-    is_rare = len(whole) < LABEL_CANDIDATES and len(code) <= LABEL_FILES
-    chosen = code if is_rare else []
+    # Code is before other files, so that this is all of it.
+    chosen = code if len(code) <= LABEL_FILES else []
     if len(message.error.text.split()) >= CATALOG_WORDS:
         chosen += [path for path in files if is_catalog(path)][:MOST_CATALOGS]
     return {path: files[path] for path in chosen}
@@ -233,7 +234,7 @@ def _weight(path: str) -> float:
 
 
 def _repeats(path: str) -> bool:
-    return bool(repeating_kinds(path))
+    return bool(repeating_kinds(path)) or is_catalog(path)
 
 
 def site_hit(site: Site, definitions: Sequence[Definition]) -> Hit:

@@ -16,7 +16,7 @@ from winnow.errors import SearchError
 from winnow.frontends import config_files
 from winnow.frontends.cli.call import INDEX_SECONDS, notices_for
 from winnow.search.index.background import IndexKeeper
-from winnow.text.scope import repository_root
+from winnow.text.search_roots import repository_root
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.tools.index_status import IndexStatusResult
