@@ -13,11 +13,9 @@ from winnow.ranking.query.frames import Frame
 from winnow.ranking.query.parts import QueryParts
 from winnow.search.code.enclosing import MARK, enclosing
 from winnow.search.code.files import EQUAL_NAMES
-from winnow.search.grep.prefilter import IndexedFiles, indexed_files
+from winnow.search.grep.prefilter import known_files
 from winnow.search.symbols.search import find_symbols
 from winnow.symbols.file_symbols import CONTAINERS, Definition
-from winnow.text.buffers import unsaved_overlay
-from winnow.text.listing import list_files
 from winnow.text.paths import shared_ending
 from winnow.text.scope import Scope
 from winnow.types import Hit, HitKind, no_progress
@@ -51,13 +49,7 @@ async def find_frames(
     workspace: EngineWorkspace, scope: Scope, frames: Sequence[Frame]
 ) -> list[FramePlace]:
     """Return the frames in files of the scope, in order."""
-    async with workspace.search_slots:
-        ripgrep = workspace.run_ripgrep()
-        indexed = await indexed_files(workspace, ripgrep, scope)
-        if indexed is None:
-            with unsaved_overlay(workspace.buffers, scope) as overlay:
-                listing = await list_files(ripgrep, scope, overlay)
-            indexed = IndexedFiles(listing.paths, lambda path: True)
+    indexed = await known_files(workspace, scope)
     names = {frame.path.rpartition("/")[2] for frame in frames}
     by_name: dict[str, list[str]] = {}
     for path in indexed.paths:

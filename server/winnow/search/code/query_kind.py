@@ -18,6 +18,7 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
+from winnow.search.code.orientation import asks_for_start
 from winnow.search.code.relations import Relation, RelationKind, relation_of
 from winnow.search.code.routes import routes_of, routes_to
 from winnow.symbols.language import language_of
@@ -37,7 +38,8 @@ class QueryReading(Struct, frozen=True):
 
     Text that is not ``literal`` is a regular expression, of the declarations of a ``route`` or as
     written. ``line`` is the line that a path names, from 1. With a ``relation``, the wanted places
-    are not those that define the symbol, but those that use it.
+    are not those that define the symbol, but those that use it; if it ``is_start``, those where a
+    program starts.
     """
 
     search: SearchType
@@ -47,6 +49,7 @@ class QueryReading(Struct, frozen=True):
     line: int | None = None
     route: bool = False
     relation: Relation | None = None
+    is_start: bool = False
 
 
 # File extensions without code, besides those of languages.
@@ -149,6 +152,9 @@ def readings(query: str) -> list[QueryReading]:
     if routes := routes_of(text):
         why = "it is an HTTP request"
         return [*_declared(routes, why), QueryReading("semantic", text, why)]
+    if asks_for_start(text):
+        why = "it asks where the program starts"
+        return [QueryReading("symbol", text, why, is_start=True), *_readings(text)]
     if relation := relation_of(text):
         return [*_related(relation), *_readings(text)]
     return _readings(text)

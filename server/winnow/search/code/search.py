@@ -17,6 +17,7 @@ from winnow.errors import IndexUnavailable, InvalidParams, InvalidPattern
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
+from winnow.search.code.entry_points import find_entry_points
 from winnow.search.code.files import files_named, is_meant
 from winnow.search.code.query_kind import LAST_PART, QueryReading, SearchType, as_pattern, readings
 from winnow.search.code.ranked_text import files_with
@@ -159,6 +160,8 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
         return ""
     if reading.relation is not None:
         return "; ".join([*found.warnings, *found.completeness.reasons])
+    if reading.is_start:
+        return "no function or file has a usual name for it"
     if reading.search == "symbol":
         nothing = f"nothing is defined with the name {reading.wanted}"
         if not found.completeness.complete:
@@ -217,6 +220,8 @@ async def _search(
         found = await files_named(workspace, scope, reading.wanted, progress, reading.line)
     elif reading.relation is not None:
         found = await find_related(workspace, scope, reading.relation, progress)
+    elif reading.is_start:
+        found = await find_entry_points(workspace, scope, progress)
     elif reading.search == "symbol":
         is_exact = search_type is None
         found = await _symbols(workspace, scope, reading.wanted, wanted, progress, exact=is_exact)

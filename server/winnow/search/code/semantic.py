@@ -21,9 +21,11 @@ from winnow.search.answer.hits import SPARE_HITS, Engine, HitList, SearchFallbac
 from winnow.search.answer.telling_words import telling_words
 from winnow.search.code.errors import error_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
+from winnow.search.code.orientation import GUIDES, guided_topic
 from winnow.search.code.ranked_text import files_about
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
+from winnow.search.shared.scope import SharedScope
 from winnow.text.scope import Scope
 from winnow.types import Completeness, Hit, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
@@ -31,6 +33,8 @@ from winnow.workspace import EngineWorkspace
 # With a smaller share of the files, the index knows too little of the words to order results: the
 # answer comes from text search alone.
 LEAST_SHARE = 0.5
+# More documents are about something else.
+MOST_GUIDES = 3
 # A query of so many characters is parsed without a thread.
 SHORT_QUERY = 500
 
@@ -49,10 +53,11 @@ async def find_passages(
 ) -> Passages:
     """Return the passages about a question: at least ``wanted``, if there are as many.
 
-    The places that raise the errors of the question, and those of its stack traces, are first.
-    Raises InvalidParams for an unknown file type, and SearchTimedOut.
+    The places that raise the errors of the question, and those of its stack traces, are first, or
+    the guides to a project that the question asks for. Raises InvalidParams for an unknown file
+    type, and SearchTimedOut.
     """
-    finding_errors = asyncio.create_task(_find_errors(workspace, scope, query, progress))
+    finding_errors = asyncio.create_task(_find_first(workspace, scope, query, progress))
     try:
         passages = await _find_passages(workspace, scope, query, wanted, progress)
         errors = await finding_errors
@@ -72,10 +77,16 @@ async def find_passages(
     return msgspec.structs.replace(passages, found=found)
 
 
-async def _find_errors(
+async def _find_first(
     workspace: EngineWorkspace, scope: Scope, query: str, progress: Progress
 ) -> Sequence[Hit]:
+    """Return the hits to show before those that the ranker finds."""
     text = query.strip()
+    filters = scope.filters
+    if (topic := guided_topic(text)) and not (filters.include or isinstance(scope, SharedScope)):
+        guides = workspace.scope(msgspec.structs.replace(filters, include=GUIDES))
+        passages = await _find_passages(workspace, guides, topic, MOST_GUIDES, progress)
+        return passages.found.hits[:MOST_GUIDES]
     # Of a question, in a tenth of a millisecond: less than a thread needs to begin.
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)

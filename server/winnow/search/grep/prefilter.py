@@ -20,7 +20,8 @@ from msgspec import Struct
 from winnow.errors import InvalidParams
 from winnow.search.shared.scope import shared_files
 from winnow.storage.paths import is_below
-from winnow.text.buffers import unsaved_paths
+from winnow.text.buffers import unsaved_overlay, unsaved_paths
+from winnow.text.listing import list_files
 from winnow.text.ripgrep import Ripgrep, TextPattern
 from winnow.text.scope import Scope, clean_path, join_path
 from winnow.text.selection import file_type_globs
@@ -126,6 +127,19 @@ class IndexedFiles(Struct, frozen=True):
 
     paths: Sequence[str]
     covers: Callable[[str], bool]
+
+
+async def known_files(workspace: EngineWorkspace, scope: Scope) -> IndexedFiles:
+    """Return the files that the index lists, or else ripgrep. Raises InvalidParams for a file type
+    that ripgrep does not know."""
+    async with workspace.search_slots:
+        ripgrep = workspace.run_ripgrep()
+        indexed = await indexed_files(workspace, ripgrep, scope)
+        if indexed is None:
+            with unsaved_overlay(workspace.buffers, scope) as overlay:
+                listing = await list_files(ripgrep, scope, overlay)
+            indexed = IndexedFiles(listing.paths, lambda path: True)
+    return indexed
 
 
 async def indexed_files(

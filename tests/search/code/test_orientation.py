@@ -1,0 +1,140 @@
+"""Questions about a project itself: its guides, and where it starts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from asking import answered
+from conftest import MakeWorkspace, write_files
+from winnow.config import Config, IndexSettings
+from winnow.search.code.orientation import asks_for_start, guided_topic
+from winnow.tools import TOOLS
+from winnow.tools.code_search import CodeSearchResult
+from winnow.types import no_progress
+from winnow.workspace import EngineWorkspace
+
+TREE = {
+    "README.md": "# Kettle\n\nIt boils water.\n\n## Install\n\nDownload it.\n",
+    "CONTRIBUTING.md": "# Contributing\n\n## Running the tests\n\nRun `make test`.\n",
+    "docs/building.md": "# Building\n\nRun `make` to build the project from source.\n",
+    "src/run_tests.py": "def run_tests(tests):\n    for test in tests:\n        test.run()\n" * 9,
+    "tests/test_run.py": "def test_the_tests_run():\n    assert run_tests([])\n" * 9,
+    "cmd/kettle/main.go": "package main\n\nfunc main() {\n}\n",
+    "scripts/release/main.go": "package main\n\nfunc main() {\n}\n",
+    "manage.py": "print(1)\n",
+    "a/b/c/app.py": "print(1)\n",
+    "tests/manage.py": "print(1)\n",
+    "web/main.css": "main {\n  color: red;\n}\n",
+}
+
+
+@pytest.fixture(params=["off", "on"], ids=["without an index", "with an index"])
+async def workspace(
+    make_workspace: MakeWorkspace, tmp_path: Path, request: pytest.FixtureRequest
+) -> EngineWorkspace:
+    settings = IndexSettings(enabled=request.param == "on", embeddings="off")
+    workspace = make_workspace(write_files(tmp_path, TREE), config=Config(index=settings))
+    if request.param == "on":
+        await workspace.index.build()
+    return workspace
+
+
+async def search(workspace: EngineWorkspace, query: str, **params: object) -> CodeSearchResult:
+    raw = {"query": query, **params}
+    tool = TOOLS["code_search"]
+    return await answered(tool, CodeSearchResult, workspace, raw, no_progress, items="results")
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("how to run the tests", "run the tests"),
+        ("How do I run a single test?", "run a single test"),
+        ("how do we build this project", "build this project"),
+        ("how to build and test", "build and test"),
+        ("how can I contribute", "contribute"),
+        ("how do I set up a development environment", "set up a development environment"),
+        ("how to run the app in docker", "run the app in docker"),
+        ("instructions for building from source", "building from source"),
+        ("running the unit tests", "running the unit tests"),
+        ("how do I build a query", ""),
+        ("how to run a migration", ""),
+        ("start the server", ""),
+        ("test server", ""),
+        ("install package", ""),
+        ("", ""),
+    ],
+)
+def test_a_question_may_be_about_the_project(question: str, topic: str) -> None:
+    assert guided_topic(question) == topic
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("entry point", True),
+        ("what is the entry point of the program?", True),
+        ("where does the program start", True),
+        ("where does it begin?", True),
+        ("main function", True),
+        ("entry points of plugins", False),
+        ("where does the timer start", False),
+        ("main", False),
+    ],
+)
+def test_a_question_may_be_about_the_start(text: str, expected: bool) -> None:
+    assert asks_for_start(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("how do I run the tests", "CONTRIBUTING.md"),
+        ("how to build this project from source", "docs/building.md"),
+        ("how to install", "README.md"),
+    ],
+)
+async def test_guides_come_before_code(workspace: EngineWorkspace, query: str, path: str) -> None:
+    result = await search(workspace, query)
+    assert result.results[0].path == path
+
+
+async def test_a_filter_excludes_guides(workspace: EngineWorkspace) -> None:
+    result = await search(workspace, "how do I run the tests", include=["*.py"])
+    assert {Path(hit.path).suffix for hit in result.results} == {".py"}
+
+
+async def test_the_start_of_the_project_is_before_those_of_tools_and_tests(
+    workspace: EngineWorkspace,
+) -> None:
+    result = await search(workspace, "where does the program start")
+    assert [(hit.path, hit.line) for hit in result.results] == [
+        ("manage.py", None),
+        ("cmd/kettle/main.go", 3),
+        ("scripts/release/main.go", 3),
+        ("tests/manage.py", None),
+    ]
+    assert {hit.why for hit in result.results} == {"may start a program"}
+    assert result.reason.endswith("it asks where the program starts")
+
+
+async def test_without_an_entry_point_the_words_are_searched(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    workspace = make_workspace(write_files(tmp_path, {"a.py": "entry_point = 1\n"}))
+    await workspace.index.build()
+    result = await search(workspace, "entry point")
+    assert "no function or file has a usual name for it" in result.reason
+    assert [hit.path for hit in result.results] == ["a.py"]
+
+
+@pytest.mark.parametrize("part", ["how to ", "run ", "run the ", "the ", "where does "])
+def test_long_questions_take_little_time(part: str) -> None:
+    begin = time.process_time()
+    for _ in range(100):
+        guided_topic(part * (100 // len(part)))
+        asks_for_start(part * (100 // len(part)))
+    assert time.process_time() - begin < 1
