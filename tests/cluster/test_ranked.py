@@ -172,6 +172,18 @@ async def test_uses_here_of_a_definition_there(two_branches: Cluster, here: Path
     assert result.completeness.complete
 
 
+async def test_a_question_about_uses_covers_repositories(two_branches: Cluster, here: Path) -> None:
+    write_files(here, {"user.py": "from src.parts import PART_BYTES\n\nprint(PART_BYTES)\n"})
+    params = CodeSearchParams(query="where is PART_BYTES used", repositories=["team/uploads"])
+    async with workspace_of(here, two_branches.settings()) as workspace:
+        result = await code_search.run(workspace, params, no_progress)
+    assert {(row.repository, row.path, row.symbol, row.why) for row in result.results} == {
+        (None, "user.py", None, "uses `PART_BYTES`"),
+        ("team/uploads", "src/parts.py", "split_parts", "uses `PART_BYTES`"),
+    }
+    assert result.completeness.complete
+
+
 async def test_texts_are_not_sent_to_language_models(two_branches: Cluster, here: Path) -> None:
     async with workspace_of(here, two_branches.settings()) as workspace:
         params = CodeSearchParams(query="resume", repositories=["team/*"], ranker="llm")

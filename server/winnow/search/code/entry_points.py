@@ -6,15 +6,17 @@ import re
 
 import msgspec
 
+from winnow.errors import IndexUnavailable
 from winnow.ranking.semantic.path_index import KINDS
+from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import HitList
+from winnow.search.code.orientation import MAIN
 from winnow.search.grep.prefilter import known_files
 from winnow.search.symbols.search import find_symbols
 from winnow.text.scope import Scope
-from winnow.types import Hit, Progress
+from winnow.types import Completeness, Hit, Progress
 from winnow.workspace import EngineWorkspace
 
-MAIN = "main"
 WHY = "may start a program"
 MOST_FUNCTIONS = 200
 # Files whose code runs, by name; and others that do so if they are near the top of a tree.
@@ -36,13 +38,7 @@ async def find_entry_points(
 ) -> HitList:
     """Return the functions and files that may start a program, first those of the project itself
     that are near the top of its tree. Raises InvalidParams for an unknown file type."""
-    search = await find_symbols(
-        *(workspace, scope, MAIN, progress), exact=True, kind="function", max_results=MOST_FUNCTIONS
-    )
-    hits = [
-        Hit(path, "definition", 0.0, WHY, symbol.line, symbol.end_line, symbol.qualified_name)
-        for path, symbol in search.located()
-    ]
+    hits, completeness = await _functions(workspace, scope, progress)
     found = {hit.path for hit in hits}
     known = await known_files(workspace, scope)
     hits += [
@@ -55,7 +51,27 @@ async def find_entry_points(
         msgspec.structs.replace(hit, score=round(1 - place / len(hits), 4))
         for place, hit in enumerate(hits)
     ]
-    return HitList(scope, scored, len(hits), search.completeness(), warnings=scope.warnings)
+    return HitList(scope, scored, len(hits), completeness, warnings=scope.warnings)
+
+
+async def _functions(
+    workspace: EngineWorkspace, scope: Scope, progress: Progress
+) -> tuple[list[Hit], Completeness]:
+    """Return the functions with which programs start, and why some may be missing."""
+    try:
+        search = await find_symbols(
+            *(workspace, scope, MAIN, progress),
+            exact=True,
+            kind="function",
+            max_results=MOST_FUNCTIONS,
+        )
+    except IndexUnavailable as error:
+        return [], incomplete(error.message)
+    hits = [
+        Hit(path, "definition", 0.0, WHY, symbol.line, symbol.end_line, symbol.qualified_name)
+        for path, symbol in search.located()
+    ]
+    return hits, search.completeness()
 
 
 def _starts(below: str) -> bool:

@@ -20,6 +20,8 @@ GUIDES = (
         for ending in ("md", "mdx", "rst", "adoc", "txt")
     ),
 )
+# The name of the function with which most programs start.
+MAIN = "main"
 _MOST_CHARACTERS = 100
 _ASKING = (
     r"(?:how (?:to|do (?:i|we|you)|can (?:i|we)|should (?:i|we)) |"

@@ -18,7 +18,7 @@ from winnow.index.postings.terms import UNSPACED, words
 from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
-from winnow.search.code.orientation import asks_for_start
+from winnow.search.code.orientation import MAIN, asks_for_start
 from winnow.search.code.relations import Relation, RelationKind, relation_of
 from winnow.search.code.routes import routes_of, routes_to
 from winnow.symbols.language import language_of
@@ -154,7 +154,7 @@ def readings(query: str) -> list[QueryReading]:
         return [*_declared(routes, why), QueryReading("semantic", text, why)]
     if asks_for_start(text):
         why = "it asks where the program starts"
-        return [QueryReading("symbol", text, why, is_start=True), *_readings(text)]
+        return [QueryReading("symbol", MAIN, why, is_start=True), *_readings(text)]
     if relation := relation_of(text):
         return [*_related(relation), *_readings(text)]
     return _readings(text)

@@ -159,7 +159,8 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
     if found.hits:
         return ""
     if reading.relation is not None:
-        return "; ".join([*found.warnings, *found.completeness.reasons])
+        own = [warning for warning in found.warnings if warning not in found.scope.warnings]
+        return "; ".join([*own, *found.completeness.reasons])
     if reading.is_start:
         return "no function or file has a usual name for it"
     if reading.search == "symbol":

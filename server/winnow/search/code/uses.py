@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from winnow.errors import NoSymbol, SearchTimedOut
+from winnow.errors import IndexUnavailable, NoSymbol, SearchTimedOut
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, HitList
 from winnow.search.code.enclosing import MARK, enclosing
 from winnow.search.code.relations import Relation, RelationKind
+from winnow.search.shared.scope import shared_roots
 from winnow.search.symbols.navigation import (
     Kind,
     Navigation,
@@ -22,6 +23,7 @@ from winnow.search.symbols.navigation import (
     SymbolUse,
     parts_of,
 )
+from winnow.search.symbols.references import parsed_texts, unparsed_reasons
 from winnow.search.symbols.requests import (
     Prerequisites,
     SymbolAnswer,
@@ -99,10 +101,15 @@ async def find_related(
 
     progress(f"Finding uses: {relation.name[:60]}")
     needed = Prerequisites(parts_of(relation.name)[-1:])
+    further, unparsed = await parsed_texts(workspace, scope, progress)
     try:
         async with workspace.search_slots:
-            answer = await with_symbols(workspace, needed, work, progress)
-    except (NoSymbol, SearchTimedOut) as error:
+            answer = await with_symbols(
+                *(workspace, needed, work, progress),
+                further=further,
+                further_roots=shared_roots(scope),
+            )
+    except (IndexUnavailable, NoSymbol, SearchTimedOut) as error:
         return HitList(scope, [], 0, incomplete(error.message))
     warnings = _warnings(answer)
     hits: list[Hit] = []
@@ -118,7 +125,8 @@ async def find_related(
             )
     if not hits:
         warnings.insert(0, f"{_NONE[relation.kind]} {relation.name}")
-    completeness = _completeness(workspace, answer)
+    completeness = _completeness(workspace, answer, unparsed)
+    warnings = [*scope.warnings, *warnings]
     return HitList(scope, hits[:MOST_HITS], len(hits), completeness, warnings=warnings)
 
 
@@ -198,8 +206,10 @@ def _is_aside(navigation: Navigation, path: str) -> bool:
     return category_of(navigation.below(path)) is not None
 
 
-def _completeness(workspace: EngineWorkspace, answer: SymbolAnswer[list[_Place]]) -> Completeness:
-    reasons = index_reasons(workspace, answer)
+def _completeness(
+    workspace: EngineWorkspace, answer: SymbolAnswer[list[_Place]], unparsed: int
+) -> Completeness:
+    reasons = [*index_reasons(workspace, answer), *unparsed_reasons(unparsed)]
     return Completeness(
         complete=not reasons,
         reasons=reasons,

@@ -132,7 +132,7 @@ async def _references(
     progress: Progress,
 ) -> References:
     roots, accepts = scope.roots, _accepts(filters, scope.roots)
-    further, unparsed = await _parsed(workspace, scope, progress)
+    further, unparsed = await parsed_texts(workspace, scope, progress)
 
     def work(navigation: Navigation) -> _Resolved:
         shown = _Shown(navigation, scope)
@@ -162,10 +162,7 @@ async def _references(
     reasons = index_reasons(workspace, answer)
     if resolved.unread:
         reasons.append(shown.unread(resolved.unread))
-    if unparsed:
-        reasons.append(
-            f"repositories: {unparsed} texts were not parsed in {PARSE_SECONDS:g} seconds"
-        )
+    reasons += unparsed_reasons(unparsed)
     definitions = () if resolved.symbol.external else resolved.symbol.places
     completeness = Completeness(
         complete=not reasons,
@@ -183,7 +180,7 @@ async def _references(
     )
 
 
-async def _parsed(
+async def parsed_texts(
     workspace: EngineWorkspace, scope: Scope, progress: Progress
 ) -> tuple[Overlay, int]:
     """Return the symbols of a cluster's files, with the occurrences of names, which it does not
@@ -201,6 +198,13 @@ async def _parsed(
     texts = await asyncio.to_thread(read)
     found = await workspace.index.symbols_of(texts, PARSE_SECONDS)
     return found, len(texts) - len(found)
+
+
+def unparsed_reasons(count: int) -> list[str]:
+    """Return why an answer may be incomplete because of texts that :func:`parsed_texts` lacks."""
+    if not count:
+        return []
+    return [f"repositories: {count} texts were not parsed in {PARSE_SECONDS:g} seconds"]
 
 
 def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list[str]:
