@@ -1,4 +1,4 @@
-"""Parse the best files of a text search, so that its results are definitions, as with an index."""
+"""Return the definitions of files, also without an index, so that results are definitions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from winnow.errors import IndexUnavailable
 from winnow.index.snapshot import Snapshot
 from winnow.index.store.file_record import may_have_symbols
+from winnow.search.shared.scope import shared_symbols
 from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.workspace import EngineWorkspace
@@ -23,8 +24,10 @@ async def definitions_of(
     if not workspace.config.index.enabled:
         return {}
     requested = {scope.absolute(path): path for path in paths if may_have_symbols(path)}
+    further = shared_symbols(scope)
+    snapshot = workspace.index.snapshot(workspace.buffers, 0, requested, further=further)
     try:
-        async with workspace.index.snapshot(workspace.buffers, 0, requested) as (view, _):
+        async with snapshot as (view, _):
             return await view.read(_definitions_in, view, requested)
     except IndexUnavailable:
         return {}

@@ -6,16 +6,15 @@ places that raise a message are found by its words. Semantic search answers with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from winnow.index.store.file_record import may_have_symbols
 from winnow.ranking.query.parts import QueryParts
+from winnow.search.code.definitions import definitions_of
 from winnow.search.code.frames import MOST_FRAMES, find_called, find_frames, frame_hit
 from winnow.search.code.message_sites import find_sites, site_hit
-from winnow.search.shared.scope import shared_symbols
-from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
@@ -31,7 +30,7 @@ async def error_hits(
     paths = {place.path for place in places} | {site.path for site in sites}
     if not paths:
         return _scored(called)
-    known = await _definitions(workspace, scope, paths)
+    known = defaultdict(tuple, await definitions_of(workspace, scope, [*paths]))
     frames = [frame_hit(place, known[place.path]) for place in places if place.sure] + called
     unsure = [frame_hit(place, known[place.path]) for place in places if not place.sure]
     raised = [site_hit(site, known[site.path]) for site in sites]
@@ -66,21 +65,3 @@ def _without_repeats(hits: Sequence[Hit]) -> Iterator[Hit]:
         if (hit.path, hit.first) not in seen:
             seen.add((hit.path, hit.first))
             yield hit
-
-
-async def _definitions(
-    workspace: EngineWorkspace, scope: Scope, paths: set[str]
-) -> Mapping[str, Sequence[Definition]]:
-    """Return the definitions of files. Those that the index lacks are parsed now."""
-    requested: Sequence[str] = ()
-    if workspace.config.index.enabled:
-        requested = [scope.absolute(path) for path in paths if may_have_symbols(path)]
-    snapshot = workspace.index.snapshot(
-        workspace.buffers, 0, requested, further=shared_symbols(scope)
-    )
-    async with snapshot as (view, _):
-
-        def read() -> dict[str, Sequence[Definition]]:
-            return {path: view.definitions_in(scope.absolute(path)) for path in paths}
-
-        return await view.read(read)
