@@ -132,6 +132,7 @@ async def test_callers_are_found_without_an_index(
         ("subclasses of Store", ("shop/base.py", 8, "DiskStore", "derives from `Store`")),
         ("what implements Sender", ("web/transport.go", 7, "Mail", "has the methods of `Sender`")),
         ("what does expire call", ("shop/base.py", 12, "purge", "called by `expire`")),
+        ("tests for purge()", ("tests/test_base.py", 5, "test_purge", "calls `purge`")),
         ("where is Store.limit set", ("shop/server.py", 9, "clean", "sets `limit`")),
         ("which files import Store", ("shop/server.py", 1, None, "imports `Store`")),
         ("where is Store instantiated", ("shop/server.py", 3, "STORE", "calls `Store`")),

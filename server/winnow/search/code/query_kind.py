@@ -74,6 +74,7 @@ _RELATIONS: dict[RelationKind, str] = {
     "definitions": "it asks for definitions",
     "calls": "it asks for callers",
     "uses": "it asks for uses",
+    "tests": "it asks for tests",
     "writes": "it asks for assignments",
     "imports": "it asks for imports",
     "subclasses": "it asks for subclasses",

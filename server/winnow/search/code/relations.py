@@ -11,7 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-RelationKind = Literal["definitions", "calls", "uses", "writes", "imports", "subclasses", "callees"]
+RelationKind = Literal[
+    "definitions", "calls", "uses", "tests", "writes", "imports", "subclasses", "callees"
+]
 
 # In longer questions, the name is one of many words.
 _MOST_CHARACTERS = 200
@@ -91,8 +93,15 @@ _CALLEES = (
     rf"(?:what|which(?: \w+)?) (?:does|do) {_NAMED} (?:call|invoke)",
     rf"{_FIND}(?:callees of|functions (?:that are )?called by) {_NAMED}",
 )
+_TESTS = (
+    rf"{_FIND}(?:which |what )?(?:unit )?tests? (?:that |which )?"
+    rf"(?:call|cover|exercise|test|use)s? {_NAMED}",
+    rf"{_FIND}(?:unit )?tests? (?:for|of) {_NAMED}",
+    rf"(?:how|where|is) (?:is )?{_NAMED} (?:\w+ )?(?:tested|covered(?: by tests?)?)",
+)
 _RELATIONS: list[tuple[RelationKind, re.Pattern[str]]] = [
     *(("callees", re.compile(pattern + _END, re.I)) for pattern in _CALLEES),
+    *(("tests", re.compile(pattern + _END, re.I)) for pattern in _TESTS),
     *((kind, re.compile(pattern + _END, re.I)) for kind in _FORMS for pattern in _patterns(kind)),
 ]
 

@@ -33,7 +33,7 @@ from winnow.search.symbols.requests import (
 from winnow.symbols.file_symbols import CLASSES, Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.resolve.rules import world
-from winnow.symbols.search.weight import category_of
+from winnow.symbols.search.weight import FileCategory, category_of
 from winnow.symbols.view import File
 from winnow.text.paths import containing_root
 from winnow.text.plural import counted
@@ -54,6 +54,7 @@ _REASONS: dict[Kind, str] = {
 _ANSWERS: dict[RelationKind, Sequence[Kind]] = {
     "calls": ("call", "read"),
     "uses": ("call", "write", "read", "type", "import"),
+    "tests": ("call", "write", "read", "type"),
     "writes": ("write",),
     "imports": ("import",),
 }
@@ -61,6 +62,7 @@ _TIERS = ("certain", "likely", "possible")
 _NONE: dict[RelationKind, str] = {
     "calls": "nothing calls",
     "uses": "nothing uses",
+    "tests": "no test uses",
     "writes": "nothing sets",
     "imports": "nothing imports",
     "subclasses": "nothing derives from",
@@ -148,6 +150,8 @@ def _related(
     else:
         wanted = _ANSWERS[kind]
         uses = [use for use in _uses(navigation, named) if use.kind in wanted]
+        if kind == "tests":
+            uses = [use for use in uses if _category(navigation, use.path) == "test"]
         used = {use.path for use in uses if use.kind != "import"}
         groups: dict[tuple[str, int], list[SymbolUse]] = {}
         for use in uses:
@@ -203,7 +207,11 @@ def _using(navigation: Navigation, uses: Sequence[SymbolUse]) -> Iterator[_Place
 
 def _is_aside(navigation: Navigation, path: str) -> bool:
     """Return True for files that matter less: tests, and code of others."""
-    return category_of(navigation.below(path)) is not None
+    return _category(navigation, path) is not None
+
+
+def _category(navigation: Navigation, path: str) -> FileCategory | None:
+    return category_of(navigation.below(path))
 
 
 def _completeness(
