@@ -13,7 +13,7 @@ import { project, startModel, temporary, withEditor } from './harness.mjs'
 import { install, packaged } from './packages.mjs'
 
 const { WINNOW_BUNDLE: bundle, WINNOW_OFFLINE: isOffline } = process.env
-/** The maximum time from installing the extension to the first answer. */
+/** The maximum time to install the extension and get the first answer, without that of the editor to start. */
 const FIRST_ANSWER_MS = 60_000
 /** The programs that code-server's own scripts need. */
 const PROGRAMS = ['sh', 'bash', 'env', 'uname', 'dirname', 'readlink', 'getconf']
@@ -64,7 +64,7 @@ async function answersWithoutPython() {
   const env = { PATH: onlyThesePrograms(), PYTHONPATH: '' }
   const installing = Date.now()
   const extensions = install([bundle, packaged('probe')], temporary('extensions'), temporary('install'), { ...process.env, ...env })
-  const installed = Date.now()
+  const installMs = Date.now() - installing
   const model = await startModel()
   const models = {
     openai: { provider: 'openai', model: 'some', base_url: `${model.address}/v1` },
@@ -72,11 +72,13 @@ async function answersWithoutPython() {
   }
   const settings = { 'winnow.server.command': [], 'winnow.llm.models': models }
   const answers = withEditor({ folder: project(), settings, env, extensions }, async (editor) => {
+    const asking = Date.now()
     await editor.search('Search Text', 'def main')
     await editor.sees(editor.first, /^main\.py:1 def main/)
-    const took = Date.now() - installing
-    console.log(`Installing took ${installed - installing} ms, the first answer came after ${took} ms`)
-    assert.ok(took < FIRST_ANSWER_MS, `the first answer came after ${took} ms`)
+    const answerMs = Date.now() - asking
+    const times = `installing took ${installMs} ms, and the first answer ${answerMs} ms`
+    console.log(times)
+    assert.ok(installMs + answerMs < FIRST_ANSWER_MS, times)
     const [server] = editor.processes(/winnow serve/)
     const [program] = server.command.split(' serve')
     assert.match(program, new RegExp(`^${extensions}/winnow-ls\\.winnow-[^/]+/server/winnow$`))
