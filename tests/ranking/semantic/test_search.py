@@ -126,6 +126,8 @@ def test_reasons_name_only_words_of_the_path(
 def test_a_name_that_matches_only_as_a_single_word_is_returned_entirely() -> None:
     index = PathIndex(["io_ring.c", "io/ring.c", "i18n.go"])
     assert index.matching_words("i18n", ["18", "i18n"]) == ["i18n"]
+    crafted = PathIndex(["io \x1b[2J.c"])
+    assert crafted.matching_words("io \x1b[2J", ["io", "io2j"]) == ["io"]
     assert index.matching_words("io_ring", ["ioring"]) == ["io_ring"]
     assert index.matching_words("ring", ["ioring"]) == []
     assert index.matching_words("io_ring", ["ring", "io"]) == ["io", "ring"]

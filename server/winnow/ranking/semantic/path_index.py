@@ -69,6 +69,7 @@ _GENERATED = re.compile(
     re.I,
 )
 _HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|d\.[cm]?ts|pyi|mli|hrl)$")
+_WORDS = re.compile(r"[\w-]+")
 _DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 # Files that represent their folder and get its name.
 FRONTS = frozenset("__init__ index init mod lib main package-info prelude default".split())
@@ -287,11 +288,12 @@ class PathIndex:
 
     def matching_words(self, name: str, terms: Iterable[str]) -> list[str]:
         """Return the words of a name, as written, that match some of the terms: the entire name if
-        it is meant as a whole, as `i18n` is."""
+        it is meant as a whole, as `i18n` is, and consists of words only. Other characters of a name
+        may be those of a terminal, or a link."""
         meant = {self.terms[number] for term in terms for number in self.named(term)[0]}
         word = _one_word(name)
         parts = parts_of(word)
-        if len(parts) > 1 and without_convention(word) in meant:
+        if len(parts) > 1 and without_convention(word) in meant and _WORDS.fullmatch(name):
             return [name]
         return [part for part in parts if meant.intersection(terms_of(part))]
 
