@@ -33,7 +33,7 @@ from winnow.search.code.relations import Relation, RelationKind, relation_of
         ("show me where ErrNoConfig is used", "uses", "ErrNoConfig"),
         ("usages of ErrNoConfig in this project", "uses", "ErrNoConfig"),
         ("which components use UserService", "uses", "UserService"),
-        ("ErrNoConfig usages", "uses", "ErrNoConfig"),
+        ("load_config usages", "uses", "load_config"),
         ("which tests cover createPorts", "tests", "createPorts"),
         ("tests for `resize`", "tests", "resize"),
         ("how is createPorts tested", "tests", "createPorts"),
@@ -50,7 +50,24 @@ from winnow.search.code.relations import Relation, RelationKind, relation_of
 def test_a_question_asks_for_the_uses_of_a_name(
     question: str, kind: RelationKind, name: str
 ) -> None:
-    assert relation_of(question) == Relation(kind, name)
+    found = relation_of(question)
+    assert found is not None
+    assert (found.kind, found.name) == (kind, name)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_certain"),
+    [
+        ("where is load_all used", True),
+        ("where is loadAll used", True),
+        ("where is `loader` used", True),
+        ("where is net.Loader used", True),
+        ("where is GitHub used", False),
+        ("where is JSON used", False),
+    ],
+)
+def test_names_may_be_words_of_prose(question: str, is_certain: bool) -> None:
+    assert relation_of(question) == Relation("uses", question.split()[2].strip("`"), is_certain)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +82,10 @@ def test_a_question_asks_for_the_uses_of_a_name(
         "how is BuildDrafts used",
         "tests for cookies",
         "who calls createPorts when the port is taken",
+        "GitHub users",
+        "API calls",
+        "CPU usage",
+        "TypeScript definitions",
         "createPorts",
         "",
     ],

@@ -163,10 +163,10 @@ def readings(query: str) -> list[QueryReading]:
 
 def _related(relation: Relation) -> list[QueryReading]:
     """Return the readings of a question about a name: its uses, where it is defined if nothing
-    uses it, and texts with it if nothing defines it."""
+    uses it, and texts with it if nothing defines a name that only code has."""
     why, name = _RELATIONS[relation.kind], relation.name
     uses = [QueryReading("symbol", name, why, relation=relation)]
-    texts = [] if _is_plain(name) else [QueryReading("text", name, why)]
+    texts = [QueryReading("text", name, why)] * relation.is_certain
     return [*uses * (relation.kind != "definitions"), _symbol(name, why), *texts]
 
 

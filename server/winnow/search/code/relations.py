@@ -20,10 +20,12 @@ _MOST_CHARACTERS = 200
 
 
 class Relation(Struct, frozen=True):
-    """The name in a question, and what the question asks about it."""
+    """The name in a question, and what the question asks about it. If it ``is_certain``, the name
+    is written as only code is, as `load_all` and `loadAll`; `GitHub` may be prose."""
 
     kind: RelationKind
     name: str
+    is_certain: bool = False
 
 
 _PART = r"~?[^\W\d][\w$]*"
@@ -85,7 +87,6 @@ def _patterns(kind: RelationKind) -> list[str]:
         rf"where do(?:es)? \w+ (?:{plain}) {_NAMED}",
         rf"is {_NAMED} (?:still |ever )?(?:{participle})",
         rf"{_FIND}(?:{nouns}) (?:of|to|for) {_NAMED}",
-        rf"{_NAMED} (?:{nouns})",
     ]
 
 
@@ -104,6 +105,11 @@ _RELATIONS: list[tuple[RelationKind, re.Pattern[str]]] = [
     *(("tests", re.compile(pattern + _END, re.I)) for pattern in _TESTS),
     *((kind, re.compile(pattern + _END, re.I)) for kind in _FORMS for pattern in _patterns(kind)),
 ]
+_NAME_FIRST: list[tuple[RelationKind, re.Pattern[str]]] = [
+    (kind, re.compile(rf"{_NAMED} (?:{nouns}){_END}", re.I))
+    for kind, (_, _, _, nouns) in _FORMS.items()
+]
+_CODE_NAME = re.compile(r"[_.:$#>~]|^[a-z]+[A-Z]")
 
 
 def relation_of(text: str) -> Relation | None:
@@ -113,8 +119,21 @@ def relation_of(text: str) -> Relation | None:
     for kind, pattern in _RELATIONS:
         found = pattern.fullmatch(text)
         if found is not None and _is_name(found, text):
-            return Relation(kind, found["name"])
+            return Relation(kind, found["name"], _is_certain(found))
+    for kind, pattern in _NAME_FIRST:
+        found = pattern.fullmatch(text)
+        # "GitHub users" are people, and "API calls" a topic.
+        if found is not None and (_is_certain(found) or _is_class(kind, found["name"])):
+            return Relation(kind, found["name"], _is_certain(found))
     return None
+
+
+def _is_certain(found: re.Match[str]) -> bool:
+    return bool(found["quote"] or found["call"] or _CODE_NAME.search(found["name"]))
+
+
+def _is_class(kind: RelationKind, name: str) -> bool:
+    return kind == "subclasses" and not name.islower()
 
 
 def _is_name(found: re.Match[str], text: str) -> bool:
