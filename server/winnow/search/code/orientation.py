@@ -12,8 +12,9 @@ import re
 GUIDES = (
     *("README*", "readme*", "Readme*", "CONTRIBUTING*", "contributing*", "Contributing*"),
     *("INSTALL*", "HACKING*", "BUILDING*", "DEVELOPMENT*", "DEVELOPING*", "TESTING*", "AGENTS.md"),
-    *("Makefile", "makefile", "GNUmakefile", "justfile", "Taskfile.*", "magefile.go", "noxfile.py"),
-    *("package.json", "tox.ini"),
+    # Those of folders build parts of the project.
+    *("/Makefile", "/makefile", "/GNUmakefile", "/justfile", "/Taskfile.*", "/magefile.go"),
+    *("/noxfile.py", "/package.json", "/tox.ini"),
     *(
         f"/doc*/**/*{topic}*.{ending}"
         for topic in ("build", "contribut", "develop", "install", "setup", "start", "test")
