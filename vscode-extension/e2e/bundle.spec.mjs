@@ -13,7 +13,7 @@ import { project, startModel, temporary, withEditor } from './harness.mjs'
 import { install, packaged } from './packages.mjs'
 
 const { WINNOW_BUNDLE: bundle, WINNOW_OFFLINE: isOffline } = process.env
-/** The maximum time to install the extension and get the first answer, without that of the editor to start. */
+/** The maximum time to install the extension and get the first answer, not counting the start of the editor. */
 const FIRST_ANSWER_MS = 60_000
 /** The programs that code-server's own scripts need. */
 const PROGRAMS = ['sh', 'bash', 'env', 'uname', 'dirname', 'readlink', 'getconf']

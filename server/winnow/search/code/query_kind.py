@@ -78,7 +78,7 @@ _RELATIONS: dict[RelationKind, str] = {
     "writes": "it asks for assignments",
     "imports": "it asks for imports",
     "subclasses": "it asks for subclasses",
-    "callees": "it asks for the functions that one calls",
+    "callees": "it asks for called functions",
 }
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|mailto:\S+", re.I)

@@ -25,7 +25,7 @@ class Relation(Struct, frozen=True):
 
     kind: RelationKind
     name: str
-    is_certain: bool = False
+    is_certain: bool
 
 
 _PART = r"~?[^\W\d][\w$]*"

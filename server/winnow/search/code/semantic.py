@@ -57,20 +57,20 @@ async def find_passages(
     the guides to a project that the question asks for. Raises InvalidParams for an unknown file
     type, and SearchTimedOut.
     """
-    finding_errors = asyncio.create_task(_find_first(workspace, scope, query, progress))
+    finding_first = asyncio.create_task(_find_first(workspace, scope, query, progress))
     try:
         passages = await _find_passages(workspace, scope, query, wanted, progress)
-        errors = await finding_errors
+        first = await finding_first
     finally:
-        finding_errors.cancel()
-        await asyncio.gather(finding_errors, return_exceptions=True)
-    if not errors:
+        finding_first.cancel()
+        await asyncio.gather(finding_first, return_exceptions=True)
+    if not first:
         return passages
     found = passages.found
-    others = [hit for hit in found.hits if not any(_overlap(hit, error) for error in errors)]
-    least = errors[-1].score
+    others = [hit for hit in found.hits if not any(_overlap(hit, other) for other in first)]
+    least = first[-1].score
     hits = [
-        *errors,
+        *first,
         *(msgspec.structs.replace(hit, score=min(hit.score, least)) for hit in others),
     ]
     found = msgspec.structs.replace(found, hits=hits, total=max(found.total, len(hits)))

@@ -27,7 +27,7 @@ from winnow.search.symbols.references import parsed_texts, unparsed_reasons
 from winnow.search.symbols.requests import (
     Prerequisites,
     SymbolAnswer,
-    index_reasons,
+    completeness_of,
     with_symbols,
 )
 from winnow.symbols.file_symbols import CLASSES, Definition
@@ -39,7 +39,7 @@ from winnow.text.paths import containing_root
 from winnow.text.plural import counted
 from winnow.text.scope import Scope
 from winnow.text.selection import file_type_globs
-from winnow.types import Completeness, Hit, Progress, Skipped
+from winnow.types import Hit, Progress
 from winnow.workspace import EngineWorkspace
 
 # The reason of a place, by the kind of its uses. Of several kinds in one place, the first counts.
@@ -59,7 +59,7 @@ _ANSWERS: dict[RelationKind, Sequence[Kind]] = {
     "imports": ("import",),
 }
 _TIERS = ("certain", "likely", "possible")
-_NONE: dict[RelationKind, str] = {
+_NOTHING: dict[RelationKind, str] = {
     "calls": "nothing calls",
     "uses": "nothing uses",
     "tests": "no test uses",
@@ -126,8 +126,8 @@ async def find_related(
                 Hit(path, "passage", score, place.why, *lines, marks=marks, best=place.best)
             )
     if not hits:
-        warnings.insert(0, f"{_NONE[relation.kind]} {relation.name}")
-    completeness = _completeness(workspace, answer, unparsed)
+        warnings.insert(0, f"{_NOTHING[relation.kind]} {relation.name}")
+    completeness = completeness_of(workspace, answer, unparsed_reasons(unparsed))
     warnings = [*scope.warnings, *warnings]
     return HitList(scope, hits[:MOST_HITS], len(hits), completeness, warnings=warnings)
 
@@ -148,18 +148,25 @@ def _related(
             for called in navigation.callees(navigation.of_definition(file, definition)):
                 yield from _defined(navigation, called.place, f"called by `{definition.name}`")
     else:
-        wanted = _ANSWERS[kind]
-        uses = [use for use in _uses(navigation, named) if use.kind in wanted]
-        if kind == "tests":
-            uses = [use for use in uses if _category(navigation, use.path) == "test"]
-        used = {use.path for use in uses if use.kind != "import"}
-        groups: dict[tuple[str, int], list[SymbolUse]] = {}
-        for use in uses:
-            if use.kind != "import" or use.path not in used:
-                around = function_around(navigation.view, use.path, use.at)
-                groups.setdefault((use.path, around.at if around else -use.at), []).append(use)
-        for group in groups.values():
-            yield from _using(navigation, group)
+        yield from _using_places(navigation, kind, named)
+
+
+def _using_places(
+    navigation: Navigation, kind: RelationKind, named: Sequence[tuple[File, Definition]]
+) -> Iterator[_Place]:
+    """Yield the functions and lines with uses of some kinds."""
+    uses = [use for use in _uses(navigation, named) if use.kind in _ANSWERS[kind]]
+    if kind == "tests":
+        uses = [use for use in uses if _category(navigation, use.path) == "test"]
+    used = {use.path for use in uses if use.kind != "import"}
+    groups: dict[tuple[str, int], tuple[Definition | None, list[SymbolUse]]] = {}
+    for use in uses:
+        if use.kind != "import" or use.path not in used:
+            function = function_around(navigation.view, use.path, use.at)
+            key = use.path, function.at if function else -use.at
+            groups.setdefault(key, (function, []))[1].append(use)
+    for function, group in groups.values():
+        yield from _using(navigation, function, group)
 
 
 def _uses(navigation: Navigation, named: Sequence[tuple[File, Definition]]) -> Iterator[SymbolUse]:
@@ -183,7 +190,9 @@ def _defined(navigation: Navigation, place: NamePlace, why: str) -> Iterator[_Pl
         yield _Place(rank, place.path, *lines, definition.qualified_name, why)
 
 
-def _using(navigation: Navigation, uses: Sequence[SymbolUse]) -> Iterator[_Place]:
+def _using(
+    navigation: Navigation, function: Definition | None, uses: Sequence[SymbolUse]
+) -> Iterator[_Place]:
     """Yield the place of uses in one function, or of a single use."""
     kinds = list(_REASONS)
     use = min(uses, key=lambda use: (kinds.index(use.kind), _TIERS.index(use.tier), use.at))
@@ -191,7 +200,6 @@ def _using(navigation: Navigation, uses: Sequence[SymbolUse]) -> Iterator[_Place
     if source is None:
         return
     best = source.line_at(use.at) + 1
-    function = function_around(navigation.view, use.path, use.at)
     around = function or enclosing(navigation.view.definitions_in(use.path), best)
     first, last = max(1, best - _AROUND), best + _AROUND
     if function is not None:
@@ -212,19 +220,6 @@ def _is_aside(navigation: Navigation, path: str) -> bool:
 
 def _category(navigation: Navigation, path: str) -> FileCategory | None:
     return category_of(navigation.below(path))
-
-
-def _completeness(
-    workspace: EngineWorkspace, answer: SymbolAnswer[list[_Place]], unparsed: int
-) -> Completeness:
-    reasons = [*index_reasons(workspace, answer), *unparsed_reasons(unparsed)]
-    return Completeness(
-        complete=not reasons,
-        reasons=reasons,
-        skipped=Skipped(unreadable=len(answer.navigation.changed) or None),
-        timed_out=answer.timed_out,
-        index=answer.state,
-    )
 
 
 def _warnings(answer: SymbolAnswer[list[_Place]]) -> list[str]:

@@ -317,6 +317,12 @@ class Navigation:
                     found.append(NamePlace(use.path, around.at, around.name, around))
         return list({(place.path, place.at): place for place in found}.values())
 
+    def satisfying(self, file: File, definition: Definition) -> list[NamePlace]:
+        """Return the definitions of the classes that have the methods of an interface, in a
+        language where that is enough, in the order of files."""
+        owner = self._class_of(file, definition)
+        return self._classes(self.resolver.types.satisfied_by(owner)) if owner else []
+
     def _class_around(self, use: SymbolUse) -> Definition | None:
         """Return the innermost class whose name is before a use."""
         around = [
@@ -325,12 +331,6 @@ class Navigation:
             if each.kind in CLASSES and each.at < use.at < each.end
         ]
         return around[-1] if around else None
-
-    def satisfying(self, file: File, definition: Definition) -> list[NamePlace]:
-        """Return the definitions of the classes that have the methods of an interface, in a
-        language where that is enough, in the order of files."""
-        owner = self._class_of(file, definition)
-        return self._classes(self.resolver.types.satisfied_by(owner)) if owner else []
 
     def _class_of(self, file: File, definition: Definition) -> Class | None:
         read = self.resolver.session.file(file.path)

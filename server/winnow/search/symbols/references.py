@@ -23,7 +23,7 @@ from winnow.search.symbols.navigation import Navigation, SymbolAtPosition, Symbo
 from winnow.search.symbols.requests import (
     Prerequisites,
     absolute,
-    index_reasons,
+    completeness_of,
     sources_of,
     with_symbols,
 )
@@ -35,7 +35,7 @@ from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate, place_of
 from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import DisplayPath, Filters, Scope
-from winnow.types import Completeness, Progress, Skipped
+from winnow.types import Completeness, Progress
 from winnow.workspace import EngineWorkspace
 
 TEXT_CHARACTERS = 300
@@ -159,18 +159,9 @@ async def _references(
     except NoSymbol as error:
         raise await _with_problem(workspace, scope, needed, error) from None
     shown, resolved = _Shown(answer.navigation, scope), answer.result
-    reasons = index_reasons(workspace, answer)
-    if resolved.unread:
-        reasons.append(shown.unread(resolved.unread))
-    reasons += unparsed_reasons(unparsed)
+    reasons = [shown.unread(resolved.unread)] if resolved.unread else []
+    completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
     definitions = () if resolved.symbol.external else resolved.symbol.places
-    completeness = Completeness(
-        complete=not reasons,
-        reasons=reasons,
-        skipped=Skipped(unreadable=len(answer.navigation.changed) or None),
-        timed_out=answer.timed_out,
-        index=answer.state,
-    )
     return References(
         roots,
         next((row for place in definitions if (row := shown.symbol(place))), None),

@@ -34,7 +34,7 @@ from winnow.text.lines import SourceTexts
 from winnow.text.paths import Located, locate
 from winnow.text.plural import counted
 from winnow.text.scope import Filters
-from winnow.types import IndexState, Progress
+from winnow.types import Completeness, IndexState, Progress, Skipped
 from winnow.workspace import EngineWorkspace
 
 ATTEMPTS = 3
@@ -234,6 +234,20 @@ class _Reading(Generic[E]):
             navigation = Navigation(view, sources_of(workspace))
             self._early.emit(await view.read(self._early.work, navigation))
         self._due = self._loop.time() + EARLY_SECONDS
+
+
+def completeness_of(
+    workspace: EngineWorkspace, answered: SymbolAnswer[T], more: Sequence[str]
+) -> Completeness:
+    """Return the completeness of an answer; ``more`` are further reasons why it is incomplete."""
+    reasons = [*index_reasons(workspace, answered), *more]
+    return Completeness(
+        complete=not reasons,
+        reasons=reasons,
+        skipped=Skipped(unreadable=len(answered.navigation.changed) or None),
+        timed_out=answered.timed_out,
+        index=answered.state,
+    )
 
 
 def index_reasons(workspace: EngineWorkspace, answered: SymbolAnswer[T]) -> list[str]:
