@@ -469,6 +469,22 @@ def test_a_part_of_a_message_is_compared(message: str) -> None:
     assert (site.first, site.score) == (1, 1.0)
 
 
+def test_a_docstring_makes_no_message() -> None:
+    docstring = '        """Continue a failed upload from the last part."""'
+    lines = {6: "    def resume(self, offset):", 7: docstring, 8: "        return offset"}
+    (site,) = sites_in(MatchedText("uploads.py", lines, [7]), "continue a failed upload")
+    assert not site.makes
+    assert not site.raises
+    assert site.score < 0.5
+
+
+def test_what_a_string_says_raises_nothing() -> None:
+    lines = {6: "items = [", 7: '    "Retry the failed upload",', 8: "]"}
+    (site,) = sites_in(MatchedText("menu.py", lines, [7]), "retry the failed upload")
+    assert site.makes
+    assert not site.raises
+
+
 def test_a_comment_is_worse_than_the_code() -> None:
     text = "# no tea in the file today\nx = 1\ny = 2\nz = 3\nraise E('no tea in the file today')"
     best, worse = sites_in(matched(text, 1, 5), "no tea in the file today")

@@ -19,13 +19,13 @@ async def definitions_of(
     """Return the definitions of files, by their paths in the scope.
 
     Workers parse them now, before the files of an index that is being built, and nothing is
-    written. After two seconds, the files that are not parsed yet are left out.
+    written. After two seconds, the files that are not parsed yet are left out. If the index is
+    switched off, only the definitions of a cluster's files are known.
     """
-    if not workspace.config.index.enabled:
-        return {}
     requested = {scope.absolute(path): path for path in paths if may_have_symbols(path)}
+    parsed = requested if workspace.config.index.enabled else ()
     further = shared_symbols(scope)
-    snapshot = workspace.index.snapshot(workspace.buffers, 0, requested, further=further)
+    snapshot = workspace.index.snapshot(workspace.buffers, 0, parsed, further=further)
     try:
         async with snapshot as (view, _):
             return await view.read(_definitions_in, view, requested)

@@ -94,7 +94,8 @@ _LOGS = re.compile(
 )
 _QUOTES = "\"'`"
 _QUOTE = re.compile(rf"[{_QUOTES}]")
-_IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%)")
+_IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%|@(?:module|type)?doc\b)")
+_OPENS_DOCSTRING = re.compile(r"\s*[rRuU]?(?:\"\"\"|''')")
 _SIGNS = " \t#/*-;<!>%"
 # What surrounds a text on the lines of a string that began further up.
 _AROUND = "{}()[],\"'`"
@@ -181,7 +182,11 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     name = re.split(r"\W+", kind.rstrip("!"))[-1]
     sites = []
     matching = {number: text.lines[number] for number in text.matching[:MOST_LINES_OF_FILE]}
-    comments = {number for number, line in matching.items() if _IS_COMMENT.match(line)}
+    comments = {
+        number
+        for number, line in matching.items()
+        if _IS_COMMENT.match(line) or _is_docstring(text, number)
+    }
     in_catalog = is_catalog(text.path)
     made = _made(text, matching, comments, printed)
     making = sorted(number for number, (makes, _) in made.items() if makes)
@@ -195,7 +200,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         elif share < LEAST_LETTERS or score < LEAST_SHARE:
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
-        raises = not in_catalog and any(map(_RAISES.search, around))
+        # What a string says raises nothing: "Continue a failed upload".
+        raises = not in_catalog and any(_RAISES.search(_LITERAL.sub('""', line)) for line in around)
         logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
@@ -208,6 +214,13 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         if not seen.intersection(lines):
             seen.update(lines)
             yield site
+
+
+def _is_docstring(text: MatchedText, number: int) -> bool:
+    """Return True if a docstring of Python begins on a line."""
+    if not text.path.endswith(".py") or not _OPENS_DOCSTRING.match(text.lines[number]):
+        return False
+    return number == 1 or text.lines.get(number - 1, "").rstrip().endswith(":")
 
 
 def _made(
