@@ -21,7 +21,7 @@ from winnow.search.code.message_catalogs import is_catalog, texts_without_quotes
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
 MOST_TERMS = 16
-# The parts of a message between colons.
+# The parts of a message between colons, and its sentences.
 MOST_PARTS = 20
 # The words of a term, and of a shorter one if they are telling.
 LONG, SHORT = 3, 2
@@ -47,9 +47,9 @@ _VALUE = re.compile(
     r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|(?<=\[)[^\[\]]+(?=\])|\{[^{}]*\}|"
     r"\S*(?:\d|://|\w#\w)\S*|\S*[\\/]\S+[\\/]\S*"
 )
-# Behind a colon, or in brackets, a program adds the message of what it called. A logger may put
-# something in brackets in front.
-_JOINT = re.compile(r": +|[()]|\] +")
+# Behind a colon or a sentence, or in brackets, a program adds the message of what it called. A
+# logger may put something in brackets in front.
+_JOINT = re.compile(r": +|[()]|\] +|(?<=\w[.!?]) +")
 END = " .:!…"
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
@@ -119,9 +119,9 @@ class Site(Struct, frozen=True):
     """Lines of a file that make a message. ``score`` is up to 1; ``raises`` is True if they look
     like code that raises an error, ``logs`` if the first writes to a log. ``makes`` is what a
     string there makes with values for its placeholders: the whole message, or a part of it between
-    colons. ``same`` is the number of characters that the string has in common with the message.
-    ``key`` is that of the message in a catalog, if the lines have it; they only name it if the
-    message ``is_shown`` there."""
+    colons or a sentence. ``same`` is the number of characters that the string has in common with
+    the message. ``key`` is that of the message in a catalog, if the lines have it; they only name
+    it if the message ``is_shown`` there."""
 
     path: str
     first: int
@@ -334,11 +334,11 @@ def _strings(line: str) -> Iterator[str]:
 
 def _static(string: str) -> list[str]:
     """Return the case-folded texts before, between and after the placeholders of a string. A
-    placeholder behind a colon does not count: there, the message of another error follows."""
+    placeholder behind a colon or a sentence does not count: there, another message follows."""
     inner = _LABEL.sub("", string.strip(_FRAME))
     split = (_ESCAPE.sub(_unescaped, piece) for piece in _PLACEHOLDER.split(inner))
     pieces = [" ".join(piece.split()).casefold() for piece in split]
-    if len(pieces) > 1 and not pieces[-1] and pieces[-2].endswith(":"):
+    if len(pieces) > 1 and not pieces[-1] and pieces[-2].endswith((":", ".", "!", "?")):
         pieces.pop()
     pieces[0], pieces[-1] = pieces[0].lstrip(_FRAME), pieces[-1].rstrip(_FRAME).rstrip(END)
     return pieces
