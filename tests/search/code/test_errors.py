@@ -11,7 +11,7 @@ from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
 from winnow.errors import InvalidParams
-from winnow.search.code.messages import MatchedText, sites_in
+from winnow.search.code.messages import MatchedText, quoted_terms, search_terms, sites_in
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeHit, CodeSearchResult
 from winnow.tools.semantic_search import SemanticSearchResult
@@ -50,6 +50,7 @@ FILES = {
         "export const links = [\n"
         "  { label: 'Forgot your password', to: '/reset' },\n"
         "]\n"
+        "export const lost = (url: string) => `The link to ${url} is gone. Ask for another`\n"
     ),
     "web/login.test.ts": "expect(page).toHaveText('Forgot your password')\n",
     "go/limit.go": (
@@ -352,6 +353,21 @@ async def test_a_string_is_found_by_its_whole_text(workspace: EngineWorkspace, q
 
 @with_index
 @pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("Login: forgot your password", 3),
+        ("The link to https://example.org/reset is gone. Ask for another", 5),
+    ],
+)
+async def test_a_label_may_have_more_around_it_and_an_address_in_it(
+    workspace: EngineWorkspace, query: str, line: int
+) -> None:
+    found = rows((await search(workspace, query)).results)
+    assert found[0] == ("web/login.ts", line, line, "has this message")
+
+
+@with_index
+@pytest.mark.parametrize(
     ("query", "path", "line"),
     [
         ("Vault problem: unable to find the right key", "c/vault.c", 2),
@@ -467,6 +483,33 @@ def test_a_string_continues_behind_a_placeholder_of_several_lines() -> None:
 def test_a_part_of_a_message_is_compared(message: str) -> None:
     [site] = sites_in(matched("error('the tea is not warm enough for you')", 1), message)
     assert (site.first, site.score) == (1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("source", "last"),
+    [
+        ('warn <<~MSG\n  You haven\'t brought the `tea-pot`\n  to the room.\nMSG\nx = "why"', 3),
+        ('val text = """\n  |You haven\'t brought ${name}\n  |to the room.\n""".trimMargin()', 3),
+    ],
+)
+def test_a_message_is_found_in_a_text_of_several_lines(source: str, last: int) -> None:
+    message = "You haven't brought the `tea-pot` to the room."
+    [site] = sites_in(matched(source, 2), message)
+    assert (site.first, site.last) == (2, last)
+    assert site.score > 0.7
+
+
+def test_a_short_message_is_found_near_its_type() -> None:
+    assert quoted_terms("timeout") == ['"timeout"', "'timeout'"]
+    assert quoted_terms("the tea is cold") == quoted_terms("'tea'") == []
+    source = 'f("timeout")\n\n\n\n\nthrow TeaException("Timeout")\nthrow TeaException("no timeout")'
+    [site] = sites_in(matched(source, 1, 6, 7), "timeout", "shop.TeaException")
+    assert (site.first, site.makes) == (6, "whole")
+
+
+def test_a_word_of_a_short_message_may_be_a_value() -> None:
+    assert "not verified" in search_terms("Hostname example.com not verified")
+    assert "not verified" not in search_terms("The kettle in the room is not verified by us")
 
 
 def test_a_docstring_makes_no_message() -> None:

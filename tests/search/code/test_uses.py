@@ -124,6 +124,11 @@ async def test_callers_are_found_without_an_index(
     assert result.results[0].why == "calls `purge`"
     [reason] = result.completeness.reasons
     assert reason.startswith("the index is not built")
+    # A check finds the files that the request has read, and must not take them for an index.
+    with workspace.index.beginning_none():
+        await workspace.index.refresh([], 10)
+    assert workspace.index.state().state == "none"
+    assert not (tmp_path / ".winnow").exists()
 
 
 @pytest.mark.parametrize(

@@ -316,8 +316,10 @@ class FolderIndex:
                 return
             is_few = len(changes) <= few
             small = begin and self.files.total < self._settings().threshold
+            # A temporary store has the files that requests have read.
+            is_begun = not store.is_temporary and self._is_begun(changes)
             is_kept = self.complete or self.work.policy is BuildPolicy.ALWAYS
-            if is_kept or (is_few and (small or self._is_begun(changes))):
+            if is_kept or (is_few and (small or is_begun)):
                 if changes and await self.disk.persist():
                     store = await self.disk.current()
                     changes = await self.changes(scope)

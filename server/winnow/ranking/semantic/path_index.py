@@ -44,7 +44,7 @@ _TEST = re.compile(
     r"|(?:^|/)src/(?:[a-z]\w*Tests?|testFixtures)/"
     r"|(?:^|/)(?:integration|acceptance|functional|smoke|system|unit)[-_]?tests?(?:/|$)"
     r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[_.-](?:test|spec|mock)s?\.[a-z]+$"
-    r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$"
+    r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$|\.feature$"
 )
 _SIDE = re.compile(
     # `org/example` is a name of a package in Java and Kotlin.

@@ -26,7 +26,15 @@ from winnow.search.code.message_files import (
     matched_texts,
     repeating_kinds,
 )
-from winnow.search.code.messages import END, MatchedText, Site, search_terms, sites_in
+from winnow.search.code.messages import (
+    END,
+    MatchedText,
+    Site,
+    longest_part,
+    quoted_terms,
+    search_terms,
+    sites_in,
+)
 from winnow.symbols.file_symbols import Definition
 from winnow.text.scope import Scope
 from winnow.types import Hit, Progress
@@ -56,8 +64,9 @@ _FAILURE = re.compile(
     re.I,
 )
 # A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
+# An address was replaced by a blank.
 _FILLED = re.compile(
-    r"(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
+    r"(?<=\w )  \b|(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
     r"\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))"
 )
 # What clients print before a message of a server.
@@ -69,18 +78,27 @@ _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
 class _Message(NamedTuple):
     """A message of a query, and the least share of it that the source must have, unless a string
-    of the source makes it or a part between colons. If it ``is_label``, a string that is no test's
-    must be all of it."""
+    of the source makes it or a part of it. If it ``is_label``, a string that is no test's must have
+    nearly all of it."""
 
     error: ErrorMessage
     least: float = 0.0
     is_label: bool = False
 
     @property
+    def wholes(self) -> Sequence[str]:
+        """The whole text of a label, and the part that has nearly all of it."""
+        text = self.error.text.rstrip(END)
+        part = longest_part(text)
+        return [text, part] if len(part) >= LABEL_SHARE * len(text) else [text]
+
+    @property
     def terms(self) -> Sequence[str]:
-        """Texts to search for, of which the source has some; of a label, its whole text first."""
+        """Texts to search for, of which the source has some."""
         found = search_terms(self.error.text)
-        return [self.error.text.rstrip(END), *found[:LABEL_TERMS]] if self.is_label else found
+        if self.is_label:
+            return list(dict.fromkeys([*self.wholes, *found[:LABEL_TERMS]]))
+        return found or (quoted_terms(self.error.text) if self.error.kind else [])
 
 
 async def find_sites(
@@ -163,9 +181,8 @@ async def _files_of_label(
 ) -> Mapping[str, Set[str]]:
     """Return the files that may have a label: code, if few files are candidates, and message
     catalogs."""
-    terms = message.terms
-    files = await indexed_files_with(workspace, scope, terms, LABEL_CANDIDATES, _weight)
-    whole = [path for path in files if terms[0] in files[path]]
+    files = await indexed_files_with(workspace, scope, message.terms, LABEL_CANDIDATES, _weight)
+    whole = [path for path in files if not files[path].isdisjoint(message.wholes)]
     code = [path for path in whole if not _repeats(path)]
     # Code is before other files, so that this is all of it.
     chosen = code if len(code) <= LABEL_FILES else []
@@ -183,7 +200,7 @@ def _best_sites(message: _Message, texts: Iterable[MatchedText]) -> list[Site]:
         sites = [
             site
             for site in sites
-            if site.makes == "whole"
+            if site.makes
             and (site.path not in repeating or is_catalog(site.path))
             and site.same >= LABEL_SHARE * len(error.text)
         ]

@@ -21,6 +21,8 @@ from winnow.search.code.message_catalogs import is_catalog, texts_without_quotes
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
 MOST_TERMS = 16
+# With fewer terms than this, less telling ones are added: a word of a short one may be a value.
+FEW_TERMS = 6
 # The parts of a message between colons, and its sentences.
 MOST_PARTS = 20
 # The words of a term, and of a shorter one if they are telling.
@@ -96,7 +98,7 @@ _QUOTES = "\"'`"
 _QUOTE = re.compile(rf"[{_QUOTES}]")
 _IS_COMMENT = re.compile(r"\s*(?://|#(?!\{|\[|!)|\*|/\*|--|;;|<!--|%|@(?:module|type)?doc\b)")
 _OPENS_DOCSTRING = re.compile(r"\s*[rRuU]?(?:\"\"\"|''')")
-_SIGNS = " \t#/*-;<!>%"
+_SIGNS = " \t#/*-;<!>%|"
 # What surrounds a text on the lines of a string that began further up.
 _AROUND = "{}()[],\"'`"
 _KEY = re.compile(r"^[\w.-]+: ")
@@ -137,17 +139,41 @@ class Site(Struct, frozen=True):
 
 def search_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
+    terms = _terms(message, SHORT)
+    if len(terms) < FEW_TERMS:
+        terms = _terms(message, 1)
+    return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
+
+
+def longest_part(message: str) -> str:
+    """Return the longest text of a message between colons, brackets and the ends of sentences."""
+    return max(_JOINT.split(message), key=len).strip(END)
+
+
+def quoted_terms(message: str) -> list[str]:
+    """Return a message in quotes if it is so short that only its whole text says something."""
+    is_short = _is_short(message) and re.fullmatch(r"[\w -]*\w{3}[\w -]*", message)
+    return [f'"{message}"', f"'{message}'"] if is_short else []
+
+
+def _is_short(message: str) -> bool:
+    return _letters(message) < LEAST_LETTERS or len(message.split()) < SHORT
+
+
+def _terms(message: str, telling_of_short: int) -> dict[str, int]:
+    """Return texts of a message with the number of their letters; the short ones need a number of
+    telling words."""
     terms: dict[str, int] = {}
     for part in (part for run in _runs(message) for part in _JOINT.split(run)):
         words = _WORD.findall(part)
-        for size in (LONG, SHORT):
+        for size, least in ((LONG, 1), (SHORT, telling_of_short)):
             for at in range(max(1, len(words) - size + 1)):
                 window = words[at : at + size]
                 text = " ".join(window)
                 telling = sum(len(word.strip(".,:;()!")) >= TELLING for word in window)
                 letters = _letters(text)
                 is_all = len(window) == len(words)
-                if letters >= LEAST_LETTERS and telling >= (1 if is_all or size == LONG else 2):
+                if letters >= LEAST_LETTERS and telling >= (1 if is_all else least):
                     terms[text] = letters
                     # Strings may escape apostrophes.
                     plain = max(_APOSTROPHE.split(text), key=len)
@@ -155,7 +181,7 @@ def search_terms(message: str) -> list[str]:
                         terms[plain] = _letters(plain)
     for text in _behind_quotes(message):
         terms[text] = _letters(text)
-    return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
+    return terms
 
 
 def _behind_quotes(message: str) -> Iterator[str]:
@@ -174,7 +200,8 @@ def _runs(message: str) -> list[str]:
 
 
 def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
-    """Yield the places of a file that make a message, best first; ``kind`` is the error's type."""
+    """Yield the places of a file that make a message, best first; ``kind`` is the error's type. A
+    message of one word must be near it."""
     # A person who types a message seldom types its capitals.
     message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold()
     letters = _static_letters(message) or 1
@@ -205,6 +232,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
         logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
+            if printed.is_short:
+                continue
             score *= OTHER_TYPE
         raises = raises and not is_comment
         sites.append(Site(text.path, number, last, score, raises, makes, logs, same))
@@ -244,6 +273,7 @@ class _Printed:
 
     def __init__(self, message: str) -> None:
         self.text = message.strip(_FRAME).rstrip(END)
+        self.is_short = _is_short(self.text)
         joints = list(islice(_JOINT.finditer(self.text), MOST_PARTS))
         self.starts = [0, *(joint.end() for joint in joints)]
         parts = (self.text[: joint.start()].rstrip(END) for joint in joints)
@@ -251,7 +281,11 @@ class _Printed:
 
     def made_by(self, strings: Iterable[str]) -> tuple[Made, int]:
         """Return what one of some strings makes of the message, with values for placeholders, and
-        how many of its characters the string has."""
+        how many of its characters the string has. Only a string without placeholders makes a short
+        message."""
+        if self.is_short:
+            is_made = [self.text] in map(_static, strings)
+            return ("whole", len(self.text)) if is_made else ("", 0)
         found = {
             (start, end): sum(map(len, pieces))
             for pieces in map(_static, strings)
@@ -361,18 +395,22 @@ def _compared(
     at = total = 0
     last = first
     is_open = ""
+    is_text = False
     for number in range(first, first + STATEMENT_LINES):
         if number not in texts or number - last > GAP_LINES or number == end:
             break
-        is_inside = number == first or bool(is_open)
+        is_inside = number == first or bool(is_open) or is_text
         pieces, is_open = _pieces(texts[number], is_open)
         before = at
         found, at = _found_in(message, pieces, before)
-        if found < LEAST_LETTERS and is_inside:
+        is_text = False
+        if is_inside:
             # No code: a comment, a translation, or a text of several lines, perhaps behind the end
             # of a placeholder.
-            pieces = _split([_KEY.sub("", texts[number].strip(_SIGNS + _AROUND))])
-            found, at = _found_in(message, pieces, before)
+            plain = _split([_KEY.sub("", texts[number].strip(_SIGNS + _AROUND))])
+            in_plain, behind = _found_in(message, plain, before)
+            if is_text := in_plain > found:
+                pieces, found, at = plain, in_plain, behind
         if found < 0 or (not found and number > first and any(map(_is_long, pieces))):
             break  # the string of another message
         if found:

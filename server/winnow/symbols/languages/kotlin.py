@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from winnow.symbols.language import Language, hidden_by
 
 DEFINITIONS = """
@@ -48,12 +50,32 @@ DEFINITIONS = """
   (property_declaration (variable_declaration (simple_identifier) @name)) @definition.property)
 """
 
+# The grammar ends a class at a line break before its constructor, unless a parenthesis follows.
+_CONSTRUCTOR_BELOW = re.compile(
+    rb"(?<=\bclass )\w+(?:<[^(){}\n]{1,200}>)?[ \t]*\r?\n"
+    rb"((?:\s|@[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|private\b|internal\b|protected\b|public\b)*"
+    rb"constructor)(?=\s*\()"
+)
+_NOT_SPACE = re.compile(rb"\S")
+
+
+def clean(source: bytes) -> bytes:
+    """Return the text without annotations and the keyword of constructors that follow on the line
+    below a class, as most formatters write them. Offsets stay the same."""
+    if b"constructor" not in source:
+        return source
+    cleaned = bytearray(source)
+    for found in _CONSTRUCTOR_BELOW.finditer(source):
+        cleaned[found.start(1) : found.end(1)] = _NOT_SPACE.sub(b" ", found[1])
+    return bytes(cleaned)
+
 
 KOTLIN = Language(
     name="kotlin",
     files=(".kt", ".kts"),
     programs=("kotlin",),
     definitions=DEFINITIONS,
+    clean=clean,
     exported=hidden_by(r"\bprivate\b"),
     comments=("line_comment", "multiline_comment"),
 )
