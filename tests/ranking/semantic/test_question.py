@@ -98,10 +98,11 @@ def test_a_query_without_words_has_no_terms(query: str) -> None:
 
 
 @pytest.mark.parametrize("text", [COMMON + "\n", "x = f(a)\n", "a", "Config.load "])
-def test_a_query_of_a_megabyte_takes_less_than_three_seconds_of_processor_time(text: str) -> None:
+def test_a_query_of_a_megabyte_is_parsed_in_linear_time(text: str) -> None:
     begin = time.process_time()
     parsed(text * (1_000_000 // len(text)))
-    assert time.process_time() - begin < 3
+    # Half a second; quadratic time would be many minutes, on any machine.
+    assert time.process_time() - begin < 30
 
 
 @pytest.mark.parametrize(

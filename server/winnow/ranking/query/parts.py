@@ -36,7 +36,8 @@ CACHED_QUERIES = 2
 class QueryParts(Struct, frozen=True):
     """The parts of a query, in the order of the text, each part once.
 
-    ``title`` is the first line, if it is prose or an error. ``prose`` are paragraphs without it,
+    ``title`` is the first line, if it is prose or an error, and ``written_title`` the same with
+    the versions and addresses that it is without. ``prose`` are paragraphs without it,
     ``code`` the contents of code blocks, ``diffs`` patches, and ``logs`` entries of logs.
     ``frames`` are the places of stack traces, the deepest first, then other places with a line, and
     ``calls`` the functions in frames without a place;
@@ -47,6 +48,7 @@ class QueryParts(Struct, frozen=True):
     """
 
     title: str = ""
+    written_title: str = ""
     prose: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     diffs: tuple[str, ...] = ()
@@ -127,7 +129,7 @@ class _Parser:
     """The state while the lines of a query are read."""
 
     def __init__(self) -> None:
-        self._title = ""
+        self._title = self._written_title = ""
         self._blocks: dict[str, list[list[str]]] = {"": [], "code": [], "diff": [], "log": []}
         self._last: str | None = None  # the kind of the line before
         self._is_first = True
@@ -157,6 +159,7 @@ class _Parser:
             self._read_names(error.text)
         return QueryParts(
             title=self._title,
+            written_title=self._written_title,
             prose=self._joined(""),
             code=self._joined("code"),
             diffs=self._joined("diff"),
@@ -187,7 +190,7 @@ class _Parser:
         elif self._traces.read(line[:LINE_CHARACTERS], before):
             self._last = None
             if is_first and not (any(self._traces.frames()) or is_traceback(text)):
-                self._title = text[:TITLE_CHARACTERS]
+                self._title = self._written_title = text[:TITLE_CHARACTERS]
         elif language is not None or _PROMPT.match(head) or self._is_indented_code(line):
             self._add("code", line)
             if language in _CONFIGURATION and (found := _KEY.match(head)):
@@ -216,6 +219,7 @@ class _Parser:
         plain = self._read_names(text)
         if is_first and len(text) <= TITLE_CHARACTERS:
             self._title = _HEADING.sub("", plain, count=1).strip()
+            self._written_title = _HEADING.sub("", text, count=1).strip()
         elif plain:
             self._add("", plain)
 

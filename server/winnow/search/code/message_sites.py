@@ -60,14 +60,16 @@ _FAILURE = re.compile(
     r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
     r"already|denied|refused|undefined|no such|too (?:many|large|long|few|big|small|short)|out of|"
     r"illegal|bad|unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|"
-    r"aborted|rejected|unreachable|unavailable)\b",
+    r"aborted|rejected|unreachable|unavailable|errors?|exception|fail(?:s|ures?)?|unexpectedly|"
+    r"deprecated|obsolete)\b",
     re.I,
 )
-# A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic.
-# An address was replaced by a blank.
+# A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic; an
+# address, an absolute path, or what follows a colon behind several words.
 _FILLED = re.compile(
-    r"(?<=\w )  \b|(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
-    r"\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))"
+    r"(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
+    r"\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))|"
+    r"\w://|(?<![^ ])(?:/\w|[A-Z]:\\)|(?<=\w) [\w'-]+: \S"
 )
 # What clients print before a message of a server.
 _LABEL = re.compile(r"^[(\[](?:error|err|fatal|warning)[)\]]:? ", re.I)
@@ -162,13 +164,16 @@ async def _files(
     is_indexed = knows_texts(workspace, scope)
     searched: dict[str, None] = {}
     for message in messages:
+        known: Mapping[str, Set[str]] = {}
         if message.is_label:
-            if is_indexed:
-                add(await _files_of_label(workspace, scope, message))
+            known = await _files_of_label(workspace, scope, message) if is_indexed else {}
         elif is_indexed and message.least:
             terms = message.terms[:PROBABLE_TERMS]
-            add(await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight))
-        else:
+            known = await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight)
+        add(known)
+        # Many files may have the words of a short message.
+        is_doubtful = message.is_label or (is_indexed and message.least == math.inf)
+        if not (known or is_doubtful):
             searched |= dict.fromkeys(message.terms)
     if searched:
         progress("Searching for the error message")
@@ -226,7 +231,7 @@ def _messages(parts: QueryParts) -> Iterator[_Message]:
         return
     for text in _logged(parts):
         yield _Message(ErrorMessage(text), PROBABLE_SHARE)
-    for text in (_LABEL.sub("", parts.title), *parts.quotes[:MOST_MESSAGES]):
+    for text in (_LABEL.sub("", parts.written_title), *parts.quotes[:MOST_MESSAGES]):
         if _ASKS.match(text):
             continue
         fails = _FAILURE.search(text)

@@ -44,10 +44,11 @@ MOST_LINES_OF_FILE = 200
 
 _WORD = re.compile(r"\S+")
 # Values, which the source does not have: texts in quotes and brackets, numbers, paths, addresses,
-# methods (`Cart#add`).
+# hosts, methods (`Cart#add`).
 _VALUE = re.compile(
     r"\"[^\"]*\"|'[^']*'(?!\w)|`[^`]*`|(?<=\[)[^\[\]]+(?=\])|\{[^{}]*\}|"
-    r"\S*(?:\d|://|\w#\w)\S*|\S*[\\/]\S+[\\/]\S*"
+    r"\S*(?:\d|://|\w#\w|\w\.(?:com|org|net|io|dev|local|internal|test|example)\b)\S*|"
+    r"\S*[\\/]\S+[\\/]\S*"
 )
 # Behind a colon or a sentence, or in brackets, a program adds the message of what it called. A
 # logger may put something in brackets in front.
@@ -87,7 +88,7 @@ _ESCAPE = re.compile(r"\\(?:n|t|r)|\\(.)|\\$")
 _RAISES = re.compile(
     r"\b(?:raise|throws?|panic|die|croak|confess|abort|assert|fail|fatal|error|reject|bail|ensure|"
     r"expect|warn|exit|err|require|check|trigger_error)\w*[!?]?[\s(:]|"
-    r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(|\berrors\.New\(",
+    r"\w(?:Error|Exception|_error|Errorf|Err|Failure|Assert)\b|\bErr\(|\bErrorf\(|\berrors\.New\(",
 )
 # A logger or its methods, before the string.
 _LOGS = re.compile(
@@ -139,10 +140,17 @@ class Site(Struct, frozen=True):
 
 def search_terms(message: str) -> list[str]:
     """Return texts of which the source of a message probably has some, the most telling first."""
-    terms = _terms(message, SHORT)
+    runs = _runs(message)
+    terms = _terms(runs, SHORT)
     if len(terms) < FEW_TERMS:
-        terms = _terms(message, 1)
-    return sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
+        terms = _terms(runs, 1)
+    for text in _behind_quotes(message):
+        terms[text] = _letters(text)
+    found = sorted(terms, key=lambda term: -terms[term])
+    if len(found) < FEW_TERMS:
+        # What looks like a value may be a part of the text.
+        found += [term for term in _terms([message[:MESSAGE_CHARACTERS]], 1) if term not in terms]
+    return found[:MOST_TERMS]
 
 
 def longest_part(message: str) -> str:
@@ -160,11 +168,11 @@ def _is_short(message: str) -> bool:
     return _letters(message) < LEAST_LETTERS or len(message.split()) < SHORT
 
 
-def _terms(message: str, telling_of_short: int) -> dict[str, int]:
-    """Return texts of a message with the number of their letters; the short ones need a number of
-    telling words."""
+def _terms(runs: Iterable[str], telling_of_short: int) -> dict[str, int]:
+    """Return texts in some parts of a message with the number of their letters; the short ones
+    need a number of telling words."""
     terms: dict[str, int] = {}
-    for part in (part for run in _runs(message) for part in _JOINT.split(run)):
+    for part in (part for run in runs for part in _JOINT.split(run)):
         words = _WORD.findall(part)
         for size, least in ((LONG, 1), (SHORT, telling_of_short)):
             for at in range(max(1, len(words) - size + 1)):
@@ -179,8 +187,6 @@ def _terms(message: str, telling_of_short: int) -> dict[str, int]:
                     plain = max(_APOSTROPHE.split(text), key=len)
                     if _letters(plain) >= LEAST_LETTERS:
                         terms[plain] = _letters(plain)
-    for text in _behind_quotes(message):
-        terms[text] = _letters(text)
     return terms
 
 
