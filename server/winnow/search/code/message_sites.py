@@ -49,7 +49,7 @@ PROBABLE_TERMS, PROBABLE_FILES = 6, 50
 # A text that is no message either, such as a label, may be a string of the source. It is looked up
 # if that takes little: in the index, and in few files. Trigrams name more files than have the text.
 LABEL_WORDS = range(2, 13)
-LABEL_CANDIDATES, LABEL_FILES, LABEL_TERMS = 200, 25, 3
+LABEL_CANDIDATES, LABEL_FILES, LABEL_TERMS = 200, 40, 3
 # Shorter texts of message catalogs are also what questions are about: "Offline operations".
 CATALOG_WORDS = 3
 # The share of a label that the source must have: "User {0} has been locked out".
@@ -57,7 +57,7 @@ LABEL_SHARE = 0.7
 
 # What messages say, and questions seldom do.
 _FAILURE = re.compile(
-    r"\b(?:not|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
+    r"\b(?:not?|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
     r"already|denied|refused|undefined|no such|too (?:many|large|long|few|big|small|short)|out of|"
     r"illegal|bad|unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|"
     r"aborted|rejected|unreachable|unavailable|errors?|exception|fail(?:s|ures?)?|unexpectedly|"
