@@ -64,8 +64,8 @@ _FAILURE = re.compile(
     r"deprecated|obsolete)\b",
     re.I,
 )
-# A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic; an
-# address, an absolute path, or what follows a colon behind several words.
+# A value: a number, or in brackets or quotes, but not at the beginning, where people put a topic;
+# an address, an absolute path, or what follows a colon behind several words.
 _FILLED = re.compile(
     r"(?<= )(?:#?\d+\b|[A-Z]\w*#\w+|"
     r"\[[^\[\]]+\]|\([^()]+\)|\{[^{}]+\}|\"[^\"]+\"|'[^']+'(?!\w))|"
