@@ -36,12 +36,12 @@ CACHED_QUERIES = 2
 class QueryParts(Struct, frozen=True):
     """The parts of a query, in the order of the text, each part once.
 
-    ``title`` is the first line, if it is prose or an error, and ``written_title`` the same with
-    the versions and addresses that it is without. ``prose`` are paragraphs without it,
-    ``code`` the contents of code blocks, ``diffs`` patches, and ``logs`` entries of logs.
-    ``frames`` are the places of stack traces, the deepest first, then other places with a line, and
-    ``calls`` the functions in frames without a place;
-    ``errors`` are messages, in the order of their traces. Of a chain of traces, the last is first.
+    ``title`` is the first line, if it is prose or an error, without versions and addresses;
+    ``written_title`` has them. ``prose`` are paragraphs without it, ``code`` the contents of code
+    blocks, ``diffs`` patches, and ``logs`` entries of logs. ``frames`` are the places of stack
+    traces, the deepest first, then other places with a line, and ``calls`` the functions in frames
+    without a place; ``errors`` are messages, in the order of their traces. Of a chain of traces,
+    the last is first.
     ``paths`` are files and folders, ``names`` names of code as written: quoted, dotted, or of
     several words. ``quotes`` are quoted texts of several words. ``options`` are options of
     commands, environment variables and keys of configurations.

@@ -25,6 +25,8 @@ async def definitions_of(
     requested = {scope.absolute(path): path for path in paths if may_have_symbols(path)}
     parsed = requested if workspace.config.index.enabled else ()
     further = shared_symbols(scope)
+    if not (parsed or further):
+        return {}
     snapshot = workspace.index.snapshot(workspace.buffers, 0, parsed, further=further)
     try:
         async with snapshot as (view, _):

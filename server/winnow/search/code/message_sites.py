@@ -58,7 +58,7 @@ LABEL_SHARE = 0.7
 # What messages say, and questions seldom do.
 _FAILURE = re.compile(
     r"\b(?:not?|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
-    r"already|denied|refused|undefined|no such|too (?:many|large|long|few|big|small|short)|out of|"
+    r"already|denied|refused|undefined|too (?:many|large|long|few|big|small|short)|out of|"
     r"illegal|bad|unsupported|requires?|malformed|exceed(?:s|ed)|immutable|read-only|timed out|"
     r"aborted|rejected|unreachable|unavailable|errors?|exception|fail(?:s|ures?)?|unexpectedly|"
     r"deprecated|obsolete)\b",

@@ -58,6 +58,7 @@ END = " .:!…"
 _FRAME = " *#=-+"
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
+_CLOSED_LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\d\$)?"
     r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
@@ -207,7 +208,7 @@ def _runs(message: str) -> list[str]:
 
 def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
     """Yield the places of a file that make a message, best first; ``kind`` is the error's type. A
-    message of one word must be near it."""
+    short message must be near it."""
     # A person who types a message seldom types its capitals.
     message = " ".join(message[:MESSAGE_CHARACTERS].split()).casefold()
     letters = _static_letters(message) or 1
@@ -234,7 +235,8 @@ def sites_in(text: MatchedText, message: str, kind: str = "") -> Iterator[Site]:
             continue
         around = [text.lines.get(near, "") for near in range(number - BEFORE, last + 1)]
         # What a string says raises nothing: "Continue a failed upload".
-        raises = not in_catalog and any(_RAISES.search(_LITERAL.sub('""', line)) for line in around)
+        code = (_CLOSED_LITERAL.sub('""', line) for line in around)
+        raises = not in_catalog and any(map(_RAISES.search, code))
         logs = not is_comment and bool(_LOGS.search(_QUOTE.split(text.lines[number])[0]))
         score *= (1.0 if raises else SILENT) * (COMMENT if is_comment else 1.0)
         if name and not any(name in line for line in around):
