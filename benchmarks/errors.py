@@ -54,7 +54,6 @@ class Query(NamedTuple):
 
     text: str
     is_trace: bool
-    case: Case
     lines: Mapping[str, Sequence[int]]
 
 
@@ -297,9 +296,9 @@ def queries_of(folder: Path, language: Language, cases: Sequence[Case]) -> Itera
         if not messages:
             raise RuntimeError(f"no error by {case.code}:\n{printed}")
         lines = lines_of(folder / "sources", case)
-        yield Query(messages[-1 if "Traceback" in printed else 0].strip(), False, case, lines)
+        yield Query(messages[-1 if "Traceback" in printed else 0].strip(), False, lines)
         if case.trace:
-            yield Query(printed, True, case, lines)
+            yield Query(printed, True, lines)
 
 
 def lines_of(sources: Path, case: Case) -> Mapping[str, Sequence[int]]:
@@ -341,7 +340,8 @@ def by_winnow(tool: str) -> Callable[[Path, Sequence[Query]], list[list[Row]]]:
 
     def search(sources: Path, queries: Sequence[Query]) -> list[list[Row]]:
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(sources, folder, dirs_exist_ok=True)
+            ignored = shutil.ignore_patterns(".winnow")
+            shutil.copytree(sources, folder, symlinks=True, ignore=ignored, dirs_exist_ok=True)
             return asyncio.run(answers(Path(folder), queries))
 
     return search
