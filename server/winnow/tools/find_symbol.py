@@ -143,7 +143,7 @@ async def find_symbol(
     - Use it before grep when you know a name, or a part of it: it returns definitions only
     - `Client.send` finds a member, `Client.` lists all of them
     - You need not know the exact kind: `kind: "function"` includes methods, `"class"` structs
-    - Exact names come first; tests, vendored and generated files come later
+    - Exact names come first; tests, examples, vendored and generated files come later
     - Read the definition with the `path`, `line` and `end_line` of a result
     """  # noqa: E501 - the first line is the summary
     wanted = Wanted(params.name, names=parse(params.name).parts)

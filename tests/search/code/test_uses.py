@@ -131,6 +131,21 @@ async def test_callers_are_found_without_an_index(
     assert not (tmp_path / ".winnow").exists()
 
 
+async def test_uses_near_each_other_outside_of_functions_are_one_place(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    calls = "from tool import tidy\n\ntidy(1)\ntidy(2)\n" + "\n" * 20 + "tidy(3)\n"
+    write_files(tmp_path, {"tool.py": "def tidy(n):\n    return n\n", "run.py": calls})
+    write_files(tmp_path, {"benchmarks/all.py": "from tool import tidy\n\ntidy(4)\n"})
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    assert rows(await search(workspace, "who calls tidy")) == [
+        ("run.py", 3, None, "calls `tidy` 2 times"),
+        ("run.py", 25, None, "calls `tidy`"),
+        ("benchmarks/all.py", 3, None, "calls `tidy`"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [

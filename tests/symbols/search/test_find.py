@@ -277,6 +277,14 @@ def test_unsaved_text_replaces_its_file(tmp_path: Path) -> None:
         assert names(view, "old") == []
 
 
+def test_of_equal_names_those_of_tests_and_examples_are_last(tmp_path: Path) -> None:
+    paths = ("a/tests/x.py", "benchmark/x.py", "examples/x.py", "org/example/x.py", "z.py")
+    write_files(tmp_path, dict.fromkeys(paths, "class Kettle: ...\n"))
+    with indexed(tmp_path) as view:
+        found = [below(view, symbol) for symbol in find(view, "Kettle").symbols]
+    assert found == ["org/example/x.py", "z.py", "benchmark/x.py", "examples/x.py", "a/tests/x.py"]
+
+
 def test_of_equal_names_the_one_that_others_should_use_is_first(tmp_path: Path) -> None:
     files = {
         "a.rs": "pub(crate) fn spawn() {}\n",

@@ -1,8 +1,8 @@
 """Sort the files of a folder by how likely the first requests need them.
 
 First the open and recently open files, then those in recent commits, then those that searches
-returned. Among the others: sources, tests, vendored and generated code, data; in each group, files
-near the root first, because they show what a tree is about.
+returned. Among the others: sources, tests and examples, vendored and generated code, data; in each
+group, files near the root first, because they show what a tree is about.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMMITS = 500
 GIT_SECONDS = 2.0
 GIT_BYTES = 1024 * 1024
 PATH_BYTES = 4096
-_KINDS = {None: 0, "test": 1, "vendored": 2, "generated": 2}
+_KINDS = {None: 0, "test": 1, "example": 1, "vendored": 2, "generated": 2}
 _OF_DATA = 3
 
 

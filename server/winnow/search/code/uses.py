@@ -160,13 +160,35 @@ def _using_places(
         uses = [use for use in uses if _category(navigation, use.path) == "test"]
     used = {use.path for use in uses if use.kind != "import"}
     groups: dict[tuple[str, int], tuple[Definition | None, list[SymbolUse]]] = {}
+    outside: dict[str, list[SymbolUse]] = {}
     for use in uses:
         if use.kind != "import" or use.path not in used:
             function = function_around(navigation.view, use.path, use.at)
-            key = use.path, function.at if function else -use.at
-            groups.setdefault(key, (function, []))[1].append(use)
+            if function is None:
+                outside.setdefault(use.path, []).append(use)
+            else:
+                groups.setdefault((use.path, function.at), (function, []))[1].append(use)
     for function, group in groups.values():
         yield from _using(navigation, function, group)
+    for path, others in outside.items():
+        for near in _near_each_other(navigation, path, others):
+            yield from _using(navigation, None, near)
+
+
+def _near_each_other(
+    navigation: Navigation, path: str, uses: Sequence[SymbolUse]
+) -> Iterator[list[SymbolUse]]:
+    """Yield the uses in a file in groups, of which the shown lines would overlap."""
+    source = navigation.sources.read(path)
+    if source is None:
+        return
+    group: list[SymbolUse] = []
+    for use in sorted(uses, key=lambda use: use.at):
+        if group and source.line_at(use.at) - source.line_at(group[-1].at) > 2 * _AROUND:
+            yield group
+            group = []
+        group.append(use)
+    yield group
 
 
 def _uses(navigation: Navigation, named: Sequence[tuple[File, Definition]]) -> Iterator[SymbolUse]:
@@ -193,7 +215,7 @@ def _defined(navigation: Navigation, place: NamePlace, why: str) -> Iterator[_Pl
 def _using(
     navigation: Navigation, function: Definition | None, uses: Sequence[SymbolUse]
 ) -> Iterator[_Place]:
-    """Yield the place of uses in one function, or of a single use."""
+    """Yield the place of uses in one function, or near each other outside of functions."""
     kinds = list(_REASONS)
     use = min(uses, key=lambda use: (kinds.index(use.kind), _TIERS.index(use.tier), use.at))
     source = navigation.sources.read(use.path)
@@ -201,9 +223,11 @@ def _using(
         return
     best = source.line_at(use.at) + 1
     around = function or enclosing(navigation.view.definitions_in(use.path), best)
-    first, last = max(1, best - _AROUND), best + _AROUND
     if function is not None:
         first, last = function.line + 1, function.end_line + 1
+    else:
+        lines = [source.line_at(use.at) + 1 for use in uses]
+        first, last = max(1, min(lines) - _AROUND), max(lines) + _AROUND
     verb = _REASONS[use.kind]
     if use.tier == "possible":
         verb = f"may {verb.removesuffix('s')}"

@@ -38,7 +38,7 @@ class FoundSymbol(InRepository, frozen=True, kw_only=True):
         bool, Meta(description="True if other files cannot, or should not, use it.")
     ] = False
     place: Annotated[
-        Literal["test", "vendored", "generated"] | None,
+        Literal["test", "example", "vendored", "generated"] | None,
         Meta(description="The kind of file it is in, if that lowers its rank."),
     ] = None
     generic: Annotated[

@@ -7,11 +7,17 @@ from typing import Literal
 
 from winnow.symbols.file_symbols import Definition
 
-FileCategory = Literal["test", "vendored", "generated"]
+FileCategory = Literal["test", "example", "vendored", "generated"]
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks?)/"
     r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[^/](?:[_.-](?:test|spec)s?|Tests?|Spec)\.[A-Za-z]+$",
+)
+_EXAMPLE = re.compile(
+    # `org/example` is a name of a package in Java and Kotlin.
+    r"(?<!\borg)(?<!\bcom)(?:^|/)_?(?:examples?|samples?|demos?|tutorials?|playground|sandbox"
+    r"|bench(?:es|marks?)?)/",
+    re.I,
 )
 _VENDORED = re.compile(
     r"(?:^|/)_?(?:vendor(?:ed)?|third[_-]?party|node_modules|external|deps|site-packages)/"
@@ -22,7 +28,7 @@ _GENERATED = re.compile(
     re.I,
 )
 # Factors for definitions in such files.
-CATEGORIES = {"test": 0.75, "vendored": 0.6, "generated": 0.6}
+CATEGORIES = {"test": 0.75, "example": 0.8, "vendored": 0.6, "generated": 0.6}
 # Not code: where code defines the same name, a settings key or a selector is rarely meant.
 DATA = frozenset(
     ("toml", "yaml", "json", "ini", "properties", "markdown", "rst", "org", "latex", "css", "scss")
@@ -50,12 +56,14 @@ _KINDS = {
 
 
 def category_of(path: str) -> FileCategory | None:
-    """Return "test", "vendored" or "generated" for a path below the root, or None."""
+    """Return the category of a file, by its path below the root; None for the project's code."""
     if _VENDORED.search(path):
         return "vendored"
     if _GENERATED.search(path):
         return "generated"
-    return "test" if _TEST.search(path) else None
+    if _TEST.search(path):
+        return "test"
+    return "example" if _EXAMPLE.search(path) else None
 
 
 def weight(definition: Definition, category: FileCategory | None, language: str) -> float:
