@@ -297,10 +297,10 @@ class _Printed:
         found = {
             (start, end): sum(map(len, pieces))
             for pieces in map(_static, strings)
-            if _letters("".join(pieces)) >= LEAST_LETTERS and len(" ".join(pieces).split()) > 1
+            if (most := _most_letters(pieces))
             for start in self.starts
             if (end := self._end(pieces, start)) is not None
-            and _letters("".join(pieces)) >= _static_letters(self.text[start:end]) / 2
+            and _static_letters(self.text[start:end]) <= most
         }
         whole = found.get((0, len(self.text)))
         if whole is not None:
@@ -384,6 +384,16 @@ def _static(string: str) -> list[str]:
         pieces.pop()
     pieces[0], pieces[-1] = pieces[0].lstrip(_FRAME), pieces[-1].rstrip(_FRAME).rstrip(END)
     return pieces
+
+
+def _most_letters(pieces: Sequence[str]) -> int:
+    """Return how many letters besides values a message may have that a string with these texts
+    makes: twice its own, or only its own if it has a single word. 0 if it makes none."""
+    letters = _letters("".join(pieces))
+    words = len(" ".join(pieces).split())
+    if letters < LEAST_LETTERS or (words < SHORT and len(pieces) == 1):
+        return 0
+    return 2 * letters if words >= SHORT else letters
 
 
 def _letters(text: str) -> int:
