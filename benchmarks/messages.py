@@ -26,9 +26,7 @@ from winnow.symbols.search.weight import category_of
 MOST_CHARACTERS = 300
 LEAST_LETTERS = 15
 _SOURCE = re.compile(r"\.(?:c|cc|cpp|cs|exs?|go|h|java|jsx?|kt|php|py|rb|rs|scala|swift|tsx?)$")
-_ASIDE = re.compile(
-    r"(?:^|/)(?:docs?|examples?|samples?|bench\w*|features|testdata)/|spec\.\w+$", re.I
-)
+_ASIDE = re.compile(r"(?:^|/)(?:docs?|features)/", re.I)
 _COMMENT = re.compile(r"\s*(?://|#|\*)")
 # What reports a message, and its string.
 _REPORTED = re.compile(

@@ -26,6 +26,7 @@ from winnow.index.postings.terms import (
     words,
 )
 from winnow.index.vectors.best import Floats
+from winnow.symbols.search.weight import EXAMPLES
 from winnow.text.paths import shared_ending
 
 Numbers = npt.NDArray[np.int32]
@@ -48,8 +49,8 @@ _TEST = re.compile(
 )
 _SIDE = re.compile(
     # `org/example` is a name of a package in Java and Kotlin.
-    r"(?<!\borg)(?<!\bcom)(?:^|/)(?:_?examples?|docs?_src|samples?|demos?|legacy|_?compat"
-    r"|deprecated|bench(?:es|marks?)?|tutorials?|playground|sandbox)(?:/|$)",
+    rf"(?<!\borg)(?<!\bcom)(?:^|/)(?:_?examples?|{EXAMPLES}|docs?_src|legacy|_?compat|deprecated)"
+    r"(?:/|$)",
     re.I,
 )
 _PROSE = re.compile(

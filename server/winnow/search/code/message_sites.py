@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from winnow.ranking.query.errors import ErrorMessage
 from winnow.ranking.query.logs import log_entry
@@ -55,7 +57,7 @@ CATALOG_WORDS = 3
 # The share of a label that the source must have: "User {0} has been locked out".
 LABEL_SHARE = 0.7
 
-# What messages say, and questions seldom do.
+# What messages say: a text with one of these that asks nothing is probably a message.
 _FAILURE = re.compile(
     r"\b(?:not?|cannot|\w+n't|invalid|failed|must|unable|missing|(?:un)?expected|required|unknown|"
     r"already|denied|refused|undefined|too (?:many|large|long|few|big|small|short)|out of|"
@@ -78,7 +80,7 @@ _ASKS = re.compile(r"(?:how|what|where|when|which|who|why)\b", re.I)
 _MAY_ASK = re.compile(r"(?:is|are|does|do|can|should)\b(?!'t| not)|.*\?$", re.I)
 
 
-class _Message(NamedTuple):
+class _Message(Struct, frozen=True, dict=True):
     """A message of a query, and the least share of it that the source must have, unless a string
     of the source makes it or a part of it. If it ``is_label``, a string that is no test's must have
     nearly all of it."""
@@ -87,14 +89,14 @@ class _Message(NamedTuple):
     least: float = 0.0
     is_label: bool = False
 
-    @property
+    @functools.cached_property
     def wholes(self) -> Sequence[str]:
         """The whole text of a label, and the part that has nearly all of it."""
         text = self.error.text.rstrip(END)
         part = longest_part(text)
         return [text, part] if len(part) >= LABEL_SHARE * len(text) else [text]
 
-    @property
+    @functools.cached_property
     def terms(self) -> Sequence[str]:
         """Texts to search for, of which the source has some."""
         found = search_terms(self.error.text)
@@ -165,14 +167,14 @@ async def _files(
     searched: dict[str, None] = {}
     for message in messages:
         known: Mapping[str, Set[str]] = {}
-        if message.is_label:
-            known = await _files_of_label(workspace, scope, message) if is_indexed else {}
+        if is_indexed and message.is_label:
+            known = await _files_of_label(workspace, scope, message)
         elif is_indexed and message.least:
             terms = message.terms[:PROBABLE_TERMS]
             known = await indexed_files_with(workspace, scope, terms, PROBABLE_FILES, _weight)
         add(known)
-        # Many files may have the words of a short message.
         is_doubtful = message.is_label or (is_indexed and message.least == math.inf)
+        # The index names no files if too many may have the words of a message.
         if not (known or is_doubtful):
             searched |= dict.fromkeys(message.terms)
     if searched:

@@ -21,7 +21,7 @@ from winnow.search.code.message_catalogs import is_catalog, texts_without_quotes
 # A longer message ends with data.
 MESSAGE_CHARACTERS = 400
 MOST_TERMS = 16
-# With fewer terms than this, less telling ones are added: a word of a short one may be a value.
+# If a message has fewer terms, less telling ones are used as well: some words may be values.
 FEW_TERMS = 6
 # The parts of a message between colons, and its sentences.
 MOST_PARTS = 20
@@ -57,8 +57,10 @@ END = " .:!…"
 # What is around a message: `*** … ***`, and in front of an answer of Redis.
 _FRAME = " *#=-+"
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
-_LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`?")
-_CLOSED_LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`")
+_DOUBLE, _SINGLE, _BACK = (rf"{quote}(?:[^{quote}\\]|\\.)*{quote}" for quote in "\"'`")
+_CLOSED_LITERAL = re.compile(f"{_DOUBLE}|{_SINGLE}|{_BACK}")
+# The end may be on another line; a single quote without one is an apostrophe.
+_LITERAL = re.compile(f"{_DOUBLE}?|{_SINGLE}|{_BACK}?")
 _PLACEHOLDER = re.compile(
     r"%(?:\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\d\$)?"
     r"[-+ #0]{0,3}\d{0,4}(?:\.\d{1,3})?[hlLqjzt]{0,2}[a-zA-Z]|"
@@ -104,6 +106,7 @@ _SIGNS = " \t#/*-;<!>%|"
 # What surrounds a text on the lines of a string that began further up.
 _AROUND = "{}()[],\"'`"
 _KEY = re.compile(r"^[\w.-]+: ")
+_WITHOUT_SIGNS = re.compile(r"(?=.*\w{3})[\w -]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -161,8 +164,9 @@ def longest_part(message: str) -> str:
 
 def quoted_terms(message: str) -> list[str]:
     """Return a message in quotes if it is so short that only its whole text says something."""
-    is_short = _is_short(message) and re.fullmatch(r"[\w -]*\w{3}[\w -]*", message)
-    return [f'"{message}"', f"'{message}'"] if is_short else []
+    if not (_is_short(message) and _WITHOUT_SIGNS.fullmatch(message)):
+        return []
+    return [f'"{message}"', f"'{message}'"]
 
 
 def _is_short(message: str) -> bool:
@@ -170,8 +174,8 @@ def _is_short(message: str) -> bool:
 
 
 def _terms(runs: Iterable[str], telling_of_short: int) -> dict[str, int]:
-    """Return texts in some parts of a message with the number of their letters; the short ones
-    need a number of telling words."""
+    """Return texts of some parts of a message, and how many letters each has; a text of ``SHORT``
+    words needs ``telling_of_short`` telling ones."""
     terms: dict[str, int] = {}
     for part in (part for run in runs for part in _JOINT.split(run)):
         words = _WORD.findall(part)
@@ -387,8 +391,9 @@ def _static(string: str) -> list[str]:
 
 
 def _most_letters(pieces: Sequence[str]) -> int:
-    """Return how many letters besides values a message may have that a string with these texts
-    makes: twice its own, or only its own if it has a single word. 0 if it makes none."""
+    """Return the most letters, apart from values, of a message that a string with these texts can
+    make: twice those of the string, or as many as it has if it is a single word; 0 if it makes no
+    message."""
     letters = _letters("".join(pieces))
     words = len(" ".join(pieces).split())
     if letters < LEAST_LETTERS or (words < SHORT and len(pieces) == 1):

@@ -178,7 +178,7 @@ def _using_places(
 def _near_each_other(
     navigation: Navigation, path: str, uses: Sequence[SymbolUse]
 ) -> Iterator[list[SymbolUse]]:
-    """Yield the uses in a file in groups, of which the shown lines would overlap."""
+    """Yield groups of the uses in a file whose shown lines would overlap."""
     source = navigation.sources.read(path)
     if source is None:
         return

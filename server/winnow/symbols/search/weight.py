@@ -13,12 +13,10 @@ _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks?)/"
     r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[^/](?:[_.-](?:test|spec)s?|Tests?|Spec)\.[A-Za-z]+$",
 )
-_EXAMPLE = re.compile(
-    # `org/example` is a name of a package in Java and Kotlin.
-    r"(?<!\borg)(?<!\bcom)(?:^|/)_?(?:examples?|samples?|demos?|tutorials?|playground|sandbox"
-    r"|bench(?:es|marks?)?)/",
-    re.I,
-)
+# Folders of code that shows or measures the project's.
+EXAMPLES = r"examples?|samples?|demos?|tutorials?|playground|sandbox|bench(?:es|marks?)?"
+# `org/example` is a name of a package in Java and Kotlin.
+_EXAMPLE = re.compile(rf"(?<!\borg)(?<!\bcom)(?:^|/)_?(?:{EXAMPLES})/", re.I)
 _VENDORED = re.compile(
     r"(?:^|/)_?(?:vendor(?:ed)?|third[_-]?party|node_modules|external|deps|site-packages)/"
 )
