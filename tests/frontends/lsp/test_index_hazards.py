@@ -72,6 +72,10 @@ class Project:
         file.write_text(text)
         self.files[path] = name
 
+    def remove(self, path: str) -> None:
+        (self.root / path).unlink()
+        del self.files[path]
+
     def edit(self) -> None:
         """Make a random change."""
         path = self.random.choice(list(self.files))
@@ -79,8 +83,7 @@ class Project:
         if what == 0:
             self.add()
         elif what == 1 and len(self.files) > 10:
-            (self.root / path).unlink()
-            del self.files[path]
+            self.remove(path)
         elif what == 2:
             new = path.replace(".py", "x.py")
             (self.root / path).rename(self.root / new)
@@ -335,10 +338,10 @@ def test_a_disk_that_becomes_full(tmp_path: Path, leave: int) -> None:
             fill(disk, leave)
             for turn in range(30):
                 path = project.random.choice(sorted(project.files))
-                with contextlib.suppress(
-                    OSError
-                ):  # the disk may have no room for the sources either
+                try:
                     project.write(path)
+                except OSError:  # the disk has no room for the sources either
+                    project.remove(path)
                 check_texts_if_whole(session, project, turn)
             settle(session, project, "a full disk")
             (disk / "filling").unlink()
