@@ -19,8 +19,9 @@ from winnow.index.postings.contents import Contents, contents_of
 from winnow.index.postings.notebooks import NOTEBOOK, without_outputs
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
-    DATA_EXTENSIONS,
+    DATA_ENDINGS,
     HOLDS_SECRETS,
+    LOCK_FILES,
     MOST_SEARCHED,
     NO_DEFINITIONS,
     NOT_SOURCE,
@@ -155,7 +156,7 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    ranked = b"" if why_data or path.endswith(DATA_EXTENSIONS) else source
+    ranked = b"" if why_data or path.endswith(DATA_ENDINGS) else source
     contents = _contents(path, raw, source, ranked, symbols, name, covered=not secrets)
     model = load_model(job.embeddings)
     if contents is not None and model is not None:
@@ -235,6 +236,8 @@ def _problem_for(path: str, problem: str) -> str:
 
 def _why_data(path: str, source: bytes, language: Language | None) -> str:
     """Return why only the trigrams of a text are worth indexing; empty if its words are, too."""
+    if os.path.basename(path) in LOCK_FILES:
+        return NOT_SOURCE
     if path.endswith(NOTEBOOK):
         source = without_outputs(source)
     if len(source) > TABLE_BYTES and (language is None or language.most):

@@ -26,9 +26,18 @@ MOST_PARSED = 4 * 1024 * 1024
 # Of larger files, nothing is stored.
 MOST_SEARCHED = 32 * 1024 * 1024
 FIRST_LINE_BYTES = 200
-# File extensions of texts that answer no question about a code base, though programs are built from
-# them: their words are not indexed.
-DATA_EXTENSIONS = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
+# The names of files in which package managers keep the versions that they have chosen, if their
+# extension does not say so.
+LOCK_FILES = (
+    *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "packages.lock.json"),
+    *("go.sum", "go.work.sum", "Package.resolved", "gradle.lockfile", ".terraform.lock.hcl"),
+)
+# How the names of texts end that answer no question about a code base, though programs are built
+# from them: their words are not indexed.
+DATA_ENDINGS = (
+    *(".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap"),
+    *LOCK_FILES,
+)
 # Reasons that are not problems: the name shows that it is not source code, or settings exclude it.
 NOT_SOURCE = "it is not a source file"
 EXCLUDED = "it matches index.exclude_patterns"
@@ -127,7 +136,7 @@ def content_key(path: str, raw: bytes, language: Language | None) -> bytes:
 def content_hasher(path: str, language: Language | None) -> hashlib.blake2b:
     """Return a hash of the relevant part of a file name, to which the text is added."""
     name = path.rpartition("/")[2]
-    ending = os.path.splitext(name)[1].lower() or name
+    ending = name if name in LOCK_FILES else os.path.splitext(name)[1].lower() or name
     hasher = hashlib.blake2b(digest_size=KEY_BYTES)
     hasher.update(f"{language.name if language else ''}\0{ending}\0".encode("utf-8", "replace"))
     return hasher
