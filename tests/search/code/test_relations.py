@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from winnow.search.code.relations import Relation, RelationKind, relation_of
+from winnow.search.code.relations import Relation, RelationKind, relation_of, topic_of_tests
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,9 @@ from winnow.search.code.relations import Relation, RelationKind, relation_of
         ("usages of ErrNoConfig in this project", "uses", "ErrNoConfig"),
         ("which components use UserService", "uses", "UserService"),
         ("load_config usages", "uses", "load_config"),
+        ("where is APP_TOKEN read", "uses", "APP_TOKEN"),
+        ("what reads APP_TOKEN", "uses", "APP_TOKEN"),
+        ("where is APP_TOKEN checked", "uses", "APP_TOKEN"),
         ("which tests cover createPorts", "tests", "createPorts"),
         ("tests for `resize`", "tests", "resize"),
         ("how is createPorts tested", "tests", "createPorts"),
@@ -75,6 +78,8 @@ def test_names_may_be_words_of_prose(question: str, is_certain: bool) -> None:
     [
         "who uses the cache",
         "what calls the model",
+        "what reads stdin",
+        "where is the config read",
         "where is logging used",
         "what creates sessions",
         "where is the session token set",
@@ -92,6 +97,42 @@ def test_names_may_be_words_of_prose(question: str, is_certain: bool) -> None:
 )
 def test_other_questions_are_about_their_words(question: str) -> None:
     assert relation_of(question) is None
+
+
+def test_a_question_may_be_about_a_module() -> None:
+    assert relation_of("who imports the parser module") == Relation(
+        "imports", "parser", is_certain=False, is_module=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("tests for cookies", "cookies"),
+        ("tests for the copy module", "copy"),
+        ("where are the integration tests for the file upload?", "file upload"),
+        ("find all tests that cover session expiry", "session expiry"),
+        ("which tests check the retry policy", "retry policy"),
+        ("how are cookies tested", "cookies"),
+        ("where are the scheduler tests", "scheduler"),
+        ("where are the unit tests", ""),
+        ("add tests for cookies", ""),
+        ("test for equality", ""),
+        ("how do I run the tests", ""),
+        ("tests fail on Windows", ""),
+        ("tests for " + "x" * 100, ""),
+    ],
+)
+def test_what_is_tested_need_not_be_a_name(question: str, topic: str) -> None:
+    assert topic_of_tests(question) == topic
+
+
+@pytest.mark.parametrize("text", ["tests for " + "the " * 20, "how are " + "is tested " * 9])
+def test_topics_of_tests_take_little_time(text: str) -> None:
+    begin = time.process_time()
+    for _ in range(100):
+        topic_of_tests(text)
+    assert time.process_time() - begin < 1
 
 
 @pytest.mark.parametrize("text", ["a." * 100, "where is " + "a." * 95, "find all " + "a" * 190])

@@ -189,3 +189,45 @@ async def test_a_word_that_is_no_name_is_a_word_of_the_question(
     result = await search(workspace, "who calls cleaning")
     assert result.search_type_used == "semantic"
     assert "clean" in {hit.symbol for hit in result.results}
+
+
+async def test_tests_named_after_a_name_come_first(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    write_files(
+        tmp_path,
+        {
+            "store.py": "def purge():\n    return 1\n\n\ndef fill():\n    return 2\n",
+            "tests/test_all.py": "from store import purge\n\n\ndef test_it():\n    purge()\n",
+            "tests/test_store.py": "from store import purge\n\n\ndef test_purge():\n    purge()\n",
+        },
+    )
+    workspace = make_workspace(tmp_path)
+    await workspace.index.build()
+    result = await search(workspace, "which tests cover purge()")
+    assert [row[2] for row in rows(result)] == ["test_purge", "test_it"]
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+async def test_tests_of_a_topic_come_before_its_code(
+    make_workspace: MakeWorkspace, tmp_path: Path, is_indexed: bool
+) -> None:
+    """No test uses a function `copy`: the module is a file, and its tests are named after it."""
+    write_files(
+        tmp_path,
+        {
+            "lib/copy.py": "def copy(source, target):\n    return source\n",
+            "lib/cache.py": "class Cache:\n    def copy(self):\n        return self.copy()\n",
+            "test/units/test_copy.py": "def test_existing_target():\n    assert run()\n",
+            "test/units/test_cache.py": "from lib import Cache\n\nCache().copy()\n",
+            "test/win_copy.ps1": "function Copy-File { copy a b }\n",
+        },
+    )
+    workspace = make_workspace(tmp_path)
+    if is_indexed:
+        await workspace.index.build()
+    for query in ("tests for the copy module", "where are the copy tests"):
+        paths = [hit.path for hit in (await search(workspace, query)).results]
+        assert paths[0] == "test/units/test_copy.py", query
+        is_test = [path.startswith("test/") for path in paths]
+        assert is_test == sorted(is_test, reverse=True), query

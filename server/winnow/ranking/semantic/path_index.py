@@ -26,7 +26,7 @@ from winnow.index.postings.terms import (
     words,
 )
 from winnow.index.vectors.best import Floats
-from winnow.symbols.search.weight import EXAMPLES
+from winnow.symbols.search.weight import EXAMPLES, TEST
 from winnow.text.paths import shared_ending
 
 Numbers = npt.NDArray[np.int32]
@@ -39,14 +39,6 @@ ASKED_SHARE = 1 / 3
 # A query looks up the same terms repeatedly.
 _CACHED_TERMS = 256
 
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|e2e)(?:/|$)"
-    # `androidTest` and `intTest` beside `main` in `src`, as Gradle has them.
-    r"|(?:^|/)src/(?:[a-z]\w*Tests?|testFixtures)/"
-    r"|(?:^|/)(?:integration|acceptance|functional|smoke|system|unit)[-_]?tests?(?:/|$)"
-    r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[_.-](?:test|spec|mock)s?\.[a-z]+$"
-    r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[a-z]+$|\.feature$"
-)
 _SIDE = re.compile(
     # `org/example` is a name of a package in Java and Kotlin.
     rf"(?<!\borg)(?<!\bcom)(?:^|/)(?:_?examples?|{EXAMPLES}|docs?_src|legacy|_?compat|deprecated)"
@@ -84,7 +76,7 @@ def _stems(text: str) -> frozenset[str]:
 ABOUT_TESTS = _stems("test spec fixture mock testing")
 # Kinds of files that queries seldom ask for, and the words with which they do.
 KINDS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
-    ("test", _TEST, ABOUT_TESTS),
+    ("test", TEST, ABOUT_TESTS),
     ("side", _SIDE, _stems("example sample demo benchmark legacy compat compatibility deprecated")),
     ("prose", _PROSE, _stems("doc docs documentation readme changelog license")),
     ("data", _DATA, _stems("config configuration settings package build makefile")),

@@ -163,11 +163,21 @@ def readings(query: str) -> list[QueryReading]:
 
 def _related(relation: Relation) -> list[QueryReading]:
     """Return the readings of a question about a name: its uses, where it is defined if nothing
-    uses it, and texts with it if nothing defines a name that only code has."""
+    uses it, and texts with it if nothing defines a name that only code has.
+
+    A test of something need not use it, and a module may be a file, not a definition.
+    """
     why, name = _RELATIONS[relation.kind], relation.name
-    uses = [QueryReading("symbol", name, why, relation=relation)]
-    texts = [QueryReading("text", name, why)] * relation.is_certain
-    return [*uses * (relation.kind != "definitions"), _symbol(name, why), *texts]
+    definition = _symbol(name, why)
+    if relation.kind == "definitions":
+        found = [definition]
+    else:
+        found = [QueryReading("symbol", name, why, relation=relation)]
+        if relation.kind == "tests":
+            return found
+        if not relation.is_module:
+            found.append(definition)
+    return [*found, *[QueryReading("text", name, why)] * relation.is_certain]
 
 
 def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:

@@ -1,4 +1,4 @@
-"""Read questions about a name: "who calls X", "where is X set", "subclasses of X".
+"""Read questions about a name: "who calls X", "where is X set", "subclasses of X", and about tests.
 
 Only the form of the question is read. The name is looked up later, because a word that nothing
 defines is an ordinary word of a question.
@@ -21,11 +21,13 @@ _MOST_CHARACTERS = 200
 
 class Relation(Struct, frozen=True):
     """The name in a question, and what the question asks about it. If it ``is_certain``, the name
-    is written as only code is, as `load_all` and `loadAll`; `GitHub` may be prose."""
+    is written as only code is, as `load_all` and `loadAll`; `GitHub` may be prose. If it
+    ``is_module``, the question says so: it may mean a file."""
 
     kind: RelationKind
     name: str
     is_certain: bool
+    is_module: bool = False
 
 
 _PART = r"~?[^\W\d][\w$]*"
@@ -52,9 +54,9 @@ _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
         "callers?|calls?|call ?sites?|invocations?|instances?",
     ),
     "uses": (
-        "uses|using|references|referencing|depends on",
-        "use|reference",
-        "used|referenced",
+        "uses|using|references|referencing|depends on|reads|reading|accesses",
+        "use|reference|read|access",
+        "used|referenced|read|accessed|checked",
         "uses?|usages?|references?|users?|dependents?",
     ),
     "writes": (
@@ -109,6 +111,23 @@ _NAME_FIRST: list[tuple[RelationKind, re.Pattern[str]]] = [
     (kind, re.compile(rf"{_NAMED} (?:{nouns}){_END}", re.I))
     for kind, (_, _, _, nouns) in _FORMS.items()
 ]
+# What may be tested need not be a name: "where are the tests for cookies".
+_KINDS_OF_TESTS = (
+    r"acceptance|all|api|browser|e2e|end-to-end|existing|functional|integration|regression|smoke|ui|"
+    r"unit"
+)
+_KIND_OF_TEST = rf"(?:(?:{_KINDS_OF_TESTS}) )?"
+_TOPIC = rf"(?:the |an? )?(?P<topic>.+?)(?: (?:{_KIND}|command|file|package|page|plugin)s?)?"
+_TESTED = [
+    re.compile(pattern + r"[?.!]?", re.I)
+    for pattern in (
+        rf"(?:{_FIND}|where (?:are|is) (?:the )?){_KIND_OF_TEST}tests (?:for|of|about|covering|"
+        rf"that (?:cover|exercise|check|test)) {_TOPIC}",
+        rf"(?:which|what) {_KIND_OF_TEST}tests? (?:cover|exercise|check|test)s? {_TOPIC}",
+        rf"(?:how|where) (?:is|are) {_TOPIC} tested",
+        rf"where are (?!(?:the )?(?:{_KINDS_OF_TESTS}) tests){_TOPIC} tests",
+    )
+]
 _CODE_NAME = re.compile(r"[_.:$#>~]|^[a-z]+[A-Z]")
 
 
@@ -119,13 +138,22 @@ def relation_of(text: str) -> Relation | None:
     for kind, pattern in _RELATIONS:
         found = pattern.fullmatch(text)
         if found is not None and _is_name(found, text):
-            return Relation(kind, found["name"], _is_certain(found))
+            is_module = "module" in (found["before"] or found["after"] or "").lower()
+            return Relation(kind, found["name"], _is_certain(found), is_module)
     for kind, pattern in _NAME_FIRST:
         found = pattern.fullmatch(text)
         # "GitHub users" are people, and "API calls" a topic.
         if found is not None and (_is_certain(found) or _is_class(kind, found["name"])):
             return Relation(kind, found["name"], _is_certain(found))
     return None
+
+
+def topic_of_tests(text: str) -> str:
+    """Return what a question wants the tests of; empty for other texts."""
+    if len(text) > _MOST_CHARACTERS // 2:
+        return ""
+    found = (pattern.fullmatch(text) for pattern in _TESTED)
+    return next((match["topic"] for match in found if match), "")
 
 
 def _is_certain(found: re.Match[str]) -> bool:

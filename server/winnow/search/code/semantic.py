@@ -7,13 +7,14 @@ words of the question, and the answer says so.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
 from winnow.errors import IndexUnavailable
-from winnow.index.postings.terms import content_words
+from winnow.index.postings.terms import content_words, parts_of, stem
 from winnow.index.similar_names import terms_of_index
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
@@ -23,6 +24,7 @@ from winnow.search.code.errors import error_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
 from winnow.search.code.orientation import GUIDES, guided_topic
 from winnow.search.code.ranked_text import files_about
+from winnow.search.code.relations import topic_of_tests
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
 from winnow.search.shared.scope import SharedScope
@@ -35,6 +37,13 @@ from winnow.workspace import EngineWorkspace
 LEAST_SHARE = 0.5
 # More documents are about something else.
 MOST_GUIDES = 3
+MOST_TESTS = 5
+# The files of tests, as most projects name them.
+TESTS = (
+    *("**/test/**", "**/tests/**", "**/__tests__/**", "**/spec/**", "**/specs/**", "**/e2e/**"),
+    *("test_*", "*_test.*", "*-test.*", "*.test.*", "*_spec.*", "*-spec.*", "*.spec.*"),
+    *("*Test.*", "*Tests.*", "*Spec.*", "*Suite.*", "*.feature"),
+)
 # A query of so many characters is parsed without a thread.
 SHORT_QUERY = 500
 
@@ -82,15 +91,29 @@ async def _find_first(
 ) -> Sequence[Hit]:
     """Return the hits to show before those that the ranker finds."""
     text = query.strip()
-    filters = scope.filters
-    if (topic := guided_topic(text)) and not (filters.include or isinstance(scope, SharedScope)):
-        guides = workspace.scope(msgspec.structs.replace(filters, include=GUIDES))
-        passages = await _find_passages(workspace, guides, topic, MOST_GUIDES, progress)
-        return passages.found.hits[:MOST_GUIDES]
+    tested = topic_of_tests(text)
+    for topic, files, most in (
+        (guided_topic(text), GUIDES, MOST_GUIDES),
+        (tested and f"test {tested}", TESTS, MOST_TESTS),
+    ):
+        if topic and not (scope.filters.include or isinstance(scope, SharedScope)):
+            only = workspace.scope(msgspec.structs.replace(scope.filters, include=files))
+            passages = await _find_passages(workspace, only, topic, most + SPARE_HITS, progress)
+            hits = sorted(passages.found.hits, key=lambda hit: not _is_named(hit.path, topic))
+            return hits[:most]
     # Of a question, in a tenth of a millisecond: less than a thread needs to begin.
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)
     return await error_hits(workspace, scope, parts, progress)
+
+
+def _is_named(path: str, topic: str) -> bool:
+    """Return True if a file has the words of a topic as its name, apart from "test" and "spec"."""
+    name = os.path.basename(path).partition(".")[0]
+    named, wanted = (
+        {stem(part.lower()) for part in parts_of(text)} - {"test", "spec"} for text in (name, topic)
+    )
+    return named == wanted
 
 
 def _overlap(some: Hit, other: Hit) -> bool:

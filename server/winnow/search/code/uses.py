@@ -5,12 +5,14 @@ A place is a function with its uses, or a line outside of functions.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from winnow.errors import IndexUnavailable, NoSymbol, SearchTimedOut
+from winnow.index.postings.terms import without_convention
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, HitList
 from winnow.search.code.enclosing import MARK, enclosing
@@ -70,6 +72,7 @@ _NOTHING: dict[RelationKind, str] = {
 }
 # More definitions of a name are those of a convention, such as `main`.
 _MOST_DEFINITIONS = 100
+_MODULES = ("module", "namespace")
 # Lines before and after a use outside of functions.
 _AROUND = 3
 
@@ -97,6 +100,8 @@ async def find_related(
 
     def work(navigation: Navigation) -> list[_Place]:
         named = [each for each in navigation.named(relation.name) if not each[1].declared]
+        if relation.is_module:
+            named = [each for each in named if each[1].kind in _MODULES]
         if not named:
             raise NoSymbol(f"nothing is defined with the name {relation.name}")
         return list(_related(navigation, relation.kind, named[:_MOST_DEFINITIONS]))
@@ -168,11 +173,21 @@ def _using_places(
                 outside.setdefault(use.path, []).append(use)
             else:
                 groups.setdefault((use.path, function.at), (function, []))[1].append(use)
-    for function, group in groups.values():
-        yield from _using(navigation, function, group)
+    found = [(function, group) for function, group in groups.values()]
     for path, others in outside.items():
-        for near in _near_each_other(navigation, path, others):
-            yield from _using(navigation, None, near)
+        found += [(None, near) for near in _near_each_other(navigation, path, others)]
+    for function, group in found:
+        for place in _using(navigation, function, group):
+            first = -_named_after(place, named[0][1]) if kind == "tests" else 0
+            yield place._replace(rank=(first, *place.rank))
+
+
+def _named_after(place: _Place, tested: Definition) -> int:
+    """Return how many parts of a qualified name are in the names of a test and its file."""
+    stem = os.path.basename(place.path).partition(".")[0]
+    names = without_convention(f"{stem} {place.symbol or ''}")
+    parts = map(without_convention, tested.qualified_name.split("."))
+    return sum(part in names for part in parts)
 
 
 def _near_each_other(

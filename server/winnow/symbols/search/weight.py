@@ -9,9 +9,13 @@ from winnow.symbols.file_symbols import Definition
 
 FileCategory = Literal["test", "example", "vendored", "generated"]
 
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks?)/"
-    r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[^/](?:[_.-](?:test|spec)s?|Tests?|Spec)\.[A-Za-z]+$",
+TEST = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks|e2e)(?:/|$)"
+    # `androidTest` and `intTest` beside `main` in `src`, as Gradle has them.
+    r"|(?:^|/)src/(?:[a-z]\w*Tests?|testFixtures)/"
+    r"|(?:^|/)(?:integration|acceptance|functional|smoke|system|unit)[-_]?tests?(?:/|$)"
+    r"|(?:^|/)(?:test_|conftest\.)[^/]*$|[^/][_.-](?:test|spec|mock)s?\.[A-Za-z]+$"
+    r"|[a-z](?:Tests?|Spec|Suite|Mock)\.[A-Za-z]+$|\.feature$"
 )
 # Folders of code that shows or measures the project's.
 EXAMPLES = r"examples?|samples?|demos?|tutorials?|playground|sandbox|bench(?:es|marks?)?"
@@ -59,7 +63,7 @@ def category_of(path: str) -> FileCategory | None:
         return "vendored"
     if _GENERATED.search(path):
         return "generated"
-    if _TEST.search(path):
+    if TEST.search(path):
         return "test"
     return "example" if _EXAMPLE.search(path) else None
 
