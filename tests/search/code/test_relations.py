@@ -6,7 +6,13 @@ import time
 
 import pytest
 
-from winnow.search.code.relations import Relation, RelationKind, relation_of, topic_of_tests
+from winnow.search.code.relations import (
+    Relation,
+    RelationKind,
+    is_named_after,
+    relation_of,
+    topic_of_tests,
+)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +131,25 @@ def test_a_question_may_be_about_a_module() -> None:
 )
 def test_what_is_tested_need_not_be_a_name(question: str, topic: str) -> None:
     assert topic_of_tests(question) == topic
+
+
+@pytest.mark.parametrize(
+    ("path", "topic", "expected"),
+    [
+        ("tests/test_copy.py", "copy", True),
+        ("tests/test_copies.py", "copy", True),
+        ("src/arrowBinding.test.tsx", "arrow binding", True),
+        ("src/ConnectionPoolTest.kt", "connection pool", True),
+        ("tests/cache/tests.py", "cache", True),
+        ("features/pagination.feature", "pagination", True),
+        ("tests/win_copy.py", "copy", False),
+        ("tests/test_win_copy.py", "copy", False),
+        ("tests/copy.py", "copy", False),
+        ("tests/admin_views/tests.py", "admin", False),
+    ],
+)
+def test_a_test_may_be_named_after_a_topic(path: str, topic: str, expected: bool) -> None:
+    assert is_named_after(path, topic) is expected
 
 
 @pytest.mark.parametrize("text", ["tests for " + "the " * 20, "how are " + "is tested " * 9])

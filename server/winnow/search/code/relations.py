@@ -6,10 +6,13 @@ defines is an ordinary word of a question.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Literal
 
 from msgspec import Struct
+
+from winnow.index.postings.terms import parts_of, stem
 
 RelationKind = Literal[
     "definitions", "calls", "uses", "tests", "writes", "imports", "subclasses", "callees"
@@ -128,6 +131,8 @@ _TESTED = [
         rf"where are (?!(?:the )?(?:{_KINDS_OF_TESTS}) tests){_TOPIC} tests",
     )
 ]
+# The stems of the words that say that a file is a test.
+_TEST_WORDS = {"featur", "spec", "test"}
 _CODE_NAME = re.compile(r"[_.:$#>~]|^[a-z]+[A-Z]")
 
 
@@ -154,6 +159,21 @@ def topic_of_tests(text: str) -> str:
         return ""
     found = (pattern.fullmatch(text) for pattern in _TESTED)
     return next((match["topic"] for match in found if match), "")
+
+
+def is_named_after(path: str, topic: str) -> bool:
+    """Return True if a test has the words of a topic as its name, or as that of its folder if it
+    has none of its own, as `cache/tests.py`."""
+    folder, name = os.path.split(path)
+    if not _TEST_WORDS & _stems(name):
+        return False
+    named = _stems(name.partition(".")[0]) - _TEST_WORDS
+    named = named or _stems(os.path.basename(folder)) - _TEST_WORDS
+    return named == _stems(topic) - _TEST_WORDS
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(part.lower()) for part in parts_of(text)}
 
 
 def _is_certain(found: re.Match[str]) -> bool:

@@ -7,14 +7,13 @@ words of the question, and the answer says so.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
 from winnow.errors import IndexUnavailable
-from winnow.index.postings.terms import content_words, parts_of, stem
+from winnow.index.postings.terms import content_words
 from winnow.index.similar_names import terms_of_index
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
@@ -24,7 +23,7 @@ from winnow.search.code.errors import error_hits
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
 from winnow.search.code.orientation import GUIDES, guided_topic
 from winnow.search.code.ranked_text import files_about
-from winnow.search.code.relations import topic_of_tests
+from winnow.search.code.relations import is_named_after, topic_of_tests
 from winnow.search.index.retry import again_if_damaged
 from winnow.search.index.state import left_out_in_words, nothing_indexed, state_in_words
 from winnow.search.shared.scope import SharedScope
@@ -99,21 +98,12 @@ async def _find_first(
         if topic and not (scope.filters.include or isinstance(scope, SharedScope)):
             only = workspace.scope(msgspec.structs.replace(scope.filters, include=files))
             passages = await _find_passages(workspace, only, topic, most + SPARE_HITS, progress)
-            hits = sorted(passages.found.hits, key=lambda hit: not _is_named(hit.path, topic))
+            hits = sorted(passages.found.hits, key=lambda hit: not is_named_after(hit.path, topic))
             return hits[:most]
     # Of a question, in a tenth of a millisecond: less than a thread needs to begin.
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)
     return await error_hits(workspace, scope, parts, progress)
-
-
-def _is_named(path: str, topic: str) -> bool:
-    """Return True if a file has the words of a topic as its name, apart from "test" and "spec"."""
-    name = os.path.basename(path).partition(".")[0]
-    named, wanted = (
-        {stem(part.lower()) for part in parts_of(text)} - {"test", "spec"} for text in (name, topic)
-    )
-    return named == wanted
 
 
 def _overlap(some: Hit, other: Hit) -> bool:

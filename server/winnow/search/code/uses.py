@@ -5,7 +5,6 @@ A place is a function with its uses, or a line outside of functions.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from winnow.index.postings.terms import without_convention
 from winnow.search.answer.completeness import incomplete
 from winnow.search.answer.hits import MOST_HITS, HitList
 from winnow.search.code.enclosing import MARK, enclosing
-from winnow.search.code.relations import Relation, RelationKind
+from winnow.search.code.relations import Relation, RelationKind, is_named_after
 from winnow.search.shared.scope import shared_roots
 from winnow.search.symbols.navigation import (
     Kind,
@@ -183,11 +182,11 @@ def _using_places(
 
 
 def _named_after(place: _Place, tested: Definition) -> int:
-    """Return how many parts of a qualified name are in the names of a test and its file."""
-    stem = os.path.basename(place.path).partition(".")[0]
-    names = without_convention(f"{stem} {place.symbol or ''}")
-    parts = map(without_convention, tested.qualified_name.split("."))
-    return sum(part in names for part in parts)
+    """Return how clearly the names of a test and its file say that it tests a definition."""
+    parts = tested.qualified_name.split(".")
+    is_file_of = any(is_named_after(place.path, part) for part in parts)
+    test = without_convention(place.symbol or "")
+    return 2 * is_file_of + (without_convention(parts[-1]) in test)
 
 
 def _near_each_other(
