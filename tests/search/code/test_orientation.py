@@ -10,7 +10,12 @@ import pytest
 from asking import answered
 from conftest import MakeWorkspace, write_files
 from winnow.config import Config, IndexSettings
-from winnow.search.code.orientation import asks_for_start, guided_topic
+from winnow.search.code.orientation import (
+    asks_for_start,
+    guided_topic,
+    introduction,
+    overview_topic,
+)
 from winnow.tools import TOOLS
 from winnow.tools.code_search import CodeSearchResult
 from winnow.types import no_progress
@@ -100,6 +105,66 @@ def test_a_question_may_be_about_the_start(text: str, expected: bool) -> None:
 async def test_guides_come_before_code(workspace: EngineWorkspace, query: str, path: str) -> None:
     result = await search(workspace, query)
     assert result.results[0].path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("what does this project do?", "introduction"),
+        ("What is this repository about", "introduction"),
+        ("explain this codebase", "introduction"),
+        ("overview of the project", "introduction"),
+        ("how is this project structured?", "architecture overview"),
+        ("project architecture", "architecture overview"),
+        ("architecture of this repo", "architecture overview"),
+        ("what does this function do", ""),
+        ("how does the project loader work", ""),
+        ("what is this error", ""),
+        ("folder structure of a theme", ""),
+    ],
+)
+def test_a_question_may_ask_what_the_project_is(text: str, topic: str) -> None:
+    assert overview_topic(text) == topic
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Kettle\n\n[![CI](a.svg)](https://ci)\n\nKettle boils water as fast as it can.", (5, 5)),
+        ('<p align="center"><img src="a.png" alt="Logo of the project that boils"></p>\n'
+         "Kettle boils water as fast as it can.\nIt does.\n\n## Install\nDownload it.\n", (2, 3)),
+        ("Kettle boils water as fast as it can.\n\nInstall\n-------\n", (1, 1)),
+        ("======\nKettle\n======\n\n.. image:: a png of one two three four\n\n"
+         "Kettle boils water as fast as it can.\n", (7, 7)),
+        ("# Kettle\n\nIt boils.\n", (1, 3)),
+    ],
+)  # fmt: skip
+def test_a_readme_introduces_a_project_in_sentences(text: str, expected: tuple[int, int]) -> None:
+    lines = introduction(text.splitlines())
+    assert (lines[0], lines[-1]) == expected
+
+
+async def test_a_project_is_introduced_by_its_readme(workspace: EngineWorkspace) -> None:
+    write_files(
+        Path(workspace.folders[0]),
+        {
+            "README.md": f"# Kettle\n\nKettle boils water with {'much ' * 5}steam.\n",
+            "web/README.md": "# Web\n\nThe web page of the project that shows the kettle.\n",
+            "docs/architecture.md": "# Architecture\n\nThe lid is a plugin.\n",
+            "src/project.py": "class Project:\n    def what_it_does(self): ...\n",
+        },
+    )
+    result = await search(workspace, "what does this project do?")
+    [first, *others] = result.results
+    assert (first.path, first.line, first.why) == (
+        *("README.md", 3),
+        "the README introduces the project",
+    )
+    assert "src/project.py" in {hit.path for hit in others}
+    result = await search(workspace, "how is this project structured?")
+    assert [hit.path for hit in result.results[:2]] == ["docs/architecture.md", "README.md"]
+    result = await search(workspace, "what does this project do?", path="web")
+    assert (result.results[0].path, result.results[0].line) == ("web/README.md", 3)
 
 
 async def test_a_filter_excludes_guides(workspace: EngineWorkspace) -> None:

@@ -7,6 +7,7 @@ Guides answer the first, such as a README: code has the same words for other rea
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # Documents, and the files that list the commands of a project.
 GUIDES = (
@@ -21,6 +22,30 @@ GUIDES = (
         for ending in ("md", "mdx", "rst", "adoc", "txt")
     ),
 )
+# Documents that describe a project as a whole.
+OVERVIEWS = (
+    *("/README*", "/readme*", "/Readme*", "ARCHITECTURE*", "architecture*", "/AGENTS.md"),
+    *(
+        f"/doc*/**/{topic}*.{ending}"
+        for topic in (
+            "about",
+            "architecture",
+            "design",
+            "how-it-works",
+            "index",
+            "intro",
+            "overview",
+        )
+        for ending in ("md", "mdx", "rst", "adoc", "txt")
+    ),
+)
+# Images, tags and addresses of Markdown and reStructuredText, around or before what is written.
+_MARKUP = re.compile(r"!\[[^\]]*\]|<[^<>]*>|\]\([^()]*\)|\bhttps?:\S+|\.\. [^:]*::.*|:\w+: .*")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_SENTENCE_WORDS = 6
+_READ_LINES = 200
+INTRODUCTION = "introduction"
+_INTRODUCTION_LINES = 12
 # The name of the function with which most programs start.
 MAIN = "main"
 _MOST_CHARACTERS = 100
@@ -53,7 +78,24 @@ _GUIDED = re.compile(
 # Without "how to", code may be about the same: "start the server".
 _CERTAIN = re.compile(
     r"run(?:ning)? (?:all )?(?:the )?(?:unit |integration )?tests|build(?:ing)? from source|"
-    r"(?:development|dev|project) setup|contribution guide(?:lines)?",
+    r"getting started|quick ?start|(?:development|dev|project) setup|contribution guide(?:lines)?",
+    re.I,
+)
+_PROJECT = (
+    r"(?:app|application|code ?base|framework|library|package|program|project|repo|repository|"
+    r"service|software|tool|website)"
+)
+_THIS = rf"(?:this|the) {_PROJECT}"
+_ABOUT = re.compile(
+    rf"what (?:does|is) {_THIS}(?: (?:do|about|for|used for))?|what is this(?: about)?|"
+    rf"how does {_THIS} work|(?:describe|explain|summari[sz]e) {_THIS}|overview of {_THIS}|"
+    rf"(?:the )?{_PROJECT} overview",
+    re.I,
+)
+_STRUCTURE = re.compile(
+    rf"(?:how is )?(?:(?:the|this) )?(?:{_PROJECT}|system|software|high-level|overall) "
+    rf"(?:architecture|structure|structured|layout|organi[sz]ation|organi[sz]ed)|"
+    rf"(?:the )?(?:architecture|structure)(?: overview| of {_THIS})",
     re.I,
 )
 _START = re.compile(
@@ -79,3 +121,34 @@ def guided_topic(text: str) -> str:
         return text
     found = _GUIDED.fullmatch(text)
     return found[1] if found else ""
+
+
+def overview_topic(text: str) -> str:
+    """Return the words of the documents that answer what a project is, or how it is built; empty
+    for other texts."""
+    text = text.strip(" ?.!")
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    if _ABOUT.fullmatch(text):
+        return INTRODUCTION
+    return "architecture overview" if _STRUCTURE.fullmatch(text) else ""
+
+
+def introduction(lines: Sequence[str]) -> range:
+    """Return the first lines of a README that say something in sentences, from 1: before them are
+    often images and links. Without sentences, these are the first of all."""
+    for number, line in enumerate(lines[:_READ_LINES], 1):
+        is_prose = not line.lstrip().startswith(("#", "-", "|", "*["))
+        if is_prose and len(_WORD.findall(_MARKUP.sub(" ", line))) >= _SENTENCE_WORDS:
+            following = lines[number : number + _INTRODUCTION_LINES - 1]
+            # A heading begins with its marks, or is on the line before them.
+            behind = (
+                at - (not each.startswith("#"))
+                for at, each in enumerate(following)
+                if each.startswith(("#", "==", "--"))
+            )
+            end = number + next(behind, len(following))
+            while not lines[end - 1].strip():
+                end -= 1
+            return range(number, end + 1)
+    return range(1, min(_INTRODUCTION_LINES, len(lines)) + 1)

@@ -48,7 +48,7 @@ _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
         "defines|declares|overrides",
         "define|declare|override",
         "defined|declared|implemented|overridden",
-        "definitions?|declarations?|overrides?",
+        "definitions?|declarations?|overrides?|defaults?|(?:default )?values?",
     ),
     "calls": (
         "calls|calling|invokes|invoking|instantiates|constructs|creates|creating",

@@ -7,7 +7,9 @@ words of the question, and the answer says so.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Struct
@@ -17,11 +19,19 @@ from winnow.index.postings.terms import content_words
 from winnow.index.similar_names import terms_of_index
 from winnow.ranking.query.parts import parse_query
 from winnow.search.answer.completeness import with_reasons
-from winnow.search.answer.hits import SPARE_HITS, Engine, HitList, SearchFallback
+from winnow.search.answer.hits import SPARE_HITS, CurrentTexts, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import telling_words
 from winnow.search.code.errors import error_hits
+from winnow.search.code.files import files_named
 from winnow.search.code.indexed import IndexHits, merged, missing_files, search_index
-from winnow.search.code.orientation import GUIDES, guided_topic
+from winnow.search.code.orientation import (
+    GUIDES,
+    INTRODUCTION,
+    OVERVIEWS,
+    guided_topic,
+    introduction,
+    overview_topic,
+)
 from winnow.search.code.ranked_text import files_about
 from winnow.search.code.relations import is_named_after, topic_of_tests
 from winnow.search.index.retry import again_if_damaged
@@ -90,20 +100,58 @@ async def _find_first(
 ) -> Sequence[Hit]:
     """Return the hits to show before those that the ranker finds."""
     text = query.strip()
-    tested = topic_of_tests(text)
-    for topic, files, most in (
-        (guided_topic(text), GUIDES, MOST_GUIDES),
-        (tested and f"test {tested}", TESTS, MOST_TESTS),
-    ):
-        if topic and not (scope.filters.include or isinstance(scope, SharedScope)):
-            only = workspace.scope(msgspec.structs.replace(scope.filters, include=files))
-            passages = await _find_passages(workspace, only, topic, most + SPARE_HITS, progress)
-            hits = sorted(passages.found.hits, key=lambda hit: not is_named_after(hit.path, topic))
-            return hits[:most]
+    if not (scope.filters.include or isinstance(scope, SharedScope)):
+        if topic := overview_topic(text):
+            return await _overviews(workspace, scope, topic, progress)
+        if topic := guided_topic(text):
+            found = await _find_in(workspace, scope, GUIDES, topic, progress)
+            return found[:MOST_GUIDES]
+        if topic := topic_of_tests(text):
+            found = await _find_in(workspace, scope, TESTS, f"test {topic}", progress)
+            return sorted(found, key=lambda hit: not is_named_after(hit.path, topic))[:MOST_TESTS]
     # Of a question, in a tenth of a millisecond: less than a thread needs to begin.
     is_short = len(text) <= SHORT_QUERY
     parts = parse_query(text) if is_short else await asyncio.to_thread(parse_query, text)
     return await error_hits(workspace, scope, parts, progress)
+
+
+async def _find_in(
+    workspace: EngineWorkspace,
+    scope: Scope,
+    include: Sequence[str],
+    topic: str,
+    progress: Progress,
+) -> Sequence[Hit]:
+    """Return the passages about a topic in files of some names."""
+    only = workspace.scope(msgspec.structs.replace(scope.filters, include=include))
+    passages = await _find_passages(workspace, only, topic, MOST_TESTS + SPARE_HITS, progress)
+    return passages.found.hits
+
+
+async def _overviews(
+    workspace: EngineWorkspace, scope: Scope, topic: str, progress: Progress
+) -> Sequence[Hit]:
+    """Return the beginnings of READMEs, and documents about the project as a whole."""
+    named = await files_named(workspace, scope, "readme", progress)
+    folders = ("", scope.filters.path.strip("/"))
+    readmes = [hit for hit in named.hits if os.path.dirname(hit.path) in folders]
+    texts = CurrentTexts(scope, workspace.buffers)
+    introductions = await asyncio.to_thread(_introductions, texts, readmes)
+    found = await _find_in(workspace, scope, OVERVIEWS, topic, progress)
+    documents = [hit for hit in found if hit.path not in {readme.path for readme in readmes}]
+    both = introductions, documents[:MOST_GUIDES]
+    return [*chain.from_iterable(both if topic == INTRODUCTION else reversed(both))]
+
+
+def _introductions(texts: CurrentTexts, readmes: Sequence[Hit]) -> list[Hit]:
+    """Return the lines of READMEs that introduce a project."""
+    found = []
+    for hit in readmes:
+        if lines := introduction(texts.lines(hit.path) or ()):
+            first, last = lines[0], lines[-1]
+            why = "the README introduces the project"
+            found.append(Hit(hit.path, "passage", hit.score, why, first, last, best=first))
+    return found
 
 
 def _overlap(some: Hit, other: Hit) -> bool:
