@@ -66,6 +66,36 @@ def test_an_inner_name_hides_an_outer_name(tmp_path: Path) -> None:
     )
 
 
+def test_constants_may_be_attributes_of_an_object_of_settings(tmp_path: Path) -> None:
+    """As Django's `settings.SESSION_COOKIE_AGE`, which compilers don't find."""
+    check_references(
+        tmp_path,
+        {
+            "defaults.py": "COOKIE_AGE = 60  # ref: COOKIE_AGE definition\ntimeout = 5\n",
+            "conf.py": (
+                "class Lazy:\n"
+                "    def __getattr__(self, name):\n"
+                "        return name\n"
+                "\n\n"
+                "settings = Lazy()\n"
+            ),
+            "app.py": (
+                "from conf import settings\n"
+                "\n\n"
+                "class Other:\n"
+                "    COOKIE_AGE = 1  # ref: Other.COOKIE_AGE definition\n"
+                "\n\n"
+                "def age(config, other: Other):\n"
+                "    settings.COOKIE_AGE  # ref: COOKIE_AGE read possible\n"
+                "    config.COOKIE_AGE"
+                "  # ref: COOKIE_AGE read possible ;; Other.COOKIE_AGE read possible\n"
+                "    other.COOKIE_AGE  # ref: Other.COOKIE_AGE read\n"
+                "    return settings.timeout\n"
+            ),
+        },
+    )
+
+
 def test_members_are_found_by_declared_types_and_assigned_values(tmp_path: Path) -> None:
     check_references(
         tmp_path,

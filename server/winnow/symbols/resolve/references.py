@@ -80,6 +80,10 @@ class Meaning(Struct, frozen=True):
     either: bool = False
 
 
+def _is_constant(name: str) -> bool:
+    return name.isupper() and "_" in name
+
+
 def _either(meanings: list[Meaning]) -> Meaning:
     """Combine alternative meanings."""
     if len(meanings) == 1:
@@ -455,7 +459,10 @@ class Resolver:
                             sure: Tier = "likely" if meaning.either else "certain"
                             yield ResolvedReference(file.path, at, flags, sure, alias)
                     elif called != name or not owners:
-                        continue
+                        # An object of settings has the constants of a module as attributes.
+                        dynamic = meaning.unknown or meaning.of is not None
+                        if called == name and dynamic and _is_constant(name):
+                            yield ResolvedReference(file.path, at, flags, "possible")
                     elif self._is_override(file, at, flags, wanted):
                         yield ResolvedReference(file.path, at, flags, "certain")
                     elif not related.isdisjoint(meaning.targets):
