@@ -136,12 +136,14 @@ def test_a_question_may_ask_what_the_project_is(text: str, topic: str) -> None:
         ("Kettle boils water as fast as it can.\n\nInstall\n-------\n", (1, 1)),
         ("======\nKettle\n======\n\n.. image:: a png of one two three four\n\n"
          "Kettle boils water as fast as it can.\n", (7, 7)),
+        ("A title of more than six words\n======\n\nIt boils.\n", (1, 4)),
         ("# Kettle\n\nIt boils.\n", (1, 3)),
+        ("", (1, 0)),
     ],
 )  # fmt: skip
 def test_a_readme_introduces_a_project_in_sentences(text: str, expected: tuple[int, int]) -> None:
     lines = introduction(text.splitlines())
-    assert (lines[0], lines[-1]) == expected
+    assert (lines.start, lines.stop - 1) == expected
 
 
 async def test_a_project_is_introduced_by_its_readme(workspace: EngineWorkspace) -> None:
@@ -194,6 +196,21 @@ async def test_without_an_entry_point_the_words_are_searched(
     result = await search(workspace, "entry point")
     assert "no function or file has a usual name for it" in result.reason
     assert [hit.path for hit in result.results] == ["a.py"]
+
+
+@pytest.mark.parametrize("part", ["![", ".. ", "<", "]("])
+def test_hostile_lines_of_a_readme_take_little_time(part: str) -> None:
+    begin = time.process_time()
+    introduction([part * 300_000] * 300)
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize("part", ["what does this project ", "the project ", "architecture of "])
+def test_long_questions_about_the_project_take_little_time(part: str) -> None:
+    begin = time.process_time()
+    for _ in range(100):
+        overview_topic(part * (100 // len(part)))
+    assert time.process_time() - begin < 1
 
 
 @pytest.mark.parametrize("part", ["how to ", "run ", "run the ", "the ", "where does "])

@@ -43,7 +43,8 @@ OVERVIEWS = (
 _MARKUP = re.compile(r"!\[[^\]]*\]|<[^<>]*>|\]\([^()]*\)|\bhttps?:\S+|\.\. [^:]*::.*|:\w+: .*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE_WORDS = 6
-_READ_LINES = 200
+READ_LINES = 200
+_READ_CHARACTERS = 1_000
 INTRODUCTION = "introduction"
 _INTRODUCTION_LINES = 12
 # The name of the function with which most programs start.
@@ -137,18 +138,22 @@ def overview_topic(text: str) -> str:
 def introduction(lines: Sequence[str]) -> range:
     """Return the first lines of a README that say something in sentences, from 1: before them are
     often images and links. Without sentences, these are the first of all."""
-    for number, line in enumerate(lines[:_READ_LINES], 1):
-        is_prose = not line.lstrip().startswith(("#", "-", "|", "*["))
-        if is_prose and len(_WORD.findall(_MARKUP.sub(" ", line))) >= _SENTENCE_WORDS:
-            following = lines[number : number + _INTRODUCTION_LINES - 1]
-            # A heading begins with its marks, or is on the line before them.
-            behind = (
-                at - (not each.startswith("#"))
-                for at, each in enumerate(following)
-                if each.startswith(("#", "==", "--"))
-            )
-            end = number + next(behind, len(following))
-            while not lines[end - 1].strip():
-                end -= 1
-            return range(number, end + 1)
-    return range(1, min(_INTRODUCTION_LINES, len(lines)) + 1)
+    lines = [line[:_READ_CHARACTERS] for line in lines[:READ_LINES]]
+    first = next((at for at in range(len(lines)) if _is_prose(lines, at)), 0)
+    most = min(first + _INTRODUCTION_LINES, len(lines))
+    end = next((at for at in range(first + 1, most) if _is_heading(lines, at)), most)
+    while end > first + 1 and not lines[end - 1].strip():
+        end -= 1
+    return range(first + 1, end + 1)
+
+
+def _is_prose(lines: Sequence[str], at: int) -> bool:
+    if _is_heading(lines, at) or lines[at].lstrip().startswith(("-", "|", "*[")):
+        return False
+    return len(_WORD.findall(_MARKUP.sub(" ", lines[at]))) >= _SENTENCE_WORDS
+
+
+def _is_heading(lines: Sequence[str], at: int) -> bool:
+    """Return True for a line with the marks of a heading, before it or below it."""
+    is_underlined = at + 1 < len(lines) and lines[at + 1].startswith(("==", "--"))
+    return is_underlined or lines[at].lstrip().startswith("#")

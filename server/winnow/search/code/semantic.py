@@ -28,6 +28,7 @@ from winnow.search.code.orientation import (
     GUIDES,
     INTRODUCTION,
     OVERVIEWS,
+    READ_LINES,
     guided_topic,
     introduction,
     overview_topic,
@@ -147,7 +148,7 @@ def _introductions(texts: CurrentTexts, readmes: Sequence[Hit]) -> list[Hit]:
     """Return the lines of READMEs that introduce a project."""
     found = []
     for hit in readmes:
-        if lines := introduction(texts.lines(hit.path) or ()):
+        if lines := introduction(texts.lines(hit.path, READ_LINES) or ()):
             first, last = lines[0], lines[-1]
             why = "the README introduces the project"
             found.append(Hit(hit.path, "passage", hit.score, why, first, last, best=first))
