@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from winnow.search.code.relations import (
     Relation,
     RelationKind,
+    imports_of,
     is_named_after,
     relation_of,
     topic_of_tests,
@@ -49,6 +51,10 @@ from winnow.search.code.relations import (
         ("is createPorts covered by tests?", "tests", "createPorts"),
         ("where is BuildDrafts set", "writes", "BuildDrafts"),
         ("which files import NumpyBackend", "imports", "NumpyBackend"),
+        ("who imports numpy", "imports", "numpy"),
+        ("where is os.path imported", "imports", "os.path"),
+        ("which files import @scope/find-my-way?", "imports", "@scope/find-my-way"),
+        ("what includes <sys/stat.h>", "imports", "sys/stat.h"),
         ("subclasses of BaseModel", "subclasses", "BaseModel"),
         ("which classes implement Transport", "subclasses", "Transport"),
         ("Transport implementations", "subclasses", "Transport"),
@@ -85,6 +91,8 @@ def test_names_may_be_words_of_prose(question: str, is_certain: bool) -> None:
         "who uses the cache",
         "what calls the model",
         "what reads stdin",
+        "who imports the cookies",
+        "what includes the license",
         "where is the config read",
         "where is logging used",
         "what creates sessions",
@@ -103,6 +111,30 @@ def test_names_may_be_words_of_prose(question: str, is_certain: bool) -> None:
 )
 def test_other_questions_are_about_their_words(question: str) -> None:
     assert relation_of(question) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("numpy", "import numpy as np"),
+        ("numpy", "    from numpy.linalg import norm"),
+        ("path", "import os.path"),
+        ("@scope/find-my-way", 'import { route } from "@scope/find-my-way";'),
+        ("find-my-way", "const router = require('find-my-way')"),
+        ("find-my-way", "export * from 'find-my-way/lib'"),
+        ("cobra", '\t"github.com/spf13/cobra"'),
+        ("cobra", '\tcmd "github.com/spf13/cobra/v2"'),
+        ("sys/stat.h", "# include <sys/stat.h>"),
+        ("serde", "pub use serde::Serialize;"),
+        ("Logger", "using Company.Logger;"),
+        ("kramdown", 'require "kramdown"'),
+        ("dplyr", "library(dplyr)"),
+    ],
+)
+def test_lines_import_modules(name: str, line: str) -> None:
+    assert re.search(imports_of(name), line)
+    assert not re.search(imports_of(f"{name}x"), line)
+    assert not re.search(imports_of(name), f"value = {name}")
 
 
 def test_a_question_may_be_about_a_module() -> None:

@@ -183,6 +183,25 @@ async def test_an_unknown_name_leads_to_texts_with_it(
     assert result.search_type_used == "text"
 
 
+async def test_a_module_of_others_is_imported_by_lines(
+    make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    files = {
+        "app.py": "import os\nimport numpy as np\n\nnp.zeros(1)\n",
+        "lib.py": "from numpy.linalg import norm\n",
+        "notes.md": "The files import numpy arrays.\n",
+        "other.py": "numpy = None\n",
+    }
+    workspace = make_workspace(write_files(tmp_path, files))
+    await workspace.index.build()
+    result = await search(workspace, "which files import numpy")
+    assert "nothing imports numpy" in result.reason
+    assert [(hit.path, hit.best_line or hit.line) for hit in result.results] == [
+        ("app.py", 2),
+        ("lib.py", 1),
+    ]
+
+
 async def test_a_word_that_is_no_name_is_a_word_of_the_question(
     workspace: EngineWorkspace,
 ) -> None:

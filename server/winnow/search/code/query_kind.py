@@ -19,7 +19,7 @@ from winnow.ranking.query.parts import BLOB, parse_query
 from winnow.search.answer.telling_words import MOST_TEXT
 from winnow.search.code.named_tests import named_test
 from winnow.search.code.orientation import MAIN, asks_for_start
-from winnow.search.code.relations import Relation, RelationKind, relation_of
+from winnow.search.code.relations import Relation, RelationKind, imports_of, relation_of
 from winnow.search.code.routes import routes_of, routes_to
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
@@ -112,6 +112,11 @@ _CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
 _CALLED = re.compile(r"\w\(")
 _GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
 _MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", re.I)
+_MARKERS = re.compile(
+    r"(?:(?:find|get|list|show)(?: me)? |where are )?(?:all )?(?:the )?(TODO|FIXME|XXX|HACK)"
+    r"(?:'?s)?( (?:comment|item|marker|note)s?)?\??",
+    re.I,
+)
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _UNSPACED = re.compile(UNSPACED)
 
@@ -156,6 +161,8 @@ def readings(query: str) -> list[QueryReading]:
     if asks_for_start(text):
         why = "it asks where the program starts"
         return [QueryReading("symbol", MAIN, why, is_start=True), *_readings(text)]
+    if (markers := _MARKERS.fullmatch(text)) and (markers[1].isupper() or markers[2]):
+        return [QueryReading("text", markers[1].upper(), "it asks for markers in comments")]
     if relation := relation_of(text):
         return [*_related(relation), *_readings(text)]
     return _readings(text)
@@ -165,19 +172,20 @@ def _related(relation: Relation) -> list[QueryReading]:
     """Return the readings of a question about a name: its uses, where it is defined if nothing
     uses it, and texts with it if nothing defines a name that only code has.
 
-    A test of something need not use it, and a module may be a file, not a definition.
+    A test of something need not use it, a module may be a file, not a definition, and most modules
+    that are imported are not in the workspace.
     """
-    why, name = _RELATIONS[relation.kind], relation.name
-    definition = _symbol(name, why)
-    if relation.kind == "definitions":
-        found = [definition]
-    else:
-        found = [QueryReading("symbol", name, why, relation=relation)]
-        if relation.kind == "tests":
-            return found
-        if not relation.is_module:
-            found.append(definition)
-    return [*found, *[QueryReading("text", name, why)] * relation.is_certain]
+    why, name, kind = _RELATIONS[relation.kind], relation.name, relation.kind
+    found: list[QueryReading] = []
+    if kind != "definitions":
+        found.append(QueryReading("symbol", name, why, relation=relation))
+    if kind == "imports":
+        found.append(QueryReading("text", imports_of(name), why, literal=False))
+    if kind == "definitions" or not (kind == "tests" or relation.is_module):
+        found.append(_symbol(name, why))
+    if kind != "tests" and relation.is_certain:
+        found.append(QueryReading("text", name, why))
+    return found
 
 
 def _declared(routes: Sequence[str], why: str) -> list[QueryReading]:

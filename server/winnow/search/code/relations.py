@@ -38,10 +38,18 @@ _KIND = (
     "(?:function|method|class|type|struct|interface|trait|enum|macro|constant|constructor|variable|"
     "field|property|attribute|module|component|hook|decorator)"
 )
-_NAMED = (
-    rf"(?P<the>the )?(?P<before>{_KIND} )?(?P<quote>`?)"
-    rf"(?P<name>{_PART}(?:(?:\.|::|->|#){_PART})*)(?P<call>\(\))?`?(?P<after> {_KIND})?"
-)
+
+
+def _written(name: str, quotes: str) -> str:
+    return (
+        rf"(?P<the>the )?(?P<before>{_KIND} )?(?P<quote>[{quotes}]?)(?P<name>{name})"
+        rf"(?P<call>\(\))?[{quotes}]?(?P<after> {_KIND})?"
+    )
+
+
+_NAMED = _written(rf"{_PART}(?:(?:\.|::|->|#){_PART})*", "`")
+# Modules have further names: `find-my-way`, `@scope/name`, `sys/stat.h`.
+_MODULE = _written(r"@?\w(?:[\w.:/-]*\w)?", "`'\"<>")
 # The forms of verbs: as in "who calls", "where do we call" and "where is it called"; then nouns.
 _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
     "definitions": (
@@ -68,7 +76,12 @@ _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
         "set|assigned|modified|mutated|written",
         "assignments?",
     ),
-    "imports": ("imports|importing", "import", "imported", "imports?|importers?"),
+    "imports": (
+        "imports|importing|includes|including",
+        "import|include",
+        "imported|included",
+        "imports?|importers?",
+    ),
     "subclasses": (
         "extends|extending|implements|implementing|subclasses|inherits from|derives from",
         "extend|implement|subclass|inherit from|derive from",
@@ -80,18 +93,29 @@ _FIND = r"(?:(?:find|show|list|get)(?: me)? )?(?:all )?(?:the )?"
 _SUBJECT = r"(?:who|what|which(?: \w+)?|functions|methods|classes|types|files|code|places)"
 _END = r"(?: anywhere| in (?:this|the) \w+| from)?[?.!]?"
 # A word in lower case is a name after these, but may be prose after "who uses".
-_OF_CODE = re.compile(r"\b(?:calls?|called|callers?|callees|calling|invok|subclass)", re.I)
+_OF_CODE = re.compile(r"\b(?:calls?|called|callers?|callees|calling|imports?|invok|subclass)", re.I)
+# Lines that import a module, in most languages; the last are the lines of a list in Go.
+_IMPORTS = (
+    r"^\s*(?:pub |export |static )*(?:@?import|use|using|require\w*|include\w*|extern crate|alias)"
+    r"\b.*\b{0}\b",
+    r"^\s*#\s*(?:include|import)\b.*\b{0}\b",
+    r"^\s*from\s+[\w./]*\b{0}\b.*\bimport\b",
+    r"\bfrom\s+['\"][^'\"]*\b{0}\b",
+    r"\b(?:require|import|library|source)\s*\(\s*['\"]?[^'\"()]*\b{0}\b",
+    r"^\s*(?:[\w.]+\s+)?\"[^\"\s]*\b{0}(?:/v\d+)?\"\s*$",
+)
 
 
 def _patterns(kind: RelationKind) -> list[str]:
     third, plain, participle, nouns = _FORMS[kind]
+    named = _MODULE if kind == "imports" else _NAMED
     return [
-        rf"{_FIND}{_SUBJECT} (?:else |all |is |are |that |which )?(?:{third}|{plain}) {_NAMED}",
-        rf"{_FIND}(?:every)?where(?: else)? (?:is |are |does )?{_NAMED} (?:is |are |being |gets? )?"
+        rf"{_FIND}{_SUBJECT} (?:else |all |is |are |that |which )?(?:{third}|{plain}) {named}",
+        rf"{_FIND}(?:every)?where(?: else)? (?:is |are |does )?{named} (?:is |are |being |gets? )?"
         rf"(?:{participle})",
-        rf"where do(?:es)? \w+ (?:{plain}) {_NAMED}",
-        rf"is {_NAMED} (?:still |ever )?(?:{participle})",
-        rf"{_FIND}(?:{nouns}) (?:of|to|for) {_NAMED}",
+        rf"where do(?:es)? \w+ (?:{plain}) {named}",
+        rf"is {named} (?:still |ever )?(?:{participle})",
+        rf"{_FIND}(?:{nouns}) (?:of|to|for) {named}",
     ]
 
 
@@ -133,7 +157,7 @@ _TESTED = [
 ]
 # The stems of the words that say that a file is a test.
 _TEST_WORDS = {"featur", "spec", "test"}
-_CODE_NAME = re.compile(r"[_.:$#>~]|^[a-z]+[A-Z]")
+_CODE_NAME = re.compile(r"[_.:$#>~/@-]|^[a-z]+[A-Z]")
 
 
 def relation_of(text: str) -> Relation | None:
@@ -151,6 +175,12 @@ def relation_of(text: str) -> Relation | None:
         if found is not None and (_is_certain(found) or _is_class(kind, found["name"])):
             return Relation(kind, found["name"], _is_certain(found))
     return None
+
+
+def imports_of(name: str) -> str:
+    """Return a regular expression for the lines that import a module."""
+    escaped = re.escape(name.lstrip("@"))
+    return "|".join(pattern.format(escaped) for pattern in _IMPORTS)
 
 
 def topic_of_tests(text: str) -> str:
