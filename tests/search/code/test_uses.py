@@ -196,10 +196,8 @@ async def test_a_module_of_others_is_imported_by_lines(
     await workspace.index.build()
     result = await search(workspace, "which files import numpy")
     assert "nothing imports numpy" in result.reason
-    assert [(hit.path, hit.best_line or hit.line) for hit in result.results] == [
-        ("app.py", 2),
-        ("lib.py", 1),
-    ]
+    found = {(hit.path, hit.best_line or hit.line) for hit in result.results}
+    assert found == {("app.py", 2), ("lib.py", 1)}
 
 
 async def test_a_word_that_is_no_name_is_a_word_of_the_question(
