@@ -21,6 +21,7 @@ from winnow.search.code.named_tests import named_test
 from winnow.search.code.orientation import MAIN, asks_for_start
 from winnow.search.code.relations import Relation, RelationKind, imports_of, relation_of
 from winnow.search.code.routes import routes_of, routes_to
+from winnow.search.code.surveys import survey_of
 from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse, without_packages
 
@@ -112,11 +113,6 @@ _CALL = re.compile(rf"(\$?{_NAME}(?:(?:\.|::|->|#)~?{_NAME})*)\(\)")
 _CALLED = re.compile(r"\w\(")
 _GENERIC = re.compile(rf"({_NAME}(?:(?:\.|::){_NAME})*)<[\w\s,.:<>?&*\[\]]+>")
 _MARKER = re.compile(r"(?:TODO|FIXME|XXX|HACK|BUG|NOTE|WIP|DEPRECATED)\b[:!]?", re.I)
-_MARKERS = re.compile(
-    r"(?:(?:find|get|list|show)(?: me)? |where are )?(?:all )?(?:the )?(TODO|FIXME|XXX|HACK)"
-    r"(?:'?s)?( (?:comment|item|marker|note)s?)?\??",
-    re.I,
-)
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _UNSPACED = re.compile(UNSPACED)
 
@@ -161,8 +157,9 @@ def readings(query: str) -> list[QueryReading]:
     if asks_for_start(text):
         why = "it asks where the program starts"
         return [QueryReading("symbol", MAIN, why, is_start=True), *_readings(text)]
-    if (markers := _MARKERS.fullmatch(text)) and (markers[1].isupper() or markers[2]):
-        return [QueryReading("text", markers[1].upper(), "it asks for markers in comments")]
+    if survey := survey_of(text):
+        lines = QueryReading("text", survey.lines, survey.why, literal=False)
+        return [lines, *_readings(text)]
     if relation := relation_of(text):
         return [*_related(relation), *_readings(text)]
     return _readings(text)
