@@ -54,7 +54,8 @@ SURVEYS = (
             re.I,
         ),
         r"@[Dd]eprecated\b|\bDeprecationWarning\b|#\[deprecated|\[Obsolete\b|//+ Deprecated:"
-        r"|\[\[deprecated|:deprecated:|\.\. deprecated::|@available\(\*, deprecated|\bdeprecate(?:_\w+)?\(",
+        r"|\[\[deprecated|:deprecated:|\.\. deprecated::|@available\(\*, deprecated"
+        r"|\bdeprecate(?:_\w+)?\(",
         "it asks for what is deprecated",
     ),
 )
