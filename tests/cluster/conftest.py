@@ -12,6 +12,7 @@ import pytest
 
 from cluster.nodes import DATA_NODES, MANAGER, Cluster, installed, pushed
 from conftest import CI, git_init, write_files
+from winnow.search.symbols import references
 
 REPOSITORIES = 25
 # Larger packages would take minutes.
@@ -78,6 +79,12 @@ def filled(started_cluster: Cluster, repositories: dict[str, Path]) -> Cluster:
 
     asyncio.run(push_all())
     return started_cluster
+
+
+@pytest.fixture(autouse=True)
+def parsed_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may start no worker within the limit."""
+    monkeypatch.setattr(references, "PARSE_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from winnow.errors import NoSymbol
 from winnow.index.postings.contents import contents_of
 from winnow.index.store.file_record import FileRecord, FileState
 from winnow.search.shared import consent
+from winnow.search.symbols import references
 from winnow.storage.user_folders import state_folder
 from winnow.symbols.extract.packed import pack
 from winnow.symbols.file_symbols import Definition, FileSymbols, ScopeTable
@@ -269,6 +270,19 @@ async def test_damaged_data_neither_fails_nor_hides_rows(folder: Path) -> None:
             texts.append(text_at(f"{number}.py", **{field: damaged(good[field], chance)}))
         rows = await find_rows(folder, texts)
         assert {"good.py", "none.py", "bomb.py"} <= {row.path for row in rows}
+
+
+async def test_texts_that_are_not_parsed_in_time_are_a_reason(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(references, "PARSE_SECONDS", 0)
+    params = FindReferencesParams(name="needle_of", repositories=["team/*"])
+    async with (
+        server(answer_with([text_at("good.py")])) as (address, _),
+        workspace_of(folder, ClusterSettings(addresses=(address,), seconds=5.0)) as workspace,
+    ):
+        with pytest.raises(NoSymbol, match="1 text was not parsed in 0 seconds"):
+            await find_references.run(workspace, params, no_progress)
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,6 @@ def with_reasons(completeness: Completeness, *reasons: str) -> Completeness:
     return msgspec.structs.replace(completeness, complete=not merged, reasons=merged)
 
 
-def incomplete(reason: str) -> Completeness:
-    """Return the completeness of an answer that is incomplete for this reason."""
-    return Completeness(complete=False, reasons=[reason], skipped=Skipped(), timed_out=False)
+def incomplete(*reasons: str) -> Completeness:
+    """Return the completeness of an answer that is incomplete for some reasons."""
+    return Completeness(complete=False, reasons=[*reasons], skipped=Skipped(), timed_out=False)

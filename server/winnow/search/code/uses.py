@@ -116,7 +116,7 @@ async def find_related(
                 further_roots=shared_roots(scope),
             )
     except (IndexUnavailable, NoSymbol, SearchTimedOut) as error:
-        return HitList(scope, [], 0, incomplete(error.message))
+        return HitList(scope, [], 0, incomplete(error.message, *unparsed_reasons(unparsed)))
     warnings = _warnings(answer)
     hits: list[Hit] = []
     for place in sorted(set(answer.result)):

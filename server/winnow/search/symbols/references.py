@@ -34,6 +34,7 @@ from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate, place_of
 from winnow.text.ripgrep import TextPattern
+from winnow.text.plural import counted
 from winnow.text.scope import DisplayPath, Filters, Scope
 from winnow.types import Completeness, Progress
 from winnow.workspace import EngineWorkspace
@@ -157,7 +158,7 @@ async def _references(
                 further_roots=shared_roots(scope),
             )
     except NoSymbol as error:
-        raise await _with_problem(workspace, scope, needed, error) from None
+        raise await _with_problem(workspace, scope, needed, error, unparsed) from None
     shown, resolved = _Shown(answer.navigation, scope), answer.result
     reasons = [shown.unread(resolved.unread)] if resolved.unread else []
     completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
@@ -195,7 +196,8 @@ def unparsed_reasons(count: int) -> list[str]:
     """Return why an answer may be incomplete because of texts that :func:`parsed_texts` lacks."""
     if not count:
         return []
-    return [f"repositories: {count} texts were not parsed in {PARSE_SECONDS:g} seconds"]
+    texts = counted(count, "text was", "texts were")
+    return [f"repositories: {texts} not parsed in {PARSE_SECONDS:g} seconds"]
 
 
 def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list[str]:
@@ -212,7 +214,11 @@ def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list
 
 
 async def _with_problem(
-    workspace: EngineWorkspace, scope: Scope, needed: Prerequisites, error: NoSymbol
+    workspace: EngineWorkspace,
+    scope: Scope,
+    needed: Prerequisites,
+    error: NoSymbol,
+    unparsed: int,
 ) -> NoSymbol:
     """Return the error, with the reason why the named file is not indexed or what a cluster lacks,
     if there is one."""
@@ -221,8 +227,8 @@ async def _with_problem(
         if path in problems:
             shown = error.data["path"]
             return NoSymbol(f"The symbols of {shown} are unknown: {problems[path]}", shown)
-    if isinstance(scope, SharedScope) and scope.reasons:
-        reasons = "; ".join(scope.reasons)
+    of_cluster = scope.reasons if isinstance(scope, SharedScope) else []
+    if reasons := "; ".join([*of_cluster, *unparsed_reasons(unparsed)]):
         return NoSymbol(f"{error.message} ({reasons})", error.data["path"])
     return error
 
