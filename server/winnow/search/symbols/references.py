@@ -33,8 +33,8 @@ from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
 from winnow.text.paths import containing_root, locate, place_of
-from winnow.text.ripgrep import TextPattern
 from winnow.text.plural import counted
+from winnow.text.ripgrep import TextPattern
 from winnow.text.scope import DisplayPath, Filters, Scope
 from winnow.types import Completeness, Progress
 from winnow.workspace import EngineWorkspace
