@@ -340,6 +340,7 @@ async def code_search(
     - `executor.py`, `src/**/*.tsx`: files. `AgentEngine`, `Client.send`: definitions. `"permission denied"` in quotes, `foo(`, `get_\\w+`: text. "how are retries scheduled": passages about it
     - Paste error messages, log lines, stack traces and bug reports as they are: the code that raises or logs a message and the frames in this workspace come first
     - "who calls Client.send", "where is MAX_SIZE used", "subclasses of Base": the functions that use the name
+    - "tests for the parser", "which files import numpy", "what does this project do", "find all TODOs": tests, import lines, the README, comments
     - Set `search_type` if the choice was wrong; use grep for every match of a text, find_references for every use of a symbol
     - A call takes milliseconds with an index, and nothing leaves this machine unless `ranker` asks for a language model
     - The first search begins the index in the background: until it is complete, text is searched, too, and `completeness` says how much is indexed
