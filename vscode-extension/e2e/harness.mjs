@@ -301,6 +301,11 @@ export class Editor {
     await this.titled(new RegExp(` · ${by}`))
   }
 
+  /** Wait until keys go to a text editor: a preview shows the same file while they still go to the box. */
+  async hasFocus() {
+    await this.page.locator('.part.editor .monaco-editor.focused').waitFor()
+  }
+
   /** Resume the last search and wait for its active row. */
   async resume() {
     await this.openBox('Control+Alt+Shift+W')

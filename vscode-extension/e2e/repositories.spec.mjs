@@ -36,6 +36,7 @@ test('a result of the cluster is previewed, opens read-only, and is in the resul
     await page.keyboard.press('ArrowDown')
     assert.match((await editor.previews(4)).text, /def split_parts\(data\):/)
     await page.keyboard.press('Enter')
+    await editor.hasFocus()
     await page.locator('.tab.active', { hasText: 'parts.py' }).waitFor()
     await editor.seesLine(4, /def split_parts\(data\):/)
     // The language is that of the file's name.
@@ -67,6 +68,7 @@ test('the same file of the workspace is opened instead', { skip }, async () => {
     writeFileSync(path.join(folder, 'src/parts.py'), TEXT)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
+    await editor.hasFocus()
     await page.locator('.tab.active', { hasText: 'parts.py' }).waitFor()
     await editor.seesLine(4, /def split_parts\(data\):/)
     await page.keyboard.type('x')
