@@ -82,8 +82,8 @@ def filled(started_cluster: Cluster, repositories: dict[str, Path]) -> Cluster:
 
 
 @pytest.fixture(autouse=True)
-def parsed_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may start no worker within the limit."""
+def patient_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise the time limit: a busy machine may start no worker within it."""
     monkeypatch.setattr(references, "PARSE_SECONDS", 60.0)
 
 

@@ -134,14 +134,14 @@ def test_of_large_tables_only_trigrams_are_indexed() -> None:
 def test_of_lock_files_only_trigrams_are_indexed() -> None:
     text = b'{\n"dependencies": {"lodash": "4.17.21"}\n}\n'
     found = []
-    for name in ("package.json", "web/package-lock.json"):
+    for name in ("package.json", "my-package-lock.json", "web/package-lock.json"):
         record = extract_file(IndexJob(b"", name.encode(), 10**7, text))
         assert record is not None
         assert record.contents is not None
         assert record.contents.trigrams == trigrams_of(text)
         has_words = len(record.contents.chunks) > 0
         found.append((record.state.problem, has_words, record.symbols is not None))
-    assert found == [("", True, True), (NOT_SOURCE, False, False)]
+    assert found == [*[("", True, True)] * 2, (NOT_SOURCE, False, False)]
 
 
 # The deepest takes the parser a quarter of a minute.

@@ -19,7 +19,6 @@ from winnow.index.postings.contents import Contents, contents_of
 from winnow.index.postings.notebooks import NOTEBOOK, without_outputs
 from winnow.index.postings.trigrams import searched_text, trigrams_of, trigrams_of_pieces
 from winnow.index.store.file_record import (
-    DATA_ENDINGS,
     HOLDS_SECRETS,
     LOCK_FILES,
     MOST_SEARCHED,
@@ -35,6 +34,7 @@ from winnow.index.store.file_record import (
     content_key,
     failed_record,
     file_state,
+    is_data,
     language_at,
     may_have_symbols,
     record_without_symbols,
@@ -156,7 +156,7 @@ def _taken(job: IndexJob, path: str, state: FileState, raw: bytes) -> FileRecord
     if job.part == "occurrences":
         return FileRecord(state, "", only_occurrences(packed) if packed else None, key)
     name = symbols.language if symbols else language.name if language else ""
-    ranked = b"" if why_data or path.endswith(DATA_ENDINGS) else source
+    ranked = b"" if why_data or is_data(path) else source
     contents = _contents(path, raw, source, ranked, symbols, name, covered=not secrets)
     model = load_model(job.embeddings)
     if contents is not None and model is not None:

@@ -41,7 +41,6 @@ from winnow.index.builder.state import Event, Lifecycle
 from winnow.index.builder.workers import IndexWorkers
 from winnow.index.occurrences import SearchedNames, UnreadFiles, unread_files
 from winnow.index.store.file_record import (
-    DATA_ENDINGS,
     EXCLUDED,
     FULL,
     NO_DEFINITIONS,
@@ -50,6 +49,7 @@ from winnow.index.store.file_record import (
     IndexJob,
     Part,
     failed_record,
+    is_data,
 )
 from winnow.index.store.reader import Reader
 from winnow.index.store.store import Store
@@ -233,7 +233,7 @@ class ChangeWriter:
         new = [
             path
             for path in paths
-            if not path.endswith(DATA_ENDINGS)
+            if not is_data(path)
             and (path not in known or (known[path].problem == NO_DEFINITIONS and path not in texts))
         ]
         are_all = all(state.problem == NO_DEFINITIONS for state in known.values())

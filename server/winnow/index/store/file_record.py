@@ -28,16 +28,13 @@ MOST_SEARCHED = 32 * 1024 * 1024
 FIRST_LINE_BYTES = 200
 # The names of files in which package managers keep the versions that they have chosen, if their
 # extension does not say so.
-LOCK_FILES = (
-    *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "packages.lock.json"),
-    *("go.sum", "go.work.sum", "Package.resolved", "gradle.lockfile", ".terraform.lock.hcl"),
+LOCK_FILES = frozenset(
+    (
+        *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "packages.lock.json"),
+        *("go.sum", "go.work.sum", "Package.resolved", "gradle.lockfile", ".terraform.lock.hcl"),
+    )
 )
-# How the names of texts end that answer no question about a code base, though programs are built
-# from them: their words are not indexed.
-DATA_ENDINGS = (
-    *(".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap"),
-    *LOCK_FILES,
-)
+_DATA_EXTENSIONS = (".po", ".pot", ".xlf", ".svg", ".csv", ".tsv", ".lock", ".map", ".snap")
 # Reasons that are not problems: the name shows that it is not source code, or settings exclude it.
 NOT_SOURCE = "it is not a source file"
 EXCLUDED = "it matches index.exclude_patterns"
@@ -119,6 +116,12 @@ def depends_on_limits(problem: str) -> bool:
 def may_have_symbols(path: str) -> bool:
     """Return True if a file has a language by its name, or may have one by its first line."""
     return "." not in path.rpartition("/")[2] or language_of(path) is not None
+
+
+def is_data(path: str) -> bool:
+    """Return True for a file that answers no question about a code base, though programs are built
+    from it: its words are not indexed."""
+    return path.endswith(_DATA_EXTENSIONS) or os.path.basename(path) in LOCK_FILES
 
 
 def language_at(path: str, raw: bytes) -> Language | None:

@@ -39,14 +39,15 @@ OVERVIEWS = (
         for ending in ("md", "mdx", "rst", "adoc", "txt")
     ),
 )
-# Images, tags and addresses of Markdown and reStructuredText, around or before what is written.
+# Images, tags and addresses in Markdown and reStructuredText: their words are no sentences.
 _MARKUP = re.compile(r"!\[[^\]]*\]|<[^<>]*>|\]\([^()]*\)|\bhttps?:\S+|\.\. [^:]*::.*|:\w+: .*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE_WORDS = 6
 READ_LINES = 200
 _READ_CHARACTERS = 1_000
-INTRODUCTION = "introduction"
 _INTRODUCTION_LINES = 12
+# The topic of documents that say what a project is.
+INTRODUCTION = "introduction"
 # The name of the function with which most programs start.
 MAIN = "main"
 _MOST_CHARACTERS = 100

@@ -25,7 +25,7 @@ _MOST_CHARACTERS = 200
 class Relation(Struct, frozen=True):
     """The name in a question, and what the question asks about it. If it ``is_certain``, the name
     is written as only code is, as `load_all` and `loadAll`; `GitHub` may be prose. If it
-    ``is_module``, the question says so: it may mean a file."""
+    ``is_module``, the question calls it a module, which may be a file."""
 
     kind: RelationKind
     name: str
@@ -41,6 +41,7 @@ _KIND = (
 
 
 def _written(name: str, quotes: str) -> str:
+    """Return a pattern for a name with what a question may put around it."""
     return (
         rf"(?P<the>the )?(?P<before>{_KIND} )?(?P<quote>[{quotes}]?)(?P<name>{name})"
         rf"(?P<call>\(\))?[{quotes}]?(?P<after> {_KIND})?"
@@ -89,7 +90,7 @@ _FORMS: dict[RelationKind, tuple[str, str, str, str]] = {
         "subclasses|implementations?|implementers?|implementors?|derived (?:classes|types)",
     ),
 }
-_FIND = r"(?:(?:find|show|list|get)(?: me)? )?(?:all )?(?:the )?"
+FIND = r"(?:(?:find|show|list|get)(?: me)? )?(?:all )?(?:the )?"
 _SUBJECT = r"(?:who|what|which(?: \w+)?|functions|methods|classes|types|files|code|places)"
 _END = r"(?: anywhere| in (?:this|the) \w+| from)?[?.!]?"
 # A word in lower case is a name after these, but may be prose after "who uses".
@@ -110,23 +111,23 @@ def _patterns(kind: RelationKind) -> list[str]:
     third, plain, participle, nouns = _FORMS[kind]
     named = _MODULE if kind == "imports" else _NAMED
     return [
-        rf"{_FIND}{_SUBJECT} (?:else |all |is |are |that |which )?(?:{third}|{plain}) {named}",
-        rf"{_FIND}(?:every)?where(?: else)? (?:is |are |does )?{named} (?:is |are |being |gets? )?"
+        rf"{FIND}{_SUBJECT} (?:else |all |is |are |that |which )?(?:{third}|{plain}) {named}",
+        rf"{FIND}(?:every)?where(?: else)? (?:is |are |does )?{named} (?:is |are |being |gets? )?"
         rf"(?:{participle})",
         rf"where do(?:es)? \w+ (?:{plain}) {named}",
         rf"is {named} (?:still |ever )?(?:{participle})",
-        rf"{_FIND}(?:{nouns}) (?:of|to|for) {named}",
+        rf"{FIND}(?:{nouns}) (?:of|to|for) {named}",
     ]
 
 
 _CALLEES = (
     rf"(?:what|which(?: \w+)?) (?:does|do) {_NAMED} (?:call|invoke)",
-    rf"{_FIND}(?:callees of|functions (?:that are )?called by) {_NAMED}",
+    rf"{FIND}(?:callees of|functions (?:that are )?called by) {_NAMED}",
 )
 _TESTS = (
-    rf"{_FIND}(?:which |what )?(?:unit )?tests? (?:that |which )?"
+    rf"{FIND}(?:which |what )?(?:unit )?tests? (?:that |which )?"
     rf"(?:call|cover|exercise|test|use)s? {_NAMED}",
-    rf"{_FIND}(?:unit )?tests? (?:for|of) {_NAMED}",
+    rf"{FIND}(?:unit )?tests? (?:for|of) {_NAMED}",
     rf"(?:how|where|is) (?:is )?{_NAMED} (?:\w+ )?(?:tested|covered(?: by tests?)?)",
 )
 _RELATIONS: list[tuple[RelationKind, re.Pattern[str]]] = [
@@ -148,7 +149,7 @@ _TOPIC = rf"(?:the |an? )?(?P<topic>.+?)(?: (?:{_KIND}|command|file|package|page
 _TESTED = [
     re.compile(pattern + r"[?.!]?", re.I)
     for pattern in (
-        rf"(?:{_FIND}|where (?:are|is) (?:the )?){_KIND_OF_TEST}tests (?:for|of|about|covering|"
+        rf"(?:{FIND}|where (?:are|is) (?:the )?){_KIND_OF_TEST}tests (?:for|of|about|covering|"
         rf"that (?:cover|exercise|check|test)) {_TOPIC}",
         rf"(?:which|what) {_KIND_OF_TEST}tests? (?:cover|exercise|check|test)s? {_TOPIC}",
         rf"(?:how|where) (?:is|are) {_TOPIC} tested",

@@ -10,6 +10,8 @@ import re
 import msgspec
 from msgspec import Struct
 
+from winnow.search.code.relations import FIND
+
 
 class Survey(Struct, frozen=True):
     """A question for all lines that match a regular expression of ripgrep.
@@ -23,7 +25,7 @@ class Survey(Struct, frozen=True):
 
 
 _MOST_CHARACTERS = 100
-_FIND = r"(?:(?:find|get|list|show)(?: me)? |where are )?(?:all )?(?:the )?"
+_FIND = rf"(?:where are (?:all )?(?:the )?|{FIND})"
 SURVEYS = (
     # In an application for tasks, "todos" are its data.
     Survey(
@@ -62,7 +64,8 @@ SURVEYS = (
 
 
 def survey_of(text: str) -> Survey | None:
-    """Return what a question asks all lines of, with the regular expression of the lines."""
+    """Return what a question asks for, with the regular expression of the lines; None for other
+    texts."""
     text = text.strip(" ?.!")
     if len(text) > _MOST_CHARACTERS:
         return None

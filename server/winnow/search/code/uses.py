@@ -172,7 +172,7 @@ def _using_places(
                 outside.setdefault(use.path, []).append(use)
             else:
                 groups.setdefault((use.path, function.at), (function, []))[1].append(use)
-    found = [(function, group) for function, group in groups.values()]
+    found = [*groups.values()]
     for path, others in outside.items():
         found += [(None, near) for near in _near_each_other(navigation, path, others)]
     for function, group in found:

@@ -9,6 +9,7 @@ from winnow.symbols.file_symbols import Definition
 
 FileCategory = Literal["test", "example", "vendored", "generated"]
 
+# Not `mock/`: in projects about mocks, it has the code.
 TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|__mocks__|specs?|testing|testdata|fixtures?|mocks|e2e)(?:/|$)"
     # `androidTest` and `intTest` beside `main` in `src`, as Gradle has them.
