@@ -68,8 +68,8 @@ class FindReferencesParams(PageParams, frozen=True, kw_only=True):
     name: Annotated[
         str,
         Meta(
-            description="Name of the symbol, such as 'send' or 'Client.send'. Sufficient without a"
-            " position.",
+            description="Name of the symbol, such as 'Client.send'. Sufficient without a position;"
+            " 'send' finds the uses of all symbols with that name.",
             max_length=1_000,
         ),
     ] = ""
@@ -215,7 +215,7 @@ def _rendered(result: FindReferencesResult, style: Style, folder: str | None) ->
         "Find the uses of a symbol, without those of other symbols of that name. `within` names the"
         " function around each use, so kinds ['call'] returns the callers.",
         {
-            "name": "The symbol: 'send', 'Client.send', or a place: 'src/client.py:12'.",
+            "name": "'Client.send', 'send' (all of that name), or a place: 'src/client.py:12'.",
             "path": "File that defines it, to choose one of several.",
             "kinds": "Only uses of these kinds.",
             "callees": "Instead, the functions that it calls.",
@@ -230,7 +230,8 @@ async def find_references(
     """Find where a symbol is used: calls, imports, types, reads and writes, without namesakes.
 
     Effective use:
-    - `name` alone is enough: 'send', 'Client.send'; or `path` and `line` of its definition or a use
+    - `name` alone is enough: 'Client.send', or 'send' for all symbols of that name; or `path` and
+      `line` of its definition or a use
     - Better than grep for a common name: other symbols with the name are excluded
     - `kinds: ["call"]` returns the callers; `within` names the enclosing function of each use
     - `callees: true` returns the functions that it calls, at their definitions

@@ -18,7 +18,7 @@ from winnow.errors import (
     SearchTimedOut,
 )
 from winnow.index.builder.folder import FolderIndex
-from winnow.search.symbols import requests
+from winnow.search.symbols import references, requests
 from winnow.tools import TOOLS
 from winnow.tools.find_references import FindReferencesResult, plain
 from winnow.types import no_progress
@@ -116,13 +116,33 @@ async def test_undecided_uses_are_reported(workspace: EngineWorkspace) -> None:
     assert any("1 more uses of the name 'send'" in warning for warning in result.warnings)
 
 
-async def test_a_name_of_several_symbols_lists_the_other_symbols(
-    workspace: EngineWorkspace,
-) -> None:
+async def test_a_name_of_several_symbols_finds_the_uses_of_all(workspace: EngineWorkspace) -> None:
     result = await find(workspace, name="send")
-    assert any(
-        "also defined at net/post.py:2, net/post.py:6" in warning for warning in result.warnings
-    )
+    assert places(result) == [
+        "app.py:5:12 call certain",
+        "app.py:5:31 call certain",
+        "net/client.py:4:9 definition certain",
+        "net/post.py:2:9 definition certain",
+        "net/post.py:6:9 definition certain",
+        "tests/test_app.py:3:10 call certain",
+        "app.py:6:11 call possible",
+    ]
+    assert result.warnings == [
+        "'send' is also defined at net/post.py:2, net/post.py:6: these are the uses of all; pass"
+        " `path` and `line` for those of one"
+    ]
+
+
+async def test_too_many_definitions_of_a_name_make_the_answer_incomplete(
+    workspace: EngineWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(references, "MOST_DEFINITIONS", 2)
+    result = await find(workspace, name="send")
+    assert "net/post.py:6:9 definition certain" not in places(result)
+    assert not result.completeness.complete
+    assert result.completeness.reasons == [
+        "the uses of 1 further definition of send were not searched"
+    ]
 
 
 async def test_kinds_tiers_globs_and_definitions_can_be_excluded(

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from winnow.errors import IndexUnavailable, NoSymbol, SearchTimedOut
 from winnow.index.postings.terms import without_convention
 from winnow.search.answer.completeness import incomplete
@@ -20,20 +18,22 @@ from winnow.search.shared.scope import shared_roots
 from winnow.search.symbols.navigation import (
     Kind,
     Navigation,
-    SymbolAtPosition,
     SymbolUse,
     parts_of,
 )
-from winnow.search.symbols.references import parsed_texts, unparsed_reasons
+from winnow.search.symbols.references import (
+    MOST_DEFINITIONS,
+    parsed_texts,
+    unparsed_reasons,
+    unsearched_reasons,
+)
 from winnow.search.symbols.requests import (
     Prerequisites,
-    SymbolAnswer,
     completeness_of,
     with_symbols,
 )
 from winnow.symbols.file_symbols import CLASSES, Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
-from winnow.symbols.resolve.rules import world
 from winnow.symbols.search.weight import FileCategory, category_of
 from winnow.symbols.view import File
 from winnow.text.paths import containing_root
@@ -69,8 +69,6 @@ _NOTHING: dict[RelationKind, str] = {
     "subclasses": "nothing derives from",
     "callees": "nothing is called by",
 }
-# More definitions of a name are those of a convention, such as `main`.
-_MOST_DEFINITIONS = 100
 _MODULES = ("module", "namespace")
 # Lines before and after a use outside of functions.
 _AROUND = 3
@@ -97,13 +95,14 @@ async def find_related(
     types = await file_type_globs(workspace.run_ripgrep(), scope.root, scope.filters.file_types)
     selects, roots = scope.selector(types), [root.as_posix() for root in scope.roots]
 
-    def work(navigation: Navigation) -> list[_Place]:
+    def work(navigation: Navigation) -> tuple[set[_Place], int]:
         named = [each for each in navigation.named(relation.name) if not each[1].declared]
         if relation.is_module:
             named = [each for each in named if each[1].kind in _MODULES]
         if not named:
             raise NoSymbol(f"nothing is defined with the name {relation.name}")
-        return list(_related(navigation, relation.kind, named[:_MOST_DEFINITIONS]))
+        places = set(_related(navigation, relation.kind, named[:MOST_DEFINITIONS]))
+        return places, len(named[MOST_DEFINITIONS:])
 
     progress(f"Finding uses: {relation.name[:60]}")
     needed = Prerequisites(parts_of(relation.name)[-1:])
@@ -117,13 +116,14 @@ async def find_related(
             )
     except (IndexUnavailable, NoSymbol, SearchTimedOut) as error:
         return HitList(scope, [], 0, incomplete(error.message, *unparsed_reasons(unparsed)))
-    warnings = _warnings(answer)
+    warnings = _warnings(answer.navigation)
+    places, unsearched = answer.result
     hits: list[Hit] = []
-    for place in sorted(set(answer.result)):
+    for place in sorted(places):
         located = containing_root(place.path, roots)
         if located is not None and selects(*located):
             path = scope.prefix(located[0]) + located[1]
-            score = round(1 - len(hits) / max(MOST_HITS, len(answer.result)), 4)
+            score = round(1 - len(hits) / max(MOST_HITS, len(places)), 4)
             lines = place.first, place.last, place.symbol
             marks = {place.best: MARK}
             hits.append(
@@ -131,7 +131,8 @@ async def find_related(
             )
     if not hits:
         warnings.insert(0, f"{_NOTHING[relation.kind]} {relation.name}")
-    completeness = completeness_of(workspace, answer, unparsed_reasons(unparsed))
+    reasons = [*unsearched_reasons(relation.name, unsearched), *unparsed_reasons(unparsed)]
+    completeness = completeness_of(workspace, answer, reasons)
     warnings = [*scope.warnings, *warnings]
     return HitList(scope, hits[:MOST_HITS], len(hits), completeness, warnings=warnings)
 
@@ -159,7 +160,9 @@ def _using_places(
     navigation: Navigation, kind: RelationKind, named: Sequence[tuple[File, Definition]]
 ) -> Iterator[_Place]:
     """Yield the functions and lines with uses of some kinds."""
-    uses = [use for use in _uses(navigation, named) if use.kind in _ANSWERS[kind]]
+    symbols = [navigation.of_definition(file, definition) for file, definition in named]
+    found_uses = navigation.references_of_any(symbols)
+    uses = [use for use in found_uses if use.kind in _ANSWERS[kind]]
     if kind == "tests":
         uses = [use for use in uses if _category(navigation, use.path) == "test"]
     used = {use.path for use in uses if use.kind != "import"}
@@ -205,18 +208,6 @@ def _near_each_other(
     yield group
 
 
-def _uses(navigation: Navigation, named: Sequence[tuple[File, Definition]]) -> Iterator[SymbolUse]:
-    """Yield the uses of all definitions of a name. Those of one kind of languages are searched
-    together: what may be a use of one of them is one of another, or of the same."""
-    worlds: dict[str, list[SymbolAtPosition]] = {}
-    for file, definition in named:
-        symbol = navigation.of_definition(file, definition)
-        worlds.setdefault(world(file.language), []).append(symbol)
-    for first, *others in worlds.values():
-        targets = [target for symbol in (first, *others) for target in symbol.targets]
-        yield from navigation.references(msgspec.structs.replace(first, targets=targets))
-
-
 def _defined(navigation: Navigation, place: NamePlace, why: str) -> Iterator[_Place]:
     """Yield the place of a definition."""
     definition = place.definition
@@ -260,8 +251,8 @@ def _category(navigation: Navigation, path: str) -> FileCategory | None:
     return category_of(navigation.below(path))
 
 
-def _warnings(answer: SymbolAnswer[list[_Place]]) -> list[str]:
-    undecided = answer.navigation.resolver.undecided
+def _warnings(navigation: Navigation) -> list[str]:
+    undecided = navigation.resolver.undecided
     if not undecided:
         return []
     more = counted(undecided, "more use of the name has", "more uses of the name have")

@@ -253,6 +253,17 @@ class Navigation:
 
     # --- uses ---------------------------------------------------------------------------
 
+    def references_of_any(self, symbols: Sequence[SymbolAtPosition]) -> Iterator[SymbolUse]:
+        """Yield every use of symbols with the same name. Those of one kind of languages are
+        searched together: what may be a use of one of them is one of another, or of the same."""
+        worlds: dict[str, list[SymbolAtPosition]] = {}
+        for symbol in symbols:
+            file = self.view.file(symbol.path)
+            worlds.setdefault(world(file.language) if file else "", []).append(symbol)
+        for first, *others in worlds.values():
+            targets = [target for symbol in (first, *others) for target in symbol.targets]
+            yield from self.references(msgspec.structs.replace(first, targets=targets))
+
     def references(self, symbol: SymbolAtPosition, path: str | None = None) -> Iterator[SymbolUse]:
         """Yield every use of a symbol, with definitions; only in the file ``path``, if given."""
         file = self.view.file(symbol.path)

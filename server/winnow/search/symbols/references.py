@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,7 +28,6 @@ from winnow.search.symbols.requests import (
     with_symbols,
 )
 from winnow.search.symbols.rows import FoundReference, ReferencedSymbol, ReferenceKind
-from winnow.symbols.file_symbols import Definition
 from winnow.symbols.resolve.places import NamePlace, function_around
 from winnow.symbols.view import File
 from winnow.text.lines import SourceTexts
@@ -41,6 +40,8 @@ from winnow.workspace import EngineWorkspace
 
 TEXT_CHARACTERS = 300
 OTHERS_NAMED = 5
+# More definitions of a name are those of a convention, such as `main`.
+MOST_DEFINITIONS = 100
 UNREAD_NAMED = 3
 # Texts of a cluster are parsed in this time.
 PARSE_SECONDS = 2.0
@@ -82,11 +83,12 @@ class References(msgspec.Struct, frozen=True):
 
 
 class _Resolved(msgspec.Struct, frozen=True):
-    """A symbol with its uses; ``others`` are further definitions of the name, ``unread`` the files
-    that :meth:`Navigation.unread` returns."""
+    """The selected symbols with their uses; ``more`` is the number of further symbols with the
+    name, whose uses were not searched, ``unread`` the files that :meth:`Navigation.unread`
+    returns."""
 
-    symbol: SymbolAtPosition
-    others: list[tuple[File, Definition]]
+    symbols: list[SymbolAtPosition]
+    more: int
     references: list[FoundReference]
     undecided: int
     unread: dict[str, str]
@@ -137,16 +139,14 @@ async def _references(
 
     def work(navigation: Navigation) -> _Resolved:
         shown = _Shown(navigation, scope)
-        symbol, others = _symbol(navigation, selector, needed.paths, shown)
-        found = _callees(navigation, symbol) if filters.callees else navigation.references(symbol)
-        uses = [use for use in found if accepts(use)]
+        symbols, more = _symbols(navigation, selector, needed.paths, shown)
+        search = _callees if filters.callees else Navigation.references_of_any
+        uses = [use for use in search(navigation, symbols) if accepts(use)]
         uses.sort(key=lambda use: (_TIERS[use.tier], use.path, use.at))
-        places = {(use.path, use.at) for use in uses}
-        others = [other for other in others if (other[0].path, other[1].at) not in places]
         references = [shown.reference(use) for use in uses]
         undecided = navigation.resolver.undecided
-        unread = navigation.unread(symbol.name, symbol.path)
-        return _Resolved(symbol, others, references, undecided, unread)
+        unread = navigation.unread(symbols[0].name, symbols[0].path)
+        return _Resolved(symbols, more, references, undecided, unread)
 
     await begin_index(workspace, progress)
     progress("Finding references")
@@ -160,9 +160,10 @@ async def _references(
     except NoSymbol as error:
         raise await _with_problem(workspace, scope, needed, error, unparsed) from None
     shown, resolved = _Shown(answer.navigation, scope), answer.result
-    reasons = [shown.unread(resolved.unread)] if resolved.unread else []
+    reasons = unsearched_reasons(selector.name, resolved.more)
+    reasons += [shown.unread(resolved.unread)] if resolved.unread else []
     completeness = completeness_of(workspace, answer, [*reasons, *unparsed_reasons(unparsed)])
-    definitions = () if resolved.symbol.external else resolved.symbol.places
+    definitions = [] if resolved.symbols[0].external else resolved.symbols[0].places
     return References(
         roots,
         next((row for place in definitions if (row := shown.symbol(place))), None),
@@ -198,6 +199,14 @@ def unparsed_reasons(count: int) -> list[str]:
         return []
     texts = counted(count, "text was", "texts were")
     return [f"repositories: {texts} not parsed in {PARSE_SECONDS:g} seconds"]
+
+
+def unsearched_reasons(name: str, count: int) -> list[str]:
+    """Return why the uses of a name are incomplete if it has too many definitions."""
+    if not count:
+        return []
+    definitions = counted(count, "further definition", "further definitions")
+    return [f"the uses of {definitions} of {name} were not searched"]
 
 
 def _names_at(sources: SourceTexts, path: str, selector: SymbolSelector) -> list[str]:
@@ -256,10 +265,11 @@ def _accepts(filters: ReferenceFilter, roots: Sequence[Path]) -> Callable[[Symbo
     return accepts
 
 
-def _callees(navigation: Navigation, symbol: SymbolAtPosition) -> list[SymbolUse]:
-    """Return the definitions of the functions that a symbol calls."""
-    places = [called.place for called in navigation.callees(symbol)]
-    return [SymbolUse(each.path, each.at, each.name, "definition", "certain") for each in places]
+def _callees(navigation: Navigation, symbols: Sequence[SymbolAtPosition]) -> Iterable[SymbolUse]:
+    """Return the definitions of the functions that symbols call."""
+    places = [called.place for symbol in symbols for called in navigation.callees(symbol)]
+    found = (SymbolUse(each.path, each.at, each.name, "definition", "certain") for each in places)
+    return dict.fromkeys(found)
 
 
 def _globs(field: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
@@ -269,12 +279,13 @@ def _globs(field: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
         raise InvalidParams(field, str(error)) from None
 
 
-def _symbol(
+def _symbols(
     navigation: Navigation, selector: SymbolSelector, paths: Sequence[str], shown: _Shown
-) -> tuple[SymbolAtPosition, list[tuple[File, Definition]]]:
-    """Return the selected symbol, and other definitions of the name. Raises NoSymbol."""
+) -> tuple[list[SymbolAtPosition], int]:
+    """Return the selected symbols, several if they have the name, and the number of those that are
+    too many. Raises NoSymbol."""
     if selector.line and paths:
-        return _symbol_at(navigation, selector, paths[0], selector.line - 1), []
+        return [_symbol_at(navigation, selector, paths[0], selector.line - 1)], 0
     found = navigation.named(selector.name)
     if paths:
         found = [
@@ -292,10 +303,13 @@ def _symbol(
             " or search with find_symbol or grep",
             selector.path,
         )
-    symbol = navigation.of_definition(*distinct[0])
-    same = {(place.path, place.at) for place in symbol.places}
-    others = [each for each in distinct[1:] if (each[0].path, each[1].at) not in same]
-    return symbol, others
+    symbols: list[SymbolAtPosition] = []
+    same: set[tuple[str, int]] = set()
+    for file, definition in distinct[:MOST_DEFINITIONS]:
+        if (file.path, definition.at) not in same:
+            symbols.append(navigation.of_definition(file, definition))
+            same.update((place.path, place.at) for place in symbols[-1].places)
+    return symbols, len(distinct[MOST_DEFINITIONS:])
 
 
 def _symbol_at(
@@ -361,6 +375,12 @@ class _Shown:
             return f"{found.repository}:{found.path}"
         return f"{found.root}/{found.path}" if found.root else found.path
 
+    def place(self, place: NamePlace) -> str:
+        """Return a place for a sentence."""
+        source = self._navigation.sources.read(place.path)
+        line = f":{source.line_at(place.at) + 1}" if source else ""
+        return self.in_words(place.path) + line
+
     def unread(self, unread: Mapping[str, str]) -> str:
         """Return a sentence about the files that :meth:`Navigation.unread` returns."""
         named = [f"{self.in_words(path)} ({why})" for path, why in unread.items()]
@@ -415,28 +435,27 @@ class _Shown:
 
 
 def _warnings(selector: SymbolSelector, found: _Resolved, shown: _Shown) -> list[str]:
-    warnings, name = [], found.symbol.name
-    if found.symbol.guessed:
+    warnings, (symbol, *others) = [], found.symbols
+    if symbol.guessed:
         warnings.append(
-            f"the type that {name!r} is a member of is unknown: these are the uses of all members"
-            " with that name"
+            f"the type that {symbol.name!r} is a member of is unknown: these are the uses of all"
+            " members with that name"
         )
-    if found.symbol.external:
-        warnings.append(f"{name!r} is defined outside of the workspace, or nowhere")
+    if symbol.external:
+        warnings.append(f"{symbol.name!r} is defined outside of the workspace, or nowhere")
     if found.undecided:
         warnings.append(
-            f"{found.undecided} more uses of the name {name!r} have receivers of unknown type, and"
-            " other classes define it, too: use grep to see them"
+            f"{found.undecided} more uses of the name {symbol.name!r} have receivers of unknown"
+            " type, and other classes define it, too: use grep to see them"
         )
-    if found.others:
+    if others:
         places = [
-            f"{shown.in_words(file.path)}:{definition.line + 1}"
-            for file, definition in found.others[:OTHERS_NAMED]
+            shown.place(place) for other in others[:OTHERS_NAMED] for place in other.places[:1]
         ]
-        more = len(found.others) - len(places)
+        more = len(others) - len(places)
         warnings.append(
             f"{selector.name!r} is also defined at {', '.join(places)}"
             + (f" and {more} other places" if more else "")
-            + ": pass `path` and `line` for the references of those"
+            + ": these are the uses of all; pass `path` and `line` for those of one"
         )
     return warnings
