@@ -168,8 +168,9 @@ def ranked(
         reason = _reason(by_path[path], of_file, hit)
         if hit is not None and of_file is not None:
             lines = of_file.lines()
-            # Without a line, the passage is only a guess.
-            hit = msgspec.structs.replace(hit, marks=lines) if lines else None
+            # Without the text and without a line, the passage is only a guess.
+            known = lines or hit.definitions is not None
+            hit = msgspec.structs.replace(hit, marks=lines) if known else None
         file = msgspec.structs.replace(by_path[path], best=hit)
         in_order.append(Ranked(file, reason, found[path].score if path in found else 0.0))
     return in_order

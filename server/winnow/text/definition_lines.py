@@ -15,7 +15,9 @@ _DEFINITION = re.compile(
     r"abstract|async|override|virtual|inline|unsafe|extern|sealed|open|data|case|local|declare|"
     r"partial|readonly|const)\s+)*"
     r"(?P<keyword>class|module|defmodule|interface|struct|enum|trait|type|object|protocol|record|namespace|"
-    r"union|extension|newtype|data|def|defp|defmacro|func|function|fn|fun|package|typedef|"
+    r"union|extension|newtype|data|def|defp|defmacro|func|function|fn|fun|typedef|"
+    # Perl's; Java and Go write which package a file belongs to in each of its files.
+    r"package(?=\s+[A-Z])|"
     r"impl|const|val|var|let|mod|actor|macro_rules!|#\s*define)\s+"
     r"(?:\([^)\n]{0,80}\)\s*)?(?P<name>[\w$]+(?:(?:\.|::)[\w$]+)*)"
 )

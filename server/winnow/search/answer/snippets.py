@@ -162,16 +162,15 @@ class Excerpt:
     def best_line(self) -> int | None:
         """Return the line that says most: the best definition, else the best of all lines, if
         possible none that imports; None without a relevant line."""
-        return max(
-            self._weights,
-            key=lambda at: (
-                definition_in(self._lines[at - 1]) is not None,
-                not is_import(self._lines[at - 1]),
-                sum(self._weights[at].values()),
-                -at,
-            ),
-            default=None,
-        )
+
+        def worth(at: int) -> tuple[bool, bool, float, int]:
+            line = self._lines[at - 1]
+            found = definition_in(line)
+            # A namespace is the place of the file, not what it defines.
+            is_definition = found is not None and found.kind != "module"
+            return is_definition, not is_import(line), sum(self._weights[at].values()), -at
+
+        return max(self._weights, key=worth, default=None)
 
     def text_of(self, line: int) -> str:
         """Return a line of the text, cut if it is long."""

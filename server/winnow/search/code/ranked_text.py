@@ -62,7 +62,7 @@ async def files_about(
             about=best.about,
             definitions=best.definitions,
         )
-        if best is not None and ranked.candidate.lines
+        if best is not None
         else hit
         for hit, ranked in zip(hits, ranking.ranked, strict=True)
         for best in [ranked.candidate.best]
