@@ -238,7 +238,7 @@ class Tool(Generic[P, R]):
         given = {name: value for name, value in arguments.items() if value is not None}
         params = {**short.defaults, **given}
         limit = params.get("limit")
-        if isinstance(limit, int) and BUDGET not in given:
+        if isinstance(limit, int) and BUDGET in params and BUDGET not in given:
             params[BUDGET] = max(params[BUDGET], TOKENS_OF_RESULT * limit)
         return params
 

@@ -139,7 +139,8 @@ async def test_an_unknown_path_is_searched_as_text(
     result = await search(workspace, "/api/v1/users")
     assert (result.search_type_used, result.results[0].path) == ("text", "src/routes.py")
     assert result.reason == (
-        "'/api/v1/users': it is a path; no file has that name; no such route is declared"
+        "'/api/v1/users': it may be the path of an HTTP request; no such route is declared; no file"
+        " has that name"
     )
 
 

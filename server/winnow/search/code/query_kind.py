@@ -30,6 +30,7 @@ from winnow.symbols.search.query import parse, without_packages
 MOST_CHARACTERS = 300
 
 LAST_PART = "it is the last part of a name"
+WORD = "it is a word"
 
 SearchType = Literal["file", "symbol", "text", "semantic"]
 
@@ -284,7 +285,11 @@ def _one_word(text: str) -> list[QueryReading]:
         is_member = bool(_MEMBER.fullmatch(text))
         member = _symbols(text, "it has the form of a member") if is_member else []
         routes = _declared(routes_to(text), "it may be the path of an HTTP request")
-        return [path, *member, *routes, msgspec.structs.replace(as_text, wanted=path.wanted)]
+        as_path = [path, *member, *routes]
+        if text.startswith("/") and not _has_ending(text):
+            # A file of that name is rarely meant if there is such a route.
+            as_path = [*routes[:1], path, *routes[1:]]
+        return [*as_path, msgspec.structs.replace(as_text, wanted=path.wanted)]
     if _MARKER.fullmatch(text) and not text.islower():
         return [QueryReading("text", text, "it is a marker in comments")]
     if call := _CALL.fullmatch(text):
@@ -294,7 +299,7 @@ def _one_word(text: str) -> list[QueryReading]:
     if len(text) > 3 and _UNSPACED.search(text):
         return [QueryReading("semantic", text, "its script puts no spaces between words")]
     if _SYMBOL.fullmatch(text):
-        why = "it is a word" if _is_plain(text) else "it has the form of a name"
+        why = WORD if _is_plain(text) else "it has the form of a name"
         # Ruby's methods may end with `!`, and Rust's macros are called with it.
         macro = [_symbol(text[:-1], "it is the call of a macro")] if text.endswith("!") else []
         return _with_last(text, [*_symbols(text, why), *macro, as_text])

@@ -7,7 +7,7 @@ Every pattern is anchored or begins with a fixed word, and has no ambiguous repe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 _METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 _REQUEST = re.compile(
@@ -34,8 +34,12 @@ _DECLARING = "(?:route|path|re_path|handle(?:func)?|any|all|match|requestmapping
 # ripgrep takes about eighty times as long for `\b` and `\W`, which know all scripts.
 _START = "(?:^|[^a-z])"
 _BEFORE = "[ (]{1,3}(?:(?:value|path|url) ?= ?)?"
+# ASP.NET's `MapPut("/x"`.
+_MAP = "(?:map)?"
 # Routers add the first parts of a path elsewhere.
-_MOST_ENDINGS = 3
+_MOST_ENDINGS = 6
+# What is a value in a path, not the name of a resource: a number, a UUID, `{id}`, `:id`.
+_VALUE = re.compile(r"\d+|[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|.*[:{}<>$*[].*", re.I)
 
 
 def routes_of(text: str) -> list[str]:
@@ -66,20 +70,39 @@ def routes_to(text: str) -> list[str]:
 
 
 def _routes(method: str, path: str) -> list[str]:
-    parts = [re.escape(part) for part in path.strip("/").split("/")]
+    parts = path.strip("/").split("/")
     if not parts[0]:
         return []
-    endings = [parts[at:] for at in range(min(len(parts), _MOST_ENDINGS))]
-    declared = [each for ending in endings for each in _declarations(method, ending)]
-    mentioned = [_quoted(ending) for ending in endings if len(ending) > 1 or len(parts) == 1]
-    return [f"(?i)(?:{'|'.join(declared)})", f"(?i)(?:{'|'.join(mentioned)})"]
+    endings = [parts[at:] for at in range(len(parts))][-_MOST_ENDINGS:]
+    named = [ending for ending in endings if not _VALUE.fullmatch(ending[0])] or endings[-1:]
+    long = [ending for ending in named if len(ending) > 1]
+    # As written, which may be in a part of the application that has the first parts as its address;
+    # with parameters instead of names; as a text.
+    found = [
+        [each for ending in named for each in _declarations(method, ending, _by_value)],
+        [each for ending in long for each in _declarations(method, ending, _anywhere)],
+        [_quoted(ending, _anywhere) for ending in (named if len(parts) == 1 else long)],
+    ]
+    return [f"(?i)(?:{'|'.join(patterns)})" for patterns in found if patterns]
 
 
-def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
+def _by_value(part: str) -> str:
+    """Return the pattern of a part of a path that may be a parameter if it is a value."""
+    return _anywhere(part) if _VALUE.fullmatch(part) else re.escape(part)
+
+
+def _anywhere(part: str) -> str:
+    """Return the pattern of a part of a path that may be a parameter."""
+    return f"(?:{re.escape(part)}|{_PARAMETER})"
+
+
+def _declarations(
+    method: str, ending: Sequence[str], pattern: Callable[[str], str]
+) -> Iterator[str]:
     """Yield regular expressions for a route with this path, or one that ends like this."""
-    path = _path(ending)
+    path = _path(ending, pattern)
     # `.post("/x"`, `post '/x'`
-    yield rf"{_START}{method}{_BEFORE}{_quoted(ending)}"
+    yield rf"{_START}{_MAP}{method}{_BEFORE}{_quoted(ending, pattern)}"
     # `PostMapping("/x"`, `HttpPost("x"`
     yield rf"(?:http{method}|{method}mapping){_BEFORE}{_QUOTE}/?{path}/?{_QUOTE}"
     # `"POST /x"`
@@ -88,11 +111,11 @@ def _declarations(method: str, ending: Sequence[str]) -> Iterator[str]:
     yield rf"{_START}{_DECLARING}{_BEFORE}r?{_QUOTE}\^?/?{path}/?\$?{_QUOTE}"
 
 
-def _quoted(ending: Sequence[str]) -> str:
+def _quoted(ending: Sequence[str], pattern: Callable[[str], str]) -> str:
     # The slash in front may be added elsewhere, but `get("x")` is no route.
     slash = "/" if len(ending) == 1 else "/?"
-    return f"{_QUOTE}{slash}{_path(ending)}/?{_QUOTE}"
+    return f"{_QUOTE}{slash}{_path(ending, pattern)}/?{_QUOTE}"
 
 
-def _path(ending: Sequence[str]) -> str:
-    return "/".join([ending[0], *(f"(?:{part}|{_PARAMETER})" for part in ending[1:])])
+def _path(ending: Sequence[str], pattern: Callable[[str], str]) -> str:
+    return "/".join([re.escape(ending[0]), *map(pattern, ending[1:])])

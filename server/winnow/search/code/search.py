@@ -19,7 +19,14 @@ from winnow.search.answer.hits import MOST_HITS, Engine, HitList, SearchFallback
 from winnow.search.answer.telling_words import MOST_TERMS, MOST_TEXT
 from winnow.search.code.entry_points import find_entry_points
 from winnow.search.code.files import files_named, is_meant
-from winnow.search.code.query_kind import LAST_PART, QueryReading, SearchType, as_pattern, readings
+from winnow.search.code.query_kind import (
+    LAST_PART,
+    WORD,
+    QueryReading,
+    SearchType,
+    as_pattern,
+    readings,
+)
 from winnow.search.code.ranked_text import files_with
 from winnow.search.code.semantic import Passages, find_passages, suggestions, with_state
 from winnow.search.code.uses import find_related
@@ -27,7 +34,9 @@ from winnow.search.index.state import state_in_words
 from winnow.search.shared.wanted import Wanted
 from winnow.search.symbols.rows import FoundSymbol
 from winnow.search.symbols.search import find_symbols
+from winnow.symbols.language import language_of
 from winnow.symbols.search.query import parse
+from winnow.symbols.search.weight import DATA, category_of
 from winnow.text.definition_patterns import definition_patterns
 from winnow.text.definition_patterns import files_with as files_that_define
 from winnow.text.ripgrep import TextPattern
@@ -156,6 +165,8 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
     """Return why to try another reading; empty if this is the answer."""
     if reading.search == "file" and not is_meant(found):
         return "no file has that name"
+    if found.hits and reading.why == WORD and all(map(_is_aside, found.hits)):
+        return f"only tests, examples, data and code of others define {reading.wanted}"
     if found.hits:
         return ""
     if reading.relation is not None:
@@ -164,14 +175,26 @@ def _why_not(reading: QueryReading, found: HitList) -> str:
     if reading.is_start:
         return "no function or file has a usual name for it"
     if reading.search == "symbol":
-        nothing = f"nothing is defined with the name {reading.wanted}"
-        if not found.completeness.complete:
-            nothing = f"{nothing} in the files read so far"
-        limits = [*found.completeness.reasons, *found.warnings]
-        return f"{nothing} ({'; '.join(limits)})" if limits else nothing
+        return _undefined(reading, found)
     if reading.route:
         return "no such route is declared"
     return "no text matches" if reading.search == "text" else "nothing was found"
+
+
+def _undefined(reading: QueryReading, found: HitList) -> str:
+    """Return why there is no definition."""
+    nothing = f"nothing is defined with the name {reading.wanted}"
+    if not found.completeness.complete:
+        nothing = f"{nothing} in the files read so far"
+    limits = [*found.completeness.reasons, *found.warnings]
+    return f"{nothing} ({'; '.join(limits)})" if limits else nothing
+
+
+def _is_aside(hit: Hit) -> bool:
+    """Return True for a definition in a file that a plain word rarely means."""
+    language = language_of(hit.path)
+    is_data = language is not None and language.name in DATA
+    return is_data or category_of(hit.path) is not None
 
 
 def _used(attempt: _Attempt) -> SearchType:
